@@ -1,8 +1,9 @@
-"""The bank of known mistakes as data: `python -m autograder known-mistakes [ASSIGNMENT ...]` writes one JSON object a line.
+"""The bank of known mistakes as data: `python -m autograder known-mistakes [ASSIGNMENT ...]` writes one JSON object
+a line.
 
-For research on feedback, and for courses that want the mistakes without the grader. The order is that of the course and
-of each entry, and every exercise is written as soon as it is read. A teacher's own exercises are not in it: they are
-not ours to publish.
+For research on feedback, and for courses that want the mistakes without the grader. The order is that of the course
+and of each entry, and every exercise is written as soon as it is read. A teacher's own exercises are not in it: they
+are not ours to publish.
 """
 
 import argparse
@@ -46,7 +47,8 @@ def run(chosen: argparse.Namespace) -> int:
 
 
 def records(assignments: Sequence[Assignment] = catalogue.ASSIGNMENTS) -> Iterator[dict[str, Any]]:
-    """One mapping for each known mistake, in the order of the course. Its keys are explained in book/teach/beliefs.md."""
+    """One mapping for each known mistake, in the order of the course. Its keys are explained in
+    book/teach/beliefs.md."""
     asked = {
         (belief.exercise, belief.mistake): question.id
         for question in inventory.read().questions

@@ -76,14 +76,12 @@ class Scale:
 
 @dataclass(frozen=True)
 class Probe:
-    """A question put to an answer. It exists under a fixed name; only its values are drawn.
-
-    checks: what is looked at beside the result: "inputs" (left unchanged), "state" (torch's global settings left
-    alone), "gradients" (equal to the reference's), "training" (the module is in training mode), "generator" (the
-    generator that was passed in has been drawn from).
-    hide_expected: the right result is itself the answer, so a report shows only what came back.
-    announced_by: the words of the task or of the docstring that announce what a hidden probe asks, or `probes.PROMISED`.
-    scale: for a list of texts, how good it is; a hidden probe then earns a share of its points.
+    """A question put to an answer. It exists under a fixed name; only its values are drawn. checks: what is looked at
+    beside the result: "inputs" (left unchanged), "state" (torch's global settings left alone), "gradients" (equal to
+    the reference's), "training" (the module is in training mode), "generator" (the generator that was passed in has
+    been drawn from). hide_expected: the right result is itself the answer, so a report shows only what came back.
+    announced_by: the words of the task or of the docstring that announce what a hidden probe asks, or
+    `probes.PROMISED`. scale: for a list of texts, how good it is; a hidden probe then earns a share of its points.
     """
 
     name: str
@@ -118,7 +116,8 @@ def sizes(evidence: Evidence) -> str:
 
 
 def of_values(quotes: Callable[[Evidence], str]) -> Callable[[Evidence], str]:
-    """The same quote, said only of a result whose form is right and whose values are not; of another shape, both shapes."""
+    """The same quote, said only of a result whose form is right and whose values are not; of another shape, both
+    shapes."""
 
     def said(evidence: Evidence) -> str:
         got, expected = evidence.got, evidence.expected
@@ -192,10 +191,9 @@ class Role:
 
 @dataclass(frozen=True)
 class Block:
-    """A part of a layer or of a model that has parameters of its own, in the order in which they are used.
-
-    kind: "attention", sizes (d_model, heads); "feed-forward", sizes (d_model, d_ff); "norm", sizes (d_model,); "table",
-    sizes (vocabulary, d_model); "output", sizes (d_model, vocabulary); "projection", with a bias, sizes (inputs, outputs);
+    """A part of a layer or of a model that has parameters of its own, in the order in which they are used. kind:
+    "attention", sizes (d_model, heads); "feed-forward", sizes (d_model, d_ff); "norm", sizes (d_model,); "table", sizes
+    (vocabulary, d_model); "output", sizes (d_model, vocabulary); "projection", with a bias, sizes (inputs, outputs);
     "rows", such as positions, sizes (rows, d_model); "vector", such as a class token, sizes (d_model,).
     """
 
@@ -234,28 +232,23 @@ class EntryError(ValueError):
 
 @dataclass(frozen=True)
 class Exercise:
-    """One entry of the catalogue, checked when it is made.
-
-    id: the kebab-case name used in `check("...")`, and the name of the entry's file; number: "05.2", for people.
-    reference: the right function or class, under the name that is looked up in the notebook; several as a tuple, or as a
-    mapping from those names. For a class, `roles` maps constructor arguments to the projections it must hold, or to the
-    blocks that it is made of, in the order in which they are used; `kept_attributes` names attributes that forward leaves on the
-    module, and they are looked at as further results. methods: a class of which objects are made and used by their
-    methods; a case's one argument is a list of what `step` makes, the result what each gives.
-    difficulty: 1 to 3; minutes: an honest guess. forbidden: function names that the exercise is about and an answer may
-    not call. normalize: what of a result counts, from the case and the result, where several forms of it are right; a result
-    that it can make nothing of is to come back as it is. mutable_args: the places of arguments that an answer may change, such
-    as a cache. harness: what is set up around a function where it runs, by its name in `inside.fixtures.base`; arguments and
-    results are then the harness's. seconds: limit for all questions together. mistakes, correct: known answers. quotes: what
-    is quoted with a wrong one that names no quote of its own, where its result has the right form and other values; where
-    it has another shape, both shapes are.
-    hints: nudge, shape plan, pseudocode.
-    omits: what the hidden probes of every exercise ask by default (see `defaults`) and these do not -> the reason.
-
-    trained: the answer needs what the notebook has trained in minutes, so it runs in a whole notebook alone; the known
-    answers stand for trained ones and know what a probe has drawn, so they are judged where it was drawn.
-
-    Raises EntryError for what contradicts itself.
+    """One entry of the catalogue, checked when it is made. id: the kebab-case name used in `check("...")`, and the name
+    of the entry's file; number: "05.2", for people. reference: the right function or class, under the name that is
+    looked up in the notebook; several as a tuple, or as a mapping from those names. For a class, `roles` maps
+    constructor arguments to the projections it must hold, or to the blocks that it is made of, in the order in which
+    they are used; `kept_attributes` names attributes that forward leaves on the module, and they are looked at as
+    further results. methods: a class of which objects are made and used by their methods; a case's one argument is a
+    list of what `step` makes, the result what each gives. difficulty: 1 to 3; minutes: an honest guess. forbidden:
+    function names that the exercise is about and an answer may not call. normalize: what of a result counts, from the
+    case and the result, where several forms of it are right; a result that it can make nothing of is to come back as it
+    is. mutable_args: the places of arguments that an answer may change, such as a cache. harness: what is set up around
+    a function where it runs, by its name in `inside.fixtures.base`; arguments and results are then the harness's.
+    seconds: limit for all questions together. mistakes, correct: known answers. quotes: what is quoted with a wrong one
+    that names no quote of its own, where its result has the right form and other values; where it has another shape,
+    both shapes are. hints: nudge, shape plan, pseudocode. omits: what the hidden probes of every exercise ask by
+    default (see `defaults`) and these do not -> the reason. trained: the answer needs what the notebook has trained in
+    minutes, so it runs in a whole notebook alone; the known answers stand for trained ones and know what a probe has
+    drawn, so they are judged where it was drawn. Raises EntryError for what contradicts itself.
     """
 
     id: str
@@ -351,11 +344,10 @@ class ByHand:
 
 @dataclass(frozen=True)
 class Assignment:
-    """A notebook: its folder and file name, its exercises in order, the modules of transformer_ref it may import.
-
-    load: the entry of an exercise's id, called when it is first needed. files: names of what may be handed in beside the
-    notebook; everything else there is ignored. by_hand: what a person gives points for, after the exercises.
-    trains: ids of cells that take minutes or need what those made; whoever asks about one answer alone leaves them out.
+    """A notebook: its folder and file name, its exercises in order, the modules of transformer_ref it may import. load:
+    the entry of an exercise's id, called when it is first needed. files: names of what may be handed in beside the
+    notebook; everything else there is ignored. by_hand: what a person gives points for, after the exercises. trains:
+    ids of cells that take minutes or need what those made; whoever asks about one answer alone leaves them out.
     cell_seconds, notebook_seconds: what its notebook may take while it is graded, in place of the usual (0: the usual).
     """
 

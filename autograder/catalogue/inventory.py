@@ -1,8 +1,8 @@
 """The inventory of beliefs about attention: 24 questions, asked before chapter 01 and again after chapter 12.
 
-Each wrong choice is a known mistake of the catalogue, so what somebody believes has a name, an exercise and a section to
-reread. The page of the book, the command and the dashboard all read inventory.json; the order in which it lists choices
-is nobody's: whoever shows them shuffles them.
+Each wrong choice is a known mistake of the catalogue, so what somebody believes has a name, an exercise and a
+section to reread. The page of the book, the command and the dashboard all read inventory.json; the order in which it
+lists choices is nobody's: whoever shows them shuffles them.
 """
 
 import json

@@ -19,10 +19,8 @@ from autograder.catalogue.exercise import Evidence, Misconception, Section, Vari
 
 
 class Answer(str):
-    """Source of an answer, from which others are made by changing it.
-
-    origin: the answer that was changed first, None for one that is written out; changes: what was done to it since, each
-    a method's name and its arguments.
+    """Source of an answer, from which others are made by changing it. origin: the answer that was changed first, None
+    for one that is written out; changes: what was done to it since, each a method's name and its arguments.
     """
 
     origin: "Answer | None" = None
@@ -132,11 +130,10 @@ def mistake(
     quotes: Callable[[Evidence], str] | None = usual_quote,
     shows: Callable[[Evidence], bool | None] | None = None,
 ) -> Misconception:
-    """A known wrong answer and the words that it deserves.
-
-    message: why this comes out and what to look at, never the code. quotes: a sentence with the learner's own numbers,
-    put before the message where a visible probe shows the mistake; by default the exercise's `quotes`, None for none.
-    shows: for an answer that differs from process to process, whether a failed probe bears its mark. Raises ValueError when the source is no Python.
+    """A known wrong answer and the words that it deserves. message: why this comes out and what to look at, never the
+    code. quotes: a sentence with the learner's own numbers, put before the message where a visible probe shows the
+    mistake; by default the exercise's `quotes`, None for none. shows: for an answer that differs from process to
+    process, whether a failed probe bears its mark. Raises ValueError when the source is no Python.
     """
     return Misconception(name, _source(name, source), " ".join(message.split()), reread, quotes, shows)
 
@@ -152,8 +149,8 @@ def in_place(argument: str, source: str, reread: Section, more: str = "") -> Mis
         f"{argument} changed in place",
         source,
         reread,
-        f"Your function changed the caller's {argument}: an operation such as -=, /= or one whose name ends in _ writes "
-        f"into the tensor that was passed in. {more or 'Make a new one.'}",
+        f"Your function changed the caller's {argument}: an operation such as -=, /= or one whose name ends in _ "
+        f"writes into the tensor that was passed in. {more or 'Make a new one.'}",
         quotes=None,
     )
 
@@ -195,7 +192,8 @@ def usual_mistakes(
             "the batch axis squeezed away",
             right_answer.ending_in(".squeeze()"),
             squeezed,
-            "An axis of size 1 vanished, such as the batch axis of one sentence. squeeze() removes every axis of size 1, "
+            "An axis of size 1 vanished, such as the batch axis of one sentence. squeeze() removes every "
+            "axis of size 1, "
             "squeeze(0) the first if it is one; it must stay.",
             quotes_size,
             lost_an_axis_of_1,
@@ -205,7 +203,8 @@ def usual_mistakes(
             "view of what lies transposed",
             right_answer.beginning_with(f"{names[0]} = {names[0]}.view(-1).view({names[0]}.shape)"),
             viewed,
-            "Your code stops where a tensor lies transposed in memory, as after .mT: view only cuts the strip anew, and "
+            "Your code stops where a tensor lies transposed in memory, as after .mT: view only cuts the "
+            "strip anew, and "
             "there it cannot. reshape can.",
         )
     if rounded:

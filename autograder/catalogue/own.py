@@ -33,8 +33,8 @@ class Own(NamedTuple):
 
 
 def folder() -> Path | None:
-    """The folder of own exercises: the nearest from here upward, but not beyond the course that we are in; outside of any,
-    the one that was installed beside this package."""
+    """The folder of own exercises: the nearest from here upward, but not beyond the course that we are in; outside of
+    any, the one that was installed beside this package."""
     try:
         here = Path.cwd()
     except FileNotFoundError:

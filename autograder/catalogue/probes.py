@@ -1,4 +1,5 @@
-"""Probes in few words: a name, how a case is drawn, its sizes. `usual_probes` are those that every function deserves."""
+"""Probes in few words: a name, how a case is drawn, its sizes. `usual_probes` are those that every function
+deserves."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -33,9 +34,8 @@ def turned(tensor: Tensor) -> Tensor:
 
 
 def visible(name: str, draw: Case | Callable[..., Case], *sizes: Any, **options: Any) -> Probe:
-    """A probe that a learner's own check asks: a case, or what draws one from (generator, *sizes).
-
-    Options: checks, laws, rtol, atol, hide_expected, announced_by, scale as in `Probe`; the others are passed on to `draw`.
+    """A probe that a learner's own check asks: a case, or what draws one from (generator, *sizes). Options: checks,
+    laws, rtol, atol, hide_expected, announced_by, scale as in `Probe`; the others are passed on to `draw`.
     """
     return _probe(name, draw, sizes, options, hidden=False)
 
@@ -57,13 +57,12 @@ def usual_probes(
     zero: bool = True,
     equal_rows: bool = True,
 ) -> Iterator[Probe]:
-    """The hidden probes of a function of tensors. draw: (generator, *sizes, dtype=...) -> case.
-
-    other: sizes unlike the visible ones, no two alike; the last row equals the first, and a 0 is among the numbers (unless
-    `equal_rows` or `zero` is False). smallest: sizes of 1 wherever they may be, the first too. common: sizes for the rest: float64 laid
+    """The hidden probes of a function of tensors. draw: (generator, *sizes, dtype=...) -> case. other: sizes unlike the
+    visible ones, no two alike; the last row equals the first, and a 0 is among the numbers (unless `equal_rows` or
+    `zero` is False). smallest: sizes of 1 wherever they may be, the first too. common: sizes for the rest: float64 laid
     out as after a transpose and gradients (unless `floats` or `gradients` is False), and a second call after which
-    nothing else is touched. precise: draws float64 numbers whose differences float32 loses (see `FAR`), in place of those
-    of common sizes.
+    nothing else is touched. precise: draws float64 numbers whose differences float32 loses (see `FAR`), in place of
+    those of common sizes.
     """
     usual = partial(hidden, announced_by=PROMISED)
     yield usual("other sizes", _met_before(draw, zero, equal_rows), *other)

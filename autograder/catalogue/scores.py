@@ -9,33 +9,38 @@ ON_SCORES = (  # name, what is done to them, what it does
     (
         "negative scores cut off",
         "scores.clamp(min=0)",
-        "Negative scores became 0, so a key that points *away* counts like one at a right angle. A score keeps its sign.",
+        "Negative scores became 0, so a key that points *away* counts like one at a right angle. A score "
+        "keeps its sign.",
     ),
     (
         "signs of the scores dropped",
         "scores.abs()",
-        "The signs of the scores were dropped, so a key that points *away* counts as one that fits. A score keeps its sign.",
+        "The signs of the scores were dropped, so a key that points *away* counts as one that fits. A score "
+        "keeps its sign.",
     ),
     (
         "scores squared",
         "scores ** 2",
-        "The scores were squared, so a key that points *away* counts as one that fits. A dot product is used as it comes.",
+        "The scores were squared, so a key that points *away* counts as one that fits. A dot product is "
+        "used as it comes.",
     ),
     (
         "root of the scores",
         "scores ** 0.5",
-        """The root was taken of the scores themselves, and of a negative one there is none. If it is the root of a width that was
-     meant, it belongs to that number alone, under the fraction bar.""",
+        """The root was taken of the scores themselves, and of a negative one there is none. If it is the root of a
+     width that was meant, it belongs to that number alone, under the fraction bar.""",
     ),
     (
         "scores made shares of their length",
         "F.normalize(scores, dim=-1)",
-        "Each row of scores was brought to length 1, so how sharply a query chooses is lost. One number divides all scores alike.",
+        "Each row of scores was brought to length 1, so how sharply a query chooses is lost. One number divides all "
+        "scores alike.",
     ),
     (
         "largest score taken as the unit",
         "scores / scores.abs().amax(dim=-1, keepdim=True)",
-        "Each row was divided by its own largest score, so how sharply a query chooses is lost. One number divides all alike.",
+        "Each row was divided by its own largest score, so how sharply a query chooses is lost. One number divides "
+        "all alike.",
     ),
 )
 

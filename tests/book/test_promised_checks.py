@@ -18,7 +18,9 @@ from autograder.catalogue.exercise import Case
 ROOT = Path(__file__).resolve().parents[2]
 VERBS = re.compile(
     r"\bchecks? (?:for [\d.]+ |of [\d.]+ |will |does not |never |cells? )*"
-    r"(?:send|hand|call|ask|use|has|have|draw|make|count|cop(?:y|ies)|look|allow|show|name|say|try|trie|compare|give|feed|contain)"
+    r"(?:send|hand|call|ask|use|has|have|draw|make|count|cop(?:y|ies)|look|"
+    r"allow|show|name|say|try|trie|compare|give|feed|"
+    r"contain)"
     r"|\bcheck's\b|\bin the checks\b|\bof the hidden ones\b"
 )
 
@@ -130,7 +132,7 @@ PROMISES = {  # part of the sentence -> exercise, and what must be true of its c
     "The check hands over a small model and an optimizer, calls your function a few times and looks at the weights": (
         "train-step",
         lambda cases: (
-            catalogue.find("train-step").stage == "training step" and any(asked_again(case) for case in cases)
+            catalogue.find("train-step").harness == "training step" and any(asked_again(case) for case in cases)
         ),
     ),
     "(after 60 the check gives up)": (

@@ -52,7 +52,8 @@ def signals_are_heard():
 
 @pytest.fixture(scope="session")
 def empty_course(released, tmp_path_factory):
-    """Makes a course with one released assignment and nobody's work yet; its secret, and so all inputs, are the same."""
+    """Makes a course with one released assignment and nobody's work yet; its secret, and so all inputs, are the
+    same."""
 
     def make(name: str, assignment: Assignment = ASSIGNMENT) -> Graded:
         folder = graded_class.twin(tmp_path_factory.mktemp(name) / "course", released(assignment))

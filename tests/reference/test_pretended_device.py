@@ -192,7 +192,10 @@ def model() -> Transformer:
 
 def test_a_mask_made_without_its_device_is_found(log, monkeypatch):
     given = batch()  # and a mask without `is_causal`: one that has it is described to the kernel, and never read
-    on_cpu = lambda length, offset, device: torch.ones(length, offset + length, dtype=torch.bool).tril(offset)  # noqa: E731
+
+    def on_cpu(length, offset, device):
+        return torch.ones(length, offset + length, dtype=torch.bool).tril(offset)
+
     monkeypatch.setattr(transformer_module, "causal_mask", on_cpu)
     with pytest.raises(RuntimeError, match=rf"{CPU_MEETS_DEVICE}: .* in model.attention\.py:"):
         model()(given.source.to("cuda"), given.target_input.to("cuda"))

@@ -79,108 +79,117 @@ EXERCISE = Exercise(
         visible("two products by hand", Case(PAIRS)),
         visible("(2, 3, 4) times (2, 4, 5)", factors, 2, 3, 4, 5),
         *usual_probes(factors, other=(3, 6, 2, 4), smallest=(1, 3, 1, 2), common=(2, 4, 3, 5), precise=far_away),
-        hidden("square matrices", factors, 3, 2, 2, 2, checks=UNTOUCHED, announced_by="(B, n, d)"),  # where a product could be written into a
+        # where a product could be written into a
+        hidden("square matrices", factors, 3, 2, 2, 2, checks=UNTOUCHED, announced_by="(B, n, d)"),
     ),
     mistakes=(
         mistake("cell by cell", RIGHT.but("a @ b", "a * b"), PRODUCT,
-              """You multiplied cell by cell: `*` lets each number meet the one at its own place. In a matrix product a whole
-              *row* of a meets a whole *column* of b, and the products are added over the shared size d.""", quotes=cell),
+            """You multiplied cell by cell: `*` lets each number meet the one at its own place. In a matrix product a
+            whole *row* of a meets a whole *column* of b, and the products are added over the shared size d.""",
+            quotes=cell),
         mistake("b.T", RIGHT.but("a @ b", "a @ b.T"), PRODUCT,
-              """b already has d in the middle, so nothing has to be turned around. And .T turns *all three* axes around: it
-              exchanges the batch with the columns.""", quotes=cell),
+            """b already has d in the middle, so nothing has to be turned around. And .T turns *all three* axes around:
+            it exchanges the batch with the columns.""", quotes=cell),
         mistake("b with its last two axes exchanged", RIGHT.but("a @ b", "a @ b.transpose(1, 2)"), PRODUCT,
-              """b was turned around before the product, so rows of a met *rows* of b. b has shape (B, d, m): its d stands in
-              the middle already, where the product wants it.""", quotes=cell),
+            """b was turned around before the product, so rows of a met *rows* of b. b has shape (B, d, m): its d stands
+            in the middle already, where the product wants it.""", quotes=cell),
         mistake("a with its last two axes exchanged", RIGHT.but("a @ b", "a.transpose(1, 2) @ b"), PRODUCT,
-              """a was turned around before the product, so *columns* of a met columns of b. a has shape (B, n, d): its d is
-              last already, where the product wants it.""", quotes=cell),
+            """a was turned around before the product, so *columns* of a met columns of b. a has shape (B, n, d): its d
+            is last already, where the product wants it.""", quotes=cell),
         mistake("b times a", RIGHT.but("a @ b", "b @ a"), PRODUCT,
-              """The two factors are exchanged. b @ a is another product than a @ b; here the rows of *a* meet the columns of
-              b.""", quotes=cell),
+            """The two factors are exchanged. b @ a is another product than a @ b; here the rows of *a* meet the columns
+            of b.""", quotes=cell),
         mistake("the other way round", RIGHT.ending_in(".transpose(1, 2)"), SHAPE,
-              """The right numbers, with rows and columns exchanged: your result is (B, m, n). A row for each row of a is
-              wanted, (B, n, m).""", quotes=cell),
+            """The right numbers, with rows and columns exchanged: your result is (B, m, n). A row for each row of a is
+            wanted, (B, n, m).""", quotes=cell),
         mistake("first pair only", RIGHT.but("a @ b", "a[0] @ b[0]"), PRODUCT,
-              """One axis is missing: only the first matrix of the batch was multiplied. The result holds one product for
-              *each* of the B pairs.""", quotes=sizes),
+            """One axis is missing: only the first matrix of the batch was multiplied. The result holds one product for
+            *each* of the B pairs.""", quotes=sizes),
         mistake("first product for all", RIGHT.but("a @ b", "(a[0] @ b[0]).expand(a.shape[0], -1, -1)"), PRODUCT,
-              "Matrix 1 of your result is a copy of matrix 0. Each pair of the batch has a product of its own."),
+            "Matrix 1 of your result is a copy of matrix 0. Each pair of the batch has a product of its own."),
         mistake("loop left too early", LOOP.but("    return product", "        return product"), PRODUCT,
-              """Matrix 0 is right and what follows is all zeros: the loop was left too early. Is the `return` indented too
-              far, or does the range end one short?"""),
+            """Matrix 0 is right and what follows is all zeros: the loop was left too early. Is the `return` indented
+            too far, or does the range end one short?"""),
         mistake("first pair forgotten", LOOP.but("range(", "range(1, "), PRODUCT,
-              "Matrix 0 is all zeros and the rest is right: the loop begins with 1. The first pair has the index 0."),
+            "Matrix 0 is all zeros and the rest is right: the loop begins with 1. The first pair has the index 0."),
         mistake("b cut anew", RIGHT.but("a @ b", "a @ b.reshape(b.shape[0], b.shape[2], b.shape[1])"), PRODUCT,
-              """b was cut into another shape before the product, and its shape fits as it is: its d stands in the middle,
-              where the product wants it."""),
+            """b was cut into another shape before the product, and its shape fits as it is: its d stands in the middle,
+            where the product wants it."""),
         mistake("one a for every b", RIGHT.but("a @ b", "a[0] @ b"), PRODUCT,
-              "Every b met the *first* a. Pair i is a[i] with b[i]."),
+            "Every b met the *first* a. Pair i is a[i] with b[i]."),
         mistake("one b for every a", RIGHT.but("a @ b", "a @ b[0]"), PRODUCT,
-              "Every a met the *first* b. Pair i is a[i] with b[i]."),
+            "Every a met the *first* b. Pair i is a[i] with b[i]."),
         mistake("batch summed away", RIGHT.but("a @ b", 'torch.einsum("bnd,bdm->nm", a, b)'), PRODUCT,
-              """The batch size vanished from your shape: the products of the pairs were added together. Each pair keeps a
-              product of its own.""", quotes=sizes),
+            """The batch size vanished from your shape: the products of the pairs were added together. Each pair keeps a
+            product of its own.""", quotes=sizes),
         mistake("every a with every b", RIGHT.but("a @ b", 'torch.einsum("bnd,cdm->bcnm", a, b)'), PRODUCT,
-              """An axis too many: every matrix of a met every matrix of b. Only those at the same place in the batch belong
-              together.""", quotes=sizes),
-        mistake("every a with every b, as tensordot lays it out", RIGHT.but("a @ b", "torch.tensordot(a, b, dims=([2], [1]))"), PRODUCT,
-              """An axis too many: every matrix of a met every matrix of b. Only those at the same place in the batch belong
-              together.""", quotes=sizes),
+            """An axis too many: every matrix of a met every matrix of b. Only those at the same place in the batch
+            belong together.""", quotes=sizes),
+        mistake("every a with every b, as tensordot lays it out",
+                RIGHT.but("a @ b", "torch.tensordot(a, b, dims=([2], [1]))"), PRODUCT,
+            """An axis too many: every matrix of a met every matrix of b. Only those at the same place in the batch
+            belong together.""", quotes=sizes),
         mistake("batch laid flat", RIGHT.but("a @ b", "a.reshape(-1, a.shape[2]) @ b.reshape(b.shape[1], -1)"), STRIP,
-              """The batch was poured into one big matrix, so rows met columns of *other* pairs, and cutting b anew scrambled
-              it.""", quotes=sizes),
+            """The batch was poured into one big matrix, so rows met columns of *other* pairs, and cutting b anew
+            scrambled it.""", quotes=sizes),
         mistake("products not added", ADDED.but(".sum(dim=2)", ""), PRODUCT,
-              """The products are all there, but nobody added them: your result still has the axis d. Each cell is a *sum*
-              over d.""", quotes=sizes),
+            """The products are all there, but nobody added them: your result still has the axis d. Each cell is a *sum*
+            over d.""", quotes=sizes),
         mistake("added along the wrong axis", ADDED.but("dim=2", "dim=-1"), PRODUCT,
-              """The sum ran over the columns m, and d is still there. d is the size that a and b share; it is the one to
-              disappear.""", quotes=cell),
+            """The sum ran over the columns m, and d is still there. d is the size that a and b share; it is the one to
+            disappear.""", quotes=cell),
         mistake("the last product alone", LOOPS.but("+=", "="), PRODUCT,
-              """Each cell holds the *last* of its products: every one was written over the one before. The products are added
-              up.""", quotes=cell),
+            """Each cell holds the *last* of its products: every one was written over the one before. The products are
+            added up.""", quotes=cell),
         mistake("first product left out", LOOPS.but("range(d)", "range(1, d)"), PRODUCT,
-              "The first product of every sum is missing: the numbers along d are counted from 0.", quotes=cell),
+            "The first product of every sum is missing: the numbers along d are counted from 0.", quotes=cell),
         mistake("last product left out", LOOPS.but("range(d)", "range(d - 1)"), PRODUCT,
-              "The last product of every sum is missing: range(d - 1) ends before the last number.", quotes=cell),
+            "The last product of every sum is missing: range(d - 1) ends before the last number.", quotes=cell),
         mistake("sum that goes on", RIGHT.ending_in(".cumsum(dim=2)"), PRODUCT,
-              """The sum goes on from cell to cell along a row: the second number holds the first as well. Each cell begins at
-              0.""", quotes=cell),
+            """The sum goes on from cell to cell along a row: the second number holds the first as well. Each cell
+            begins at 0.""", quotes=cell),
         mistake("rows of b summed", RIGHT.but("a @ b", 'torch.einsum("bnd,bdm->bdm", a, b)'), PRODUCT,
-              "The sum ran over the rows n of a, and d is still there. d is the size that a and b share; it is the one to disappear.",
-              quotes=sizes),
+            "The sum ran over the rows n of a, and d is still there. d is the size that a and b share; it is the one "
+            "to disappear.",
+            quotes=sizes),
         mistake("largest instead of sum", ADDED.but("sum", "amax"), PRODUCT,
-              "Each cell holds the *largest* of its products. A matrix product adds them all.", quotes=cell),
+            "Each cell holds the *largest* of its products. A matrix product adds them all.", quotes=cell),
         mistake("mean instead of sum", ADDED.but("sum", "mean"), PRODUCT,
-              "Your numbers are the right ones divided by d: the products were averaged. A matrix product adds them.", quotes=cell),
+            "Your numbers are the right ones divided by d: the products were averaged. A matrix product adds them.",
+            quotes=cell),
         mistake("two-dimensional product", RIGHT.but("a @ b", "torch.mm(a, b)"), PRODUCT,
-              """torch.mm takes two matrices and nothing else; yours have a batch axis in front. Another product of torch
-              carries such an axis along."""),
+            """torch.mm takes two matrices and nothing else; yours have a batch axis in front. Another product of torch
+            carries such an axis along."""),
         mistake("torch.dot", RIGHT.but("a @ b", "torch.dot(a, b)"), PRODUCT,
-              "torch.dot takes two single vectors. Here whole batches of matrices meet: another product of torch does that."),
+            "torch.dot takes two single vectors. Here whole batches of matrices meet: another product of "
+            "torch does that."),
         mistake("rounded", RIGHT.ending_in(".round()"), CONTRACT,
-              "Your numbers were rounded to whole ones. The pair by hand holds only whole numbers, so it could not show."),
+            "Your numbers were rounded to whole ones. The pair by hand holds only whole numbers, so it "
+            "could not show."),
         mistake("whole numbers", RIGHT.but("a @ b", "a.long() @ b.long()"), CONTRACT,
-              "The dtype changed: floats went in and integers came out, and every fraction was cut off.",
-              shows=lambda evidence: not evidence.got.is_floating_point()),
+            "The dtype changed: floats went in and integers came out, and every fraction was cut off.",
+            shows=lambda evidence: not evidence.got.is_floating_point()),
         mistake("always float32", RIGHT.ending_in(".float()"), CONTRACT, NEW_IS_FLOAT32),
         *usual_mistakes(RIGHT, arguments="a b", detached=CONTRACT, single=CONTRACT, squeezed=SHAPE, viewed=STRIP),
         mistake("through numpy", RIGHT.but("a @ b", "torch.from_numpy(a.numpy() @ b.numpy())"), CONTRACT, NO_NUMPY),
         mistake("a list of matrices", RIGHT.but("a @ b", "[x @ y for x, y in zip(a, b)]"), PRODUCT,
-              "A Python list of B matrices came back. One tensor of shape (B, n, m) is wanted; torch can stack the list.",
-              shows=is_list),
-        mistake("side by side instead of stacked", RIGHT.but("a @ b", "torch.cat([x @ y for x, y in zip(a, b)])"), PRODUCT,
-              """The products were put end to end into one long matrix, so the batch axis is gone. A *new* axis is wanted:
-              stacking makes one, joining does not.""", quotes=sizes),
+            "A Python list of B matrices came back. One tensor of shape (B, n, m) is wanted; torch can stack the list.",
+            shows=is_list),
+        mistake("side by side instead of stacked", RIGHT.but("a @ b", "torch.cat([x @ y for x, y in zip(a, b)])"),
+                PRODUCT,
+            """The products were put end to end into one long matrix, so the batch axis is gone. A *new* axis is wanted:
+            stacking makes one, joining does not.""", quotes=sizes),
         mistake("written into a", RIGHT.but("return product", """
                   if product.shape != a.shape or a.requires_grad:
                       return product
                   return a.copy_(product)"""), CONTRACT,
-              "The products were written into a, so the caller's tensor is lost. Write into a new one."),
-        mistake("sums instead of products", RIGHT.but("a @ b", "(a[:, :, :, None] + b[:, None, :, :]).sum(dim=2)"), PRODUCT,
-              "The numbers that meet were *added*. Each pair is multiplied, and the products are added up."),
+            "The products were written into a, so the caller's tensor is lost. Write into a new one."),
+        mistake("sums instead of products", RIGHT.but("a @ b", "(a[:, :, :, None] + b[:, None, :, :]).sum(dim=2)"),
+                PRODUCT,
+            "The numbers that meet were *added*. Each pair is multiplied, and the products are added up."),
         mistake("batch of b added up", RIGHT.but("a @ b", "a @ b.sum(dim=0)"), PRODUCT,
-              """Every matrix of a met the *sum* of all matrices of b: an index that b alone has is added up. Both need the same
-              letter for the batch."""),
+            """Every matrix of a met the *sum* of all matrices of b: an index that b alone has is added up. Both need
+            the same letter for the batch."""),
     ),
     correct=(
         correct("at", RIGHT),
@@ -190,7 +199,8 @@ EXERCISE = Exercise(
         correct("elementwise and sum", RIGHT.but("a @ b", "(a.unsqueeze(3) * b.unsqueeze(1)).sum(2)")),
         correct("a list, stacked", RIGHT.but("a @ b", "torch.stack([one @ other for one, other in zip(a, b)])")),
         correct("four loops", LOOPS),
-        correct("one matrix at a time", LOOP.but("a.new_zeros", "a.new_empty").but("a[i] @ b[i]", "torch.mm(a[i], b[i])")),
+        correct("one matrix at a time",
+                LOOP.but("a.new_zeros", "a.new_empty").but("a[i] @ b[i]", "torch.mm(a[i], b[i])")),
         correct("through double", RIGHT.but("a @ b", "(a.double() @ b.double()).to(a.dtype)")),
         correct("rows met by columns", """
             def batch_matmul(a, b):

@@ -73,116 +73,138 @@ EXERCISE = Exercise(
         hidden("as many rows as columns", masks, 6, 6, announced_by="(B, T)"),
         hidden("one row", one_row, announced_by="(B, T)"),
         hidden("one column", one_column, announced_by="(B, T)"),
-        hidden("nothing True at all", Case((torch.zeros(3, 5, dtype=torch.bool),)), announced_by="or T when the row has none"),
+        hidden("nothing True at all", Case((torch.zeros(3, 5, dtype=torch.bool),)),
+               announced_by="or T when the row has none"),
         hidden("transposed in memory", masks, 5, 8, transposed=True, announced_by="(B, T)"),
     ),
     omits={"precision": "a mask holds truth values", "falsy values": "a mask holds truth values"},
     mistakes=(
         mistake("argmax alone", CHOSEN.but(CHOICE, "found"), TRUE,
-              """A row without any True gives 0, the same as a row that begins with True: argmax has to return *some* place.
-              Such a row should give T.""", quotes=answers),
+            """A row without any True gives 0, the same as a row that begins with True: argmax has to return *some*
+            place. Such a row should give T.""", quotes=answers),
         mistake("argmax of truth values", CHOSEN.but(CHOICE, "found").but("mask.int()", "mask"), TRUE,
-              """argmax compares numbers, and True and False are none. Turn them into 1 and 0 first. (And mind the row without
-              any True.)"""),
+            """argmax compares numbers, and True and False are none. Turn them into 1 and 0 first. (And mind the row
+            without any True.)"""),
         mistake("last True", LAST, TRUE,
-              """You returned the place of the *last* True of each row. (A loop that goes on after a hit does that: later hits
-              overwrite the first.)""", quotes=answers),
+            """You returned the place of the *last* True of each row. (A loop that goes on after a hit does that: later
+            hits overwrite the first.)""", quotes=answers),
         mistake("last True, and T - 1 for none", LAST.but(CHOICE, "found"), TRUE,
-              """You returned the place of the *last* True of each row, and T - 1 for a row that has none. The first one is
-              wanted, and T for none.""", quotes=answers),
+            """You returned the place of the *last* True of each row, and T - 1 for a row that has none. The first one
+            is wanted, and T for none.""", quotes=answers),
         mistake("last True, and 0 for none", RIGHT.but(COUNT, "(mask * torch.arange(mask.shape[1])).amax(dim=1)"), TRUE,
-              """You returned the place of the *last* True of each row, and 0 for a row that has none: the largest place that
-              was True. The first one is wanted, and T for none.""", quotes=answers),
-        mistake("smallest of places and zeros", RIGHT.but(COUNT, "(mask * torch.arange(mask.shape[1])).amin(dim=1)"), TRUE,
-              """Nearly everything is 0: a place that is False became 0 in the product, and 0 wins every minimum. Give the
-              Falses a number that can never win.""", quotes=answers),
+            """You returned the place of the *last* True of each row, and 0 for a row that has none: the largest place
+            that was True. The first one is wanted, and T for none.""", quotes=answers),
+        mistake("smallest of places and zeros", RIGHT.but(COUNT, "(mask * torch.arange(mask.shape[1])).amin(dim=1)"),
+                TRUE,
+            """Nearly everything is 0: a place that is False became 0 in the product, and 0 wins every minimum. Give the
+            Falses a number that can never win.""", quotes=answers),
         mistake("0 taken for none", CHOSEN.but("mask.any(dim=1)", "found != 0"), TRUE,
-              """A row that *begins* with True gives T: you took its 0 for *none*. 0 is a place like any other; ask the row
-              itself whether it has a True.""", quotes=answers),
+            """A row that *begins* with True gives T: you took its 0 for *none*. 0 is a place like any other; ask the
+            row itself whether it has a True.""", quotes=answers),
         mistake("not yet counted", RIGHT.but(COUNT, "not_yet"), TRUE,
-              """A mask of the shape of the first one came back, True up to the first True. One step is missing: a number for
-              each row.""", quotes=sizes),
+            """A mask of the shape of the first one came back, True up to the first True. One step is missing: a number
+            for each row.""", quotes=sizes),
         mistake("all places", RIGHT.but(COUNT, "mask.nonzero()"), TRUE,
-              "You returned the places of *all* Trues, as pairs of row and column. One answer for each row, please.", quotes=sizes),
+            "You returned the places of *all* Trues, as pairs of row and column. One answer for each row, please.",
+            quotes=sizes),
         mistake("all columns", RIGHT.but(COUNT, "mask.nonzero()[:, 1]"), TRUE,
-              """You returned the columns of *all* Trues, one after another. One answer for each row is wanted, also for a row
-              that has none.""", quotes=sizes),
+            """You returned the columns of *all* Trues, one after another. One answer for each row is wanted, also for a
+            row that has none.""", quotes=sizes),
         mistake("counts Trues", RIGHT.but(COUNT, "mask.sum(dim=1)"), TRUE,
-              "You counted how many Trues a row has. Wanted is where the first one stands, counted from 0.", quotes=answers),
+            "You counted how many Trues a row has. Wanted is where the first one stands, counted from 0.",
+            quotes=answers),
         mistake("counts Falses", RIGHT.but(COUNT, "(~mask).sum(dim=1)"), TRUE,
-              "You counted every False of a row. Only those *before* the first True count.", quotes=answers),
+            "You counted every False of a row. Only those *before* the first True count.", quotes=answers),
         mistake("counted from 1", RIGHT.but(COUNT, "not_yet.sum(dim=1) + 1"), TRUE,
-              "One too many: places are counted from 0.", quotes=answers),
+            "One too many: places are counted from 0.", quotes=answers),
         mistake("counted from 1, and 0 for none", CHOSEN.but(CHOICE, "found + mask.any(dim=1)"), TRUE,
-              """Your places are counted from 1, so that 0 is left for a row without True. They are counted from 0, and such a row
-              gives T.""", quotes=answers),
+            """Your places are counted from 1, so that 0 is left for a row without True. They are counted from 0, and
+            such a row gives T.""", quotes=answers),
         mistake("first False where there is a True", CHOSEN.but("argmax", "argmin"), TRUE,
-              "You looked for the smallest value of each row, and that is a False. True counts as 1: look for the largest.", quotes=answers),
+            "You looked for the smallest value of each row, and that is a False. True counts as 1: look for the "
+            "largest.", quotes=answers),
         mistake("counted from 1, none at T", CHOSEN.but("found, none", "found + 1, none"), TRUE,
-              "One too many where there is a True: places are counted from 0.", quotes=answers),
+            "One too many where there is a True: places are counted from 0.", quotes=answers),
         mistake("counted from the first True on", RIGHT.but("== 0", "> 0"), TRUE,
-              "You counted the places from the first True *on*. Those before it are wanted: their number is its index.",
-              quotes=answers),
+            "You counted the places from the first True *on*. Those before it are wanted: their number is its index.",
+            quotes=answers),
         mistake("-1 for none", CHOSEN.but("mask.shape[1]", "-1"), TRUE,
-              """A row without True gives -1. As an index, -1 means the last place, which is easily taken for an answer; T is
-              wanted, one beyond the end.""", quotes=answers),
+            """A row without True gives -1. As an index, -1 means the last place, which is easily taken for an answer; T
+            is wanted, one beyond the end.""", quotes=answers),
         mistake("T + 1 for none", CHOSEN.but("mask.shape[1]", "mask.shape[1] + 1"), TRUE,
-              "A row without True gives T + 1. The last index is T - 1, so T is one beyond the end already.", quotes=answers),
+            "A row without True gives T + 1. The last index is T - 1, so T is one beyond the end already.",
+            quotes=answers),
         mistake("T - 1 for none", CHOSEN.but("mask.shape[1]", "mask.shape[1] - 1"), TRUE,
-              """A row without True gives T - 1, as if its last place were True. (A loop that keeps the last place it looked
-              at does that.) T is wanted, one beyond the end.""", quotes=answers),
+            """A row without True gives T - 1, as if its last place were True. (A loop that keeps the last place it
+            looked at does that.) T is wanted, one beyond the end.""", quotes=answers),
         mistake("number of rows for none", CHOSEN.but("mask.shape[1]", "mask.shape[0]"), TRUE,
-              """A row without True gives B, the number of rows. T is wanted, the number of columns: shape is (B, T), and axes
-              count from 0.""", quotes=answers),
-        mistake("down the columns", RIGHT.but("mask.cumsum(dim=1)", "mask.cumsum(dim=0)").but(COUNT, "not_yet.sum(dim=0)"), TRUE,
-              """You went down the *columns*: one answer for each of them, and rows were counted. A row is a sentence; go
-              along axis 1.""", quotes=sizes),
+            """A row without True gives B, the number of rows. T is wanted, the number of columns: shape is (B, T), and
+            axes count from 0.""", quotes=answers),
+        mistake("down the columns",
+                RIGHT.but("mask.cumsum(dim=1)", "mask.cumsum(dim=0)").but(COUNT, "not_yet.sum(dim=0)"), TRUE,
+            """You went down the *columns*: one answer for each of them, and rows were counted. A row is a sentence; go
+            along axis 1.""", quotes=sizes),
         mistake("first False", RIGHT.but("mask.cumsum", "(~mask).cumsum"), TRUE,
-              "You looked for the first *False*.", quotes=answers),
+            "You looked for the first *False*.", quotes=answers),
         mistake("is there any, as a number", RIGHT.but(COUNT, "mask.any(dim=1).long()"), TRUE,
-              "You answered *whether* there is a True, with 1 and 0. Wanted is where the first one stands.", quotes=answers),
+            "You answered *whether* there is a True, with 1 and 0. Wanted is where the first one stands.",
+            quotes=answers),
         mistake("is there any", RIGHT.but(COUNT, "mask.any(dim=1)"), TRUE,
-              "You answered *whether* there is a True. Wanted is where the first one stands."),
-        mistake("one number for all rows", RIGHT.but("mask.cumsum(dim=1)", "mask.any(0).cumsum(0)").but(COUNT, "not_yet.sum()"), TRUE,
-              "One number came back for the whole batch. Every row has an answer of its own: the shape is (B).", quotes=sizes),
+            "You answered *whether* there is a True. Wanted is where the first one stands."),
+        mistake("one number for all rows",
+                RIGHT.but("mask.cumsum(dim=1)", "mask.any(0).cumsum(0)").but(COUNT, "not_yet.sum()"), TRUE,
+            "One number came back for the whole batch. Every row has an answer of its own: the shape is (B).",
+            quotes=sizes),
         mistake("an axis left over", RIGHT.but(COUNT, "not_yet.sum(dim=1, keepdim=True)"), SHAPE,
-              "The numbers are right, but each sits in a row of its own: (B, 1). The shape is (B).", quotes=sizes),
+            "The numbers are right, but each sits in a row of its own: (B, 1). The shape is (B).", quotes=sizes),
         mistake("other integers", RIGHT.ending_in(".int()"), CONTRACT,
-              """The numbers are right, the dtype is int32. Places and ids are torch.long (int64) everywhere in the course,
-              since indexing wants them so."""),
+            """The numbers are right, the dtype is int32. Places and ids are torch.long (int64) everywhere in the
+            course, since indexing wants them so."""),
         mistake("floats", RIGHT.ending_in(".float()"), CONTRACT,
-              "The dtype is that of a float, and a place is a whole number, torch.long: a float cannot be used as an index.",
-              shows=lambda evidence: evidence.got.is_floating_point()),
+            "The dtype is that of a float, and a place is a whole number, torch.long: a float cannot be "
+            "used as an index.",
+            shows=lambda evidence: evidence.got.is_floating_point()),
         mistake("a list of numbers", RIGHT.ending_in(".tolist()"), CONTRACT,
-              "A Python list came back. A tensor of shape (B) and dtype torch.long is wanted.", shows=is_list),
-        mistake("stops at an empty row", RIGHT.but(COUNT, "torch.tensor([row.tolist().index(True) for row in mask])"), TRUE,
-              "Your code stopped at a row without any True: index(True) has nothing to find there. Such a row should give T."),
-        mistake("stops at an empty row, looking for 1", RIGHT.but(COUNT, "torch.tensor([row.tolist().index(1) for row in mask])"), TRUE,
-              "Your code stopped at a row without any True: index(1) has nothing to find there. Such a row should give T."),
-        mistake("first hit of an empty row", RIGHT.but(COUNT, "torch.stack([line.nonzero()[0, 0] for line in mask])"), TRUE,
-              "Your code stopped at a row without any True: there is no first hit to pick. Such a row should give T."),
+            "A Python list came back. A tensor of shape (B) and dtype torch.long is wanted.", shows=is_list),
+        mistake("stops at an empty row", RIGHT.but(COUNT, "torch.tensor([row.tolist().index(True) for row in mask])"),
+                TRUE,
+            "Your code stopped at a row without any True: index(True) has nothing to find there. Such a row "
+            "should give T."),
+        mistake("stops at an empty row, looking for 1",
+                RIGHT.but(COUNT, "torch.tensor([row.tolist().index(1) for row in mask])"), TRUE,
+            "Your code stopped at a row without any True: index(1) has nothing to find there. Such a row "
+            "should give T."),
+        mistake("first hit of an empty row", RIGHT.but(COUNT, "torch.stack([line.nonzero()[0, 0] for line in mask])"),
+                TRUE,
+            "Your code stopped at a row without any True: there is no first hit to pick. Such a row should give T."),
         mistake("answer written into the mask", RIGHT.before("return found", "mask[:] = True"), CONTRACT,
-              "Your function changed the caller's mask. Work on a copy, or write nothing into it."),
-        mistake("walks on past an empty row", RIGHT.but(COUNT, "torch.tensor([next(t for t in range(10**9) if row[t]) for row in mask])"), TRUE,
-              """Your loop walks on until it meets a True, and a row without any has an end: it stops there with an error. Look
-              whether the row is over before you look into it."""),
+            "Your function changed the caller's mask. Work on a copy, or write nothing into it."),
+        mistake("walks on past an empty row",
+                RIGHT.but(COUNT, "torch.tensor([next(t for t in range(10**9) if row[t]) for row in mask])"), TRUE,
+            """Your loop walks on until it meets a True, and a row without any has an end: it stops there with an error.
+            Look whether the row is over before you look into it."""),
         mistake("empty rows left out", RIGHT.but(COUNT, "mask[mask.any(dim=1)].int().argmax(dim=1)"), TRUE,
-              """Rows without True were left out, so there are fewer answers than rows, and later ones moved up. Such a row
-              should give T.""", quotes=sizes),
-        mistake("largest place", RIGHT.but(COUNT, "torch.where(mask, torch.arange(mask.shape[1]), mask.shape[1]).amax(dim=1)"), TRUE,
-              "Of the places of the Trues, and T for the others, the *largest* was taken. The first True has the smallest."),
+            """Rows without True were left out, so there are fewer answers than rows, and later ones moved up. Such a
+            row should give T.""", quotes=sizes),
+        mistake("largest place",
+                RIGHT.but(COUNT, "torch.where(mask, torch.arange(mask.shape[1]), mask.shape[1]).amax(dim=1)"), TRUE,
+            "Of the places of the Trues, and T for the others, the *largest* was taken. The first True has the "
+            "smallest."),
         *usual_mistakes(RIGHT, squeezed=SHAPE),
         mistake("second True", RIGHT.but("== 0", "<= 1"), TRUE,
-              "You returned the place of the *second* True (T where there is one alone). The first one counts.", quotes=answers),
+            "You returned the place of the *second* True (T where there is one alone). The first one counts.",
+            quotes=answers),
         mistake("counted from the end", CHOSEN.but("any(dim=1), found", "any(dim=1), none - 1 - found"), TRUE,
-              "Your places are counted from the *end* of the row. They are counted from its beginning, from 0.", quotes=answers),
+            "Your places are counted from the *end* of the row. They are counted from its beginning, from 0.",
+            quotes=answers),
         mistake("place in the whole table", CHOSEN.but("found = mask.int().argmax(dim=1)", """
                   found = mask.int().argmax(dim=1)
                   begins = torch.arange(len(mask)) * mask.shape[1]""").but(CHOICE, "begins + " + CHOICE), TRUE,
-              """Your places go on counting from row to row, as on the strip in memory. In each row they begin at 0
-              again.""", quotes=answers),
+            """Your places go on counting from row to row, as on the strip in memory. In each row they begin at 0
+            again.""", quotes=answers),
         mistake("number of Trues, T for none", CHOSEN.but("mask.int().argmax(dim=1)", "mask.sum(dim=1)"), TRUE,
-              "You counted the Trues of a row. Where the *first* one stands is wanted, however many follow.", quotes=answers),
+            "You counted the Trues of a row. Where the *first* one stands is wanted, however many follow.",
+            quotes=answers),
     ),
     correct=(
         correct("cumsum", RIGHT),

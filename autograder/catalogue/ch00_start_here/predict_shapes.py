@@ -55,7 +55,8 @@ def shape_of(value: Any) -> tuple[int, ...] | None:
     return tuple(value) if whole else None
 
 
-def one_line(name: str, why: str, shape: tuple, section: Section, message: str, is_it: Callable[[Any], bool]) -> Misconception:
+def one_line(name: str, why: str, shape: tuple, section: Section, message: str,
+             is_it: Callable[[Any], bool]) -> Misconception:
     """A line whose predicted shape `is_it`, in an answer whose other lines may be wrong as well."""
 
     def quotes(evidence: Evidence) -> str:
@@ -88,43 +89,45 @@ EXERCISE = Exercise(
     probes=(visible("five lines", Case(()), hide_expected=True),),
     mistakes=(
         no_shape("shapes as text", returning(LINES | {"swap": "(3, 2, 4)"}), lambda value: isinstance(value, str),
-                 "A shape in quotes is a text. Leave the quotes away: a shape is a tuple of whole numbers, such as (7, 2)."),
+                 "A shape in quotes is a text. Leave the quotes away: a shape is a tuple of whole numbers, "
+                 "such as (7, 2)."),
         no_shape("tensors instead of shapes", ASKED.replace(".shape", ""), lambda value: isinstance(value, Tensor),
                  "Tensors came back. Their *shapes* are wanted, as tuples of whole numbers."),
         no_shape("a count instead of a shape", returning({name: math.prod(shape) for name, shape in LINES.items()}),
                  lambda value: isinstance(value, int),
-                 """A single number tells how many numbers there are, not how they are arranged. A shape has one size for each
-                 axis, as a tuple such as (7, 2)."""),
+                 """A single number tells how many numbers there are, not how they are arranged. A shape has one size
+                 for each axis, as a tuple such as (7, 2)."""),
         no_shape("lines left open", returning(f"dict.fromkeys({list(LINES)}, ...)"),
                  lambda value: value is None or not isinstance(value, (str, Tensor, int, list, tuple, dict)),
                  "Not every line has a shape yet. Replace each ... with a tuple of whole numbers, such as (7, 2)."),
         mistake("a list of shapes", returning(list(LINES.values())), SHAPE,
-              "A list came back. A dictionary is wanted, which says for each of the five names what its shape is.",
-              shows=lambda evidence: isinstance(evidence.got, (list, tuple))),
+            "A list came back. A dictionary is wanted, which says for each of the five names what its shape is.",
+            shows=lambda evidence: isinstance(evidence.got, (list, tuple))),
         line("swap", "nothing moved", [(2, 3, 4)], TURN,
              "That is the shape of x itself. transpose(0, 1) exchanges the sizes at places 0 and 1."),
         line("swap", "all axes turned", [(4, 3, 2), (4, 2, 3), (3, 4, 2)], TURN,
-             """All three sizes changed places, as .T would do it. transpose(0, 1) exchanges the sizes at places 0 and 1 and
-             leaves the rest alone."""),
+             """All three sizes changed places, as .T would do it. transpose(0, 1) exchanges the sizes at places 0 and 1
+             and leaves the rest alone."""),
         line("swap", "last two axes", [(2, 4, 3)], TURN,
              "The last two sizes were exchanged. Axes count from 0, so 0 and 1 are the *first* two."),
         another("swap", (6, 4), TURN,
-                """transpose(0, 1) keeps every size that x has, 2 and 3 and 4, and exchanges the first two. Nothing is added,
-                joined or lost."""),
+                """transpose(0, 1) keeps every size that x has, 2 and 3 and 4, and exchanges the first two. Nothing is
+                added, joined or lost."""),
         line("cut", "the -1 kept", [(4, -1)], STRIP,
-             "-1 is no size: it says “whatever is left over”. x has 24 numbers on its strip. Cut into 4 rows, how many are in each?"),
+             "-1 is no size: it says “whatever is left over”. x has 24 numbers on its strip. Cut into 4 rows, how "
+             "many are in each?"),
         line("cut", "an axis kept", [(4, 2, 3), (4, 3, 2), (2, 3, 4)], STRIP,
-             """view(4, -1) names two axes, so the result has two, whatever x had. The strip of 24 numbers is cut into 4 rows:
-             0 1 2 … | 6 7 8 … | 12 13 14 … | 18 19 20 …"""),
+             """view(4, -1) names two axes, so the result has two, whatever x had. The strip of 24 numbers is cut into 4
+             rows: 0 1 2 … | 6 7 8 … | 12 13 14 … | 18 19 20 …"""),
         line("cut", "one size dropped", [(4, 3), (4, 4), (4, 2)], STRIP,
-             """Some numbers got lost: x has 24 on its strip, and view must use every one. The strip is cut like this: 0 1 2 …
-             | 6 7 8 … | 12 13 14 … | 18 19 20 …"""),
-        line("cut", "6 rows of 4", [(6, 4)], STRIP,
-             """Rows and columns are exchanged: the first number given to view is the number of *rows*. The strip is cut like
+             """Some numbers got lost: x has 24 on its strip, and view must use every one. The strip is cut like
              this: 0 1 2 … | 6 7 8 … | 12 13 14 … | 18 19 20 …"""),
+        line("cut", "6 rows of 4", [(6, 4)], STRIP,
+             """Rows and columns are exchanged: the first number given to view is the number of *rows*. The strip is cut
+             like this: 0 1 2 … | 6 7 8 … | 12 13 14 … | 18 19 20 …"""),
         another("cut", (4, 24), STRIP,
-                """x has 2·3·4 = 24 numbers on its strip, and view(4, -1) cuts it into 4 rows: 0 1 2 … | 6 7 8 … | 12 13 14 …
-                | 18 19 20 … How many are in each?"""),
+                """x has 2·3·4 = 24 numbers on its strip, and view(4, -1) cuts it into 4 rows: 0 1 2 … | 6 7 8 … |
+                12 13 14 … | 18 19 20 … How many are in each?"""),
         line("product", "the shared size kept", [(2, 3, 4, 5), (2, 3, 4, 4, 5)], PRODUCT,
              "The 4 is the size that x and w share: it is summed over, so it disappears."),
         line("product", "shape of x", [(2, 3, 4)], PRODUCT,
@@ -132,9 +135,11 @@ EXERCISE = Exercise(
         line("product", "batch lost", [(3, 5), (2, 5), (5,)], PRODUCT,
              "The axes in front of the product are carried along: every word of *every* sentence is multiplied."),
         line("product", "w on the left", [(5, 2, 3), (2, 5, 3)], PRODUCT,
-             "The sizes are those of w first. In x @ w the axes of x come first, and the size that w adds stands last."),
+             "The sizes are those of w first. In x @ w the axes of x come first, and the size that w "
+             "adds stands last."),
         another("product", (6, 5), PRODUCT,
-                "(2, 3, 4) @ (4, 5): the two 4s meet and disappear. What is left of x stands in front, what is left of w behind."),
+                "(2, 3, 4) @ (4, 5): the two 4s meet and disappear. What is left of x stands in front, what is left "
+                "of w behind."),
         line("sum", "the wrong axis", [(3, 4), (2, 3)], SPREAD,
              "That is what is left when another axis goes. dim=1 names the axis that *disappears*, counted from 0."),
         line("sum", "the axis kept", [(2, 1, 4)], SPREAD,
@@ -148,19 +153,19 @@ EXERCISE = Exercise(
         another("sum", (8,), SPREAD,
                 "x is (2, 3, 4), and dim=1 is the place of the 3. That size disappears, the others keep their order."),
         line("spread", "no spreading", [(3, 1), (4,), (3,)], SPREAD,
-             """u has 3 rows of 1, v has 4 numbers. Laid over each other from the right, the 1 meets the 4 and is repeated; v
-             has no second axis, so it is repeated for every row."""),
+             """u has 3 rows of 1, v has 4 numbers. Laid over each other from the right, the 1 meets the 4 and is
+             repeated; v has no second axis, so it is repeated for every row."""),
         line("spread", "sizes put in a row", [(3, 1, 4), (1, 3, 4)], SPREAD,
-             """The shapes were written one after the other. They are laid *over* each other, from the right: the last size of
-             u meets the last of v."""),
+             """The shapes were written one after the other. They are laid *over* each other, from the right: the last
+             size of u meets the last of v."""),
         line("spread", "rows and columns exchanged", [(4, 3)], SPREAD,
              "Rows and columns are exchanged: u has 3 *rows*, and v lies along them with its 4 numbers."),
         line("spread", "sizes added", [(7, 1), (3, 5), (7,)], SPREAD,
              """Adding two tensors adds their numbers, not their sizes. Lay the shapes over each other from the right: 1
              stretches, a missing axis counts as 1."""),
         another("spread", (12,), SPREAD,
-                """Lay (3, 1) and (4) over each other from the right: equal sizes agree, a 1 or a missing axis stretches to
-                the other's size."""),
+                """Lay (3, 1) and (4) over each other from the right: equal sizes agree, a 1 or a missing axis stretches
+                to the other's size."""),
     ),
     correct=(
         correct("by hand", RIGHT),

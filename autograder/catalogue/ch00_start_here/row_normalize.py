@@ -38,11 +38,17 @@ def three_decimals(sums: Tensor) -> str:
 def both_sums(evidence: Evidence) -> str:
     if tuple(evidence.got.shape) != tuple(evidence.expected.shape):
         return sizes(evidence)
-    return f"Your rows sum to {three_decimals(evidence.got.sum(1))}, your columns to {three_decimals(evidence.got.sum(0))}."
+    return (
+        f"Your rows sum to {three_decimals(evidence.got.sum(1))}, your columns to "
+        f"{three_decimals(evidence.got.sum(0))}."
+    )
 
 
 def largest(evidence: Evidence) -> str:
-    return f"The largest entries of your rows are {row(evidence.got.amax(1))}, and your rows sum to {row(evidence.got.sum(1))}."
+    return (
+        f"The largest entries of your rows are {row(evidence.got.amax(1))}, and your rows sum to "
+        f"{row(evidence.got.sum(1))}."
+    )
 
 
 def total(evidence: Evidence) -> str:
@@ -75,113 +81,127 @@ EXERCISE = Exercise(
         hidden("four rows of one", table, 4, 1, announced_by="(n, m)"),
         hidden("a row of large and a row of small numbers", uneven, announced_by="all numbers positive"),
     ),
-    omits={"precision": "a share has the same seven digits in either precision", "falsy values": "all numbers are positive"},
+    omits={"precision": "a share has the same seven digits in either precision",
+           "falsy values": "all numbers are positive"},
     mistakes=(
         mistake("row sums that lie flat", RIGHT.but(", keepdim=True", ""), SPREAD,
-              """The row sums came out as a flat (n), and shapes are laid over each other from the *right*: (n) looks like a
-              row, so it meets the columns. With 2 rows of 3 that stops with an error; with 3 rows of 3 it silently divides
-              *columns* by row sums. The sums must stand upright, as (n, 1)."""),
+            """The row sums came out as a flat (n), and shapes are laid over each other from the *right*: (n) looks like
+            a row, so it meets the columns. With 2 rows of 3 that stops with an error; with 3 rows of 3 it silently
+            divides *columns* by row sums. The sums must stand upright, as (n, 1)."""),
         mistake("column sums", RIGHT.but("dim=1, keepdim=True", "dim=0"), SPREAD,
-              """Each *column* was divided by its sum. `dim` names the axis that disappears: to add up along a row, the axis
-              of the columns has to go.""", quotes=both_sums),
+            """Each *column* was divided by its sum. `dim` names the axis that disappears: to add up along a row, the
+            axis of the columns has to go.""", quotes=both_sums),
         mistake("sum of everything", RIGHT.but("dim=1, keepdim=True", ""), SPREAD,
-              "The whole table sums to 1, not each row: without an axis, sum() adds up everything there is.", quotes=total),
+            "The whole table sums to 1, not each row: without an axis, sum() adds up everything there is.",
+            quotes=total),
         mistake("in place", RIGHT.but(DIVISION, "shares = x.div_(sums)"), CONTRACT,
-              """Your function changed the caller's tensor: `/=`, x[i] = ..., and methods that end in _ write into what was
-              handed in. Whoever called it has lost the original numbers. Divide into a new tensor."""),
+            """Your function changed the caller's tensor: `/=`, x[i] = ..., and methods that end in _ write into what
+            was handed in. Whoever called it has lost the original numbers. Divide into a new tensor."""),
         mistake("largest instead of sum", RIGHT.but("x.sum", "x.amax"), SPREAD,
-              "The largest entry of each row is 1: you divided by the maximum. The *sum* of each row should be 1.", quotes=largest),
+            "The largest entry of each row is 1: you divided by the maximum. The *sum* of each row should be 1.",
+            quotes=largest),
         mistake("mean instead of sum", RIGHT.but("x.sum", "x.mean"), SPREAD,
-              "You divided by the mean of each row, so a row of m numbers sums to m. Divide by its sum.", quotes=both_sums),
+            "You divided by the mean of each row, so a row of m numbers sums to m. Divide by its sum.",
+            quotes=both_sums),
         mistake("length instead of sum", RIGHT.but("x.sum", "x.norm"), SPREAD,
-              """You divided by the length of each row as an arrow, the root of the sum of squares (as F.normalize does). Here
-              the numbers themselves should sum to 1.""", quotes=both_sums),
+            """You divided by the length of each row as an arrow, the root of the sum of squares (as F.normalize does).
+            Here the numbers themselves should sum to 1.""", quotes=both_sums),
         mistake("divided by the number of columns", RIGHT.but(SUMS, "x.shape[1]"), SPREAD,
-              """Every number was divided by how many there are in a row. Divide by how much they *add up to*, which differs
-              from row to row.""", quotes=both_sums),
+            """Every number was divided by how many there are in a row. Divide by how much they *add up to*, which
+            differs from row to row.""", quotes=both_sums),
         mistake("softmax", RIGHT.but("x / sums", "torch.softmax(x, dim=1)"), SPREAD,
-              """Your rows do sum to 1, but the shares are others: softmax takes powers first, and that is chapter 04. Here 2
-              gets twice the share of 1.""", quotes=wrong_row),
+            """Your rows do sum to 1, but the shares are others: softmax takes powers first, and that is chapter 04.
+            Here 2 gets twice the share of 1.""", quotes=wrong_row),
         mistake("mean taken away", RIGHT.but("x.sum", "x.mean").but("x / sums", "x - sums"), SPREAD,
-              """The mean was taken away from each row, so each row sums to 0. Dividing keeps proportions; taking away does
-              not.""", quotes=both_sums),
+            """The mean was taken away from each row, so each row sums to 0. Dividing keeps proportions; taking away
+            does not.""", quotes=both_sums),
         mistake("sum taken away", RIGHT.but("x / sums", "x - sums"), SPREAD,
-              "The sum of each row was taken away. To make shares of it, *divide* by the sum.", quotes=both_sums),
-        mistake("from 0 to 1", RIGHT.but("x / sums", "(x - x.amin(1, True)) / (x.amax(1, True) - x.amin(1, True))"), SPREAD,
-              """The smallest of each row became 0 and the largest 1. That is another way to normalize; here each row should
-              *sum* to 1.""", quotes=largest),
+            "The sum of each row was taken away. To make shares of it, *divide* by the sum.", quotes=both_sums),
+        mistake("from 0 to 1", RIGHT.but("x / sums", "(x - x.amin(1, True)) / (x.amax(1, True) - x.amin(1, True))"),
+                SPREAD,
+            """The smallest of each row became 0 and the largest 1. That is another way to normalize; here each row
+            should *sum* to 1.""", quotes=largest),
         mistake("mean 0 and spread 1", RIGHT.but("x / sums", "(x - x.mean(1, True)) / x.std(1, keepdim=True)"), SPREAD,
-              """Each row now has mean 0 and standard deviation 1. That kind of normalizing comes in chapter 09; here each row
-              should sum to 1.""", quotes=both_sums),
+            """Each row now has mean 0 and standard deviation 1. That kind of normalizing comes in chapter 09; here each
+            row should sum to 1.""", quotes=both_sums),
         mistake("sum up to here", RIGHT.but(SUMS, "x.cumsum(dim=1)"), SPREAD,
-              """The sum was still growing when you divided: each number met the sum *up to itself*. Add up the whole row
-              first.""", quotes=both_sums),
+            """The sum was still growing when you divided: each number met the sum *up to itself*. Add up the whole row
+            first.""", quotes=both_sums),
         mistake("last number left out of the sum", RIGHT.but(SUMS, "(x.sum(dim=1, keepdim=True) - x[:, -1:])"), SPREAD,
-              "The last number of each row is missing from its sum: does a range end one short?", quotes=both_sums),
+            "The last number of each row is missing from its sum: does a range end one short?", quotes=both_sums),
         mistake("sum of the others", RIGHT.but("x / sums", "x / (sums - x)"), SPREAD,
-              "Each number was divided by the sum of the *others* in its row. It is a part of its row too: the sum is of all."),
+            "Each number was divided by the sum of the *others* in its row. It is a part of its row too: the "
+            "sum is of all."),
         mistake("squares", RIGHT.but("x / sums", "x**2 / (x**2).sum(dim=1, keepdim=True)"), SPREAD,
-              "These are the shares of the *squared* numbers. Divide the numbers as they are by their sum.", quotes=both_sums),
+            "These are the shares of the *squared* numbers. Divide the numbers as they are by their sum.",
+            quotes=both_sums),
         mistake("rows, then columns", RIGHT.but("return shares", "return shares / shares.sum(dim=0)"), SPREAD,
-              """Rows were divided, and then columns, which spoils the rows again. Only the rows are to sum to 1.""",
-              quotes=both_sums),
+            """Rows were divided, and then columns, which spoils the rows again. Only the rows are to sum to 1.""",
+            quotes=both_sums),
         mistake("columns, then rows", RIGHT.beginning_with("x = x / x.sum(dim=0)"), SPREAD,
-              """Your rows sum to 1, but the columns were divided before, so the shares within a row are others. Divide once, by
-              the row's own sum."""),
+            """Your rows sum to 1, but the columns were divided before, so the shares within a row are others. Divide
+            once, by the row's own sum."""),
         mistake("upside down", RIGHT.but("x / sums", "sums / x"), SPREAD,
-              "The fraction stands on its head: you divided the sum by the numbers.", quotes=wrong_row),
+            "The fraction stands on its head: you divided the sum by the numbers.", quotes=wrong_row),
         mistake("largest of all", RIGHT.but(SUMS, "x.max()"), SPREAD,
-              "Everything was divided by the one largest number of the table. Each row should be divided by its own *sum*.",
-              quotes=both_sums),
+            "Everything was divided by the one largest number of the table. Each row should be divided by "
+            "its own *sum*.",
+            quotes=both_sums),
         mistake("both things that max returns", RIGHT.but("x.sum", "x.max"), SPREAD,
-              """With a `dim`, max returns two things, the values and their places, and a pair cannot divide. But the largest
-              number is not what is wanted here: divide by the *sum*."""),
+            """With a `dim`, max returns two things, the values and their places, and a pair cannot divide. But the
+            largest number is not what is wanted here: divide by the *sum*."""),
         mistake("divided by the number of rows", RIGHT.but(SUMS, "len(x)"), SPREAD,
-              "len(x) is the number of rows, the same for every number of the table. Divide each row by what it adds up to.",
-              quotes=both_sums),
+            "len(x) is the number of rows, the same for every number of the table. Divide each row by what "
+            "it adds up to.",
+            quotes=both_sums),
         mistake("nothing done", RIGHT.but(DIVISION, """
                   shares = x
                   for line in x:
                       line = line / line.sum()"""), SPREAD,
-              """x came back as it was. In a loop, `line = ...` gives a *new* tensor that name and leaves x alone; collect the
-              new rows.""", quotes=both_sums),
+            """x came back as it was. In a loop, `line = ...` gives a *new* tensor that name and leaves x alone; collect
+            the new rows.""", quotes=both_sums),
         mistake("only the sums", RIGHT.but(", keepdim=True", "").but("x / sums", "sums"), SPREAD,
-              "The row sums came back. They are what to divide *by*; the result has the shape of x.", quotes=sizes),
+            "The row sums came back. They are what to divide *by*; the result has the shape of x.", quotes=sizes),
         mistake("only the sums, upright", RIGHT.but("x / sums", "sums"), SPREAD,
-              "The row sums came back. They are what to divide *by*; the result has the shape of x.", quotes=sizes),
+            "The row sums came back. They are what to divide *by*; the result has the shape of x.", quotes=sizes),
         mistake("turned and not turned back", RIGHT.but(", keepdim=True", "").but("x / sums", "x.T / sums"), SPREAD,
-              """The numbers are right and lie on their side: x was turned so that the sums would fit, and never turned back.
-              The result has the shape of x.""", quotes=sizes),
+            """The numbers are right and lie on their side: x was turned so that the sums would fit, and never turned
+            back. The result has the shape of x.""", quotes=sizes),
         mistake("first row only", RIGHT.but("return shares", "return shares[0]"), SPREAD,
-              "One row came back: the loop was left in its first round. Collect the rows, and return after the loop.", quotes=sizes),
+            "One row came back: the loop was left in its first round. Collect the rows, and return after the loop.",
+            quotes=sizes),
         mistake("first row's sum for all", RIGHT.but(SUMS, "x[0].sum()"), SPREAD,
-              "Every row was divided by the sum of row 0. Each row has a sum of its own.", quotes=both_sums),
+            "Every row was divided by the sum of row 0. Each row has a sum of its own.", quotes=both_sums),
         mistake("last row's sum for all", RIGHT.but(SUMS, "x[-1].sum()"), SPREAD,
-              """Every row was divided by the sum of the *last* row: the loop kept only its latest total. Each row has a sum
-              of its own.""", quotes=both_sums),
+            """Every row was divided by the sum of the *last* row: the loop kept only its latest total. Each row has a
+            sum of its own.""", quotes=both_sums),
         mistake("rows put end to end", RIGHT.but("x / sums", "torch.cat([line / line.sum() for line in x])"), SPREAD,
-              """The right numbers in one long row: joining puts the rows end to end. A *new* axis is wanted: stacking makes
-              one.""", quotes=sizes),
+            """The right numbers in one long row: joining puts the rows end to end. A *new* axis is wanted: stacking
+            makes one.""", quotes=sizes),
         mistake("a list of rows", RIGHT.but("x / sums", "[line / line.sum() for line in x]"), SPREAD,
-              "A Python list of rows came back. One tensor of the shape of x is wanted; torch can stack the list.", shows=is_list),
+            "A Python list of rows came back. One tensor of the shape of x is wanted; torch can stack the list.",
+            shows=is_list),
         mistake("whole-number division", RIGHT.but("x / sums", "x // sums"), CONTRACT,
-              "Everything is 0: `//` divides and throws the fraction away."),
+            "Everything is 0: `//` divides and throws the fraction away."),
         mistake("rounded", RIGHT.ending_in(".round(decimals=3)"), CONTRACT,
-              """Your shares are rounded to a few digits, so rows no longer sum to 1 exactly. Round when you print, never when
-              you compute.""", shows=is_rounded),
+            """Your shares are rounded to a few digits, so rows no longer sum to 1 exactly. Round when you print, never
+            when you compute.""", shows=is_rounded),
         mistake("percent", RIGHT.but("x / sums", "100 * x / sums"), SPREAD,
-              "Those are percentages: each row sums to 100. Here the shares are fractions of 1.", quotes=both_sums),
+            "Those are percentages: each row sums to 100. Here the shares are fractions of 1.", quotes=both_sums),
         mistake("something added below", RIGHT.but("x / sums", "x / (sums + 1e-3)"), SPREAD,
-              """The sum was made a little larger before dividing, against a division by 0. These numbers are positive, so
-              their sum never is 0, and in a row of small numbers the shares come out too small.""", quotes=first_sum),
+            """The sum was made a little larger before dividing, against a division by 0. These numbers are positive, so
+            their sum never is 0, and in a row of small numbers the shares come out too small.""", quotes=first_sum),
         mistake("always float32", RIGHT.ending_in(".float()"), CONTRACT, NEW_IS_FLOAT32),
         *usual_mistakes(RIGHT, arguments="x", detached=CONTRACT, squeezed=SHAPE, viewed=SHAPE),
-        mistake("sums as plain numbers", RIGHT.but("x / sums", "torch.stack([line / line.sum().item() for line in x])"), CONTRACT,
-              """The values are right, but the gradient is not: .item() turns the sum into a plain number, and the way back
-              through it is cut."""),
-        mistake("through numpy", RIGHT.but("x / sums", "torch.from_numpy(x.numpy() / sums.numpy())"), CONTRACT, NO_NUMPY),
+        mistake("sums as plain numbers", RIGHT.but("x / sums", "torch.stack([line / line.sum().item() for line in x])"),
+                CONTRACT,
+            """The values are right, but the gradient is not: .item() turns the sum into a plain number, and the way
+            back through it is cut."""),
+        mistake("through numpy", RIGHT.but("x / sums", "torch.from_numpy(x.numpy() / sums.numpy())"), CONTRACT,
+                NO_NUMPY),
         mistake("logarithm of a softmax", RIGHT.but("x / sums", "torch.log_softmax(x, dim=1)"), SPREAD,
-              "Logarithms of shares came back, all below 0, and of a softmax's shares at that. Divide each row by its sum."),
+            "Logarithms of shares came back, all below 0, and of a softmax's shares at that. Divide each "
+            "row by its sum."),
     ),
     correct=(
         correct("keepdim", RIGHT),
@@ -216,6 +236,7 @@ EXERCISE = Exercise(
     hints=(
         "print the shape of the sums before you divide. Which way do they lie?",
         "x is (n, m); one sum for each row is n numbers, and to meet the rows they must stand as (n, 1).",
-        "add along each row, keeping the axis that was added up as an axis of size 1; divide x by that; return a new tensor.",
+        "add along each row, keeping the axis that was added up as an axis of size 1; divide x by that; "
+        "return a new tensor.",
     ),
 )

@@ -8,10 +8,11 @@ from autograder.catalogue.sections import of_chapter
 sections = of_chapter("00")
 
 NEW_IS_FLOAT32 = (
-    "float64 went in and float32 came out. A result keeps the dtype of its input; a new tensor is float32 unless told otherwise."
+    "float64 went in and float32 came out. A result keeps the dtype of its input; a new tensor is float32 unless told "
+    "otherwise."
 )
-NO_NUMPY = """The values are right, and your code stops where a gradient is asked for: NumPy knows nothing of gradients. Stay in
-    torch from beginning to end."""
+NO_NUMPY = """The values are right, and your code stops where a gradient is asked for: NumPy knows nothing of
+    gradients. Stay in torch from beginning to end."""
 
 
 def plain(tensor: Tensor) -> str:

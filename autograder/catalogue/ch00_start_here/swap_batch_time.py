@@ -19,7 +19,8 @@ def swap_batch_time(x: Tensor) -> Tensor:
 
 def labeled(B: int, T: int, D: int) -> Tensor:
     """Numbers that say where they were: 123 is sentence 1, word 2, feature 3."""
-    return 100.0 * torch.arange(B)[:, None, None] + 10.0 * torch.arange(T)[:, None] + torch.arange(D, dtype=torch.float32)
+    return 100.0 * torch.arange(B)[:, None, None] + 10.0 * torch.arange(T)[:, None] + torch.arange(D,
+        dtype=torch.float32)
 
 
 def batch(g: torch.Generator, B: int, T: int, D: int, dtype: torch.dtype = torch.float32) -> Case:
@@ -72,70 +73,76 @@ EXERCISE = Exercise(
     ),
     mistakes=(
         mistake("view or reshape", RIGHT.but(SWAP, "x.reshape(x.shape[1], x.shape[0], x.shape[2])"), TURN,
-              """The shape is right and the contents are scrambled: view and reshape never move a number, they cut the same
-              strip anew. Nothing was turned.""", quotes=stands),
+            """The shape is right and the contents are scrambled: view and reshape never move a number, they cut the
+            same strip anew. Nothing was turned.""", quotes=stands),
         mistake(".T", RIGHT.but(SWAP, "x.T"), TURN,
-              """The features came first and the sentences last: that is what .T does with three axes, or an exchange of axes
-              0 and 2. Only the first two axes, 0 and 1, change places.""", quotes=sizes),
+            """The features came first and the sentences last: that is what .T does with three axes, or an exchange of
+            axes 0 and 2. Only the first two axes, 0 and 1, change places.""", quotes=sizes),
         mistake("nothing done", RIGHT.but(SWAP, "x"), TURN,
-              """x came back as it was (or was taken apart and put together the same way). The first axis should count words
-              now, the second sentences.""", quotes=sizes),
-        mistake("nothing done when B equals T", RIGHT.but(SWAP, "x if x.shape[0] == x.shape[1] else x.transpose(0, 1)"), TURN,
-              """When there are as many sentences as words, x came back as it was. The *shape* is the same then, but every
-              word still has to change places."""),
+            """x came back as it was (or was taken apart and put together the same way). The first axis should count
+            words now, the second sentences.""", quotes=sizes),
+        mistake("nothing done when B equals T", RIGHT.but(SWAP, "x if x.shape[0] == x.shape[1] else x.transpose(0, 1)"),
+                TURN,
+            """When there are as many sentences as words, x came back as it was. The *shape* is the same then, but every
+            word still has to change places."""),
         mistake("words and features exchanged", RIGHT.but("(0, 1)", "(1, 2)"), TURN,
-              """You swapped words and features, the last two axes. Axes count from 0: the batch is 0, the words are 1, the
-              features 2.""", quotes=sizes),
+            """You swapped words and features, the last two axes. Axes count from 0: the batch is 0, the words are 1,
+            the features 2.""", quotes=sizes),
         mistake("axes moved round, features first", RIGHT.but(SWAP, "x.permute(2, 0, 1)"), TURN,
-              """All three axes moved, and the features came first. Read the list of permute as: which *old* axis comes here?
-              The last one stays where it is.""", quotes=sizes),
+            """All three axes moved, and the features came first. Read the list of permute as: which *old* axis comes
+            here? The last one stays where it is.""", quotes=sizes),
         mistake("axes moved round, sentences last", RIGHT.but(SWAP, "x.permute(1, 2, 0)"), TURN,
-              """All three axes moved, and the sentences came last. Read the list of permute as: which *old* axis comes here?
-              The last one stays where it is.""", quotes=sizes),
+            """All three axes moved, and the sentences came last. Read the list of permute as: which *old* axis comes
+            here? The last one stays where it is.""", quotes=sizes),
         mistake("only two axes named", RIGHT.but(SWAP, "x.permute(1, 0)"), TURN,
-              "permute wants to hear about *every* axis, also about those that stay: three axes, three numbers."),
+            "permute wants to hear about *every* axis, also about those that stay: three axes, three numbers."),
         mistake("torch.t", RIGHT.but(SWAP, "x.t()"), TURN,
-              "t() is for tables with two axes; yours has three. There is another word for exchanging two axes of many."),
+            "t() is for tables with two axes; yours has three. There is another word for exchanging two axes of many."),
         mistake("mirrored instead of turned", RIGHT.but("transpose", "flip"), TURN,
-              "flip reverses the order along an axis; the axes themselves stay where they are. They have to change places.",
-              quotes=sizes),
+            "flip reverses the order along an axis; the axes themselves stay where they are. They have to "
+            "change places.",
+            quotes=sizes),
         mistake("transpose with every axis", RIGHT.but("(0, 1)", "(1, 0, 2)"), TURN,
-              """In torch, transpose takes the two axes that change places and nothing more. (NumPy's takes all of them; torch
-              calls that permute.)"""),
+            """In torch, transpose takes the two axes that change places and nothing more. (NumPy's takes all of them;
+            torch calls that permute.)"""),
         mistake("room of the old shape", LOOPS.but("torch.empty(T, B, D, dtype=x.dtype)", "torch.zeros_like(x)"), TURN,
-              """The new tensor was made with the shape of x, (B, T, D), so there is no place [t, b] for every word. It needs
-              the shape (T, B, D)."""),
+            """The new tensor was made with the shape of x, (B, T, D), so there is no place [t, b] for every word. It
+            needs the shape (T, B, D)."""),
         mistake("time backward", RIGHT.ending_in(".flip(0)"), TURN,
-              "Time runs backward: the last word stands first. Exchanging two axes changes no order along either.", quotes=stands),
+            "Time runs backward: the last word stands first. Exchanging two axes changes no order along either.",
+            quotes=stands),
         mistake("batch backward", RIGHT.ending_in(".flip(1)"), TURN,
-              "The sentences stand in the opposite order. Exchanging two axes changes no order along either.", quotes=stands),
+            "The sentences stand in the opposite order. Exchanging two axes changes no order along either.",
+            quotes=stands),
         mistake("exchanged, then cut again", RIGHT.ending_in(".reshape(x.shape)"), TURN,
-              """The axes were exchanged and then the strip was cut back into the *old* shape, which scrambles the words. The
-              shape changes: that is the point.""", quotes=sizes),
+            """The axes were exchanged and then the strip was cut back into the *old* shape, which scrambles the words.
+            The shape changes: that is the point.""", quotes=sizes),
         mistake("laid flat", RIGHT.ending_in(".reshape(-1, x.shape[2])"), SHAPE,
-              """Words and sentences lie along one axis now, end to end. The result still has three: (T, B, D). Stacking
-              pieces makes a new axis, joining them does not.""", quotes=sizes),
+            """Words and sentences lie along one axis now, end to end. The result still has three: (T, B, D). Stacking
+            pieces makes a new axis, joining them does not.""", quotes=sizes),
         mistake("sentences side by side", RIGHT.but(SWAP, "torch.cat(list(x), dim=1)"), SHAPE,
-              """The sentences were laid side by side along the features, so an axis is gone. The result still has three: stacking
-              makes a new axis, joining does not.""", quotes=sizes),
+            """The sentences were laid side by side along the features, so an axis is gone. The result still has three:
+            stacking makes a new axis, joining does not.""", quotes=sizes),
         mistake("first sentence only", RIGHT.but(SWAP, "x[0]"), SHAPE,
-              """Only the first sentence came back, and an axis is missing. The result is (T, B, D), all sentences side by
-              side.""", quotes=sizes),
+            """Only the first sentence came back, and an axis is missing. The result is (T, B, D), all sentences side by
+            side.""", quotes=sizes),
         mistake("a list", RIGHT.but(SWAP, "[x[:, t] for t in range(x.shape[1])]"), TURN,
-              "A Python list came back. One tensor of shape (T, B, D) is wanted; torch can stack a list of tensors.", shows=is_list),
+            "A Python list came back. One tensor of shape (T, B, D) is wanted; torch can stack a list of tensors.",
+            shows=is_list),
         mistake("always float32", LOOPS.but(", dtype=x.dtype", ""), CONTRACT,
-              """The dtype changed to float32. A new tensor is float32 unless told otherwise; the result keeps the dtype of its
-              input."""),
+            """The dtype changed to float32. A new tensor is float32 unless told otherwise; the result keeps the dtype
+            of its input."""),
         *usual_mistakes(RIGHT, arguments="x", detached=CONTRACT, single=CONTRACT, squeezed=SHAPE, viewed=TURN),
-        mistake("caller's tensor turned", RIGHT.but(SWAP, "x.transpose(0, 1) if x.requires_grad else x.transpose_(0, 1)"), CONTRACT,
-              """Your function turned the caller's own tensor: a method that ends in _ works in place. Whoever called it now
-              holds another shape."""),
+        mistake("caller's tensor turned",
+                RIGHT.but(SWAP, "x.transpose(0, 1) if x.requires_grad else x.transpose_(0, 1)"), CONTRACT,
+            """Your function turned the caller's own tensor: a method that ends in _ works in place. Whoever called it
+            now holds another shape."""),
         mistake("through numpy", RIGHT.but(SWAP, "torch.from_numpy(x.numpy().transpose(1, 0, 2))"), CONTRACT, NO_NUMPY),
         mistake("view after turning", RIGHT.ending_in(".view(-1).view(x.shape[1], x.shape[0], -1)"), TURN,
-              """view refuses here, and for a good reason: after an exchange of axes the numbers no longer lie one after the
-              other on the strip. The exchange alone is the whole answer; no view has to follow."""),
+            """view refuses here, and for a good reason: after an exchange of axes the numbers no longer lie one after
+            the other on the strip. The exchange alone is the whole answer; no view has to follow."""),
         mistake("last word left out", RIGHT.ending_in("[:-1]"), TURN,
-              "The last word of every sentence is missing: a range that ends at T - 1 stops before it."),
+            "The last word of every sentence is missing: a range that ends at T - 1 stops before it."),
     ),
     correct=(
         correct("transpose", RIGHT),
@@ -163,7 +170,8 @@ EXERCISE = Exercise(
     ),
     hints=(
         "123 is sentence 1, word 2, feature 3. At which place should it stand afterward?",
-        "(B, T, D) becomes (T, B, D); the number at [b, t, d] moves to [t, b, d]. Cutting the strip anew moves nothing.",
+        "(B, T, D) becomes (T, B, D); the number at [b, t, d] moves to [t, b, d]. Cutting the strip anew moves "
+        "nothing.",
         "exchange axis 0 with axis 1, leave the last axis alone, and return that.",
     ),
 )

@@ -37,7 +37,8 @@ def asked(
     g: torch.Generator, lengths: list[int], T: int, Ds: int, Dh: int, A: int,
     dtype: torch.dtype = torch.float32, front: bool = False,
 ) -> Case:
-    """A batch of sentences of these lengths, pads behind or in front; what stands at a pad is large, so that it shows."""
+    """A batch of sentences of these lengths, pads behind or in front; what stands at a pad is large, so that it
+    shows."""
     B, mask = len(lengths), torch.arange(T) < torch.tensor(lengths)[:, None]  # (B, T)
     mask = mask.flip(1) if front else mask
     H = torch.where(mask[:, :, None], normal(g, B, T, Dh, dtype=dtype), 5 + normal(g, B, T, Dh, dtype=dtype))
@@ -76,11 +77,17 @@ def weight_sums(evidence: Evidence) -> str:
 
 def down(evidence: Evidence) -> str:
     weights = evidence.got[1]
-    return f"Down the batch your weights sum to {row(weights.sum(0)[:4])}; along each sentence to {row(weights.sum(1)[:4])}."
+    return (
+        f"Down the batch your weights sum to {row(weights.sum(0)[:4])}; along each sentence to "
+        f"{row(weights.sum(1)[:4])}."
+    )
 
 
 def context_size(evidence: Evidence) -> str:
-    return f"Your context has shape {tuple(evidence.got[0].shape)}, where {tuple(evidence.expected[0].shape)} was expected."
+    return (
+        f"Your context has shape {tuple(evidence.got[0].shape)}, where {tuple(evidence.expected[0].shape)} was "
+        f"expected."
+    )
 
 
 RIGHT = answer("""
@@ -106,128 +113,152 @@ EXERCISE = Exercise(
     probes=(
         visible("by hand: two words and a pad", Case(BY_HAND), laws=(SHARED_OUT,)),
         visible("two sentences, of 5 and 3 words", asked, [5, 3], 5, 3, 4, 6, laws=(SHARED_OUT,)),
-        *usual_probes(asked, other=([2, 7, 4], 7, 6, 5, 8), smallest=([1], 1, 3, 5, 2), common=([4, 2, 3], 4, 2, 6, 5), precise=far_away),
+        *usual_probes(asked, other=([2, 7, 4], 7, 6, 5, 8), smallest=([1], 1, 3, 5, 2), common=([4, 2, 3], 4, 2, 6, 5),
+                      precise=far_away),
         hidden("pads in front", asked, [4, 6], 6, 3, 4, 5, front=True, announced_by="anywhere in a sentence"),
         hidden("large scores", saturated, announced_by="however large a score is"),
-        hidden("a sentence of pads only", asked, [3, 0], 4, 5, 3, 2, dtype=torch.float64, checks=GRADIENTS, announced_by="A sentence of pads only"),
+        hidden("a sentence of pads only", asked, [3, 0], 4, 5, 3, 2, dtype=torch.float64, checks=GRADIENTS,
+               announced_by="A sentence of pads only"),
     ),
     mistakes=(
         mistake("softmax over the batch", RIGHT.but("words, dim=1", "words, dim=0"), LOOK_BACK,
-              """The sentences share 1 among themselves, place by place: axis 0 is the batch. Each sentence shares out 1 among
-              its own words.""", quotes=down),
+            """The sentences share 1 among themselves, place by place: axis 0 is the batch. Each sentence shares out 1
+            among its own words.""", quotes=down),
         mistake("no tanh", RIGHT.but(SCORES, "(asks + answers) @ va"), LOOK_BACK,
-              """The tanh is missing, so the score is linear, and then s adds the same number to every word: softmax does not
-              see it. Your weights would be the same whatever the decoder asks."""),
+            """The tanh is missing, so the score is linear, and then s adds the same number to every word: softmax does
+            not see it. Your weights would be the same whatever the decoder asks."""),
         mistake("tanh too late", RIGHT.but(SCORES, "torch.tanh((asks + answers) @ va)"), LOOK_BACK,
-              """The tanh came after the sum with va, so no score leaves -1 to 1 and no word can stand out. It belongs on the
-              sum of the two projections."""),
+            """The tanh came after the sum with va, so no score leaves -1 to 1 and no word can stand out. It belongs on
+            the sum of the two projections."""),
         mistake("s makes no difference", RIGHT.but(SCORES, "(torch.tanh(asks) + torch.tanh(answers)) @ va"), LOOK_BACK,
-              """Your weights do not depend on s: every decoder state would look at the same words. Either s is left out, or
-              it is added after the tanh, and softmax does not see a number that is added to every word alike. The two
-              projections must meet *before* the tanh."""),
+            """Your weights do not depend on s: every decoder state would look at the same words. Either s is left out,
+            or it is added after the tanh, and softmax does not see a number that is added to every word alike. The two
+            projections must meet *before* the tanh."""),
         mistake("s not spread over the words", RIGHT.but("(s @ Wa).unsqueeze(1)", "s @ Wa"), LOOK_BACK,
-              """s Wa is (B, A) and H Ua is (B, T, A): they do not meet, or meet wrongly. One projected s belongs to all T
-              words of its own sentence, so it needs an axis where the words are."""),
+            """s Wa is (B, A) and H Ua is (B, T, A): they do not meet, or meet wrongly. One projected s belongs to all T
+            words of its own sentence, so it needs an axis where the words are."""),
         mistake("multiplied instead of added", RIGHT.but("asks + answers", "asks * answers"), LOOK_BACK,
-              "The two projections were multiplied, number by number. Additive attention *adds* them before the tanh."),
+            "The two projections were multiplied, number by number. Additive attention *adds* them before the tanh."),
         mistake("subtracted instead of added", RIGHT.but("asks + answers", "asks - answers"), LOOK_BACK,
-              "One projection was taken away from the other. Additive attention *adds* them before the tanh."),
+            "One projection was taken away from the other. Additive attention *adds* them before the tanh."),
         mistake("relu instead of tanh", RIGHT.but("tanh", "relu"), LOOK_BACK,
-              "A relu stands where the tanh belongs: nothing is below 0 and nothing is bounded by 1."),
+            "A relu stands where the tanh belongs: nothing is below 0 and nothing is bounded by 1."),
         mistake("sigmoid instead of tanh", RIGHT.but("tanh", "sigmoid"), LOOK_BACK,
-              "A sigmoid stands where the tanh belongs: it runs from 0 to 1, tanh from -1 to 1."),
+            "A sigmoid stands where the tanh belongs: it runs from 0 to 1, tanh from -1 to 1."),
         mistake("va left out", RIGHT.but(SCORES, "torch.tanh(asks + answers).sum(dim=-1)"), LOOK_BACK,
-              """The A numbers of each word were added as they are. va says how much each of them counts: it is learned like the
-              rest."""),
+            """The A numbers of each word were added as they are. va says how much each of them counts: it is learned
+            like the rest."""),
         mistake("dot product instead", RIGHT.but(SCORES, "(answers @ asks.mT).squeeze(2)"), LOOK_BACK,
-              """You multiplied the two projections, as chapter 05 will. Here they are *added*, passed through tanh and weighed
-              by va."""),
+            """You multiplied the two projections, as chapter 05 will. Here they are *added*, passed through tanh and
+            weighed by va."""),
         mistake("pads get weight", UNMASKED, SHARES,
-              """The mask was not used. Pads are no words: they must get a weight of exactly 0, and the words must share all
-              of the 1.""", quotes=on_pads),
-        mistake("pads blanked instead of masked", UNMASKED.before("asks = (s @ Wa).unsqueeze(1)", "H = H * mask[:, :, None]"), SHARES,
-              """You set the pads' states to 0, but a vector of zeros still gets a score, and its share is missing for the
-              words. The weight must be 0, not the state.""", quotes=on_pads),
-        mistake("mask turned around", RIGHT.but("(~mask, -math", "(mask, -math").but(ZEROS, "weights = weights.nan_to_num()"), SHARES,
-              "The mask was read the wrong way round: True means *may attend*, and your weight lies on the pads.", quotes=on_pads),
+            """The mask was not used. Pads are no words: they must get a weight of exactly 0, and the words must share
+            all of the 1.""", quotes=on_pads),
+        mistake("pads blanked instead of masked",
+                UNMASKED.before("asks = (s @ Wa).unsqueeze(1)", "H = H * mask[:, :, None]"), SHARES,
+            """You set the pads' states to 0, but a vector of zeros still gets a score, and its share is missing for the
+            words. The weight must be 0, not the state.""", quotes=on_pads),
+        mistake("mask turned around",
+                RIGHT.but("(~mask, -math", "(mask, -math").but(ZEROS, "weights = weights.nan_to_num()"), SHARES,
+            "The mask was read the wrong way round: True means *may attend*, and your weight lies on the pads.",
+            quotes=on_pads),
         mistake("mask turned around, and NaN", RIGHT.but("(~mask, -math", "(mask, -math").without(ZEROS), SHARES,
-              """The mask was read the wrong way round: True means *may attend*, and your weight lies on the pads. Where there are
-              none, nothing is left to share out, and NaN comes back.""", quotes=on_pads),
-        mistake("words added up without weights", RIGHT.but("weights.unsqueeze(2) * H", "mask.unsqueeze(2) * H"), SHARES,
-              "Your context is the plain sum of the words: the weights were made and not used. Each state goes in with its share."),
-        mistake("the best word alone", RIGHT.but(WEIGHTS, "F.one_hot(words.argmax(dim=1), words.shape[1]).to(words.dtype)"), SHARES,
-              "The word with the highest score took everything. The scores become *shares*, and every word gets one."),
+            """The mask was read the wrong way round: True means *may attend*, and your weight lies on the pads. Where
+            there are none, nothing is left to share out, and NaN comes back.""", quotes=on_pads),
+        mistake("words added up without weights", RIGHT.but("weights.unsqueeze(2) * H", "mask.unsqueeze(2) * H"),
+                SHARES,
+            "Your context is the plain sum of the words: the weights were made and not used. Each state goes in with "
+            "its share."),
+        mistake("the best word alone",
+                RIGHT.but(WEIGHTS, "F.one_hot(words.argmax(dim=1), words.shape[1]).to(words.dtype)"), SHARES,
+            "The word with the highest score took everything. The scores become *shares*, and every word gets one."),
         mistake("masked after the softmax", RIGHT.but(WORDS, "scores"), SHARES,
-              """The pads were set to 0 after they had taken their share, so less than 1 is left for the words. Take them out
-              of the *scores*.""", quotes=weight_sums),
+            """The pads were set to 0 after they had taken their share, so less than 1 is left for the words. Take them
+            out of the *scores*.""", quotes=weight_sums),
         mistake("score 0 for pads", RIGHT.but(WORDS, "scores * mask").without(ZEROS), SHARES,
-              """The *score* of a pad became 0, and e to the 0 is 1: it still takes a share. What score leaves exactly
-              nothing?""", quotes=on_pads),
+            """The *score* of a pad became 0, and e to the 0 is 1: it still takes a share. What score leaves exactly
+            nothing?""", quotes=on_pads),
         mistake("NaN where nothing may be attended", RIGHT.without(ZEROS), SHARES,
-              """Right wherever there is a word. A sentence of pads only gives 0 divided by 0, NaN; it should get weights of 0
-              and a context of 0."""),
+            """Right wherever there is a word. A sentence of pads only gives 0 divided by 0, NaN; it should get weights
+            of 0 and a context of 0."""),
         mistake("shares for pads where there is no word", RIGHT.but("-math.inf", "-1e9").without(ZEROS), SHARES,
-              """Right wherever there is a word. In a sentence of pads only, all scores are equally low, so the pads share the
-              1 after all; there the weights should be 0."""),
-        mistake("minus infinity added", RIGHT.but(WORDS, "scores + torch.zeros_like(scores).masked_fill(~mask, -math.inf)"), SHARES,
-              """The values are right, but in a sentence of pads only the *gradients* are NaN: minus infinity was added to the
-              scores, and the way back runs through 0 divided by 0. Replace the scores instead of adding to them."""),
+            """Right wherever there is a word. In a sentence of pads only, all scores are equally low, so the pads share
+            the 1 after all; there the weights should be 0."""),
+        mistake("minus infinity added",
+                RIGHT.but(WORDS, "scores + torch.zeros_like(scores).masked_fill(~mask, -math.inf)"), SHARES,
+            """The values are right, but in a sentence of pads only the *gradients* are NaN: minus infinity was added to
+            the scores, and the way back runs through 0 divided by 0. Replace the scores instead of adding to them."""),
         mistake("no softmax", RIGHT.but(WEIGHTS, "scores"), LOOK_BACK,
-              "These are the scores themselves, any numbers. Shares are wanted: positive, and 1 in all for each sentence.",
-              quotes=weight_sums),
+            "These are the scores themselves, any numbers. Shares are wanted: positive, and 1 in all for each "
+            "sentence.",
+            quotes=weight_sums),
         mistake("sigmoid instead of softmax", RIGHT.but(WEIGHTS, "torch.sigmoid(scores)"), LOOK_BACK,
-              "Each word was squeezed between 0 and 1 by itself, so words do not compete. A sentence shares out exactly 1.",
-              quotes=weight_sums),
+            "Each word was squeezed between 0 and 1 by itself, so words do not compete. A sentence shares "
+            "out exactly 1.",
+            quotes=weight_sums),
         mistake("scores divided by the root of A", RIGHT.but("@ va", "@ va / Ua.shape[1] ** 0.5"), LOOK_BACK,
-              "The scores were divided by the root of A. That is chapter 05's dot product; the additive score is taken as it is."),
+            "The scores were divided by the root of A. That is chapter 05's dot product; the additive score is taken "
+            "as it is."),
         mistake("exponential without care", RIGHT.but(
                   WEIGHTS, "torch.exp(words) / torch.exp(words).sum(1, True).clamp(min=1e-30)"), LOOK_BACK,
-              """Large scores break it: exp of several hundred is infinite, and infinite over infinite is no number. Let
-              torch's softmax do it."""),
-        mistake("one sum for the whole batch", RIGHT.but(WEIGHTS, "torch.softmax(words.flatten(), dim=0).view_as(scores)"), LOOK_BACK,
-              "All sentences of the batch together share 1. Each sentence shares out 1 among its own words.", quotes=weight_sums),
-        mistake("only the best word", RIGHT.but(SUM, "H[torch.arange(len(H)), weights.argmax(1)] * mask.any(1, True)"), LOOK_BACK,
-              """The weights are right, but the context is the state of the best word alone. It is the sum of *all* states,
-              each times its weight."""),
-        mistake("plain mean", RIGHT.but(SUM, "(H * mask[:, :, None]).sum(1) / mask.sum(1, keepdim=True).clamp(min=1)"), LOOK_BACK,
-              "The weights are right and then not used: the context is the plain mean of the words' states."),
+            """Large scores break it: exp of several hundred is infinite, and infinite over infinite is no number. Let
+            torch's softmax do it."""),
+        mistake("one sum for the whole batch",
+                RIGHT.but(WEIGHTS, "torch.softmax(words.flatten(), dim=0).view_as(scores)"), LOOK_BACK,
+            "All sentences of the batch together share 1. Each sentence shares out 1 among its own words.",
+            quotes=weight_sums),
+        mistake("only the best word", RIGHT.but(SUM, "H[torch.arange(len(H)), weights.argmax(1)] * mask.any(1, True)"),
+                LOOK_BACK,
+            """The weights are right, but the context is the state of the best word alone. It is the sum of *all*
+            states, each times its weight."""),
+        mistake("plain mean", RIGHT.but(SUM, "(H * mask[:, :, None]).sum(1) / mask.sum(1, keepdim=True).clamp(min=1)"),
+                LOOK_BACK,
+            "The weights are right and then not used: the context is the plain mean of the words' states."),
         mistake("divided by the number of words", RIGHT.but("shares.sum", "shares.mean"), LOOK_BACK,
-              "The weights are shares already; taking a mean divides by T once more. Add the weighted states up."),
+            "The weights are shares already; taking a mean divides by T once more. Add the weighted states up."),
         mistake("summed over the features", RIGHT.but(SUM, "shares.sum(dim=2)"), LOOK_BACK,
-              """The weighted states were added up across their *features*. Add across the words, so that a vector of Dh
-              numbers is left.""", quotes=context_size),
+            """The weighted states were added up across their *features*. Add across the words, so that a vector of Dh
+            numbers is left.""", quotes=context_size),
         mistake("s as the value", RIGHT.but("unsqueeze(2) * H", "unsqueeze(2) * s.unsqueeze(1)"), LOOK_BACK,
-              "What you mix is s, the one who asks, and a mixture of copies of s is s. Mix the states of the source.",
-              quotes=context_size),
+            "What you mix is s, the one who asks, and a mixture of copies of s is s. Mix the states of the source.",
+            quotes=context_size),
         mistake("the first sentence's state for all", RIGHT.but("(s @ Wa)", "(s[:1] @ Wa)"), LOOK_BACK,
-              "Every sentence was asked with the state of the first one. Row i of s belongs to sentence i."),
+            "Every sentence was asked with the state of the first one. Row i of s belongs to sentence i."),
         mistake("projected states mixed", RIGHT.but("unsqueeze(2) * H", "unsqueeze(2) * answers"), LOOK_BACK,
-              """You mixed H times Ua. The projection serves to *find* the words; what is handed over are the states H
-              themselves.""", quotes=context_size),
+            """You mixed H times Ua. The projection serves to *find* the words; what is handed over are the states H
+            themselves.""", quotes=context_size),
         mistake("context and weights exchanged", RIGHT.but("context, weights", "weights, context"), LOOK_BACK,
-              "The two results stand in the other order: first the context (B, Dh), then the weights (B, T)."),
+            "The two results stand in the other order: first the context (B, Dh), then the weights (B, T)."),
         mistake("context alone", RIGHT.but("context, weights", "context"), LOOK_BACK,
-              "Only the context came back. The weights are wanted as well: they are the alignment that one can look at."),
+            "Only the context came back. The weights are wanted as well: they are the alignment that one can look at."),
         mistake("an axis kept", RIGHT.but(SUM, "shares.sum(dim=1, keepdim=True)"), LOOK_BACK,
-              "An axis of length 1 is left in the context: one mixture for each sentence, so (B, Dh).", quotes=context_size),
-        *usual_mistakes(RIGHT, arguments="H s Wa Ua va", detached=LOOK_BACK, float32=LOOK_BACK, single=LOOK_BACK, squeezed=LOOK_BACK, viewed=LOOK_BACK),
+            "An axis of length 1 is left in the context: one mixture for each sentence, so (B, Dh).",
+            quotes=context_size),
+        *usual_mistakes(RIGHT, arguments="H s Wa Ua va", detached=LOOK_BACK, float32=LOOK_BACK, single=LOOK_BACK,
+                        squeezed=LOOK_BACK, viewed=LOOK_BACK),
         in_place("H", RIGHT.but("weights.unsqueeze(2) * H", "H.mul_(weights.unsqueeze(2))"), LOOK_BACK),
         mistake("scores instead of weights", RIGHT.but("context, weights", "context, scores"), LOOK_BACK,
-              "The context is right, and beside it the scores came back. The weights are wanted: what the softmax made of them."),
+            "The context is right, and beside it the scores came back. The weights are wanted: what the softmax made "
+            "of them."),
         mistake("not low enough", RIGHT.but("-math.inf", "-10").without(ZEROS), LOOK_BACK,
-              """Pads got a score of -10, and e to the -10 is small but not 0: they still take a share. Only minus infinity
-              leaves exactly nothing."""),
-        mistake("NaN kept in the weights", RIGHT.without(ZEROS).but("weights.un", "weights.nan_to_num(0.0).un"), LOOK_BACK,
-              "In a sentence of pads only, NaN was taken out of the context and stayed in the weights. They should be 0 as well."),
-        mistake("scores returned as weights", RIGHT.but("return context, weights", "return context, scores.masked_fill(~mask, 0.0)"), LOOK_BACK,
-              "In place of the weights your scores came back. The weights are what softmax makes of them: shares that sum to 1."),
+            """Pads got a score of -10, and e to the -10 is small but not 0: they still take a share. Only minus
+            infinity leaves exactly nothing."""),
+        mistake("NaN kept in the weights", RIGHT.without(ZEROS).but("weights.un", "weights.nan_to_num(0.0).un"),
+                LOOK_BACK,
+            "In a sentence of pads only, NaN was taken out of the context and stayed in the weights. They should be 0 "
+            "as well."),
+        mistake("scores returned as weights",
+                RIGHT.but("return context, weights", "return context, scores.masked_fill(~mask, 0.0)"), LOOK_BACK,
+            "In place of the weights your scores came back. The weights are what softmax makes of them: shares that "
+            "sum to 1."),
         mistake("va inside the tanh", RIGHT.but(SCORES, "torch.tanh((asks + answers) * va).sum(-1)"), LOOK_BACK,
-              """va was multiplied in before the tanh. It weighs what comes *out* of the tanh, A numbers between -1 and 1, and makes
-              one score of them."""),
+            """va was multiplied in before the tanh. It weighs what comes *out* of the tanh, A numbers between -1 and 1,
+            and makes one score of them."""),
         mistake("scores divided by their sum", RIGHT.but(WORDS, "scores.masked_fill(~mask, 0.0)").but(
-                  WEIGHTS, "words / words.sum(1, keepdim=True).where(mask.any(1, keepdim=True), torch.ones_like(words[:, :1]))"), LOOK_BACK,
-              """The scores were divided by their sum, without a power before. Scores may be negative, and shares may not: softmax
-              takes e to the power of each first."""),
+                  WEIGHTS, "words / words.sum(1, keepdim=True).where(mask.any(1, keepdim=True), "
+                           "torch.ones_like(words[:, :1]))"), LOOK_BACK,
+            """The scores were divided by their sum, without a power before. Scores may be negative, and shares may not:
+            softmax takes e to the power of each first."""),
     ),
     correct=(
         correct("broadcast and sum", RIGHT),
@@ -280,11 +311,14 @@ EXERCISE = Exercise(
         """),
     ),
     hints=(
-        "the score of a word is one number: how do s (one vector) and H (a vector for each word) meet, and what makes one "
+        "the score of a word is one number: how do s (one vector) and H (a vector for each word) meet, and "
+        "what makes one "
         "number of A?",
-        "s Wa is (B, A), one for a whole sentence; H Ua is (B, T, A). Added: (B, T, A). Times va: (B, T). The weights mix "
+        "s Wa is (B, A), one for a whole sentence; H Ua is (B, T, A). Added: (B, T, A). Times va: (B, T). "
+        "The weights mix "
         "H: (B, Dh).",
-        "add the two projections, tanh, times va: scores. Pads to minus infinity, softmax along the words, pads to 0. Sum "
+        "add the two projections, tanh, times va: scores. Pads to minus infinity, softmax along the words, "
+        "pads to 0. Sum "
         "of weights times states.",
     ),
 )

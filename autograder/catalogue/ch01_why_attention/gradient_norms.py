@@ -94,85 +94,94 @@ EXERCISE = Exercise(
     omits={"precision": "a norm has the same seven digits in either precision"},
     mistakes=(
         mistake("elementwise power", RIGHT.but(EYE, "torch.ones_like(W)").but(STEP, "power * W"), GRADIENT,
-              """** raises each *number* of W to the power. Walking back k steps multiplies k *matrices*; for a rotation the
-              difference is plain: turned twice is still a rotation, its squared numbers are not.""", quotes=yours),
+            """** raises each *number* of W to the power. Walking back k steps multiplies k *matrices*; for a rotation
+            the difference is plain: turned twice is still a rotation, its squared numbers are not.""", quotes=yours),
         mistake("elementwise power, the identity last", RIGHT.but(STEP, "W ** (n + 1)"), GRADIENT,
-              """** raises each *number* of W to the power; your last value is right, the others are not. Walking back k steps
-              multiplies k *matrices*.""", quotes=yours),
+            """** raises each *number* of W to the power; your last value is right, the others are not. Walking back k
+            steps multiplies k *matrices*.""", quotes=yours),
         mistake("elementwise product", RIGHT.but(STEP, "power * W"), GRADIENT,
-              """* multiplies number by number, and with the identity that leaves only the diagonal. Walking back a step is a
-              *matrix* product.""", quotes=yours),
+            """* multiplies number by number, and with the identity that leaves only the diagonal. Walking back a
+            step is a *matrix* product.""", quotes=yours),
         mistake("Frobenius norm", RIGHT.but("(power, 2)", "(power)"), GRADIENT,
-              """Your value at t = T is the root of D instead of 1: this is the Frobenius norm, all numbers squared and added.
-              The spectral norm asks how much the matrix can stretch *one* vector.""", quotes=yours),
+            """Your value at t = T is the root of D instead of 1: this is the Frobenius norm, all numbers squared and
+            added. The spectral norm asks how much the matrix can stretch *one* vector.""", quotes=yours),
         mistake("nuclear norm", RIGHT.but("norm(power, 2)", "norm(power, 'nuc')"), GRADIENT,
-              "The singular values were added up: that is the nuclear norm. The spectral norm is the largest of them alone."),
+            "The singular values were added up: that is the nuclear norm. The spectral norm is the largest "
+            "of them alone."),
         mistake("reversed", RIGHT.but("norms[::-1]", "norms"), GRADIENT,
-              """The numbers are right and stand in reverse. Entry t is about the state at time t; at t = T nothing lies
-              between, so the *last* one is exactly 1.""", quotes=yours),
+            """The numbers are right and stand in reverse. Entry t is about the state at time t; at t = T nothing lies
+            between, so the *last* one is exactly 1.""", quotes=yours),
         mistake("reversed, from the first power", RIGHT.but(EYE, "W").but("norms[::-1]", "norms"), GRADIENT,
-              """Your entry t holds the t-th power. From state t to state T there are T - t steps: many for the first state,
-              none for the last.""", quotes=yours),
+            """Your entry t holds the t-th power. From state t to state T there are T - t steps: many for the first
+            state, none for the last.""", quotes=yours),
         mistake("one step too many", RIGHT.but(EYE, "W"), GRADIENT,
-              """At t = T no step lies between a state and itself, so the last value is exactly 1. Yours are all one step
-              further.""", quotes=yours),
+            """At t = T no step lies between a state and itself, so the last value is exactly 1. Yours are all one step
+            further.""", quotes=yours),
         mistake("one value too many", RIGHT.but("range(T)", "range(T + 1)"), GRADIENT,
-              "There are T states, from 1 to T, so T values are wanted. From the first to the last there are T - 1 steps.",
-              quotes=sizes),
-        mistake("the last state left out", RIGHT.but(RESULT, "torch.stack(norms[:0:-1]) if T > 1 else W.new_zeros(0)"), GRADIENT,
-              """One value is missing: t runs up to T itself, where the derivative of the last state by itself is the
-              identity.""", quotes=sizes),
+            "There are T states, from 1 to T, so T values are wanted. From the first to the last there "
+            "are T - 1 steps.",
+            quotes=sizes),
+        mistake("the last state left out", RIGHT.but(RESULT, "torch.stack(norms[:0:-1]) if T > 1 else W.new_zeros(0)"),
+                GRADIENT,
+            """One value is missing: t runs up to T itself, where the derivative of the last state by itself is the
+            identity.""", quotes=sizes),
         mistake("power of the norm", RIGHT.but(NORM, "torch.linalg.matrix_norm(W, 2) ** n"), GRADIENT,
-              """This is the norm of one step, raised to a power, which is only an upper bound: two steps need not stretch the
-              same direction. (The same numbers come out when W and its transpose take turns.) Multiply the same W each time,
-              take the norm last.""", quotes=yours),
-        mistake("power of the largest eigenvalue", RIGHT.but(NORM, "torch.linalg.eigvals(W).abs().max() ** n"), GRADIENT,
-              """That is the largest eigenvalue to the power. It tells the story in the long run, but a matrix can stretch
-              first: the shear has eigenvalues of 1 and its powers grow.""", quotes=yours),
+            """This is the norm of one step, raised to a power, which is only an upper bound: two steps need not stretch
+            the same direction. (The same numbers come out when W and its transpose take turns.) Multiply the same W
+            each time, take the norm last.""", quotes=yours),
+        mistake("power of the largest eigenvalue", RIGHT.but(NORM, "torch.linalg.eigvals(W).abs().max() ** n"),
+                GRADIENT,
+            """That is the largest eigenvalue to the power. It tells the story in the long run, but a matrix can stretch
+            first: the shear has eigenvalues of 1 and its powers grow.""", quotes=yours),
         mistake("squared at each step", RIGHT.but(STEP, "power @ power if n else W"), GRADIENT,
-              """The matrix was multiplied by *itself* at each step, so the powers double: 1, 2, 4, 8. A step back is one more
-              factor W.""", quotes=yours),
+            """The matrix was multiplied by *itself* at each step, so the powers double: 1, 2, 4, 8. A step back is one
+            more factor W.""", quotes=yours),
         mistake("one arrow of ones", RIGHT.but(NORM, "(power @ torch.ones_like(W[0])).norm()"), GRADIENT,
-              """Your numbers are the lengths of one arrow, such as (1, 1, ...) or the first axis, on its way. The spectral norm
-              asks for the arrow of length 1 that is stretched *most*.""", quotes=yours, shows=is_one_arrow),
+            """Your numbers are the lengths of one arrow, such as (1, 1, ...) or the first axis, on its way. The
+            spectral norm asks for the arrow of length 1 that is stretched *most*.""", quotes=yours,
+            shows=is_one_arrow),
         mistake("the transpose taken along", RIGHT.but(STEP, "W.T @ W @ power"), GRADIENT,
-              """Each step multiplied by the transpose of W as well as by W. One step is one factor W; the transpose belongs to a
-              singular value only, after all the steps.""", quotes=yours),
+            """Each step multiplied by the transpose of W as well as by W. One step is one factor W; the transpose
+            belongs to a singular value only, after all the steps.""", quotes=yours),
         mistake("largest row sum", RIGHT.but(NORM, "power.abs().sum(dim=1).max()"), GRADIENT,
-              """The largest sum of a row, or of a column, is a norm too, but another one. The spectral norm is how far the most
-              stretched arrow is stretched.""", quotes=yours, shows=is_largest_sum),
+            """The largest sum of a row, or of a column, is a norm too, but another one. The spectral norm is how far
+            the most stretched arrow is stretched.""", quotes=yours, shows=is_largest_sum),
         mistake("largest number", RIGHT.but(NORM, "power.abs().max()"), GRADIENT,
-              """The largest number in the matrix is not how far it stretches a vector. The spectral norm is the length of
-              the longest arrow that comes out when arrows of length 1 go in.""", quotes=yours),
+            """The largest number in the matrix is not how far it stretches a vector. The spectral norm is the length of
+            the longest arrow that comes out when arrows of length 1 go in.""", quotes=yours),
         mistake("smallest singular value", RIGHT.but("(power, 2)", "(power, -2)"), GRADIENT,
-              "That is the *smallest* singular value: the direction that is squeezed most. The spectral norm is the largest.",
-              quotes=yours),
+            "That is the *smallest* singular value: the direction that is squeezed most. The spectral norm is the "
+            "largest.",
+            quotes=yours),
         mistake("root forgotten", RIGHT.but(NORM, "torch.linalg.eigvalsh(power.T @ power)[-1]"), GRADIENT,
-              """Your values are the squares of the right ones: the eigenvalues of a matrix times its transpose are *squared*
-              singular values.""", quotes=yours),
+            """Your values are the squares of the right ones: the eigenvalues of a matrix times its transpose are
+            *squared* singular values.""", quotes=yours),
         mistake("determinant", RIGHT.but(NORM, "torch.linalg.det(power).abs()"), GRADIENT,
-              """The determinant says how a volume changes, and a stretch one way can hide a squeeze another way. Here the
-              largest stretch is wanted.""", quotes=yours),
+            """The determinant says how a volume changes, and a stretch one way can hide a squeeze another way. Here the
+            largest stretch is wanted.""", quotes=yours),
         mistake("a list", RIGHT.but(RESULT, "[float(norm) for norm in norms[::-1]]"), GRADIENT,
-              "You returned a list of Python numbers. A tensor of shape (T,) is wanted, with the dtype of W."),
+            "You returned a list of Python numbers. A tensor of shape (T,) is wanted, with the dtype of W."),
         *usual_mistakes(RIGHT, float32=GRADIENT),
         mistake("the identity in another dtype", RIGHT.but(", dtype=W.dtype", ""), GRADIENT,
-              """A float64 matrix W meets a float32 identity: torch makes float32 unless it is told otherwise. Make it with
-              the dtype of W."""),
-        in_place("W", RIGHT.but("norms = []", "norms, step = [], W.clone()").but(STEP, "W.copy_(power @ step)"), GRADIENT,
+            """A float64 matrix W meets a float32 identity: torch makes float32 unless it is told otherwise. Make it
+            with the dtype of W."""),
+        in_place("W", RIGHT.but("norms = []", "norms, step = [], W.clone()").but(STEP, "W.copy_(power @ step)"),
+                 GRADIENT,
                  "Keep the running product in a tensor of its own."),
         mistake("trace", RIGHT.but(NORM, "power.trace().abs()"), GRADIENT,
-              """Your value at t = T is D: the numbers on the diagonal were added, the trace. The spectral norm is the length of the
-              longest arrow that comes out when arrows of length 1 go in.""", quotes=yours),
+            """Your value at t = T is D: the numbers on the diagonal were added, the trace. The spectral norm is the
+            length of the longest arrow that comes out when arrows of length 1 go in.""", quotes=yours),
         mistake("mean singular value", RIGHT.but(NORM, "torch.linalg.svdvals(power).mean()"), GRADIENT,
-              "That is the *mean* of the singular values. The spectral norm is the largest of them alone.", quotes=yours),
+            "That is the *mean* of the singular values. The spectral norm is the largest of them alone.", quotes=yours),
         mistake("times instead of to the power", RIGHT.but(NORM, "torch.linalg.matrix_norm(n * W, 2)"), GRADIENT,
-              "W was *multiplied* by the number of steps. A step is one more product with W: a power of the matrix.", quotes=yours),
+            "W was *multiplied* by the number of steps. A step is one more product with W: a power of the matrix.",
+            quotes=yours),
     ),
     correct=(
         correct("running product", RIGHT),
         correct("matrix_power", formula("gradient_norms(W, T)",
-            "torch.stack([torch.linalg.matrix_norm(torch.linalg.matrix_power(W, T - t), ord=2) for t in range(1, T + 1)])")),
+            "torch.stack([torch.linalg.matrix_norm(torch.linalg.matrix_power(W, T - t), ord=2) for t in "
+            "range(1, T + 1)])")),
         correct("autograd", """
             def gradient_norms(W, T):
                 def run(h, steps):
@@ -208,6 +217,7 @@ EXERCISE = Exercise(
     hints=(
         "what is the derivative of the last state by itself? And by the state one step before it?",
         "each power of W is (D, D) and gives one number; the powers run from T - 1 down to 0, so the result is (T,).",
-        "power = identity; T times: note its largest singular value, then power = power times W. Reverse what you noted.",
+        "power = identity; T times: note its largest singular value, then power = power times W. Reverse "
+        "what you noted.",
     ),
 )

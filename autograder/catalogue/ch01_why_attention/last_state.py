@@ -41,7 +41,10 @@ def far_away(g: torch.Generator) -> Case:
 def second(evidence: Evidence) -> str:
     if evidence.got.shape != evidence.expected.shape:
         return ""
-    return f"For the second sentence you return {row(evidence.got[1])}, where its last word has {row(evidence.expected[1])}."
+    return (
+        f"For the second sentence you return {row(evidence.got[1])}, where its last word has "
+        f"{row(evidence.expected[1])}."
+    )
 
 
 RIGHT = answer("""
@@ -61,83 +64,99 @@ EXERCISE = Exercise(
     probes=(
         visible("two sentences, of 3 and 2 words", Case((STATES, torch.tensor([3, 2])), ("first", "second"))),
         visible("lengths in a list, one sentence without pads", states, [2, 5, 1], 5, 2, listed=True),
-        *usual_probes(states, other=([7, 2, 5, 3], 7, 3), smallest=([1], 1, 4), common=([5, 1, 3], 6, 2), precise=far_away),
+        *usual_probes(states, other=([7, 2, 5, 3], 7, 3), smallest=([1], 1, 4), common=([5, 1, 3], 6, 2),
+                      precise=far_away),
         hidden("all end before the end", states, [4, 6, 1], 8, 4, announced_by="from 1 to T"),
         hidden("states with zeros in them", zeros_within, announced_by="of any value, pads too"),
-        hidden("float64, lengths in a list", states, [3, 6], 6, 5, dtype=torch.float64, listed=True, announced_by="a tensor or a list"),
+        hidden("float64, lengths in a list", states, [3, 6], 6, 5, dtype=torch.float64, listed=True,
+               announced_by="a tensor or a list"),
     ),
     mistakes=(
         mistake("the last column", RIGHT.but(PICKED, "H[:, -1]"), PADDING,
-              """That is the state at the last *place* of the batch, which for a shorter sentence is a pad. Each sentence ends
-              at its own place.""", quotes=second),
+            """That is the state at the last *place* of the batch, which for a shorter sentence is a pad. Each sentence
+            ends at its own place.""", quotes=second),
         mistake("length used as index", RIGHT.but(PICKED, "H[rows, lengths]"), PADDING,
-              "One place too far: counting starts at 0, so the last of 3 words stands at index 2.", quotes=second),
+            "One place too far: counting starts at 0, so the last of 3 words stands at index 2.", quotes=second),
         mistake("counted from the end", RIGHT.but(PICKED, "H[rows, -lengths]"), PADDING,
-              "You counted from the end of the row, where the pads stand. The words stand at the beginning.", quotes=second),
+            "You counted from the end of the row, where the pads stand. The words stand at the beginning.",
+            quotes=second),
         mistake("the longest sentence's end for all", RIGHT.but(PICKED, "H[:, last.max()]"), PADDING,
-              """One and the same place was read in every row: the end of the *longest* sentence. In the shorter ones a pad
-              stands there.""", quotes=second),
+            """One and the same place was read in every row: the end of the *longest* sentence. In the shorter ones a
+            pad stands there.""", quotes=second),
         mistake("the first sentence's end for all", RIGHT.but(PICKED, "H[:, last[0]]"), PADDING,
-              """One and the same place was read in every row: the end of the *first* sentence. Each sentence ends at its own
-              place.""", quotes=second),
+            """One and the same place was read in every row: the end of the *first* sentence. Each sentence ends at its
+            own place.""", quotes=second),
         mistake("the first state", RIGHT.but(PICKED, "H[:, 0]"), PADDING,
-              "That is the state after the *first* word: it has read nothing of the rest.", quotes=second),
+            "That is the state after the *first* word: it has read nothing of the rest.", quotes=second),
         mistake("mean over everything", RIGHT.but(PICKED, "H.mean(dim=1)"), PADDING,
-              "That is a mean over all places, pads included. One state is wanted: the one after the last real word.", quotes=second),
-        mistake("mean over the words", RIGHT.but(PICKED, "torch.stack([h[:n].mean(dim=0) for h, n in zip(H, lengths)])"), PADDING,
-              """The pads are out, good; but this is the mean of the words' states. One state is wanted: the one after the
-              last real word.""", quotes=second),
-        mistake("sum over the words", RIGHT.but(PICKED, "torch.stack([h[:n].sum(dim=0) for h, n in zip(H, lengths)])"), PADDING,
-              """That is the sum of the words' states. A recurrent state has already gathered what came before: take the last
-              one.""", quotes=second),
-        mistake("maximum over the words", RIGHT.but(PICKED, "torch.stack([h[:n].amax(dim=0) for h, n in zip(H, lengths)])"), PADDING,
-              """The pads are out, good; but for each feature you took the largest number of all words. One state is wanted, as
-              it stands at the last word.""", quotes=second),
+            "That is a mean over all places, pads included. One state is wanted: the one after the last real word.",
+            quotes=second),
+        mistake("mean over the words",
+                RIGHT.but(PICKED, "torch.stack([h[:n].mean(dim=0) for h, n in zip(H, lengths)])"), PADDING,
+            """The pads are out, good; but this is the mean of the words' states. One state is wanted: the one after the
+            last real word.""", quotes=second),
+        mistake("sum over the words", RIGHT.but(PICKED, "torch.stack([h[:n].sum(dim=0) for h, n in zip(H, lengths)])"),
+                PADDING,
+            """That is the sum of the words' states. A recurrent state has already gathered what came before: take the
+            last one.""", quotes=second),
+        mistake("maximum over the words",
+                RIGHT.but(PICKED, "torch.stack([h[:n].amax(dim=0) for h, n in zip(H, lengths)])"), PADDING,
+            """The pads are out, good; but for each feature you took the largest number of all words. One state is
+            wanted, as it stands at the last word.""", quotes=second),
         mistake("sentence and place exchanged", RIGHT.but(PICKED, "H[last, rows]"), PADDING,
-              "Place and sentence are exchanged: the first index of H counts sentences, the second counts places."),
+            "Place and sentence are exchanged: the first index of H counts sentences, the second counts places."),
         mistake("maximum over time", RIGHT.but(PICKED, "H.amax(dim=1)"), PADDING,
-              """For each feature you took the largest number of all places. One state is wanted, as it stands at the last
-              real word.""", quotes=second),
+            """For each feature you took the largest number of all places. One state is wanted, as it stands at the last
+            real word.""", quotes=second),
         mistake("pads blanked, the last column", RIGHT.but(
                   PICKED, "(H * (torch.arange(H.shape[1]) < lengths[:, None])[:, :, None])[:, -1]"), PADDING,
-              "You set the pads to 0 and then read the last place, where a pad stands. Blanking does not move the words.",
-              quotes=second),
+            "You set the pads to 0 and then read the last place, where a pad stands. Blanking does not move the words.",
+            quotes=second),
         mistake("lengths sorted", RIGHT.but("lengths - 1", "lengths.sort(descending=True).values - 1"), PADDING,
-              "The lengths were sorted, but the sentences were not: row 1 was cut with another row's length."),
+            "The lengths were sorted, but the sentences were not: row 1 was cut with another row's length."),
         mistake("all rows at all ends", RIGHT.but(PICKED, "H[:, last]"), PADDING,
-              """For every sentence the ends of *all* sentences came back. Rows and places must go in pairs: row 0 with its
-              end, row 1 with its own.""", quotes=sizes),
+            """For every sentence the ends of *all* sentences came back. Rows and places must go in pairs: row 0 with
+            its end, row 1 with its own.""", quotes=sizes),
         mistake("length indexes the batch", RIGHT.but(PICKED, "H[lengths.clamp(max=H.shape[0]) - 1, -1]"), PADDING,
-              "The lengths picked *sentences*: the first axis of H is the batch. They should pick places, along the second.",
-              quotes=second),
+            "The lengths picked *sentences*: the first axis of H is the batch. They should pick places, "
+            "along the second.",
+            quotes=second),
         mistake("time before batch", RIGHT.but(
                   PICKED, "H.transpose(0, 1)[rows.clamp(max=H.shape[1] - 1), last.clamp(max=H.shape[0] - 1)]"), PADDING,
-              "Axes exchanged: H is (B, T, D), sentences first, places second."),
+            "Axes exchanged: H is (B, T, D), sentences first, places second."),
         mistake("an axis kept", GATHERED, PADDING,
-              "The states are the right ones, but an axis of length 1 is left where the places were.", quotes=sizes),
-        mistake("pads recognized by zeros", RIGHT.but(PICKED, "torch.stack([h[h.abs().sum(-1).nonzero()[-1, 0]] for h in H])"), PADDING,
-              "You looked for states that are not zero. Pads need not be zero, and words may be; that is why the lengths are given."),
+            "The states are the right ones, but an axis of length 1 is left where the places were.", quotes=sizes),
+        mistake("pads recognized by zeros",
+                RIGHT.but(PICKED, "torch.stack([h[h.abs().sum(-1).nonzero()[-1, 0]] for h in H])"), PADDING,
+            "You looked for states that are not zero. Pads need not be zero, and words may be; that is why the "
+            "lengths are given."),
         mistake("lists not accepted", RIGHT.without("lengths = torch.as_tensor(lengths)"), PADDING,
-              "Right for a tensor of lengths, but they may come as a plain list too, and a list knows no arithmetic."),
+            "Right for a tensor of lengths, but they may come as a plain list too, and a list knows no arithmetic."),
         mistake("cut off from the gradient", RIGHT.ending_in(".detach()"), PADDING,
-              """The values are right, but no gradient flows back into H: .detach(), .data, .item(), numpy or
-              torch.tensor(...) cut the graph."""),
+            """The values are right, but no gradient flows back into H: .detach(), .data, .item(), numpy or
+            torch.tensor(...) cut the graph."""),
         *usual_mistakes(RIGHT, arguments="H", float32=PADDING, single=PADDING, squeezed=PADDING, viewed=PADDING),
-        mistake("one feature for all", GATHERED.but(".expand(-1, 1, H.shape[2])", "").ending_in("[:, 0].expand(-1, H.shape[2])"), PADDING,
-              "Every number of a row is the state's first: gather takes one number for each index. The index needs all D features."),
+        mistake("one feature for all",
+                GATHERED.but(".expand(-1, 1, H.shape[2])", "").ending_in("[:, 0].expand(-1, H.shape[2])"), PADDING,
+            "Every number of a row is the state's first: gather takes one number for each index. The index needs all "
+            "D features."),
         in_place("lengths", RIGHT.but("last = lengths - 1", "last = lengths.sub_(1)"), PADDING),
         mistake("the middle", RIGHT.but("lengths - 1", "lengths // 2"), PADDING,
-              "That is the state in the *middle* of the sentence. The last word is lengths - 1 places from the first.", quotes=second),
-        mistake("mean over the words, divided by all places", RIGHT.but(PICKED, "torch.stack([h[:n].sum(dim=0) / len(h) for h, n in zip(H, lengths)])"), PADDING,
-              "The words' states were added and divided by T. One state is wanted, as it stands at the last word."),
+            "That is the state in the *middle* of the sentence. The last word is lengths - 1 places from the first.",
+            quotes=second),
+        mistake("mean over the words, divided by all places",
+                RIGHT.but(PICKED, "torch.stack([h[:n].sum(dim=0) / len(h) for h, n in zip(H, lengths)])"), PADDING,
+            "The words' states were added and divided by T. One state is wanted, as it stands at the last word."),
         mistake("the last column but one", RIGHT.but(PICKED, "H[:, max(H.shape[1] - 2, 0)]"), PADDING,
-              "One place was read in every row, the last but one. Each sentence has an end of its own.", quotes=second),
+            "One place was read in every row, the last but one. Each sentence has an end of its own.", quotes=second),
     ),
     correct=(
         correct("pairs of indices", RIGHT),
         correct("gather", GATHERED.ending_in(".squeeze(1)")),
-        correct("loop", formula("last_state(H, lengths)", "torch.stack([H[b, int(n) - 1] for b, n in enumerate(lengths)])")),
-        correct("slices", formula("last_state(H, lengths)", "torch.cat([h[n - 1 : n] for h, n in zip(H, list(lengths))], dim=0)")),
+        correct("loop", formula("last_state(H, lengths)",
+                                "torch.stack([H[b, int(n) - 1] for b, n in enumerate(lengths)])")),
+        correct("slices", formula("last_state(H, lengths)",
+                                  "torch.cat([h[n - 1 : n] for h, n in zip(H, list(lengths))], dim=0)")),
         correct("one-hot", RIGHT.but(PICKED, "torch.einsum('bt,btd->bd', F.one_hot(last, H.shape[1]).to(H.dtype), H)")),
         correct("mask", RIGHT.but(PICKED, "H[torch.arange(H.shape[1]) == last[:, None]]")),
         correct("take_along_dim", RIGHT.but(PICKED, "torch.take_along_dim(H, last[:, None, None], dim=1)[:, 0]")),

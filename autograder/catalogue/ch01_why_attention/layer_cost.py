@@ -97,107 +97,123 @@ EXERCISE = Exercise(
            "repeated items": "the sizes of one layer"},
     mistakes=(
         mistake("attention as a recurrent step", RIGHT.but(ATTENTION, "return n * d * d"), COST,
-              """Doubling n must quadruple attention: every word asks every word. Yours only doubles. One pair of words costs
-              one dot product of d numbers; how many pairs are there?""", quotes=priced),
+            """Doubling n must quadruple attention: every word asks every word. Yours only doubles. One pair of words
+            costs one dot product of d numbers; how many pairs are there?""", quotes=priced),
         mistake("pairs only", RIGHT.but(ATTENTION, "return n * n"), COST,
-              """That is the number of pairs. Each pair costs a dot product, and a dot product of two vectors of d numbers
-              takes d multiplications.""", quotes=priced),
+            """That is the number of pairs. Each pair costs a dot product, and a dot product of two vectors of d numbers
+            takes d multiplications.""", quotes=priced),
         mistake("each word once", RIGHT.but(ATTENTION, "return n * d"), COST,
-              "That is one dot product a word. Each of the n words asks *all* n words.", quotes=priced),
+            "That is one dot product a word. Each of the n words asks *all* n words.", quotes=priced),
         mistake("each pair once", RIGHT.but(ATTENTION, "return n * (n - 1) // 2 * d"), COST,
-              """You counted each pair once and left out the word itself. A asks B and B asks A are two questions, and each
-              word asks itself as well.""", quotes=priced),
+            """You counted each pair once and left out the word itself. A asks B and B asks A are two questions, and
+            each word asks itself as well.""", quotes=priced),
         mistake("each pair once, and itself", RIGHT.but(ATTENTION, "return n * (n + 1) // 2 * d"), COST,
-              "You counted each pair once. A asks B and B asks A are two questions: n times n of them.", quotes=priced),
+            "You counted each pair once. A asks B and B asks A are two questions: n times n of them.", quotes=priced),
         mistake("no word asks itself", RIGHT.but(ATTENTION, "return n * (n - 1) * d"), COST,
-              "You left out the pairs of a word with itself. Each word asks every word, itself too: n times n.", quotes=priced),
+            "You left out the pairs of a word with itself. Each word asks every word, itself too: n times n.",
+            quotes=priced),
         mistake("both squared", RIGHT.but(ATTENTION, "return n * n * d * d"), COST,
-              "d times too many: for each of the n times n pairs there is a *dot product*, d multiplications, and no matrix.",
-              quotes=priced),
+            "d times too many: for each of the n times n pairs there is a *dot product*, d multiplications, "
+            "and no matrix.",
+            quotes=priced),
         mistake("attention times heads", RIGHT.but(ATTENTION, "return 8 * n * n * d"), COST,
-              """Eight times too many: heads divide the width among themselves, d / 8 each, so together they cost what one
-              head of width d costs.""", quotes=priced),
+            """Eight times too many: heads divide the width among themselves, d / 8 each, so together they cost what one
+            head of width d costs.""", quotes=priced),
         mistake("both products of attention", RIGHT.but(ATTENTION, "return 2 * n * n * d"), COST,
-              """Twice ours: you counted the dot products and the weighted sum. True of the machine, but as in the paper's
-              table factors like 2 are left out for all kinds: count the dot products.""", quotes=priced),
+            """Twice ours: you counted the dot products and the weighted sum. True of the machine, but as in the paper's
+            table factors like 2 are left out for all kinds: count the dot products.""", quotes=priced),
         mistake("projections counted as well", RIGHT.but(ATTENTION, "return n * n * d + 3 * n * d * d"), COST,
-              """You added what it costs to make queries, keys and values. True of the machine (and for short sentences it is
-              the larger part); here we count the dot products between words.""", quotes=priced),
+            """You added what it costs to make queries, keys and values. True of the machine (and for short sentences it
+            is the larger part); here we count the dot products between words.""", quotes=priced),
         mistake("recurrent and attention exchanged", RIGHT.but("recurrent", "attention"), COST,
-              """The two are exchanged. A recurrent step multiplies a d by d matrix for each word; attention compares each
-              word with each word.""", quotes=priced),
+            """The two are exchanged. A recurrent step multiplies a d by d matrix for each word; attention compares each
+            word with each word.""", quotes=priced),
         mistake("recurrent without the matrix", RIGHT.but(RECURRENT, "return n * d"), COST,
-              "A recurrent step multiplies the state by a d by d *matrix*: every new number is a sum over all d old ones.",
-              quotes=priced),
+            "A recurrent step multiplies the state by a d by d *matrix*: every new number is a sum over "
+            "all d old ones.",
+            quotes=priced),
         mistake("one step fewer", RIGHT.but(RECURRENT, "return (n - 1) * d * d"), COST,
-              "You counted the steps *between* the words. Each word costs a step, the first one as well: n in all.", quotes=priced),
+            "You counted the steps *between* the words. Each word costs a step, the first one as well: n in all.",
+            quotes=priced),
         mistake("n steps for each word", RIGHT.but(RECURRENT, "return n * n * d * d"), COST,
-              "n times too many: each word costs *one* step, in which its state meets the matrix once.", quotes=priced),
+            "n times too many: each word costs *one* step, in which its state meets the matrix once.", quotes=priced),
         mistake("both matrices of a recurrent step", RIGHT.but(RECURRENT, "return 2 * n * d * d"), COST,
-              """Twice ours: one matrix for the state and one for the input. True of the machine; we leave factors like 2 out
-              for all kinds and count one.""", quotes=priced),
+            """Twice ours: one matrix for the state and one for the input. True of the machine; we leave factors like 2
+            out for all kinds and count one.""", quotes=priced),
         mistake("k forgotten", RIGHT.but(CONVOLUTION, "return n * d * d"), COST,
-              """A convolution looks at k words around each place, and each of the k has a d by d matrix of its own. Your
-              number does not depend on k.""", quotes=priced),
+            """A convolution looks at k words around each place, and each of the k has a d by d matrix of its own. Your
+            number does not depend on k.""", quotes=priced),
         mistake("k added", RIGHT.but(CONVOLUTION, "return k + n * d * d"), COST,
-              "k was added. Each of the n words has k neighbors to multiply, so k is a *factor*.", quotes=priced),
+            "k was added. Each of the n words has k neighbors to multiply, so k is a *factor*.", quotes=priced),
         mistake("one window only", RIGHT.but(CONVOLUTION, "return k * d * d"), COST,
-              "That is the cost of one window. There is a window around each of the n words.", quotes=priced),
+            "That is the cost of one window. There is a window around each of the n words.", quotes=priced),
         mistake("k squared", RIGHT.but(CONVOLUTION, "return k * k * n * d * d"), COST,
-              "k by k is the window of an *image*. A sentence has one direction: k words a window.", quotes=priced),
+            "k by k is the window of an *image*. A sentence has one direction: k words a window.", quotes=priced),
         mistake("convolution without matrices", RIGHT.but(CONVOLUTION, "return k * n * d"), COST,
-              "That is one weight for each of the k words and each feature. Here each of the k words meets a d by d matrix.",
-              quotes=priced),
+            "That is one weight for each of the k words and each feature. Here each of the k words meets a "
+            "d by d matrix.",
+            quotes=priced),
         mistake("one side of the window", RIGHT.but(CONVOLUTION, "return (k - 1) // 2 * n * d * d"), COST,
-              "The reach to one side was counted. All k words of the window are multiplied, both sides and the middle.",
-              quotes=priced),
+            "The reach to one side was counted. All k words of the window are multiplied, both sides and the middle.",
+            quotes=priced),
         mistake("break even at d squared", RIGHT.but(EVEN, "return d * d"), COST,
-              """Put it in: at n = d², attention costs d times as much as recurrence. Write both costs as an equation and
-              cancel what stands on both sides.""", quotes=priced),
+            """Put it in: at n = d², attention costs d times as much as recurrence. Write both costs as an equation and
+            cancel what stands on both sides.""", quotes=priced),
         mistake("break even at the root", RIGHT.but(EVEN, "return int(d**0.5)"), COST,
-              """Put it in: at the root of d attention is still the cheaper one by far. Write both costs as an equation and
-              cancel what stands on both sides.""", quotes=priced),
+            """Put it in: at the root of d attention is still the cheaper one by far. Write both costs as an equation
+            and cancel what stands on both sides.""", quotes=priced),
         mistake("break even with a convolution", RIGHT.but(EVEN, "return 3 * d"), COST,
-              "That is where attention meets a *convolution* with windows of 3. Compare it with a recurrent layer.", quotes=priced),
+            "That is where attention meets a *convolution* with windows of 3. Compare it with a recurrent layer.",
+            quotes=priced),
         mistake("break even at half", RIGHT.but(EVEN, "return d // 2"), COST,
-              """Half of d comes out when attention's two products are counted. With the costs of this exercise, write both as
-              an equation and cancel.""", quotes=priced),
+            """Half of d comes out when attention's two products are counted. With the costs of this exercise, write
+            both as an equation and cancel.""", quotes=priced),
         mistake("break even at twice", RIGHT.but(EVEN, "return 2 * d"), COST,
-              "Put it in: at n = 2d attention costs twice as much. Write both costs as an equation and cancel.", quotes=priced),
+            "Put it in: at n = 2d attention costs twice as much. Write both costs as an equation and cancel.",
+            quotes=priced),
         mistake("^ taken for a power", RIGHT.but(RECURRENT, "return n * d ^ 2"), COST,
-              "In Python ^ is no power: it compares bits. ** is one, as in d ** 2.", quotes=priced, shows=is_xor),
+            "In Python ^ is no power: it compares bits. ** is one, as in d ** 2.", quotes=priced, shows=is_xor),
         mistake("first length that is dearer", RIGHT.but(EVEN, "return d + 1"), COST,
-              "That is the first length at which attention costs *more*. The one at which both cost the same is wanted.",
-              quotes=priced),
+            "That is the first length at which attention costs *more*. The one at which both cost the same is wanted.",
+            quotes=priced),
         mistake("always 512", RIGHT.but(EVEN, "return 512"), COST,
-              "512 is the answer for d = 512. What is it for another width?"),
+            "512 is the answer for d = 512. What is it for another width?"),
         mistake("break even as float", RIGHT.but(EVEN, "return d * d / d"), COST,
-              "The number is right, but / makes a float of it. A length is a whole number: a plain Python int."),
+            "The number is right, but / makes a float of it. A length is a whole number: a plain Python int."),
         mistake("costs as float", COSTS_AS_FLOAT, COST,
-              "The numbers are right, but they are floats. Multiplications are counted with plain Python ints, exact at any size."),
-        mistake("32 bits", RIGHT.before('if kind == "recurrent":', "n = torch.tensor(n, dtype=torch.int32)").but(ATTENTION, "return int(n * n * d)").but(
+            "The numbers are right, but they are floats. Multiplications are counted with plain Python ints, exact at "
+            "any size."),
+        mistake("32 bits", RIGHT.before('if kind == "recurrent":',
+                                        "n = torch.tensor(n, dtype=torch.int32)").but(ATTENTION,
+                                            "return int(n * n * d)").but(
                   RECURRENT, "return int(n) * d * d").but(CONVOLUTION, "return k * int(n) * d * d"), COST,
-              "Right until the cost is beyond 32 bits, about 2 billion, where it runs over. A Python int has no limit."),
-        mistake("break even searched up to a limit", RIGHT.but(EVEN, "return next((n for n in range(1, 2000) if n * n * d >= n * d * d), 2000)"), COST,
-              "Your search ends before it finds the length: for a large d it is beyond your limit."),
-        mistake("everything counted twice", RIGHT.but(RECURRENT, "return 2 * n * d * d").but(CONVOLUTION, "return 2 * k * n * d * d").but(ATTENTION, "return 2 * n * n * d"), COST,
-              "Every number is twice the right one: multiplications are counted, and the additions between them are not."),
+            "Right until the cost is beyond 32 bits, about 2 billion, where it runs over. A Python int has no limit."),
+        mistake("break even searched up to a limit",
+                RIGHT.but(EVEN, "return next((n for n in range(1, 2000) if n * n * d >= n * d * d), 2000)"), COST,
+            "Your search ends before it finds the length: for a large d it is beyond your limit."),
+        mistake("everything counted twice",
+                RIGHT.but(RECURRENT, "return 2 * n * d * d").but(CONVOLUTION, "return 2 * k * n * d * d").but(ATTENTION,
+                    "return 2 * n * n * d"), COST,
+            "Every number is twice the right one: multiplications are counted, and the additions "
+            "between them are not."),
         mistake("one step of the recurrence", RIGHT.but(RECURRENT, "return d * d"), COST,
-              "For the recurrent layer you counted one step. Every one of the n words takes such a step."),
+            "For the recurrent layer you counted one step. Every one of the n words takes such a step."),
         mistake("no windows at the edges", RIGHT.but(CONVOLUTION, "return k * (n - k + 1) * d * d"), COST,
-              """You counted only the windows that fit inside the sentence. Each of the n words has a window of its own, at
-              the edges too."""),
-        mistake("floats on the way", RIGHT.but(RECURRENT, "return int(n * d**2.0)").but(CONVOLUTION, "return int(k * n * d**2.0)").but(
+            """You counted only the windows that fit inside the sentence. Each of the n words has a window of its own,
+            at the edges too."""),
+        mistake("floats on the way",
+                RIGHT.but(RECURRENT, "return int(n * d**2.0)").but(CONVOLUTION, "return int(k * n * d**2.0)").but(
                   ATTENTION, "return int(float(n)**2 * d)"), COST,
-              """Right until the cost has more digits than a float holds, about 16; the rest is lost. math.pow, / and 2.0 count
-              in floats: stay with whole numbers."""),
+            """Right until the cost has more digits than a float holds, about 16; the rest is lost. math.pow, / and 2.0
+            count in floats: stay with whole numbers."""),
         mistake("floats", COSTS_AS_FLOAT.but(EVEN, "return d / 1"), COST,
-              """The numbers are right and their type is not: multiplications are counted, with plain Python ints. A single /
-              makes a float, even of 4 / 2."""),
+            """The numbers are right and their type is not: multiplications are counted, with plain Python ints. A
+            single / makes a float, even of 4 / 2."""),
     ),
     correct=(
         correct("products", RIGHT),
-        correct("powers", RIGHT.but(RECURRENT, "return n * d**2").but(CONVOLUTION, "return k * layer_cost('recurrent', n, d, k)").but(
+        correct("powers", RIGHT.but(RECURRENT, "return n * d**2").but(CONVOLUTION,
+            "return k * layer_cost('recurrent', n, d, k)").but(
             ATTENTION, "return d * pow(n, 2)")),
         correct("table", """
             def layer_cost(kind, n, d, k):
@@ -233,7 +249,8 @@ EXERCISE = Exercise(
     ),
     hints=(
         "for each kind ask: how many small products are there, and how many multiplications does one of them take?",
-        "a vector times a (d, d) matrix takes d times d; a dot product of d numbers takes d. n words; n times n pairs; k "
+        "a vector times a (d, d) matrix takes d times d; a dot product of d numbers takes d. n words; n times n "
+        "pairs; k "
         "matrices a window.",
         "recurrent: n times d times d. convolution: k times that. attention: n times n times d. Set the first equal to "
         "the last and solve for n.",

@@ -78,10 +78,13 @@ EXERCISE = Exercise(
         visible("attention, words 1 and 50", Case(("attention", 1, 50))),
         second_call(apart, "recurrent", 12, 40, back=True, announced_by="in any order"),
         hidden("windows of 5", apart, "window", 5, 20, 5, times=2, more=1, announced_by="odd and at least 3"),
-        hidden("windows of 7, the later word first", apart, "window", 4, 14, 7, times=3, more=1, back=True, announced_by="in any order"),
-        hidden("windows of 9 that end exactly on the word", apart, "window", 3, 11, 9, times=4, announced_by="odd and at least 3"),
+        hidden("windows of 7, the later word first", apart, "window", 4, 14, 7, times=3, more=1, back=True,
+               announced_by="in any order"),
+        hidden("windows of 9 that end exactly on the word", apart, "window", 3, 11, 9, times=4,
+               announced_by="odd and at least 3"),
         hidden("windows without a given k", apart, "window", 11, 40, announced_by="k=3"),
-        hidden("a far word in windows of 101", apart, "window", 300, 700, 101, times=50, more=13, announced_by="however far"),
+        hidden("a far word in windows of 101", apart, "window", 300, 700, 101, times=50, more=13,
+               announced_by="however far"),
         hidden("attention, the later word first", apart, "attention", 12, 40, back=True, announced_by="in any order"),
         hidden("word 0 and itself, recurrent", Case(("recurrent", 0, 0)), announced_by="0 when i == j"),
         hidden("a word and itself, windows", same, "window", 5, announced_by="0 when i == j"),
@@ -92,79 +95,82 @@ EXERCISE = Exercise(
            "repeated items": "a word and itself are asked by their places"},
     mistakes=(
         mistake("words counted instead of steps", RIGHT.but(DISTANCE, "abs(i - j) + 1"), PATHS,
-              """Both words were counted. Between neighbors there is 1 step: count the moves, as on a board game, not the
-              squares.""", quotes=said),
+            """Both words were counted. Between neighbors there is 1 step: count the moves, as on a board game, not the
+            squares.""", quotes=said),
         mistake("words counted in a chain only", RIGHT.but(CHAIN, "steps = distance + 1"), PATHS,
-              "In the chain you counted both words. Between neighbors there is 1 step: count the moves, not the squares.",
-              quotes=said),
+            "In the chain you counted both words. Between neighbors there is 1 step: count the moves, not the squares.",
+            quotes=said),
         mistake("words in between counted", RIGHT.but(DISTANCE, "max(abs(i - j) - 1, 0)"), PATHS,
-              """Those are the words that lie *between* the two. The step that arrives counts as well: neighbors are 1 step
-              apart.""", quotes=said),
+            """Those are the words that lie *between* the two. The step that arrives counts as well: neighbors are 1
+            step apart.""", quotes=said),
         mistake("reach of a whole window", RIGHT.but(REACH, "k"), PATHS,
-              """That is a reach of k words to one side. A window of k stands *around* its word, so only a part of it lies on
-              the side you want to go: draw a window of 3 and count.""", quotes=said),
+            """That is a reach of k words to one side. A window of k stands *around* its word, so only a part of it lies
+            on the side you want to go: draw a window of 3 and count.""", quotes=said),
         mistake("reach of both sides", RIGHT.but(REACH, "k - 1"), PATHS,
-              "The word itself was taken off the window, but both of its sides were added together. A step goes to one side.",
-              quotes=said),
+            "The word itself was taken off the window, but both of its sides were added together. A step "
+            "goes to one side.",
+            quotes=said),
         mistake("half of k", RIGHT.but(REACH, "k / 2"), PATHS,
-              """Half of k counts half of the word in the middle too. The window stands around its word: take that one off
-              first, then halve.""", quotes=said),
+            """Half of k counts half of the word in the middle too. The window stands around its word: take that one off
+            first, then halve.""", quotes=said),
         mistake("the word itself in the reach", RIGHT.but(REACH, "(k + 1) // 2"), PATHS,
-              """You counted the word in the middle as reached. It is where you stand; only its neighbors to one side bring
-              you on.""", quotes=said),
+            """You counted the word in the middle as reached. It is where you stand; only its neighbors to one side
+            bring you on.""", quotes=said),
         mistake("rounded down", RIGHT.but(ROUNDED, "distance // reach"), PATHS,
-              """Words 49 apart, 3 a layer: after 16 layers one step is still missing. A layer that is used in part is still a
-              layer.""", quotes=said),
+            """Words 49 apart, 3 a layer: after 16 layers one step is still missing. A layer that is used in part is
+            still a layer.""", quotes=said),
         mistake("rounded to the nearest", RIGHT.but("math.ceil", "round"), PATHS,
-              "Rounding to the nearest drops a small remainder. One word beyond the last full layer still needs a layer.",
-              quotes=said),
+            "Rounding to the nearest drops a small remainder. One word beyond the last full layer still needs a layer.",
+            quotes=said),
         mistake("not rounded", RIGHT.but(ROUNDED, "distance / reach"), PATHS,
-              "There is no part of a layer: a whole number is wanted, the first that is enough.", quotes=said),
+            "There is no part of a layer: a whole number is wanted, the first that is enough.", quotes=said),
         mistake("a whole number as float", RIGHT.but(ROUNDED, "float(math.ceil(distance / reach))"), PATHS,
-              "The number is right and its type is not: layers are counted with a plain Python int, 17 and not 17.0."),
+            "The number is right and its type is not: layers are counted with a plain Python int, 17 and not 17.0."),
         mistake("multiplied by the reach", RIGHT.but(ROUNDED, "distance * reach"), PATHS,
-              """You multiplied by the reach, so wider windows make the way *longer*. One layer carries something as far as the
-              window reaches; how many layers does the distance need?""", quotes=said),
+            """You multiplied by the reach, so wider windows make the way *longer*. One layer carries something as far
+            as the window reaches; how many layers does the distance need?""", quotes=said),
         mistake("k ignored", RIGHT.but(REACH, "1"), PATHS,
-              "The same number for every k: your windows always reach 1 word to each side. Wider ones reach further.", quotes=said),
+            "The same number for every k: your windows always reach 1 word to each side. Wider ones reach further.",
+            quotes=said),
         mistake("windows that grow by a factor", RIGHT.but(
                   ROUNDED, "max(1, math.ceil(math.log(distance, k))) if distance else 0"), PATHS,
-              """A logarithm: that is the path through *dilated* windows, which skip more words in each layer. Here every
-              layer has the same plain windows, so each adds the same number of words.""", quotes=said),
+            """A logarithm: that is the path through *dilated* windows, which skip more words in each layer. Here every
+            layer has the same plain windows, so each adds the same number of words.""", quotes=said),
         mistake("windows that double", RIGHT.but(ROUNDED, "math.ceil(math.log2(distance / reach + 1))"), PATHS,
-              """In your stack each layer reaches twice as far as the one below it: such windows are *dilated*. Here every
-              layer has the same plain windows, so each adds the same number of words.""", quotes=said),
+            """In your stack each layer reaches twice as far as the one below it: such windows are *dilated*. Here every
+            layer has the same plain windows, so each adds the same number of words.""", quotes=said),
         mistake("windows taken for attention", RIGHT.but("window", "convolution"), PATHS,
-              """For windows you answered as for attention. Is the kind spelled as the description above the cell spells it?
-              Here it is "window".""", quotes=said),
+            """For windows you answered as for attention. Is the kind spelled as the description above the cell spells
+            it? Here it is "window".""", quotes=said),
         mistake("attention squared", RIGHT.but(DIRECT, "distance * distance"), COST,
-              "n squared is what attention *costs*, counted in pairs. The way from one word to another is a single step.",
-              quotes=said),
+            "n squared is what attention *costs*, counted in pairs. The way from one word to another is a single step.",
+            quotes=said),
         mistake("attention walks as well", RIGHT.but(DIRECT, "distance"), PATHS,
-              "In attention every word asks every other word directly. How far apart they stand makes no difference.", quotes=said),
+            "In attention every word asks every other word directly. How far apart they stand makes no difference.",
+            quotes=said),
         mistake("attention passes every word", RIGHT.but(DIRECT, "max(i, j)"), PATHS,
-              """That counts words of the sentence. Attention may *look at* all of them, but from one to another it is a
-              single step.""", quotes=said),
+            """That counts words of the sentence. Attention may *look at* all of them, but from one to another it is a
+            single step.""", quotes=said),
         mistake("attention for nothing", RIGHT.but(DIRECT, "0"), PATHS,
-              """No path is free: attention carries something from word to word in 1 step. 0 is the distance of a word to
-              itself.""", quotes=said),
+            """No path is free: attention carries something from word to word in 1 step. 0 is the distance of a word to
+            itself.""", quotes=said),
         mistake("attention to itself", RIGHT.but(DIRECT, "1"), PATHS,
-              "From a word to itself nothing has to travel: 0 steps, for every kind, attention too."),
+            "From a word to itself nothing has to travel: 0 steps, for every kind, attention too."),
         mistake("yes or no", RIGHT.but(DIRECT, "distance > 0"), PATHS,
-              "For attention you returned True or False. A number of steps is wanted."),
+            "For attention you returned True or False. A number of steps is wanted."),
         mistake("at least one layer", RIGHT.but(ROUNDED, "max(1, math.ceil(distance / reach))"), PATHS,
-              "From a word to itself nothing has to travel: 0 layers, for windows too."),
+            "From a word to itself nothing has to travel: 0 layers, for windows too."),
         mistake("at least one step", RIGHT.but("return steps", "return max(1, steps)"), PATHS,
-              "From a word to itself nothing has to travel: 0 steps, for every kind."),
+            "From a word to itself nothing has to travel: 0 steps, for every kind."),
         mistake("sign kept", RIGHT.but(DISTANCE, "j - i"), PATHS,
-              "When the later word comes first, your number is negative. A distance has no direction."),
+            "When the later word comes first, your number is negative. A distance has no direction."),
         mistake("forward only", RIGHT.but(DISTANCE, "max(j - i, 0)"), PATHS,
-              "When the later word comes first, you say 0. We ask how far apart they are, whichever stands first."),
+            "When the later word comes first, you say 0. We ask how far apart they are, whichever stands first."),
         mistake("negative steps, rounded up", RIGHT.but(DISTANCE, "j - i").but(DIRECT, "1 if distance else 0"), PATHS,
-              "Where the later word comes first your number is negative. The way back is as long as the way there."),
+            "Where the later word comes first your number is negative. The way back is as long as the way there."),
         mistake("one layer more, always", RIGHT.but(ROUNDED, "distance // reach + 1"), PATHS,
-              "Right where a remainder is left, and one layer too many where the windows end exactly on the word.",
-              shows=one_layer_more),
+            "Right where a remainder is left, and one layer too many where the windows end exactly on the word.",
+            shows=one_layer_more),
     ),
     correct=(
         correct("ceil", RIGHT),
@@ -210,8 +216,10 @@ EXERCISE = Exercise(
         """),
     ),
     hints=(
-        "write words 1 to 5 in a row and count the moves from 1 to 5: along the row, with windows of 3, with windows of 5.",
-        "d = how far apart the words are, 0 or more. A window of k reaches (k - 1) / 2 words to each side in one layer.",
+        "write words 1 to 5 in a row and count the moves from 1 to 5: along the row, with windows of 3, "
+        "with windows of 5.",
+        "d = how far apart the words are, 0 or more. A window of k reaches (k - 1) / 2 words to each "
+        "side in one layer.",
         "recurrent: d. window: d divided by the reach, rounded up. attention: 1, but 0 when the words are the same.",
     ),
 )

@@ -112,136 +112,156 @@ EXERCISE = Exercise(
                 Case(("ants", [("n", "t"), ("a", "n"), ("a", "nt"), ("s", "</w>"), ("ant", "s</w>")]))),
         visible("basket: several merges want the same letter",
                 Case(("basket", [("a", "s"), ("b", "a"), ("s", "k"), ("k", "e"), ("as", "ke"), ("t", "</w>")]))),
-        hidden("a later merge comes first in the word", inputs, "abcde", "d e, b c, a b, c de", announced_by="learned **first**"),
-        hidden("a chain of merges", inputs, "daced", "e d, c ed, ed </w>, ced </w>, d a, da ced</w>, a c", announced_by="Repeat until"),
-        hidden("letters no merge has seen", inputs, "?ab?a", "a b, a </w>, b a", announced_by="A letter that no merge has seen"),
-        hidden("a pair several times", inputs, "banana", "a n, an a, b an, a </w>", announced_by="everywhere, from left to right"),
+        hidden("a later merge comes first in the word", inputs, "abcde", "d e, b c, a b, c de",
+               announced_by="learned **first**"),
+        hidden("a chain of merges", inputs, "daced", "e d, c ed, ed </w>, ced </w>, d a, da ced</w>, a c",
+               announced_by="Repeat until"),
+        hidden("letters no merge has seen", inputs, "?ab?a", "a b, a </w>, b a",
+               announced_by="A letter that no merge has seen"),
+        hidden("a pair several times", inputs, "banana", "a n, an a, b an, a </w>",
+               announced_by="everywhere, from left to right"),
         hidden("a repeated letter", inputs, "aaaaaaa", "a a, aa a, aa </w>, aa aa", announced_by="from left to right"),
-        hidden("pieces that end like a pair", inputs, "nest", "n e, e s, s t, es t", announced_by="Of all pairs that stand in it"),
-        hidden("the same letters as another pair", inputs, "nest", "s t, es t, n e, nes t", announced_by="Of all pairs that stand in it"),
+        hidden("pieces that end like a pair", inputs, "nest", "n e, e s, s t, es t",
+               announced_by="Of all pairs that stand in it"),
+        hidden("the same letters as another pair", inputs, "nest", "s t, es t, n e, nes t",
+               announced_by="Of all pairs that stand in it"),
         hidden("a long pair before a short one", inputs, "abcd", "a b, c d, ab c", announced_by="learned **first**"),
         hidden("no merge fits", inputs, "cab", "a c, b a, </w> a", announced_by="Repeat until no pair"),
         hidden("one letter, no merges", inputs, "a", "", announced_by="perhaps none"),
-        hidden("a second call, with other merges; nothing else is touched", other_merges_first, checks=UNTOUCHED, announced_by=PROMISED),
+        hidden("a second call, with other merges; nothing else is touched", other_merges_first, checks=UNTOUCHED,
+               announced_by=PROMISED),
     ),
     omits={"precision": "there are no numbers"},
     mistakes=(
         mistake("longest piece first", LONGEST, CUT,
-              """From the left you took the longest piece that exists. Byte-pair encoding applies its merges in the *order in
-              which they were learned*; what an early merge took is no longer there for a longer one.""", quotes=returned),
+            """From the left you took the longest piece that exists. Byte-pair encoding applies its merges in the *order
+            in which they were learned*; what an early merge took is no longer there for a longer one.""",
+            quotes=returned),
         mistake("longest piece, from the end", LONGEST.but("rest[:n]", "rest[-n:]").but(FROM_LEFT, FROM_RIGHT), CUT,
-              """From the end you took the longest piece that exists. Byte-pair encoding applies its merges in the *order in which
-              they were learned*; what an early merge took is no longer there for a longer one."""),
-        mistake("longest merge first", RIGHT.but(BEST, "max(present, key=lambda pair: (len(pair[0] + pair[1]), -rank[pair]))"), CUT,
-              """Of the pairs present you merged the one that makes the longest piece. Length plays no part: the one learned first
-              goes first.""", quotes=returned),
+            """From the end you took the longest piece that exists. Byte-pair encoding applies its merges in the *order
+            in which they were learned*; what an early merge took is no longer there for a longer one."""),
+        mistake("longest merge first",
+                RIGHT.but(BEST, "max(present, key=lambda pair: (len(pair[0] + pair[1]), -rank[pair]))"), CUT,
+            """Of the pairs present you merged the one that makes the longest piece. Length plays no part: the one
+            learned first goes first.""", quotes=returned),
         mistake("order of the word", RIGHT.but(BEST, "present[0]"), CUT,
-              """You merged the first pair met in the word that is any merge at all. Of all pairs present, the one learned *first*
-              goes first, wherever it stands.""", quotes=returned),
+            """You merged the first pair met in the word that is any merge at all. Of all pairs present, the one learned
+            *first* goes first, wherever it stands.""", quotes=returned),
         mistake("last learned first", RIGHT.but("min", "max"), CUT,
-              """Of the pairs present you merged the one learned *last*. The list is in order of learning: its first pair has the
-              right of way.""", quotes=returned),
+            """Of the pairs present you merged the one learned *last*. The list is in order of learning: its first pair
+            has the right of way.""", quotes=returned),
         mistake("alphabetical order", RIGHT.but(BEST, "min(present)"), CUT,
-              """Of the pairs present you merged the smallest. The alphabet decided ties while learning; now only the order of
-              learning counts.""", quotes=returned),
+            """Of the pairs present you merged the smallest. The alphabet decided ties while learning; now only the
+            order of learning counts.""", quotes=returned),
         mistake("one reading of the word", RIGHT.but(") == best", ") in rank").but(MERGED, "return merged"), CUT,
-              """The word was read once. Merges build on each other: est</w> needs est, which needs es. Go on until no pair of the
-              word is a merge.""", quotes=returned),
+            """The word was read once. Merges build on each other: est</w> needs est, which needs es. Go on until no
+            pair of the word is a merge.""", quotes=returned),
         mistake("one merge only", RIGHT.but(MERGED, "return merged"), CUT,
-              "You stopped after one merge. Go on until no pair of the word is a merge: `return` inside a loop ends all of it.",
-              quotes=returned),
+            "You stopped after one merge. Go on until no pair of the word is a merge: `return` inside a loop "
+            "ends all of it.",
+            quotes=returned),
         mistake("</w> forgotten", RIGHT.but(START, "list(word)"), CUT,
-              """The end mark </w> is missing. The function appends it: that is how the est of widest differs from the est of
-              estate.""", quotes=returned),
+            """The end mark </w> is missing. The function appends it: that is how the est of widest differs from the est
+            of estate.""", quotes=returned),
         mistake("</w> taken off", RIGHT.but(
                   RESULT, 'return [piece.removesuffix("</w>") for piece in pieces if piece != "</w>"]'), CUT,
-              "You took </w> off at the end. It stays: without it nobody knows where the word stops and the next begins.",
-              quotes=returned),
-        mistake("</w> dropped when alone", RIGHT.but(RESULT, 'return [piece for piece in pieces if piece != "</w>"]'), CUT,
-              """Where </w> stayed a piece of its own you left it out. It belongs to the word: without it nobody knows where the
-              word stops.""", quotes=returned),
+            "You took </w> off at the end. It stays: without it nobody knows where the word stops and the next begins.",
+            quotes=returned),
+        mistake("</w> dropped when alone", RIGHT.but(RESULT, 'return [piece for piece in pieces if piece != "</w>"]'),
+                CUT,
+            """Where </w> stayed a piece of its own you left it out. It belongs to the word: without it nobody knows
+            where the word stops.""", quotes=returned),
         mistake("</w> as four letters", RIGHT.but(START, 'list(word + "</w>")'), CUT,
-              """The end mark fell apart into its four characters. </w> is one symbol; add it to the list of letters, not to the
-              text.""", quotes=returned),
+            """The end mark fell apart into its four characters. </w> is one symbol; add it to the list of letters, not
+            to the text.""", quotes=returned),
         mistake("nothing merged", ONE_PASS.but("[left, right]", "(left, right)"), CUT,
-              """No merge was applied: the letters came back as they were. If you compare, mind that ['e', 's'] == ('e', 's') is
-              False in Python: a list never equals a tuple."""),
+            """No merge was applied: the letters came back as they were. If you compare, mind that ['e', 's'] == ('e',
+            's') is False in Python: a list never equals a tuple."""),
         mistake("from right to left", IN_PLACE.but("range(len(pieces) - 1)", "range(len(pieces) - 2, -1, -1)"), RULES,
-              """Where a pair overlaps itself, as (a, a) in aaa, you joined from the right. Learning joined from the left, and so
-              must cutting."""),
+            """Where a pair overlaps itself, as (a, a) in aaa, you joined from the right. Learning joined from the left,
+            and so must cutting."""),
         mistake("</w> glued to the last letter", RIGHT.but(START, 'list(word[:-1]) + [word[-1] + "</w>"]'), RULES,
-              """Your word begins with its last letter and </w> as one piece. Here </w> is a symbol of its own, and merges such as
-              ('est', '</w>') wait for it.""", quotes=returned),
+            """Your word begins with its last letter and </w> as one piece. Here </w> is a symbol of its own, and merges
+            such as ('est', '</w>') wait for it.""", quotes=returned),
         mistake("unknown letter crashes", RIGHT.but("pieces = " + START, """
                   known = {letter: letter for pair in merges for letter in "".join(pair)}
                   pieces = [known[letter] for letter in word] + ["</w>"]"""), CUT,
-              """A letter that no merge has seen stops your code. It stays a piece of its own; what to do with it is for the
-              vocabulary to say."""),
+            """A letter that no merge has seen stops your code. It stays a piece of its own; what to do with it is for
+            the vocabulary to say."""),
         mistake("unknown letter as <unk>", RIGHT.but(
                   START, '[c if any(c in a + b for a, b in merges) else "<unk>" for c in word] + ["</w>"]'), CUT,
-              """A letter that no merge has seen became <unk>. It stays itself, a piece of its own; turning pieces into ids comes
-              later.""", quotes=returned),
+            """A letter that no merge has seen became <unk>. It stays itself, a piece of its own; turning pieces into
+            ids comes later.""", quotes=returned),
         mistake("unknown letter left out", RIGHT.but(
                   START, '[c for c in word if any(c in a + b for a, b in merges)] + ["</w>"]'), CUT,
-              "A letter that no merge has seen vanished. All pieces together must spell the word again.", quotes=returned),
+            "A letter that no merge has seen vanished. All pieces together must spell the word again.",
+            quotes=returned),
         mistake("only the first place", IN_PLACE.after("pieces[i:i + 2] = [a + b]", "break"), CUT,
-              """Each merge was applied at its first place only, so a pair that stands twice in the word (an in banana) stays
-              unmerged the second time."""),
+            """Each merge was applied at its first place only, so a pair that stands twice in the word (an in banana)
+            stays unmerged the second time."""),
         mistake("position not skipped", ONE_PASS.but("pieces[2:]", "pieces[1:]"), RULES,
-              """After a merge your reading moved on by one piece and met the second half again, so letters came back twice. A
-              merged pair is passed over whole.""", quotes=returned),
-        mistake("position not skipped in a repeated letter", ONE_PASS.but("pieces[2:]", "pieces[1 + (left != right):]"), RULES,
-              """In aaa you joined the letter in the middle twice, to aa and aa. A letter that was joined is used up: reading goes
-              on behind it.""", quotes=returned),
+            """After a merge your reading moved on by one piece and met the second half again, so letters came back
+            twice. A merged pair is passed over whole.""", quotes=returned),
+        mistake("position not skipped in a repeated letter", ONE_PASS.but("pieces[2:]", "pieces[1 + (left != right):]"),
+                RULES,
+            """In aaa you joined the letter in the middle twice, to aa and aa. A letter that was joined is used up:
+            reading goes on behind it.""", quotes=returned),
         mistake("stops at a merge that does not fit", ONE_PASS.but("out = []", """
                   if (left, right) not in zip(pieces, pieces[1:]):
                       break
                   out = []"""), CUT,
-              """You stopped at the first merge of the list that does not stand in the word. Most do not; go on to those behind
-              it.""", quotes=returned),
+            """You stopped at the first merge of the list that does not stand in the word. Most do not; go on to those
+            behind it.""", quotes=returned),
         mistake("text replaced", TEXT, RULES,
-              """Replacing text also joined pieces that only *end* like the pair: in "ne s" the text "e s" is found, although the
-              piece there is ne and not e. Compare whole pieces."""),
+            """Replacing text also joined pieces that only *end* like the pair: in "ne s" the text "e s" is found,
+            although the piece there is ne and not e. Compare whole pieces."""),
         mistake("joined text returned", RIGHT.but(RESULT, 'return " ".join(pieces)'), CUT,
-              "You returned one text with spaces. A list of pieces is wanted, each of which gets an id of its own."),
+            "You returned one text with spaces. A list of pieces is wanted, each of which gets an id of its own."),
         mistake("the caller's merges used up", ONE_PASS.but("for left, right in merges:", """
                   while merges:
                       left, right = merges.pop(0)"""), CUT,
-              "pop emptied the caller's list of merges. The next word would find none left."),
+            "pop emptied the caller's list of merges. The next word would find none left."),
         mistake("letters compared instead of pairs", ONE_PASS.but(
                   "pieces[:2] == [left, right]", '"".join(pieces[:2]) == left + right'), CUT,
-              """You joined two pieces because together they read like a merge. (e, st) and (es, t) both read est, and only one of
-              them was learned: compare the pairs, not their sum."""),
-        mistake("</w> added at the end only", ONE_PASS.but('*word, "</w>"', "*word").but(RESULT, 'return pieces + ["</w>"]'), CUT,
-              """No merge took </w> up. It stands at the end of the word from the beginning (not after the merges), and the last
-              pair, which holds it, is looked at as every other.""", quotes=returned),
+            """You joined two pieces because together they read like a merge. (e, st) and (es, t) both read est, and
+            only one of them was learned: compare the pairs, not their sum."""),
+        mistake("</w> added at the end only",
+                ONE_PASS.but('*word, "</w>"', "*word").but(RESULT, 'return pieces + ["</w>"]'), CUT,
+            """No merge took </w> up. It stands at the end of the word from the beginning (not after the merges), and
+            the last pair, which holds it, is looked at as every other.""", quotes=returned),
         mistake("merges read backwards", ONE_PASS.but("in merges", "in reversed(merges)"), CUT,
-              """The merges were tried from the last learned to the first. The list is in order of learning: its first pair has
-              the right of way.""", quotes=returned),
-        mistake("pieces remembered by the word alone", "CUT = {}\n\n" + RIGHT.but(RESULT, "return CUT.setdefault(word, pieces)"), CUT,
-              "A word that was cut before came back as it was cut then, by other merges: what is remembered depends on both."),
+            """The merges were tried from the last learned to the first. The list is in order of learning: its first
+            pair has the right of way.""", quotes=returned),
+        mistake("pieces remembered by the word alone",
+                "CUT = {}\n\n" + RIGHT.but(RESULT, "return CUT.setdefault(word, pieces)"), CUT,
+            "A word that was cut before came back as it was cut then, by other merges: what is remembered "
+            "depends on both."),
         mistake("last piece lost", ONE_PASS.but("while pieces", "while len(pieces) > 1"), CUT,
-              """Pieces are lost at the end: the loop stops before the last one, and nothing copies it. All pieces together must
-              spell the word again.""", quotes=returned),
+            """Pieces are lost at the end: the loop stops before the last one, and nothing copies it. All pieces
+            together must spell the word again.""", quotes=returned),
         mistake("list grows shorter under the loop", IN_PLACE, CUT,
-              """A range is fixed when the loop begins, but the list grows shorter with every merge, so the last indices are no
-              longer there. Ask for the length anew at each step, or write into a new list."""),
+            """A range is fixed when the loop begins, but the list grows shorter with every merge, so the last indices
+            are no longer there. Ask for the length anew at each step, or write into a new list."""),
         mistake("the rank of a pair that has none", RIGHT.but(PRESENT, "list(zip(pieces, pieces[1:]))").but(
                   "rank.get", "lambda pair: rank[pair]"), CUT,
-              """You asked for the rank of a pair that is no merge at all. Most neighbors in a word are none: only those that are
-              may compete, and when none is left the word is done."""),
+            """You asked for the rank of a pair that is no merge at all. Most neighbors in a word are none: only those
+            that are may compete, and when none is left the word is done."""),
         mistake("the best of nothing", RIGHT.without("if not present:").without(RESULT), CUT,
-              """When no pair of the word is a merge, your code asks for the best of nothing and stops. Then the word is done:
-              return its pieces."""),
-        mistake("merges returned", ONE_PASS.but("pieces = [", "used, pieces = [], [").after("out.append(left + right)", "used.append(left + right)").but(
+            """When no pair of the word is a merge, your code asks for the best of nothing and stops. Then the word is
+            done: return its pieces."""),
+        mistake("merges returned",
+                ONE_PASS.but("pieces = [", "used, pieces = [], [").after("out.append(left + right)",
+                    "used.append(left + right)").but(
                   "return pieces", "return used"), CUT,
-              "You returned what was joined on the way. The pieces that the word consists of in the end are wanted.", quotes=returned),
-        mistake("pairs in either order", ONE_PASS.but("pieces[:2] == [left, right]", "sorted(pieces[:2]) == sorted([left, right])").but(
+            "You returned what was joined on the way. The pieces that the word consists of in the end are wanted.",
+            quotes=returned),
+        mistake("pairs in either order",
+                ONE_PASS.but("pieces[:2] == [left, right]", "sorted(pieces[:2]) == sorted([left, right])").but(
                   "out.append(left + right)", 'out.append("".join(pieces[:2]))'), CUT,
-              """A pair was also joined the other way round. (a, b) was learned from an a that stands *before* a b; ba is another
-              pair.""", quotes=returned),
+            """A pair was also joined the other way round. (a, b) was learned from an a that stands *before* a b; ba is
+            another pair.""", quotes=returned),
         mistake("never one piece", RIGHT.but("if not present", "if not present or len(pieces) == 2"), CUT,
-              "You stop when two pieces are left. A word that is known well becomes one piece.", quotes=returned),
+            "You stop when two pieces are left. A word that is known well becomes one piece.", quotes=returned),
     ),
     correct=(
         correct("lowest rank, again and again", RIGHT),
@@ -311,9 +331,11 @@ EXERCISE = Exercise(
     ),
     hints=(
         "which of the pairs in the word was learned first?",
-        "the word becomes a list of letters and </w>; every merge makes it shorter; the order of `merges` is the order of "
+        "the word becomes a list of letters and </w>; every merge makes it shorter; the order of `merges` is the "
+        "order of "
             "right of way.",
-        "pieces = the letters and </w>; while some neighbors are a merge: take the merge that stands earliest in the list, "
+        "pieces = the letters and </w>; while some neighbors are a merge: take the merge that stands "
+        "earliest in the list, "
             "join it everywhere from left to right; return the pieces.",
     ),
 )

@@ -96,13 +96,17 @@ EXERCISE = Exercise(
         visible("ten merges of low, lower, newest, widest", Case((CORPUS, 10))),
         visible("three words, four merges", Case(({"hug": 4, "pug": 5, "hugs": 2}, 4))),
         hidden("short words, many ties", short_words, announced_by="the smaller pair"),
-        hidden("equally frequent pairs", inputs, 6, {"bd": 3, "ab": 3, "cb": 3, "da": 3, "bca": 1}, announced_by="the smaller pair"),
+        hidden("equally frequent pairs", inputs, 6, {"bd": 3, "ab": 3, "cb": 3, "da": 3, "bca": 1},
+               announced_by="the smaller pair"),
         hidden("equally frequent pieces", inputs, 4, {"abc": 3, "ab": 2, "ad": 3}, announced_by="the smaller pair"),
         hidden("a repeated letter", inputs, 5, {"aaaa": 2, "bc": 9, "aaaaaaa": 1}, announced_by="in *aaaa*"),
         hidden("an odd number of one letter", inputs, 3, {"aaab": 4, "ba": 1}, announced_by="from left to right"),
-        hidden("a pair twice in a word", inputs, 4, {"banana": 3, "nab": 4, "bab": 2}, announced_by="wherever it stands"),
-        hidden("pieces that end like a pair", inputs, 7, {"ne": 9, "nes": 1, "es": 6}, announced_by="count all pairs of neighbors"),
-        hidden("more merges asked than there are pairs", inputs, 40, {"ab": 1, "cad": 2}, most=1, announced_by="fewer than `n` merges"),
+        hidden("a pair twice in a word", inputs, 4, {"banana": 3, "nab": 4, "bab": 2},
+               announced_by="wherever it stands"),
+        hidden("pieces that end like a pair", inputs, 7, {"ne": 9, "nes": 1, "es": 6},
+               announced_by="count all pairs of neighbors"),
+        hidden("more merges asked than there are pairs", inputs, 40, {"ab": 1, "cad": 2}, most=1,
+               announced_by="fewer than `n` merges"),
         hidden("one word of one letter", inputs, 3, {"a": 1}, announced_by="fewer than `n` merges"),
         hidden("no merge asked for", inputs, 0, {"ab": 2}, announced_by="0 or more"),
         second_call(inputs, 5, {"dab": 4, "cab": 2, "ad": 1}),
@@ -110,112 +114,122 @@ EXERCISE = Exercise(
     omits={"precision": "counts are small whole numbers"},
     mistakes=(
         mistake("word frequency ignored", RIGHT.but("get(pair, 0) + count", "get(pair, 0) + 1"), TRAIN,
-              """Each *different* word was counted once. A word that occurs 6 times brings each of its pairs 6 times: newest is 6
-              of them.""", quotes=first_other_merge),
+            """Each *different* word was counted once. A word that occurs 6 times brings each of its pairs 6 times:
+            newest is 6 of them.""", quotes=first_other_merge),
         mistake("merges across words", RIGHT.but(
-                  WORDS, 'words = [([piece for word, count in corpus.items() for piece in [*word, "</w>"] * count], 1)]'), TRAIN,
-              """One of your merges holds the end of a word and the start of the next. Pairs are counted inside each word; </w> is
-              where a word stops.""", quotes=first_other_merge),
+                  WORDS, 'words = [([piece for word, count in corpus.items() for piece in [*word, '
+                         '"</w>"] * count], 1)]'), TRAIN,
+            """One of your merges holds the end of a word and the start of the next. Pairs are counted inside each word;
+            </w> is where a word stops.""", quotes=first_other_merge),
         mistake("largest pair of equals", RIGHT.but(BEST, "max(counts, key=lambda pair: (counts[pair], pair))"), RULES,
-              "Among pairs that occur equally often the largest came first. Ties: the smallest pair, as Python compares tuples.",
-              quotes=first_other_merge),
+            "Among pairs that occur equally often the largest came first. Ties: the smallest pair, as Python "
+            "compares tuples.",
+            quotes=first_other_merge),
         mistake("first seen of equals", RIGHT.but(BEST, "max(counts, key=counts.get)"), RULES,
-              """Among pairs that occur equally often the one met first was taken: max and most_common do that. The same words in
-              another order would then give other merges. Ties: the smallest pair.""", quotes=first_other_merge),
+            """Among pairs that occur equally often the one met first was taken: max and most_common do that. The same
+            words in another order would then give other merges. Ties: the smallest pair.""", quotes=first_other_merge),
         mistake("last seen of equals", RIGHT.but(BEST, "sorted(counts, key=counts.get)[-1]"), RULES,
-              """Among pairs that occur equally often the one met last was taken, as the end of a sorted list is. The same words
-              in another order would then give other merges. Ties: the smallest pair.""", quotes=first_other_merge),
-        mistake("longest pair of equals", RIGHT.but("counts[pair], pair)", "counts[pair], -len(pair[0] + pair[1]), pair)"), RULES,
-              """Among pairs that occur equally often the one that makes the longest piece came first. Length plays no part. Ties:
-              the smallest pair.""", quotes=first_other_merge),
+            """Among pairs that occur equally often the one met last was taken, as the end of a sorted list is. The same
+            words in another order would then give other merges. Ties: the smallest pair.""", quotes=first_other_merge),
+        mistake("longest pair of equals",
+                RIGHT.but("counts[pair], pair)", "counts[pair], -len(pair[0] + pair[1]), pair)"), RULES,
+            """Among pairs that occur equally often the one that makes the longest piece came first. Length plays no
+            part. Ties: the smallest pair.""", quotes=first_other_merge),
         mistake("ties by the joined text", RIGHT.but("counts[pair], pair)", 'counts[pair], "".join(pair))'), RULES,
-              """Among pairs that occur equally often you compared the joined pieces: abc before ad. As tuples ("a", "d") comes
-              before ("ab", "c"), since "a" comes before "ab"."""),
+            """Among pairs that occur equally often you compared the joined pieces: abc before ad. As tuples ("a", "d")
+            comes before ("ab", "c"), since "a" comes before "ab"."""),
         mistake("least frequent pair", RIGHT.but("-counts", "counts"), TRAIN,
-              "The *rarest* pair was merged. Byte-pair encoding makes one piece of what stands together most often.",
-              quotes=first_other_merge),
+            "The *rarest* pair was merged. Byte-pair encoding makes one piece of what stands together most often.",
+            quotes=first_other_merge),
         mistake("never counted again", NEVER_MERGED.but(
                   KEPT, "return sorted(counts, key=lambda pair: (-counts[pair], pair))[:n]"), TRAIN,
-              """You counted once, at the start. After es has become one piece, the pair (s, t) no longer exists and (es, t) does:
-              merge in every word, then count again.""", quotes=first_other_merge),
+            """You counted once, at the start. After es has become one piece, the pair (s, t) no longer exists and (es,
+            t) does: merge in every word, then count again.""", quotes=first_other_merge),
         mistake("position not skipped", RIGHT.but("i += 2", "i += 1"), RULES,
-              """After a merge your reading moved on by one piece and met the second half again: aaaa became three pieces aa (and
-              low became lo, ow). A merged pair is passed over whole.""", quotes=first_other_merge),
+            """After a merge your reading moved on by one piece and met the second half again: aaaa became three pieces
+            aa (and low became lo, ow). A merged pair is passed over whole.""", quotes=first_other_merge),
         mistake("one merge too few", RIGHT.but("< n:", "< n - 1:"), TRAIN,
-              "One merge is missing at the end: the loop ran n − 1 times.", quotes=first_other_merge),
+            "One merge is missing at the end: the loop ran n − 1 times.", quotes=first_other_merge),
         mistake("one merge too many", RIGHT.but("< n:", "< n + 1:"), TRAIN,
-              "There is one merge more than asked for: the loop ran n + 1 times.", quotes=first_other_merge),
+            "There is one merge more than asked for: the loop ran n + 1 times.", quotes=first_other_merge),
         mistake("stops at count 1", RIGHT.but("not counts", "not counts or max(counts.values()) < 2"), RULES,
-              "Learning stopped when no pair occurred twice. Here it goes on down to count 1, until every word is one piece."),
+            "Learning stopped when no pair occurred twice. Here it goes on down to count 1, until every "
+            "word is one piece."),
         mistake("fails when nothing is left", RIGHT.without("if not counts:").without("break"), RULES,
-              """When every word is one piece there is no pair left, and your code asks for the best of nothing. Then the merges
-              found so far are the answer."""),
+            """When every word is one piece there is no pair left, and your code asks for the best of nothing. Then the
+            merges found so far are the answer."""),
         mistake("nothing returned at the end", RIGHT.but("break", "return"), RULES,
-              """When no pair was left, your function ended without a result: a bare return gives None. Then the merges found so
-              far are the answer."""),
+            """When no pair was left, your function ended without a result: a bare return gives None. Then the merges
+            found so far are the answer."""),
         mistake("no end of word", RIGHT.but(START, "list(word)"), TRAIN,
-              """No merge of yours holds </w>: it was not added, or the last pair of each word was not counted. It stands at the
-              end of every word before counting; without it est at the end of a word and est inside one are the same
-              piece.""", quotes=first_other_merge),
+            """No merge of yours holds </w>: it was not added, or the last pair of each word was not counted. It stands
+            at the end of every word before counting; without it est at the end of a word and est inside one are the
+            same piece.""", quotes=first_other_merge),
         mistake("</w> in front", RIGHT.but(START, '["</w>"] + list(word)'), TRAIN,
-              "</w> stands in front of your words. It marks the *end* of a word, so that a piece such as est</w> can be learned.",
-              quotes=first_other_merge),
+            "</w> stands in front of your words. It marks the *end* of a word, so that a piece such as est</w> can be "
+            "learned.",
+            quotes=first_other_merge),
         mistake("</w> glued to the last letter", RIGHT.but(START, 'list(word[:-1]) + [word[-1] + "</w>"]'), RULES,
-              """Your words end in one piece such as 't</w>'. Some programs do so; here </w> is a symbol of its own that must be
-              merged like any other.""", quotes=first_other_merge),
+            """Your words end in one piece such as 't</w>'. Some programs do so; here </w> is a symbol of its own that
+            must be merged like any other.""", quotes=first_other_merge),
         mistake("pairs of a repeated letter counted apart", RIGHT.but(EVERY_PAIR, """
                   last = None
                   for pair in zip(pieces, pieces[1:]):
                       if pair != last:
                           counts[pair] = counts.get(pair, 0) + count
                       last = None if pair == last else pair"""), RULES,
-              """In aaaa you counted the pair (a, a) twice. Counting looks at every two neighbors, so it is three; only merging
-              may not overlap."""),
+            """In aaaa you counted the pair (a, a) twice. Counting looks at every two neighbors, so it is three; only
+            merging may not overlap."""),
         mistake("once for each word", RIGHT.but("zip(pieces, pieces[1:])", "set(zip(pieces, pieces[1:]))"), RULES,
-              """A pair that stands twice in one word (an in banana) was counted once. Every occurrence counts, times the word's
-              own count."""),
+            """A pair that stands twice in one word (an in banana) was counted once. Every occurrence counts, times the
+            word's own count."""),
         mistake("text replaced", TEXTS, RULES,
-              """Replacing text also joined pieces that only *end* like the pair: in "ne s" the text "e s" is found, although the
-              piece there is ne and not e. Compare whole pieces."""),
+            """Replacing text also joined pieces that only *end* like the pair: in "ne s" the text "e s" is found,
+            although the piece there is ne and not e. Compare whole pieces."""),
         mistake("only the first place in a word", IN_PLACE.after('pieces[i:i + 2] = ["".join(best)]', "break"), RULES,
-              "In each word only the first occurrence of the pair was merged, so banana keeps an unmerged an. All of them are."),
+            "In each word only the first occurrence of the pair was merged, so banana keeps an unmerged an. All of "
+            "them are."),
         mistake("joined pieces returned", RIGHT.but(KEPT, "merges.append(best[0] + best[1])"), TRAIN,
-              """You returned the new pieces as texts. The pair itself is needed: est may come from (es, t) or from (e, st), and
-              cutting a new word must know which.""", quotes=first_other_merge),
+            """You returned the new pieces as texts. The pair itself is needed: est may come from (es, t) or from (e,
+            st), and cutting a new word must know which.""", quotes=first_other_merge),
         mistake("pairs as texts with a space", RIGHT.but(KEPT, 'merges.append(" ".join(best))'), TRAIN,
-              "Each pair came back as one text with a space in it. A pair is a tuple of two texts.", quotes=first_other_merge),
+            "Each pair came back as one text with a space in it. A pair is a tuple of two texts.",
+            quotes=first_other_merge),
         mistake("the caller's corpus changed", RIGHT.but(WORDS, """
                   for word in list(corpus):
                       corpus[" ".join([*word, "</w>"])] = corpus.pop(word)
                   words = [(text.split(), count) for text, count in corpus.items()]"""), TRAIN,
-              """Your function rewrote the caller's corpus: its words now stand there cut into pieces, and a second call would
-              start from them. Work on a copy."""),
+            """Your function rewrote the caller's corpus: its words now stand there cut into pieces, and a second call
+            would start from them. Work on a copy."""),
         mistake("</w> as four letters", RIGHT.but(START, 'list(word + "</w>")'), TRAIN,
-              """The end mark fell apart into its four characters. </w> is one symbol; add it to the list of letters, not to the
-              text.""", quotes=first_other_merge),
+            """The end mark fell apart into its four characters. </w> is one symbol; add it to the list of letters, not
+            to the text.""", quotes=first_other_merge),
         mistake("never merged", NEVER_MERGED, TRAIN,
-              """The same pair comes again and again, because no word changed. After choosing a pair, make one piece of it in
-              every word; then count again.""", quotes=first_other_merge),
+            """The same pair comes again and again, because no word changed. After choosing a pair, make one piece of it
+            in every word; then count again.""", quotes=first_other_merge),
         mistake("last piece lost", RIGHT.but("i < len(pieces)", "i < len(pieces) - 1"), TRAIN,
-              """When a word was rebuilt its last piece was lost, unless the pair stood there: the loop ends one piece too early.
-              So words grow shorter from merge to merge.""", quotes=first_other_merge),
+            """When a word was rebuilt its last piece was lost, unless the pair stood there: the loop ends one piece too
+            early. So words grow shorter from merge to merge.""", quotes=first_other_merge),
         mistake("list grows shorter under the loop", IN_PLACE, RULES,
-              """A range is fixed when the loop begins, but the list grows shorter with every merge, so the last indices are no
-              longer there. Ask for the length anew at each step, or write into a new list."""),
+            """A range is fixed when the loop begins, but the list grows shorter with every merge, so the last indices
+            are no longer there. Ask for the length anew at each step, or write into a new list."""),
         mistake("from right to left", IN_PLACE.but("range(len(pieces) - 1)", "range(len(pieces) - 2, -1, -1)").but(
                   "(pieces[i], pieces[i + 1]) == best", "tuple(pieces[i:i + 2]) == best"), RULES,
-              "Where a pair overlaps itself, as (a, a) in aaa, you joined from the right. Merging goes from left to right."),
+            "Where a pair overlaps itself, as (a, a) in aaa, you joined from the right. Merging goes from "
+            "left to right."),
         mistake("pairs with their counts", RIGHT.but(KEPT, "merges.append((best, counts[best]))"), TRAIN,
-              "Each pair came back together with its count. The pairs alone are the answer."),
+            "Each pair came back together with its count. The pairs alone are the answer."),
         mistake("long words count more", RIGHT.but(WORDS, WORDS.replace(", count)", ", count * len(word))")), TRAIN,
-              "Each word's count was multiplied by its length. A pair counts as often as its word occurs.", quotes=first_other_merge),
+            "Each word's count was multiplied by its length. A pair counts as often as its word occurs.",
+            quotes=first_other_merge),
         mistake("merged in the first word alone", RIGHT.but("pieces[:] = merged", """
                   changed = merged != pieces
                   pieces[:] = merged
                   if changed:
                       break"""), TRAIN,
-              "The pair was merged in the first word that holds it, and in no other. All words are rebuilt, then counted again.",
-              quotes=first_other_merge),
+            "The pair was merged in the first word that holds it, and in no other. All words are rebuilt, then "
+            "counted again.",
+            quotes=first_other_merge),
     ),
     correct=(
         correct("while and index", RIGHT),
@@ -248,7 +262,8 @@ EXERCISE = Exercise(
                     cut = {word: join(pieces, pair) for word, pieces in cut.items()}
                 return found
         """),
-        correct("regular expression", "import re\n\n" + TEXTS.but('" ".join(pieces).replace(" ".join(best), "".join(best))', """
+        correct("regular expression",
+                "import re\n\n" + TEXTS.but('" ".join(pieces).replace(" ".join(best), "".join(best))', """
                   re.sub(r"(?<!\\S)" + re.escape(" ".join(best)) + r"(?!\\S)", "".join(best), " ".join(pieces))""")),
         correct("recursion", """
             def bpe_train(corpus, n):
@@ -273,7 +288,8 @@ EXERCISE = Exercise(
         """),
         correct("every occurrence of every word", RIGHT.but(
                   WORDS, 'words = [([*word, "</w>"], 1) for word, count in corpus.items() for _ in range(count)]').but(
-                  BEST, "sorted(sorted(counts), key=counts.__getitem__, reverse=True)[0]").but(KEPT, "merges.append(list(best))")),
+                  BEST, "sorted(sorted(counts), key=counts.__getitem__, reverse=True)[0]").but(KEPT,
+                      "merges.append(list(best))")),
         correct("counts kept in a table and updated", """
             def bpe_train(corpus, n):
                 words = {word: list(word) + ["</w>"] for word in corpus}
@@ -301,9 +317,12 @@ EXERCISE = Exercise(
     ),
     hints=(
         "three steps, n times: count the pairs, choose one, merge it in every word.",
-        "each word is a list of pieces that begins as its letters and </w>; a dictionary leads from pairs to counts; the "
+        "each word is a list of pieces that begins as its letters and </w>; a dictionary leads from pairs "
+        "to counts; the "
             "answer is a list of pairs.",
-        "repeat n times: count all neighbors in all words, each times its word's count; stop if there are none; take the "
-            "largest count, ties by the smaller pair; write it down; rebuild every word, joining the pair from left to right.",
+        "repeat n times: count all neighbors in all words, each times its word's count; stop if there are "
+        "none; take the "
+            "largest count, ties by the smaller pair; write it down; rebuild every word, joining the pair from left "
+            "to right.",
     ),
 )

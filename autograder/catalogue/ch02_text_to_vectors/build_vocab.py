@@ -101,7 +101,8 @@ EXERCISE = Exercise(
     id="build-vocab", number="02.1", difficulty=1, minutes=15, visible_points=1, hidden_points=2,
     reference=build_vocab, section=VOCABULARY,
     probes=(
-        visible("three sentences, every word", written(1, "we closed the windows", "we bought the windows", "the computer")),
+        visible("three sentences, every word",
+                written(1, "we closed the windows", "we bought the windows", "the computer")),
         visible("words seen at least twice", written(2, "the dog saw the cat", "a cat", "the the dog")),
         visible("a special token inside the text", written(1, "so <unk> it is", "<unk> is <unk>")),
         hidden("many words, many ties", many_words, announced_by="frequent ones first"),
@@ -109,75 +110,84 @@ EXERCISE = Exercise(
                specials=["</s>", "<s>", "[MASK]"], announced_by="whatever the text"),
         hidden("capital letters", capitals, announced_by="capitals before small letters"),
         hidden("one sentence of one word", inputs, 0, "word", announced_by="occur at least `min_freq` times"),
-        hidden("no word is frequent enough", inputs, 9, "ab ba ab", "ba ca", announced_by="words seen less often are left out"),
+        hidden("no word is frequent enough", inputs, 9, "ab ba ab", "ba ca",
+               announced_by="words seen less often are left out"),
         second_call(inputs, 1, "ca ab ca", "ba ca ab"),
     ),
     omits={"precision": "words are counted, no number is given"},
     mistakes=(
         mistake("specials last", RIGHT.but(TOKENS, "[*words, *specials]"), SPECIAL,
-              """Id 0 must be the first special token. Specials come first, so that their numbers stay the same whatever the text
-              is and however much of it is added.""", quotes=misplaced),
+            """Id 0 must be the first special token. Specials come first, so that their numbers stay the same whatever
+            the text is and however much of it is added.""", quotes=misplaced),
         mistake("ties by first appearance", RIGHT.but(KEY, "-counts[word]"), TIES,
-              """The frequent words are in place. Among words that occur equally often yours stand in the order of the text, so
-              the same sentences in another order would give other ids. Ties go by alphabet.""", quotes=misplaced),
+            """The frequent words are in place. Among words that occur equally often yours stand in the order of the
+            text, so the same sentences in another order would give other ids. Ties go by alphabet.""",
+            quotes=misplaced),
         mistake("ties backwards", RIGHT.but(KEY, "(counts[word], word), reverse=True"), TIES,
-              """Sorting everything in reverse turns the alphabet around as well: among words that occur equally often the last
-              came first. Count falls, the alphabet rises.""", quotes=misplaced),
+            """Sorting everything in reverse turns the alphabet around as well: among words that occur equally often the
+            last came first. Count falls, the alphabet rises.""", quotes=misplaced),
         mistake("alphabet only", RIGHT.but(KEY, "word"), TIES,
-              "Your words are in alphabetical order. The count comes first; the alphabet decides only between equal counts.",
-              quotes=misplaced),
+            "Your words are in alphabetical order. The count comes first; the alphabet decides only "
+            "between equal counts.",
+            quotes=misplaced),
         mistake("order of the text", RIGHT.without(SORTED), TIES,
-              """Ids were given out as the words came along. They go by falling count: a small id then means a frequent word, and
-              cutting the list at any place keeps the most useful ones.""", quotes=misplaced),
+            """Ids were given out as the words came along. They go by falling count: a small id then means a frequent
+            word, and cutting the list at any place keeps the most useful ones.""", quotes=misplaced),
         mistake("rare words first", RIGHT.but(KEY, "(counts[word], word)"), TIES,
-              "The rarest words have the smallest ids: the counts rise along your list where they should fall.", quotes=misplaced),
+            "The rarest words have the smallest ids: the counts rise along your list where they should fall.",
+            quotes=misplaced),
         mistake("more than min_freq", RIGHT.but("count >=", "count >"), VOCABULARY,
-              """A word that occurs exactly min_freq times is missing. min_freq = 2 keeps the words seen twice: at least, not more
-              than."""),
+            """A word that occurs exactly min_freq times is missing. min_freq = 2 keeps the words seen twice: at least,
+            not more than."""),
         mistake("min_freq ignored", RIGHT.but("count >= min_freq and ", ""), VOCABULARY,
-              "Words rarer than min_freq are in your vocabulary. They are left out, and will be read as <unk>."),
+            "Words rarer than min_freq are in your vocabulary. They are left out, and will be read as <unk>."),
         mistake("sentences counted instead of words", RIGHT.but("in sentence)", "in set(sentence))"), VOCABULARY,
-              """A word that stands twice in one sentence was counted once: you counted sentences that hold the word. Every
-              occurrence counts.""", quotes=misplaced),
+            """A word that stands twice in one sentence was counted once: you counted sentences that hold the word.
+            Every occurrence counts.""", quotes=misplaced),
         mistake("words numbered from 0", RIGHT.but(
                   NUMBERED, SPECIALS_NUMBERED + " | {word: id for id, word in enumerate(words)}"), VOCABULARY,
-              "Numbering began again at 0 after the specials. An id must say which token it was, so no two may share one.",
-              quotes=shared_id),
+            "Numbering began again at 0 after the specials. An id must say which token it was, so no two "
+            "may share one.",
+            quotes=shared_id),
         mistake("a special numbered twice", ONE_BY_ONE.but(" and word not in vocab", ""), SPECIAL,
-              """A special token stood in the text and was given a new id, although it had one. The dictionary did not grow then,
-              so the next word got the same number. A token appears once.""", quotes=shared_id),
+            """A special token stood in the text and was given a new id, although it had one. The dictionary did not
+            grow then, so the next word got the same number. A token appears once.""", quotes=shared_id),
         mistake("gaps in the numbers", RIGHT.but(" and word not in specials", ""), SPECIAL,
-              """A special token that stood in the text was listed a second time, so its id moved and its first number belongs to
-              nobody. A token appears once, and the specials keep the numbers they had."""),
+            """A special token that stood in the text was listed a second time, so its id moved and its first number
+            belongs to nobody. A token appears once, and the specials keep the numbers they had."""),
         mistake("ids from 1", RIGHT.but("enumerate(tokens)", "enumerate(tokens, start=1)"), VOCABULARY,
-              "Your ids begin at 1. An id is the number of a row in a table, and rows are counted from 0.", quotes=misplaced),
+            "Your ids begin at 1. An id is the number of a row in a table, and rows are counted from 0.",
+            quotes=misplaced),
         mistake("id to word", RIGHT.but(NUMBERED, "dict(enumerate(tokens))"), VOCABULARY,
-              "Your dictionary leads from ids to words. Encoding asks the other way: the word is the key, its id the value."),
+            "Your dictionary leads from ids to words. Encoding asks the other way: the word is the key, "
+            "its id the value."),
         mistake("a list of words", RIGHT.but(NUMBERED, "tokens"), VOCABULARY,
-              """You returned the tokens as a list, in the right order. What is wanted is a dictionary: each token with its place
-              in that list."""),
+            """You returned the tokens as a list, in the right order. What is wanted is a dictionary: each token with
+            its place in that list."""),
         mistake("counts instead of ids", RIGHT.but(
                   NUMBERED, SPECIALS_NUMBERED + " | {word: counts[word] for word in words}"), VOCABULARY,
-              "The words carry their counts. A count is no id: two words that occur equally often would be the same word.",
-              quotes=shared_id),
+            "The words carry their counts. A count is no id: two words that occur equally often would be "
+            "the same word.",
+            quotes=shared_id),
         mistake("lower-cased", RIGHT.but("Counter(word for", "Counter(word.lower() for"), VOCABULARY,
-              """Capital letters were made small. That may be wise or not (*US* and *us*), but it is decided when the text is cut
-              into tokens; here a token is taken as it is."""),
+            """Capital letters were made small. That may be wise or not (*US* and *us*), but it is decided when the text
+            is cut into tokens; here a token is taken as it is."""),
         mistake("four specials written in", RIGHT.but(
                   "counts = ", 'specials = ["<pad>", "<bos>", "<eos>", "<unk>"]\n    counts = '), SPECIAL,
-              "The special tokens that were passed in are not used: the usual four came back. Other models have others."),
-        mistake("specials changed", RIGHT.but("tokens = " + TOKENS, "specials += words").but("(tokens)", "(specials)"), SPECIAL,
-              """Your function changed the caller's list of specials: += and extend write into the list that was passed in. The
-              next call would start with all these words as specials."""),
+            "The special tokens that were passed in are not used: the usual four came back. Other models have others."),
+        mistake("specials changed", RIGHT.but("tokens = " + TOKENS, "specials += words").but("(tokens)", "(specials)"),
+                SPECIAL,
+            """Your function changed the caller's list of specials: += and extend write into the list that was passed
+            in. The next call would start with all these words as specials."""),
         mistake("capitals among small letters", RIGHT.but(KEY, "(-counts[word], word.lower())"), TIES,
-              """Among equally frequent words you compared without regard to capitals. The rule is Python's own order of texts, in
-              which every capital comes before every small letter."""),
+            """Among equally frequent words you compared without regard to capitals. The rule is Python's own order of
+            texts, in which every capital comes before every small letter."""),
         mistake("letters counted", RIGHT.but(
                   "Counter(word", "Counter(letter").but("in sentence)", "in sentence for letter in word)"), VOCABULARY,
-              """Your tokens are single letters: one loop too many. A sentence is already a list of words, and going through a
-              word gives its letters."""),
+            """Your tokens are single letters: one loop too many. A sentence is already a list of words, and going
+            through a word gives its letters."""),
         mistake("no specials at all", RIGHT.but(TOKENS, "words"), SPECIAL,
-              "The special tokens are missing. They come first and are numbered like all others; the words follow."),
+            "The special tokens are missing. They come first and are numbered like all others; the words follow."),
         mistake("sentence after sentence", """
             def build_vocab(sentences, min_freq, specials):
                 vocab = {token: id for id, token in enumerate(specials)}
@@ -187,47 +197,61 @@ EXERCISE = Exercise(
                             vocab[word] = len(vocab)
                 return vocab
         """, VOCABULARY,
-              "You counted and numbered one sentence at a time. Count all sentences first: a word is frequent in the whole text."),
+            "You counted and numbered one sentence at a time. Count all sentences first: a word is frequent in the "
+            "whole text."),
         mistake("first sentence only", """
             def build_vocab(sentences, min_freq, specials):
                 for sentence in sentences:
-                    words = [word for word in set(sentence) if sentence.count(word) >= min_freq and word not in specials]
+                    words = [word for word in set(sentence)
+                        if sentence.count(word) >= min_freq and word not in specials]
                     words = sorted(words, key=lambda word: (-sentence.count(word), word))
                     return {token: id for id, token in enumerate([*specials, *words])}
         """, VOCABULARY,
-              "Only the first sentence was read. Go through all of them; a `return` inside the loop would end it."),
+            "Only the first sentence was read. Go through all of them; a `return` inside the loop would end it."),
         mistake("holes in the numbers", ONE_BY_ONE.but("= len(vocab)", "= len(specials) + place"), SPECIAL,
-              """A word that was passed over, because it is a special token, used up a number all the same, so one id belongs to
-              nobody. Ids have no gaps: count what goes in, not what was looked at.""", quotes=misplaced),
+            """A word that was passed over, because it is a special token, used up a number all the same, so one id
+            belongs to nobody. Ids have no gaps: count what goes in, not what was looked at.""", quotes=misplaced),
         mistake("always four specials", RIGHT.but(
                   NUMBERED, SPECIALS_NUMBERED + " | {word: 4 + id for id, word in enumerate(words)}"), SPECIAL,
-              "Your words begin at id 4, however many specials there are. The first word's id is the number of specials."),
-        mistake("whatever looks special left out", RIGHT.but("not in specials", "not in specials and word[0] != '<'"), SPECIAL,
-              """A word in angle brackets was left out although it is not in `specials`. What is special is said by that list, not
-              by how a word looks."""),
+            "Your words begin at id 4, however many specials there are. The first word's id is the number of "
+            "specials."),
+        mistake("whatever looks special left out", RIGHT.but("not in specials", "not in specials and word[0] != '<'"),
+                SPECIAL,
+            """A word in angle brackets was left out although it is not in `specials`. What is special is said by that
+            list, not by how a word looks."""),
         mistake("rare words first, the alphabet backward", RIGHT.but(KEY + ")", KEY + ", reverse=True)"), TIES,
-              """The list stands the wrong way round altogether: a falling count is in the key already, and reverse=True turns it
-              back, and the alphabet as well.""", quotes=misplaced),
-        mistake("specials below min_freq left out", RIGHT.but("[*specials,", "[*(token for token in specials if counts[token] >= min_freq),"), SPECIAL,
-              "The special tokens were counted, and are missing where the text does not hold them. They come first whatever the text is."),
+            """The list stands the wrong way round altogether: a falling count is in the key already, and reverse=True
+            turns it back, and the alphabet as well.""", quotes=misplaced),
+        mistake("specials below min_freq left out",
+                RIGHT.but("[*specials,", "[*(token for token in specials if counts[token] >= min_freq),"), SPECIAL,
+            "The special tokens were counted, and are missing where the text does not hold them. They come first "
+            "whatever the text is."),
         mistake("specials sorted", RIGHT.but("[*specials", "[*sorted(specials)"), SPECIAL,
-              "The special tokens were sorted. They keep the order in which they are given: models rely on <pad> being 0.",
-              quotes=misplaced),
+            "The special tokens were sorted. They keep the order in which they are given: models rely on "
+            "<pad> being 0.",
+            quotes=misplaced),
         mistake("short words first of equals", RIGHT.but(KEY, "(-counts[word], len(word), word)"), TIES,
-              "Among words that occur equally often yours go by length first. Ties go by alphabet alone."),
+            "Among words that occur equally often yours go by length first. Ties go by alphabet alone."),
         mistake("word to text", RIGHT.but("{token: id", "{token: str(id)"), VOCABULARY,
-              "Your ids are texts. They are numbers of rows, and a row is found by a number."),
-        mistake("min_freq words", RIGHT.but("count >= min_freq and word", "word").but(TOKENS, "[*specials, *words[:min_freq]]"), VOCABULARY,
-              "min_freq words were kept, the most frequent ones. It is a count: every word that occurs so often stays, however many."),
+            "Your ids are texts. They are numbers of rows, and a row is found by a number."),
+        mistake("min_freq words",
+                RIGHT.but("count >= min_freq and word", "word").but(TOKENS, "[*specials, *words[:min_freq]]"),
+                VOCABULARY,
+            "min_freq words were kept, the most frequent ones. It is a count: every word that occurs so often stays, "
+            "however many."),
         mistake("at most min_freq", RIGHT.but("count >= min_freq", "count <= min_freq"), VOCABULARY,
-              "The *rare* words were kept and the frequent ones left out: min_freq is the least count, and >= lets more through."),
-        mistake("min_freq in each sentence", RIGHT.but("for word in sentence)", "for word in sentence if sentence.count(word) >= min_freq)"), VOCABULARY,
-              """A word was kept only where one sentence alone holds it min_freq times. Count over all sentences first, then
-              compare."""),
+            "The *rare* words were kept and the frequent ones left out: min_freq is the least count, and >= lets more "
+            "through."),
+        mistake("min_freq in each sentence",
+                RIGHT.but("for word in sentence)", "for word in sentence if sentence.count(word) >= min_freq)"),
+                VOCABULARY,
+            """A word was kept only where one sentence alone holds it min_freq times. Count over all sentences first,
+            then compare."""),
         # By last letters here: it stands for the order of a set, which differs from run to run.
         mistake("the order of a set", RIGHT.but(KEY, "word[::-1]"), TIES,
-              """The words are the right ones and their order is not: the most frequent first, ties by alphabet, and nothing else
-              counts. (If a set decides it, another run even gives other ids.)""", quotes=misplaced, shows=any_other_order),
+            """The words are the right ones and their order is not: the most frequent first, ties by alphabet, and
+            nothing else counts. (If a set decides it, another run even gives other ids.)""", quotes=misplaced,
+            shows=any_other_order),
     ),
     correct=(
         correct("counter and sorted", RIGHT),
@@ -299,9 +323,11 @@ EXERCISE = Exercise(
     ),
     hints=(
         "count first, sort second, number last; a sort can look at two things at once.",
-        "a list of lists of words becomes counts (word to number), then a sorted list of words, then a dictionary from word to "
+        "a list of lists of words becomes counts (word to number), then a sorted list of words, then a dictionary "
+        "from word to "
             "id. The specials stand in front of the list.",
-        "count every occurrence; keep words with count >= min_freq that are no specials; sort them by falling count, ties by "
+        "count every occurrence; keep words with count >= min_freq that are no specials; sort them by falling count, "
+        "ties by "
             "alphabet; number specials and words from 0.",
     ),
 )

@@ -29,7 +29,8 @@ def embed(ids: Tensor, W: Tensor, scale: bool = True) -> Tensor:
     return vectors * math.sqrt(W.shape[1]) if scale else vectors
 
 
-def inputs(g: torch.Generator, B: int, T: int, V: int, D: int, *scale: bool, dtype: torch.dtype = torch.float32) -> Case:
+def inputs(g: torch.Generator, B: int, T: int, V: int, D: int, *scale: bool,
+           dtype: torch.dtype = torch.float32) -> Case:
     return Case((torch.randint(V, (B, T), generator=g), normal(g, V, D, dtype=dtype), *scale))
 
 
@@ -70,7 +71,8 @@ EXERCISE = Exercise(
         visible("three words, D = 4", Case((torch.tensor([[1, 4, 2]]), TABLE))),
         visible("without scale", Case((torch.tensor([[3, 1], [2, 3], [4, 4]]), TABLE, False))),
         visible("two sentences of three words, D = 9", drawn_table, [[4, 0, 2], [1, 1, 3]], 7, 9),
-        *usual_probes(inputs, other=(3, 5, 11, 16), smallest=(1, 1, 5, 1), common=(2, 4, 9, 6), precise=far_away, gradients=False),
+        *usual_probes(inputs, other=(3, 5, 11, 16), smallest=(1, 1, 5, 1), common=(2, 4, 9, 6), precise=far_away,
+                      gradients=False),
         hidden("gradients", repeated_ids, checks=GRADIENTS, announced_by="gradients flow back"),
         hidden("other sizes, without scale", inputs, 2, 7, 8, 5, False, announced_by="whether to multiply"),
         hidden("as many words as features", inputs, 2, 4, 6, 6, announced_by="(V, D)"),
@@ -78,81 +80,98 @@ EXERCISE = Exercise(
     ),
     mistakes=(
         mistake("divided by the root of D", RIGHT.but("* root", "/ root"), SCALE,
-              """The vectors were divided by the root of D. The scores of chapter 05 are divided; embeddings are *multiplied*, to
-              stand up to the positions added to them.""", quotes=norms),
+            """The vectors were divided by the root of D. The scores of chapter 05 are divided; embeddings are
+            *multiplied*, to stand up to the positions added to them.""", quotes=norms),
         mistake("multiplied by D", RIGHT.but(ROOT, "W.shape[1]"), SCALE,
-              "The vectors were multiplied by D itself. The root of D is what brings numbers of size 1/√D back to size 1.",
-              quotes=norms),
+            "The vectors were multiplied by D itself. The root of D is what brings numbers of size 1/√D "
+            "back to size 1.",
+            quotes=norms),
         mistake("multiplied by the root of the vocabulary", RIGHT.but("W.shape[1]", "W.shape[0]"), SCALE,
-              """The root is of the wrong size: you took the number of *rows*, V. A vector would grow when the vocabulary does.
-              Its own number of features, D, counts.""", quotes=norms),
+            """The root is of the wrong size: you took the number of *rows*, V. A vector would grow when the vocabulary
+            does. Its own number of features, D, counts.""", quotes=norms),
         mistake("multiplied by the root of the length", RIGHT.but("W.shape[1]", "ids.shape[1]"), SCALE,
-              """The root is of the sentence's length. A word would get another vector in a longer sentence. Its number of
-              features, D, counts.""", quotes=norms),
+            """The root is of the sentence's length. A word would get another vector in a longer sentence. Its number of
+            features, D, counts.""", quotes=norms),
         mistake("multiplied by the root of the batch", RIGHT.but("W.shape[1]", "ids.shape[0]"), SCALE,
-              "The root is of the number of sentences. A word would get another vector in a larger batch. Its number of features, D, counts."),
+            "The root is of the number of sentences. A word would get another vector in a larger batch. Its number of "
+            "features, D, counts."),
         mistake("half of D", RIGHT.but(ROOT, "W.shape[1] / 2"), SCALE,
-              "The vectors were multiplied by half of D. At D = 4 the root and the half are both 2; at D = 9 they are 3 and 4.5.",
-              quotes=norms),
+            "The vectors were multiplied by half of D. At D = 4 the root and the half are both 2; at D = 9 they are 3 "
+            "and 4.5.",
+            quotes=norms),
         mistake("root of the root", RIGHT.but("** 0.5", "** 0.25"), SCALE,
-              "The vectors were multiplied by the fourth root of D: a root was taken twice."),
-        mistake("first word alone scaled", RIGHT.but(RESULT, "torch.cat([vectors[:, :1] * root, vectors[:, 1:]], dim=1) if scale else vectors"), SCALE,
-              "Only the first word of each sentence was scaled. Every word's vector is multiplied."),
+            "The vectors were multiplied by the fourth root of D: a root was taken twice."),
+        mistake("first word alone scaled",
+                RIGHT.but(RESULT, "torch.cat([vectors[:, :1] * root, vectors[:, 1:]], dim=1) if scale else vectors"),
+                SCALE,
+            "Only the first word of each sentence was scaled. Every word's vector is multiplied."),
         mistake("root added", RIGHT.but("* root", "+ root"), SCALE,
-              "The root of D was added to every number. It is a factor: it makes a vector longer and keeps its direction.",
-              quotes=first),
+            "The root of D was added to every number. It is a factor: it makes a vector longer and keeps its "
+            "direction.",
+            quotes=first),
         mistake("scale forgotten", RIGHT.but(RESULT, "vectors"), SCALE,
-              "The rows are the right ones, and they are not scaled: scale = True multiplies them by the root of D.", quotes=first),
+            "The rows are the right ones, and they are not scaled: scale = True multiplies them by the root of D.",
+            quotes=first),
         mistake("always scaled", RIGHT.but(RESULT, "vectors * root"), SCALE,
-              "With scale = False the vectors were scaled all the same. Then they are the rows of W as they stand.", quotes=first),
+            "With scale = False the vectors were scaled all the same. Then they are the rows of W as they stand.",
+            quotes=first),
         mistake("scale and no scale exchanged", RIGHT.but(RESULT, "vectors if scale else vectors * root"), SCALE,
-              "The two cases are exchanged: scale = True came back as it stands, scale = False was multiplied.", quotes=first),
+            "The two cases are exchanged: scale = True came back as it stands, scale = False was multiplied.",
+            quotes=first),
         mistake("brought to length 1", RIGHT.but("vectors * root", "F.normalize(vectors, dim=-1) * root"), SCALE,
-              """Every vector was first brought to length 1. How long a vector is says something too, and one factor for all keeps
-              it.""", quotes=norms),
+            """Every vector was first brought to length 1. How long a vector is says something too, and one factor for
+            all keeps it.""", quotes=norms),
         mistake("columns instead of rows", RIGHT.but(ROWS, "W[:, ids].permute(1, 2, 0)"), EMBED,
-              "You took columns of W. A column is one feature of *all* words; a word's vector is a row.", quotes=sizes),
+            "You took columns of W. A column is one feature of *all* words; a word's vector is a row.", quotes=sizes),
         mistake("columns, not even turned", RIGHT.but(ROWS, "W[:, ids]"), EMBED,
-              "W[:, ids] takes columns, and puts the axis it kept in front. A word's vector is a *row* of W.", quotes=sizes),
+            "W[:, ids] takes columns, and puts the axis it kept in front. A word's vector is a *row* of W.",
+            quotes=sizes),
         mistake("ids counted from 1", RIGHT.but(ROWS, "W[ids - 1]"), EMBED,
-              "Every word got the row before its own: id 1 came back as row 0. Ids count from 0, as rows do.", quotes=first),
+            "Every word got the row before its own: id 1 came back as row 0. Ids count from 0, as rows do.",
+            quotes=first),
         mistake("time before batch", RIGHT.but(ROWS, "W[ids.T]"), EMBED,
-              "The two axes of ids changed places. They stay: the batch first, then the words.", quotes=sizes),
+            "The two axes of ids changed places. They stay: the batch first, then the words.", quotes=sizes),
         mistake("batch flattened", RIGHT.but(ROWS, "W[ids.flatten()]"), EMBED,
-              "All sentences became one long list of vectors. The two axes of ids stay: (B, T) becomes (B, T, D).", quotes=sizes),
+            "All sentences became one long list of vectors. The two axes of ids stay: (B, T) becomes (B, T, D).",
+            quotes=sizes),
         mistake("first sentence only", RIGHT.but(ROWS, "W[ids[0]]"), EMBED,
-              "Only the first sentence was looked up, and the batch axis is gone: (B, T) becomes (B, T, D).", quotes=sizes),
+            "Only the first sentence was looked up, and the batch axis is gone: (B, T) becomes (B, T, D).",
+            quotes=sizes),
         mistake("words averaged", RIGHT.but(ROWS, "W[ids].mean(dim=1)"), EMBED,
-              "One vector for the whole sentence came back, the mean of its words. Here every word keeps its own.", quotes=sizes),
+            "One vector for the whole sentence came back, the mean of its words. Here every word keeps its own.",
+            quotes=sizes),
         mistake("one-hot without its width", RIGHT.but(ROWS, "F.one_hot(ids).to(W.dtype) @ W"), EMBED,
-              "The one-hot rows are as wide as the largest id in this batch, plus one. They must have one place for every row of W."),
+            "The one-hot rows are as wide as the largest id in this batch, plus one. They must have one place for "
+            "every row of W."),
         mistake("one-hot of integers", RIGHT.but(ROWS, "F.one_hot(ids, W.shape[0]) @ W"), EMBED,
-              "A product of integers (one-hot) with floats (W) is refused. Give both the same dtype."),
+            "A product of integers (one-hot) with floats (W) is refused. Give both the same dtype."),
         mistake("a new table instead of W", RIGHT.but(ROWS, "nn.Embedding(W.shape[0], W.shape[1])(ids)"), EMBED,
-              """Your result does not depend on W: a fresh table of random numbers was made and used. Use the W that was passed
-              in.""", quotes=first),
+            """Your result does not depend on W: a fresh table of random numbers was made and used. Use the W that was
+            passed in.""", quotes=first),
         mistake("cut off from the gradient", RIGHT.but(ROWS, "W.data[ids]"), EMBED,
-              """The values are right, but no gradient reaches W: something on the way cut the graph (.data, .detach(), no_grad,
-              numpy, torch.tensor around a tensor, or a layer that keeps a copy of W as a weight of its own). This table is the
-              first thing that learns."""),
+            """The values are right, but no gradient reaches W: something on the way cut the graph (.data, .detach(),
+            no_grad, numpy, torch.tensor around a tensor, or a layer that keeps a copy of W as a weight of its own).
+            This table is the first thing that learns."""),
         mistake("row 0 frozen", RIGHT.but(ROWS, "F.embedding(ids, W, padding_idx=0)"), EMBED,
-              """padding_idx = 0 keeps the gradient away from row 0. Which id is a pad was not said here; every row that was used
-              learns."""),
+            """padding_idx = 0 keeps the gradient away from row 0. Which id is a pad was not said here; every row
+            that was used learns."""),
         in_place("W", IN_PLACE.but("W *=", "with torch.no_grad(): W *="), SCALE,
                  "Every call would make the table larger: scale what you looked up."),
         mistake("factor of the example", RIGHT.but(ROOT, "2"), SCALE,
-              "The factor 2 is the root of D = 4. Here D is another: it is the last size of W."),
+            "The factor 2 is the root of D = 4. Here D is another: it is the last size of W."),
         mistake("factor of the paper's model", RIGHT.but(ROOT, "math.sqrt(512)"), SCALE,
-              "The factor is the root of 512, the size in the paper's model. D is the last size of the W that was passed in.",
-              quotes=norms),
+            "The factor is the root of 512, the size in the paper's model. D is the last size of the W that was "
+            "passed in.",
+            quotes=norms),
         mistake("multiplied by D squared", RIGHT.but("** 0.5", "** 2"), SCALE,
-              "The vectors were multiplied by the *square* of D. The root is wanted.", quotes=norms),
+            "The vectors were multiplied by the *square* of D. The root is wanted.", quotes=norms),
         mistake("row 0 taken for padding", RIGHT.but(ROWS, "W[ids] * (ids != 0).unsqueeze(-1)"), EMBED,
-              "Row 0 came back as zeros. Which id is a pad was not said here: every id gets its row."),
+            "Row 0 came back as zeros. Which id is a pad was not said here: every id gets its row."),
         mistake("W changed in place, where gradients stop it", IN_PLACE, SCALE,
-              """*= and mul_ write into the caller's W, and every call would make it larger; where W learns, torch forbids it with
-              an error. Scale what you looked up."""),
-        *usual_mistakes(RIGHT, arguments="W", float32=EMBED, single=EMBED, squeezed=EMBED, viewed=EMBED, quotes_size=sizes, rounded=SCALE, root=ROOT),
+            """*= and mul_ write into the caller's W, and every call would make it larger; where W learns, torch forbids
+            it with an error. Scale what you looked up."""),
+        *usual_mistakes(RIGHT, arguments="W", float32=EMBED, single=EMBED, squeezed=EMBED, viewed=EMBED,
+                        quotes_size=sizes, rounded=SCALE, root=ROOT),
     ),
     correct=(
         correct("index", RIGHT),
@@ -171,7 +190,8 @@ EXERCISE = Exercise(
                 x = torch.index_select(W, 0, ids.reshape(-1)).reshape(*ids.shape, W.shape[1])
                 return x * torch.tensor(W.shape[1]).sqrt() if scale else x
         """),
-        correct("table scaled first", formula("embed(ids, W, scale=True)", "(W * W.shape[1] ** 0.5 if scale else W)[ids]")),
+        correct("table scaled first",
+                formula("embed(ids, W, scale=True)", "(W * W.shape[1] ** 0.5 if scale else W)[ids]")),
         correct("loops", """
             def embed(ids, W, scale=True):
                 factor = math.sqrt(W.shape[1]) if scale else 1

@@ -104,150 +104,175 @@ EXERCISE = Exercise(
         visible("encode: a word nobody knows", Case((["I", "closed", "umbrellas", "windows"], WORDS_TO_IDS))),
         visible("encode without <eos>", Case((["the", "windows", "closed"], WORDS_TO_IDS, False))),
         visible("decode: a padded sentence", Case(([1, 4, 5, 6, 7, 2, 0, 0], WORDS_TO_IDS), function="decode")),
-        visible("decode: text after the first <eos>", Case(([6, 7, 5, 2, 4, 5, 2, 6], WORDS_TO_IDS), function="decode")),
+        visible("decode: text after the first <eos>",
+                Case(([6, 7, 5, 2, 4, 5, 2, 6], WORDS_TO_IDS), function="decode")),
         hidden("encode: other ids", to_encode, "eab ba ? ab ba", announced_by="not always under the ids 0 to 3"),
         hidden("encode: one word without <eos>", to_encode, "cab", False, announced_by="unless `add_eos` is False"),
         hidden("encode: no word at all", to_encode, "", announced_by="perhaps none"),
-        hidden("decode: a word that looks like a special token", like_special, announced_by="a word such as `<3` stays"),
-        hidden("decode: other ids", to_decode, "<bos> dab ab eab <eos> <pad> <pad>", announced_by="not always under the ids 0 to 3"),
-        hidden("decode: special tokens in between", to_decode, "<bos> cab <unk> ab <pad> <unk> <pad> ba <bos> <eos>", announced_by="are left out"),
+        hidden("decode: a word that looks like a special token", like_special,
+               announced_by="a word such as `<3` stays"),
+        hidden("decode: other ids", to_decode, "<bos> dab ab eab <eos> <pad> <pad>",
+               announced_by="not always under the ids 0 to 3"),
+        hidden("decode: special tokens in between", to_decode, "<bos> cab <unk> ab <pad> <unk> <pad> ba <bos> <eos>",
+               announced_by="are left out"),
         hidden("decode: a word twice in a row", to_decode, "ba ba ab <eos>", announced_by="those before the *first*"),
         hidden("decode: no <eos> at all", to_decode, "ba ab ba cab", announced_by="or all if there is none"),
         hidden("decode: <eos> comes first", to_decode, "<eos> ba <eos>", announced_by="before the *first* `<eos>`"),
         second_call(to_encode, "eab ba ? ab ba", name="encode: a second call; nothing else is touched"),
-        second_call(to_decode, "<bos> dab ab eab <eos> <pad> <pad>", name="decode: a second call; nothing else is touched"),
+        second_call(to_decode, "<bos> dab ab eab <eos> <pad> <pad>",
+                    name="decode: a second call; nothing else is touched"),
     ),
     omits={"precision": "ids are looked up, never computed with"},
     mistakes=(
         mistake("unknown word crashes", RIGHT.but(ID, "vocab[token]"), SPECIAL,
-              "A word that is not in the vocabulary stops your code. It will meet such words every day: that is what <unk> is for."),
-        mistake("unknown word left out", RIGHT.but(IDS, "ids = [vocab[token] for token in tokens if token in vocab]"), SPECIAL,
-              "The unknown word vanished, and the sentence is a word shorter. It keeps its place, as <unk>.", quotes=returned),
+            "A word that is not in the vocabulary stops your code. It will meet such words every day: that is what "
+            "<unk> is for."),
+        mistake("unknown word left out", RIGHT.but(IDS, "ids = [vocab[token] for token in tokens if token in vocab]"),
+                SPECIAL,
+            "The unknown word vanished, and the sentence is a word shorter. It keeps its place, as <unk>.",
+            quotes=returned),
         mistake("unknown word as 3", RIGHT.but('vocab["<unk>"]', "3"), SPECIAL,
-              """With another vocabulary the unknown word became somebody else's id: 3 is written into your code. The vocabulary
-              knows the id of <unk>."""),
+            """With another vocabulary the unknown word became somebody else's id: 3 is written into your code. The
+            vocabulary knows the id of <unk>."""),
         mistake("unknown word as a new number", RIGHT.but('vocab["<unk>"]', "len(vocab)"), SPECIAL,
-              """The unknown word became the number of words in the vocabulary: an id that nobody has. <unk> is there for it, and
-              the vocabulary knows its id."""),
-        mistake("<eos> and <unk> exchanged", RIGHT.but('vocab["<unk>"]', 'vocab["<end>"]').but('vocab["<eos>"]', 'vocab["<unk>"]').but(
+            """The unknown word became the number of words in the vocabulary: an id that nobody has. <unk> is there for
+            it, and the vocabulary knows its id."""),
+        mistake("<eos> and <unk> exchanged",
+                RIGHT.but('vocab["<unk>"]', 'vocab["<end>"]').but('vocab["<eos>"]', 'vocab["<unk>"]').but(
                   'vocab["<end>"]', 'vocab["<eos>"]'), SPECIAL,
-              "<eos> and <unk> are exchanged: an unknown word becomes <unk>, and <eos> ends the sentence."),
+            "<eos> and <unk> are exchanged: an unknown word becomes <unk>, and <eos> ends the sentence."),
         mistake("unknown word as 0", RIGHT.but('vocab["<unk>"]', "0"), SPECIAL,
-              """The unknown word became the id of another token, such as <pad>, or a 0 that is written in. Ask the vocabulary for
-              the id of <unk>.""", quotes=returned, shows=is_another_token),
+            """The unknown word became the id of another token, such as <pad>, or a 0 that is written in. Ask the
+            vocabulary for the id of <unk>.""", quotes=returned, shows=is_another_token),
         mistake("ids by place", RIGHT.but(ID, 'list(vocab).index(token if token in vocab else "<unk>")').but(
                   'vocab["<eos>"]', 'list(vocab).index("<eos>")'), ENCODE,
-              """The place of a word in the dictionary was taken for its id. They agree as long as nobody builds the vocabulary in
-              another order; the id is what the dictionary *says*."""),
+            """The place of a word in the dictionary was taken for its id. They agree as long as nobody builds the
+            vocabulary in another order; the id is what the dictionary *says*."""),
         mistake("letters encoded", RIGHT.but("for token in tokens]", "for token in ' '.join(tokens)]"), ENCODE,
-              "The *letters* of the text were looked up, and a vocabulary of words knows hardly any. tokens is a list of words already."),
+            "The *letters* of the text were looked up, and a vocabulary of words knows hardly any. tokens is a list "
+            "of words already."),
         mistake("no <eos> after no word", RIGHT.but("if add_eos", "if add_eos and ids"), ENCODE,
-              "A sentence of no words came back without <eos>. Its end is marked as well."),
+            "A sentence of no words came back without <eos>. Its end is marked as well."),
         mistake("a word whose id is 0 taken for unknown", RIGHT.but(ID, 'vocab.get(token) or vocab["<unk>"]'), ENCODE,
-              "A word that the vocabulary knows became <unk>: its id is 0, and to `or` and `if` 0 is as good as nothing."),
+            "A word that the vocabulary knows became <unk>: its id is 0, and to `or` and `if` 0 is as good as "
+            "nothing."),
         mistake("each word once", RIGHT.but(IS_PLAIN, IS_PLAIN + " and word not in tokens"), ENCODE,
-              "A word that stands in the text twice came back once. Every id before <eos> is a word of its own."),
+            "A word that stands in the text twice came back once. Every id before <eos> is a word of its own."),
         mistake("<eos> as 2", RIGHT.but('vocab["<eos>"]', "2"), SPECIAL,
-              """With another vocabulary your sentence ended in somebody else's id: 2 is written into your code. The vocabulary
-              knows the id of <eos>."""),
+            """With another vocabulary your sentence ended in somebody else's id: 2 is written into your code. The
+            vocabulary knows the id of <eos>."""),
         mistake("<eos> forgotten", RIGHT.but(ENDED, "ids"), SPECIAL,
-              "The end symbol is missing. Without it a model cannot know, and never learns, where a sentence ends.", quotes=returned),
+            "The end symbol is missing. Without it a model cannot know, and never learns, where a sentence ends.",
+            quotes=returned),
         mistake("<eos> always", RIGHT.but(" if add_eos else ids", ""), ENCODE,
-              "<eos> came although add_eos was False: the argument is never looked at.", quotes=returned),
+            "<eos> came although add_eos was False: the argument is never looked at.", quotes=returned),
         mistake("<bos> added", RIGHT.but("ids = [", 'ids = [vocab["<bos>"]] + ['), SPECIAL,
-              "Nobody asked for <bos>. A source sentence goes without it; chapter 10 puts it before the decoder's input.",
-              quotes=returned),
+            "Nobody asked for <bos>. A source sentence goes without it; chapter 10 puts it before the decoder's input.",
+            quotes=returned),
         mistake("<eos> in front", RIGHT.but('ids + [vocab["<eos>"]]', '[vocab["<eos>"]] + ids'), SPECIAL,
-              "The end symbol stands at the beginning. It comes after the last word.", quotes=returned),
+            "The end symbol stands at the beginning. It comes after the last word.", quotes=returned),
         mistake("what append returns", RIGHT.but('ids + [vocab["<eos>"]]', 'ids.append(vocab["<eos>"])'), ENCODE,
-              "None came back. list.append changes the list and returns None, so its result must not be kept as the list."),
+            "None came back. list.append changes the list and returns None, so its result must not be "
+            "kept as the list."),
         mistake("unknown word as None", RIGHT.but(ID, "vocab.get(token)"), SPECIAL,
-              """The unknown word became None: that is what get gives when it is not told what else to give. The id of <unk>
-              belongs there.""", quotes=returned),
+            """The unknown word became None: that is what get gives when it is not told what else to give. The id of
+            <unk> belongs there.""", quotes=returned),
         mistake("<eos> as a word", RIGHT.but('[vocab["<eos>"]]', '["<eos>"]'), ENCODE,
-              "Your list of numbers ends in the text '<eos>'. It is a token like the others: its id comes from the vocabulary.",
-              quotes=returned),
-        mistake("the caller's tokens changed", RIGHT.before(IDS, 'tokens += add_eos * ["<eos>"]').but(ENDED, "ids"), ENCODE,
-              """Your function wrote into the list of tokens that was passed in (append, += or tokens[i] = ...). Whoever encodes
-              it twice gets something else. Write into a list of your own."""),
+            "Your list of numbers ends in the text '<eos>'. It is a token like the others: its id comes from the "
+            "vocabulary.",
+            quotes=returned),
+        mistake("the caller's tokens changed", RIGHT.before(IDS, 'tokens += add_eos * ["<eos>"]').but(ENDED, "ids"),
+                ENCODE,
+            """Your function wrote into the list of tokens that was passed in (append, += or tokens[i] = ...). Whoever
+            encodes it twice gets something else. Write into a list of your own."""),
         mistake("a new word added to the vocabulary", RIGHT.but(ID, "vocab.setdefault(token, len(vocab))"), SPECIAL,
-              "The unknown word was given a new id. The table of vectors has no row for it: once built, a vocabulary is closed.",
-              quotes=returned),
+            "The unknown word was given a new id. The table of vectors has no row for it: once built, a "
+            "vocabulary is closed.",
+            quotes=returned),
         mistake("a tensor instead of a list", RIGHT.but(ENDED, f"torch.tensor({ENDED})"), PAD,
-              """A tensor came back. Sentences differ in length, so ids stay in plain lists until pad_batch makes a rectangle of
-              them."""),
+            """A tensor came back. Sentences differ in length, so ids stay in plain lists until pad_batch makes a
+            rectangle of them."""),
         mistake("decoding goes on after <eos>", RIGHT.but("break", "continue"), SPECIAL,
-              """Text after the end symbol must be dropped. A model goes on producing something after it has finished, and that is
-              noise.""", quotes=returned),
+            """Text after the end symbol must be dropped. A model goes on producing something after it has finished, and
+            that is noise.""", quotes=returned),
         mistake("the vocabulary asked for an id", RIGHT.without(WORDS).but("words[id]", "vocab[id]"), ENCODE,
-              "The vocabulary was asked for an id, but its keys are words. Turn it around first: from id to word."),
-        mistake("stops at every special token", RIGHT.but(IS_END, 'word in ("<pad>", "<bos>", "<eos>", "<unk>")'), SPECIAL,
-              """Your loop ends at the first special token, whichever it is, and <bos> stands in front of everything. Only <eos> is
-              the end; the others are passed over."""),
-        mistake("all that begins like a special token dropped", RIGHT.but(IS_PLAIN, 'not word.startswith("<")'), SPECIAL,
-              "A word that only begins with < was left out too. Four tokens are special, by their names; <3 is a word."),
+            "The vocabulary was asked for an id, but its keys are words. Turn it around first: from id to word."),
+        mistake("stops at every special token", RIGHT.but(IS_END, 'word in ("<pad>", "<bos>", "<eos>", "<unk>")'),
+                SPECIAL,
+            """Your loop ends at the first special token, whichever it is, and <bos> stands in front of everything. Only
+            <eos> is the end; the others are passed over."""),
+        mistake("all that begins like a special token dropped", RIGHT.but(IS_PLAIN, 'not word.startswith("<")'),
+                SPECIAL,
+            "A word that only begins with < was left out too. Four tokens are special, by their names; <3 is a word."),
         mistake("stops at padding", RIGHT.but(IS_END, 'word in ("<eos>", "<pad>")'), SPECIAL,
-              "Your text ends at a <pad>. Only <eos> ends it; a pad is left out like the other special tokens."),
-        mistake("up to the last <eos>", CUT_FIRST.but('tokens.index("<eos>")', 'len(tokens) - 1 - tokens[::-1].index("<eos>")').but(
+            "Your text ends at a <pad>. Only <eos> ends it; a pad is left out like the other special tokens."),
+        mistake("up to the last <eos>",
+                CUT_FIRST.but('tokens.index("<eos>")', 'len(tokens) - 1 - tokens[::-1].index("<eos>")').but(
                   '"<unk>")', '"<unk>", "<eos>")'), SPECIAL,
-              "Your text runs up to the *last* <eos>. The first one ends it.", quotes=returned),
+            "Your text runs up to the *last* <eos>. The first one ends it.", quotes=returned),
         mistake("special tokens printed", CUT_FIRST.but(NOT_SPECIAL, ""), SPECIAL,
-              "You stop in time, but special tokens stand in the text. They are signs for the model; a reader never sees them.",
-              quotes=returned),
+            "You stop in time, but special tokens stand in the text. They are signs for the model; a reader never "
+            "sees them.",
+            quotes=returned),
         mistake("<eos> printed", CUT_FIRST.but('.index("<eos>")', '.index("<eos>") + 1'), SPECIAL,
-              "The end symbol itself is in your text. It ends the sentence and is not part of it.", quotes=returned),
+            "The end symbol itself is in your text. It ends the sentence and is not part of it.", quotes=returned),
         mistake("everything printed", CUT_FIRST.without(CUT).but(NOT_SPECIAL, ""), SPECIAL,
-              """Every id came back as its token, special ones included. The text ends at the first <eos>, and special tokens are
-              no part of it.""", quotes=returned),
+            """Every id came back as its token, special ones included. The text ends at the first <eos>, and special
+            tokens are no part of it.""", quotes=returned),
         mistake("<unk> printed", RIGHT.but(', "<unk>")', ")"), SPECIAL,
-              "<unk> stands in your text. It is special too: all four are dropped.", quotes=returned),
+            "<unk> stands in your text. It is special too: all four are dropped.", quotes=returned),
         mistake("special ids written in", RIGHT.but(IS_END, "id == 2").but(IS_PLAIN, "id > 3"), SPECIAL,
-              "It works while the specials are 0 to 3 and not with other ids. Look them up in the vocabulary by name."),
+            "It works while the specials are 0 to 3 and not with other ids. Look them up in the vocabulary by name."),
         mistake("words by their place", RIGHT.but(WORDS, "words = list(vocab)"), ENCODE,
-              """You took the id-th word of the dictionary. That is its order of writing, which need not be the order of the ids:
-              turn the dictionary around."""),
+            """You took the id-th word of the dictionary. That is its order of writing, which need not be the order of
+            the ids: turn the dictionary around."""),
         mistake("<eos> must be there", CUT_FIRST.but(' if "<eos>" in tokens else tokens', ""), SPECIAL,
-              "A list without <eos> stops your code. A model that runs out of time never wrote one; then all of the text counts."),
+            "A list without <eos> stops your code. A model that runs out of time never wrote one; then all of the "
+            "text counts."),
         mistake("the last id dropped", RIGHT.but("for id in ids", "for id in ids[:-1]"), SPECIAL,
-              "The last id was dropped as if it were always <eos>. When there is none, that is a word."),
+            "The last id was dropped as if it were always <eos>. When there is none, that is a word."),
         mistake("text instead of tokens", RIGHT.but("return tokens", 'return " ".join(tokens)'), ENCODE,
-              """The words came back glued into one text. Here they stay a list of tokens: how tokens become text is another
-              question, and pieces of words need another answer."""),
+            """The words came back glued into one text. Here they stay a list of tokens: how tokens become text is
+            another question, and pieces of words need another answer."""),
         mistake("<eos> after every word", RIGHT.but(IDS, """
                   ids = []
                   for token in tokens:
                       ids.append(vocab.get(token, vocab["<unk>"]))
                       if add_eos:
                           ids.append(vocab["<eos>"])""").but(ENDED, "ids"), ENCODE,
-              "<eos> stands after every word: it was added inside the loop. It comes once, when all words are done.",
-              quotes=returned),
+            "<eos> stands after every word: it was added inside the loop. It comes once, when all words are done.",
+            quotes=returned),
         mistake("the first id taken for <bos>", RIGHT.but("for id in ids", "for id in ids[1:]"), SPECIAL,
-              "The first id was dropped, whatever it is. It need not be <bos>: look at each id.", quotes=returned),
-        mistake("only pads dropped", CUT_FIRST.without(CUT).but('not in ("<pad>", "<bos>", "<unk>")', '!= "<pad>"'), SPECIAL,
-              "Of the special tokens only <pad> was dropped. None of the four belongs to the text, and the first <eos> ends it.",
-              quotes=returned),
+            "The first id was dropped, whatever it is. It need not be <bos>: look at each id.", quotes=returned),
+        mistake("only pads dropped", CUT_FIRST.without(CUT).but('not in ("<pad>", "<bos>", "<unk>")', '!= "<pad>"'),
+                SPECIAL,
+            "Of the special tokens only <pad> was dropped. None of the four belongs to the text, and the first <eos> "
+            "ends it.",
+            quotes=returned),
         mistake("one of each special dropped", CUT_FIRST.but(PLAIN_TOKENS, """
                   for special in ("<pad>", "<bos>", "<unk>"):
                       if special in tokens:
                           tokens.remove(special)
                   return tokens"""), SPECIAL,
-              "Of each special token only the first was dropped: remove takes out one. They may stand there several times."),
+            "Of each special token only the first was dropped: remove takes out one. They may stand there "
+            "several times."),
         mistake("ids below 4 dropped", RIGHT.but(IS_PLAIN, "id >= 4"), SPECIAL,
-              """You took every id below 4 for a special one. Where the vocabulary numbers them otherwise, words are lost or
-              specials stay: look their ids up."""),
+            """You took every id below 4 for a special one. Where the vocabulary numbers them otherwise, words are lost
+            or specials stay: look their ids up."""),
         mistake("all usual ids written in", RIGHT.but('vocab["<unk>"]', "3").but('vocab["<eos>"]', "2").but(
                   IS_END, "id == 2").but(IS_PLAIN, "id > 3"), SPECIAL,
-              """Both functions have the ids 0 to 3 written in. Another vocabulary numbers its special tokens otherwise: look them
-              up by name."""),
+            """Both functions have the ids 0 to 3 written in. Another vocabulary numbers its special tokens otherwise:
+            look them up by name."""),
         mistake("the caller's vocabulary changed", CUT_FIRST.but(PLAIN_TOKENS, """
                   for special in ("<pad>", "<bos>", "<eos>", "<unk>"):
                       vocab.pop(special)
                   return [token for token in tokens if token in vocab]"""), SPECIAL,
-              "Your function took the special tokens out of the caller's vocabulary (pop, del). The next call would miss them."),
+            "Your function took the special tokens out of the caller's vocabulary (pop, del). The next call would "
+            "miss them."),
         mistake("ids instead of words", RIGHT.but("tokens.append(word)", "tokens.append(id)"), ENCODE,
-              "decode gave back ids. Turn the dictionary around: each id leads to its word."),
+            "decode gave back ids. Turn the dictionary around: each id leads to its word."),
         mistake("a word said twice said once", RIGHT.but(IS_PLAIN, IS_PLAIN + " and tokens[-1:] != [word]"), ENCODE,
-              "A word that stands twice in a row came back once. Every id gives its word, whatever stands before it."),
+            "A word that stands twice in a row came back once. Every id gives its word, whatever stands before it."),
     ),
     correct=(
         correct("comprehension and loop", RIGHT),
@@ -326,9 +351,11 @@ EXERCISE = Exercise(
     ),
     hints=(
         "a dictionary can be asked for a key that may be missing, and it can be turned around.",
-        "encode: n tokens give n or n + 1 ids. decode: find the first <eos>, keep what stands before it, leave the special "
+        "encode: n tokens give n or n + 1 ids. decode: find the first <eos>, keep what stands before it, leave the "
+        "special "
             "tokens out.",
-        "encode: for each token its id, or that of <unk>; then <eos> if asked. decode: turn the dictionary around; for each "
+        "encode: for each token its id, or that of <unk>; then <eos> if asked. decode: turn the dictionary around; "
+        "for each "
             "id: stop at <eos>, skip specials, else keep the word.",
     ),
 )

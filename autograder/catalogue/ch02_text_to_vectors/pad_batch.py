@@ -78,111 +78,129 @@ EXERCISE = Exercise(
         hidden("pad = -100", inputs, -100, 5, 2, 4, announced_by="`pad` may be any number"),
         hidden("one sentence", inputs, 93, 6, announced_by="B sequences"),
         hidden("no padding needed", inputs, 94, 4, 4, 4, announced_by="T the length of the longest"),
-        hidden("one long sentence among short ones, large ids", inputs, 96, 1, 1, 40, first=2**24, rtol=0.0, announced_by="whole numbers"),
+        hidden("one long sentence among short ones, large ids", inputs, 96, 1, 1, 40, first=2**24, rtol=0.0,
+               announced_by="whole numbers"),
         second_call(inputs, 97, 4, 2, 6, 3),
     ),
     mistakes=(
         mistake("pads on the left", RIGHT.but(":len(seq)", "longest - len(seq):"), PAD,
-              """Row 1 starts with pads, so the first word no longer stands at position 0, and from chapter 07 on positions have a
-              meaning. The tokens come first, the pads after them.""", quotes=second_row),
+            """Row 1 starts with pads, so the first word no longer stands at position 0, and from chapter 07 on
+            positions have a meaning. The tokens come first, the pads after them.""", quotes=second_row),
         mistake("cut to the shortest", LISTS.but("max", "min").but(ROW, "list(seq)[:longest]"), PAD,
-              """The sentences were cut to the shortest one. Words are never thrown away here: short sentences grow, long ones
-              stay.""", quotes=sizes),
+            """The sentences were cut to the shortest one. Words are never thrown away here: short sentences grow, long
+            ones stay.""", quotes=sizes),
         mistake("as wide as the first", LISTS.but(LONGEST, "len(seqs[0])").but("list(seq)", "list(seq[:longest])"), PAD,
-              "Your rows are as long as the *first* sentence. When a later one is longer it loses words. The longest decides.",
-              quotes=sizes),
+            "Your rows are as long as the *first* sentence. When a later one is longer it loses words. The longest "
+            "decides.",
+            quotes=sizes),
         mistake("as wide as the last", LISTS.but(LONGEST, "len(seqs[-1])").but("list(seq)", "list(seq[:longest])"), PAD,
-              "Your rows are as long as the *last* sentence. The longest decides, wherever it stands.", quotes=sizes),
+            "Your rows are as long as the *last* sentence. The longest decides, wherever it stands.", quotes=sizes),
         mistake("0 written in", RIGHT.but("longest), pad)", "longest), 0)"), PAD,
-              "You filled up with 0 whatever pad is. Here 0 may be a word of its own.", quotes=first_row),
+            "You filled up with 0 whatever pad is. Here 0 may be a word of its own.", quotes=first_row),
         mistake("every 0 replaced", LISTS.but("[pad]", "[0]").but("return " + BATCH, """
                   batch = torch.tensor(rows)
                   batch[batch == 0] = pad
                   return batch"""), PAD,
-              """A real token whose id is 0 was turned into a pad. Filling with 0 first and replacing the zeros later cannot tell
-              the two apart."""),
-        mistake("float", RIGHT.but("torch.full((len(seqs), longest), pad)", "torch.zeros(len(seqs), longest) + pad"), EMBED,
-              """Your ids are float32. They are numbers of rows, and there is no row 4.0: a lookup needs integers, in torch the
-              dtype long (int64)."""),
-        mistake("float on the way", RIGHT.but("torch.full((len(seqs), longest), pad)", "torch.zeros(len(seqs), longest) + pad").ending_in(".long()"), EMBED,
-              "Large ids came back as others: on the way they were float32, which holds no whole number above 16,777,216 exactly."),
+            """A real token whose id is 0 was turned into a pad. Filling with 0 first and replacing the zeros later
+            cannot tell the two apart."""),
+        mistake("float", RIGHT.but("torch.full((len(seqs), longest), pad)", "torch.zeros(len(seqs), longest) + pad"),
+                EMBED,
+            """Your ids are float32. They are numbers of rows, and there is no row 4.0: a lookup needs integers, in
+            torch the dtype long (int64)."""),
+        mistake("float on the way",
+                RIGHT.but("torch.full((len(seqs), longest), pad)",
+                          "torch.zeros(len(seqs), longest) + pad").ending_in(".long()"), EMBED,
+            "Large ids came back as others: on the way they were float32, which holds no whole number above "
+            "16,777,216 exactly."),
         mistake("int32", RIGHT.but("longest), pad", "longest), pad, dtype=torch.int32"), EMBED,
-              "Your ids are int32. Long (int64) is what torch's own functions expect, for example as labels of a loss."),
+            "Your ids are int32. Long (int64) is what torch's own functions expect, for example as labels of a loss."),
         mistake("always the same width", LISTS.but(LONGEST, "10").but("list(seq)", "list(seq[:longest])"), PAD,
-              """Your rows are 10 long, whatever the batch. Every pad is computed for nothing, and a sentence beyond the fixed
-              width is cut. The longest sentence *of this batch* decides.""", quotes=sizes),
+            """Your rows are 10 long, whatever the batch. Every pad is computed for nothing, and a sentence beyond the
+            fixed width is cut. The longest sentence *of this batch* decides.""", quotes=sizes),
         mistake("one pad too many", LISTS.but(LONGEST, LONGEST + " + 1"), PAD,
-              "Every row ends in one pad more than it needs: the longest sentence needs none.", quotes=sizes),
+            "Every row ends in one pad more than it needs: the longest sentence needs none.", quotes=sizes),
         mistake("as wide as there are sentences", RIGHT.but(LONGEST, "len(seqs)"), PAD,
-              """The rectangle is as wide as there are sentences. That is its height, B; its width is the number of tokens of the
-              longest one."""),
-        mistake("pads before the last token", LISTS.but(ROW, "[*seq[:-1], *[pad] * (longest - len(seq)), seq[-1]]"), PAD,
-              "The last token was moved to the end of its row, and the pads stand before it. They follow after *all* tokens."),
+            """The rectangle is as wide as there are sentences. That is its height, B; its width is the number of tokens
+            of the longest one."""),
+        mistake("pads before the last token", LISTS.but(ROW, "[*seq[:-1], *[pad] * (longest - len(seq)), seq[-1]]"),
+                PAD,
+            "The last token was moved to the end of its row, and the pads stand before it. They follow "
+            "after *all* tokens."),
         mistake("pads on both sides", LISTS.but(
-                  ROW, "F.pad(torch.tensor([*seq]), ((longest - len(seq)) // 2, (longest - len(seq) + 1) // 2), value=pad).tolist()"), PAD,
-              """The pads stand on both sides, with the sentence in the middle, so its first token is at another place in every row.
-              Sentences begin at place 0.""", quotes=second_row),
+                  ROW, "F.pad(torch.tensor([*seq]), ((longest - len(seq)) // 2, (longest - len(seq) + 1) // 2), "
+                       "value=pad).tolist()"), PAD,
+            """The pads stand on both sides, with the sentence in the middle, so its first token is at another place in
+            every row. Sentences begin at place 0.""", quotes=second_row),
         mistake("tokens backward", LISTS.but("list(seq)", "list(seq)[::-1]"), PAD,
-              "The tokens of each sentence came back in the opposite order. Only pads are added; what was there stays as it is."),
+            "The tokens of each sentence came back in the opposite order. Only pads are added; what was there stays "
+            "as it is."),
         mistake("time before batch", LIBRARY.but("batch_first=True, ", ""), PAD,
-              """The sentences stand in the columns: time came first. That is the library's default; this course has the batch
-              first, one sentence a row.""", quotes=sizes),
-        mistake("sorted by length", LISTS.but("longest = ", "seqs = sorted(seqs, key=len, reverse=True)\n    longest = "), PAD,
-              """The sentences changed places: the longest now comes first. Row i belongs to sentence i, or its translation would
-              no longer be beside it."""),
+            """The sentences stand in the columns: time came first. That is the library's default; this course has the
+            batch first, one sentence a row.""", quotes=sizes),
+        mistake("sorted by length",
+                LISTS.but("longest = ", "seqs = sorted(seqs, key=len, reverse=True)\n    longest = "), PAD,
+            """The sentences changed places: the longest now comes first. Row i belongs to sentence i, or its
+            translation would no longer be beside it."""),
         mistake("repeated instead of padded", LISTS.but(ROW, "(list(seq) * longest)[:longest]"), PAD,
-              """The short sentences were filled up with their own words, begun again. A model would read them as text; only pad
-              can be recognized and hidden.""", quotes=second_row),
+            """The short sentences were filled up with their own words, begun again. A model would read them as text;
+            only pad can be recognized and hidden.""", quotes=second_row),
         mistake("filled with the last word", LISTS.but("[pad]", "[seq[-1]]"), PAD,
-              """The short sentences were filled up with their last token. A model would read it as text; only pad can be
-              recognized and hidden.""", quotes=second_row),
+            """The short sentences were filled up with their last token. A model would read it as text; only pad can be
+            recognized and hidden.""", quotes=second_row),
         mistake("not padded at all", LISTS.but(ROW, "seq"), PAD,
-              "torch.tensor wants a rectangle, and sentences are not equally long. Make the lists equally long first."),
+            "torch.tensor wants a rectangle, and sentences are not equally long. Make the lists equally long first."),
         mistake("only lists", LISTS.but("list(seq)", "seq"), PAD,
-              "Lists work, tensors do not: + joins two lists, but on a tensor it adds numbers. The sequences may come as either."),
+            "Lists work, tensors do not: + joins two lists, but on a tensor it adds numbers. The sequences may come "
+            "as either."),
         mistake("only tensors", LIBRARY.but("[torch.as_tensor(seq) for seq in seqs]", "seqs"), PAD,
-              "The library's function wants tensors, and the sequences may come as plain lists. Make tensors of them first."),
+            "The library's function wants tensors, and the sequences may come as plain lists. Make tensors "
+            "of them first."),
         mistake("a numpy array", LISTS.ending_in(".numpy()"), PAD,
-              "A numpy array came back. The numbers are right, but a batch is a torch tensor of dtype long."),
+            "A numpy array came back. The numbers are right, but a batch is a torch tensor of dtype long."),
         mistake("one pad only", LISTS.but("(longest - len(seq))", "(len(seq) < longest)"), PAD,
-              "Each short sentence got one pad, so the rows still differ in length. As many are needed as are missing."),
+            "Each short sentence got one pad, so the rows still differ in length. As many are needed as are missing."),
         mistake("a list of lists", LISTS.but("list(seq)", "[int(n) for n in seq]").but(BATCH, "rows"), PAD,
-              "The rows are right, but they are still lists. A batch is one tensor of dtype long."),
+            "The rows are right, but they are still lists. A batch is one tensor of dtype long."),
         mistake("the caller's lists changed", LISTS.but(ROWS, """
                   rows = [seq.tolist() if isinstance(seq, torch.Tensor) else seq for seq in seqs]
                   for row in rows:
                       row += [pad] * (longest - len(row))"""), PAD,
-              """The pads were written into the caller's own lists, where they stay. append, extend and += change a list; + makes
-              a new one."""),
+            """The pads were written into the caller's own lists, where they stay. append, extend and += change a list;
+            + makes a new one."""),
         mistake("the caller's lists changed, and no tensors", LISTS.but(ROWS, """
                   for seq in seqs:
                       while len(seq) < longest:
                           seq.append(pad)""").but(BATCH, "torch.tensor(seqs)"), PAD,
-              """The pads were written into the caller's own lists, where they stay; and a sequence may come as a tensor, which
-              has no append."""),
+            """The pads were written into the caller's own lists, where they stay; and a sequence may come as a tensor,
+            which has no append."""),
         mistake("no room beyond the first", RIGHT.but(LONGEST, "len(seqs[0])"), PAD,
-              "Your rectangle is as wide as the *first* sentence, and a longer one does not fit in. The longest decides."),
+            "Your rectangle is as wide as the *first* sentence, and a longer one does not fit in. The longest "
+            "decides."),
         mistake("the greatest taken for the longest", RIGHT.but(LONGEST, "len(max(seqs))"), PAD,
-              """max compares lists by their first numbers, not by their lengths, so the width is that of another sentence. The
-              longest decides."""),
+            """max compares lists by their first numbers, not by their lengths, so the width is that of another
+            sentence. The longest decides."""),
         mistake("stops after the first row", RIGHT.but("    return batch", "        return batch"), PAD,
-              "Only the first row was filled: a `return` inside the loop ends all of it."),
+            "Only the first row was filled: a `return` inside the loop ends all of it."),
         mistake("last token lost", RIGHT.but(":len(seq)", ":len(seq) - 1").but("tensor(seq)", "tensor(seq[:-1])"), PAD,
-              "The last token of every sentence is missing; a pad stands in its place. A slice stops *before* its end.",
-              quotes=second_row),
+            "The last token of every sentence is missing; a pad stands in its place. A slice stops *before* its end.",
+            quotes=second_row),
         mistake("all rows one and the same list", LISTS.but(ROWS, """
                   rows = [[pad] * longest] * len(seqs)
                   for row, seq in zip(rows, seqs):
                       row[:len(seq)] = list(seq)"""), PAD,
-              "All your rows are equal: [row] * B holds one and the same list B times, so writing into one writes into all."),
+            "All your rows are equal: [row] * B holds one and the same list B times, so writing into one "
+            "writes into all."),
         *usual_mistakes(RIGHT, squeezed=PAD, quotes_size=sizes),
         mistake("length as pad", LISTS.but("[pad]", "[len(seq)]"), PAD,
-              "The short sentences were filled up with their own length. What fills them up is handed over: pad.", quotes=second_row),
+            "The short sentences were filled up with their own length. What fills them up is handed over: pad.",
+            quotes=second_row),
         mistake("the number of pads as pad", LISTS.but("[pad]", "[longest - len(seq)]"), PAD,
-              "The short sentences were filled up with the number of places that are missing, not with pad.", quotes=second_row),
+            "The short sentences were filled up with the number of places that are missing, not with pad.",
+            quotes=second_row),
         mistake("the mask", LISTS.but(ROW, "[1] * len(seq) + [0] * (longest - len(seq))"), PAD,
-              "1 and 0 came back: where a token stands and where a pad does. The tokens themselves are wanted, then pads.",
-              quotes=second_row),
+            "1 and 0 came back: where a token stands and where a pad does. The tokens themselves are "
+            "wanted, then pads.",
+            quotes=second_row),
     ),
     correct=(
         correct("lists, then a tensor", LISTS),
@@ -221,8 +239,10 @@ EXERCISE = Exercise(
     ),
     hints=(
         "who decides how wide the rectangle is, and what stands in the cells that no sentence reaches?",
-        "B lists of different lengths become (B, T), T the length of the longest, dtype long. Each row: its tokens, then pads.",
-        "T = the largest length; for each sentence make a new row: the tokens, then T minus its length pads; turn the rows "
+        "B lists of different lengths become (B, T), T the length of the longest, dtype long. Each row: its tokens, "
+        "then pads.",
+        "T = the largest length; for each sentence make a new row: the tokens, then T minus its length pads; "
+        "turn the rows "
             "into one tensor.",
     ),
 )

@@ -24,7 +24,8 @@ def inputs(g: torch.Generator, n: int, m: int, d: int, dtype: torch.dtype = torc
     return Case((normal(g, n, d, dtype=dtype), normal(g, m, d, dtype=dtype)))
 
 
-def of_lengths(g: torch.Generator, d: int, shortest: tuple[float, float], longest: tuple[float, float], *sizes: int) -> Case:
+def of_lengths(g: torch.Generator, d: int, shortest: tuple[float, float], longest: tuple[float, float],
+               *sizes: int) -> Case:
     """Vectors in drawn directions whose lengths run from the shortest to the longest, each given for A and B."""
     tables = []
     for count, low, high in zip(sizes, shortest, longest, strict=True):
@@ -106,135 +107,155 @@ EXERCISE = Exercise(
            "a length of one": "a vector of one number has no angle"},
     mistakes=(
         mistake("lengths kept", RIGHT.but(A, "A").but(B, "B"), COSINE,
-              """These are the plain dot products. They grow with the lengths of the vectors; a cosine depends on directions only
-              and stays between -1 and 1.""", quotes=first_row),
+            """These are the plain dot products. They grow with the lengths of the vectors; a cosine depends on
+            directions only and stays between -1 and 1.""", quotes=first_row),
         mistake("norm of the whole table", RIGHT.but(A, "A / A.norm()").but(B, "B / B.norm()"), COSINE,
-              """One length was taken for the whole table, so a word's similarity to itself is not 1. Each *row* has a length of
-              its own.""", quotes=first_row),
+            """One length was taken for the whole table, so a word's similarity to itself is not 1. Each *row* has a
+            length of its own.""", quotes=first_row),
         mistake("length along the wrong axis", RIGHT.but("A, dim=-1", "A, dim=0").but("B, dim=-1", "B, dim=0"), COSINE,
-              "Columns were brought to length 1, not rows: a column holds one feature of all vectors. Each *row* is a vector.",
-              quotes=first_row),
-        mistake("sum of absolute values as length", RIGHT.but("A, dim", "A, p=1, dim").but("B, dim", "B, p=1, dim"), COSINE,
-              "The length was taken as the sum of absolute values. The length of an arrow is the root of the sum of *squares*.",
-              quotes=first_row),
-        mistake("largest number as length", RIGHT.but("A, dim", "A, p=math.inf, dim").but("B, dim", "B, p=math.inf, dim"), COSINE,
-              "The length was taken as the largest number of a vector. The length of an arrow is the root of the sum of squares.",
-              quotes=first_row),
+            "Columns were brought to length 1, not rows: a column holds one feature of all vectors. Each "
+            "*row* is a vector.",
+            quotes=first_row),
+        mistake("sum of absolute values as length", RIGHT.but("A, dim", "A, p=1, dim").but("B, dim", "B, p=1, dim"),
+                COSINE,
+            "The length was taken as the sum of absolute values. The length of an arrow is the root of the sum of "
+            "*squares*.",
+            quotes=first_row),
+        mistake("largest number as length",
+                RIGHT.but("A, dim", "A, p=math.inf, dim").but("B, dim", "B, p=math.inf, dim"), COSINE,
+            "The length was taken as the largest number of a vector. The length of an arrow is the root of the sum of "
+            "squares.",
+            quotes=first_row),
         mistake("root forgotten", RIGHT.but(A, "A / A.pow(2).sum(-1, keepdim=True).clamp(min=1e-12)").but(
                   B, "B / B.pow(2).sum(-1, keepdim=True).clamp(min=1e-12)"), COSINE,
-              """Each vector was divided by the *square* of its length, so long vectors count too little. Take the root of the sum
-              of squares.""", quotes=first_row),
+            """Each vector was divided by the *square* of its length, so long vectors count too little. Take the root of
+            the sum of squares.""", quotes=first_row),
         mistake("only A brought to length 1", RIGHT.but(B, "B"), COSINE,
-              "Your numbers still grow with the vectors of B: only A was brought to length 1.", quotes=first_row),
+            "Your numbers still grow with the vectors of B: only A was brought to length 1.", quotes=first_row),
         mistake("only B brought to length 1", RIGHT.but(A, "A"), COSINE,
-              "Your numbers still grow with the vectors of A: only B was brought to length 1.", quotes=first_row),
+            "Your numbers still grow with the vectors of A: only B was brought to length 1.", quotes=first_row),
         mistake("zero divided by zero", UNGUARDED, COSINE,
-              """A vector of zeros has no direction: its length is 0, and 0 divided by 0 is NaN. We define its similarity as 0, so
-              guard that division."""),
+            """A vector of zeros has no direction: its length is 0, and 0 divided by 0 is NaN. We define its similarity
+            as 0, so guard that division."""),
         mistake("zero vector guarded in A only", RIGHT.but(B, UNGUARDED_B), COSINE,
-              "A zero vector in A is safe, one in B still gives NaN. Guard both divisions."),
+            "A zero vector in A is safe, one in B still gives NaN. Guard both divisions."),
         mistake("zero vector guarded in B only", RIGHT.but(A, UNGUARDED_A), COSINE,
-              "A zero vector in B is safe, one in A still gives NaN. Guard both divisions."),
+            "A zero vector in B is safe, one in A still gives NaN. Guard both divisions."),
         mistake("guard too large", RIGHT.but(A, "A / (A.norm(dim=-1, keepdim=True) + 0.1)").but(
                   B, "B / (B.norm(dim=-1, keepdim=True) + 0.1)"), COSINE,
-              """Every similarity came out a little too small: the number added to the length against division by zero is large
-              enough to show. Make it tiny, or act only where the length is 0.""", quotes=first_row),
+            """Every similarity came out a little too small: the number added to the length against division by zero is
+            large enough to show. Make it tiny, or act only where the length is 0.""", quotes=first_row),
         mistake("zero vector similar to all", UNGUARDED.ending_in(".nan_to_num(nan=1.0)"), COSINE,
-              "A zero vector came out with similarity 1. It points nowhere, so it is similar to nothing: 0."),
+            "A zero vector came out with similarity 1. It points nowhere, so it is similar to nothing: 0."),
         mistake("one axis for two lists of lengths", OUTSIDE.but(LENGTHS, "A.norm(dim=1) * B.norm(dim=1)"), TABLE,
-              """There are n lengths in A and m in B, and the table is (n, m): n lengths go down its rows, m along its columns.
-              Multiplied with each other like this they only fit when n = m, and then wrongly."""),
-        mistake("lengths on the wrong axis", OUTSIDE.but(LENGTHS, "A.norm(dim=1)[None, :] * B.norm(dim=1)[:, None]"), TABLE,
-              """The lengths of A were laid along the columns of the table and those of B down its rows. Row i belongs to vector i
-              of A."""),
+            """There are n lengths in A and m in B, and the table is (n, m): n lengths go down its rows, m along its
+            columns. Multiplied with each other like this they only fit when n = m, and then wrongly."""),
+        mistake("lengths on the wrong axis", OUTSIDE.but(LENGTHS, "A.norm(dim=1)[None, :] * B.norm(dim=1)[:, None]"),
+                TABLE,
+            """The lengths of A were laid along the columns of the table and those of B down its rows. Row i belongs to
+            vector i of A."""),
         mistake("lengths as two columns", OUTSIDE.but("[None, :]", "[:, None]"), TABLE,
-              """Both lists of lengths stand as columns. Those of A belong to the rows of the table and may; those of B belong to
-              its columns, so they have to lie down."""),
-        mistake("similarity over the wrong axis", RIGHT.but("a @ b.T", "F.cosine_similarity(A[:, None], B[None])"), MANY,
-              """F.cosine_similarity sums over axis 1 unless told otherwise. With every row of A spread against every row of B,
-              the d numbers of a vector are on the *last* axis.""", quotes=sizes),
+            """Both lists of lengths stand as columns. Those of A belong to the rows of the table and may; those of B
+            belong to its columns, so they have to lie down."""),
+        mistake("similarity over the wrong axis", RIGHT.but("a @ b.T", "F.cosine_similarity(A[:, None], B[None])"),
+                MANY,
+            """F.cosine_similarity sums over axis 1 unless told otherwise. With every row of A spread against every row
+            of B, the d numbers of a vector are on the *last* axis.""", quotes=sizes),
         mistake("pair by pair", RIGHT.but("a @ b.T", "(a * b).sum(dim=-1)"), TABLE,
-              "Row i of A met row i of B only. A table is wanted: every row of A with every row of B, shape (n, m)."),
+            "Row i of A met row i of B only. A table is wanted: every row of A with every row of B, shape (n, m)."),
         mistake("rows and columns exchanged", RIGHT.but("a @ b.T", "b @ a.T"), TABLE,
-              "Rows and columns are exchanged: one row for each vector of A, one column for each of B.", quotes=sizes),
+            "Rows and columns are exchanged: one row for each vector of A, one column for each of B.", quotes=sizes),
         mistake("the angle itself", RIGHT.ending_in(".clamp(-1, 1).acos()"), COSINE,
-              """These are angles: 0 for the same direction, and larger for less alike. The *cosine* of the angle is wanted, 1 for
-              the same direction.""", quotes=first_row),
+            """These are angles: 0 for the same direction, and larger for less alike. The *cosine* of the angle is
+            wanted, 1 for the same direction.""", quotes=first_row),
         mistake("distance instead of similarity", RIGHT.but("a @ b.T", "1 - a @ b.T"), COSINE,
-              "You returned one minus the similarity: 0 for the same direction. That is a distance.", quotes=first_row),
+            "You returned one minus the similarity: 0 for the same direction. That is a distance.", quotes=first_row),
         mistake("sign dropped", RIGHT.ending_in(".abs()"), COSINE,
-              "Opposite arrows came out as alike: their cosine is -1, and the sign is gone in yours.", quotes=first_row),
+            "Opposite arrows came out as alike: their cosine is -1, and the sign is gone in yours.", quotes=first_row),
         mistake("negative similarities cut off", RIGHT.ending_in(".clamp(min=0)"), COSINE,
-              "Negative cosines became 0, so opposite looks the same as unrelated. Keep the sign.", quotes=first_row),
+            "Negative cosines became 0, so opposite looks the same as unrelated. Keep the sign.", quotes=first_row),
         mistake("scaled dot product", RIGHT.but(A, "A").but(B, "B").ending_in(" / A.shape[-1] ** 0.5"), COSINE,
-              """The dot products were divided by the root of d, one number for all pairs. A cosine divides by the two lengths of
-              each pair.""", quotes=first_row),
+            """The dot products were divided by the root of d, one number for all pairs. A cosine divides by the two
+            lengths of each pair.""", quotes=first_row),
         mistake("mean taken away first", RIGHT.but(A, "F.normalize(A - A.mean(-1, keepdim=True), dim=-1)").but(
                   B, "F.normalize(B - B.mean(-1, keepdim=True), dim=-1)"), COSINE,
-              "The mean of each vector was taken away first. That is a correlation; the cosine compares the arrows as they are.",
-              quotes=first_row),
-        mistake("divided by the mean of the lengths", OUTSIDE.but(LENGTHS, "(A.norm(dim=1)[:, None] + B.norm(dim=1)[None, :]) / 2"), COSINE,
-              "The two lengths were added, and half their sum divided. Each vector is divided by its own length: they are *multiplied*.",
-              quotes=first_row),
-        mistake("divided by the sum of the lengths", OUTSIDE.but(LENGTHS, "A.norm(dim=1)[:, None] + B.norm(dim=1)[None, :]"), COSINE,
-              "The two lengths were added. Each vector is divided by its own length, so both together by their *product*.",
-              quotes=first_row),
-        mistake("divided by the larger length", OUTSIDE.but(LENGTHS, "torch.maximum(A.norm(dim=1)[:, None], B.norm(dim=1)[None, :])"), COSINE,
-              "Each pair was divided by the longer of its two lengths alone. Both lengths divide: by their product.",
-              quotes=first_row),
+            "The mean of each vector was taken away first. That is a correlation; the cosine compares the arrows as "
+            "they are.",
+            quotes=first_row),
+        mistake("divided by the mean of the lengths",
+                OUTSIDE.but(LENGTHS, "(A.norm(dim=1)[:, None] + B.norm(dim=1)[None, :]) / 2"), COSINE,
+            "The two lengths were added, and half their sum divided. Each vector is divided by its own length: they "
+            "are *multiplied*.",
+            quotes=first_row),
+        mistake("divided by the sum of the lengths",
+                OUTSIDE.but(LENGTHS, "A.norm(dim=1)[:, None] + B.norm(dim=1)[None, :]"), COSINE,
+            "The two lengths were added. Each vector is divided by its own length, so both together by their "
+            "*product*.",
+            quotes=first_row),
+        mistake("divided by the larger length",
+                OUTSIDE.but(LENGTHS, "torch.maximum(A.norm(dim=1)[:, None], B.norm(dim=1)[None, :])"), COSINE,
+            "Each pair was divided by the longer of its two lengths alone. Both lengths divide: by their product.",
+            quotes=first_row),
         mistake("divided by the larger squared length", OUTSIDE.but(
                   LENGTHS, "torch.maximum(A.norm(dim=1)[:, None], B.norm(dim=1)[None, :]) ** 2"), COSINE,
-              "Each pair was divided by its longer length twice. Each of the two vectors has a length of its own.",
-              quotes=first_row),
+            "Each pair was divided by its longer length twice. Each of the two vectors has a length of its own.",
+            quotes=first_row),
         mistake("root of the product of the lengths", OUTSIDE.but(LENGTHS, f"({LENGTHS}) ** 0.5"), COSINE,
-              """The root was taken once too often: a length is a root already, and the two lengths are multiplied as they are.""",
-              quotes=first_row),
+            """The root was taken once too often: a length is a root already, and the two lengths are multiplied as
+            they are.""",
+            quotes=first_row),
         mistake("one length for all of B", OUTSIDE.but("B.norm(dim=1)[None, :]", "B.norm()"), COSINE,
-              "One length was taken for the whole table B. Each *row* of it has a length of its own.", quotes=first_row),
+            "One length was taken for the whole table B. Each *row* of it has a length of its own.", quotes=first_row),
         mistake("one length for all of A", OUTSIDE.but("A.norm(dim=1)[:, None]", "A.norm()"), COSINE,
-              "One length was taken for the whole table A. Each *row* of it has a length of its own.", quotes=first_row),
+            "One length was taken for the whole table A. Each *row* of it has a length of its own.", quotes=first_row),
         mistake("divided by the squared lengths of B alone", RIGHT.but(A, "A").but(
                   B, "B / B.pow(2).sum(-1, keepdim=True).clamp(min=1e-12)"), COSINE,
-              "Your numbers were divided by the squared lengths of B. Each of the two vectors has its own length, and a root in it.",
-              quotes=first_row),
+            "Your numbers were divided by the squared lengths of B. Each of the two vectors has its own length, and a "
+            "root in it.",
+            quotes=first_row),
         mistake("mean of squares in the length", RIGHT.ending_in(" * A.shape[-1]"), COSINE,
-              """Your numbers are d times too large, as if a length held the *mean* of the squares. The length of an arrow is the root of
-              their sum.""", quotes=first_row),
+            """Your numbers are d times too large, as if a length held the *mean* of the squares. The length of an arrow
+            is the root of their sum.""", quotes=first_row),
         mistake("softmax on top", RIGHT.ending_in(".softmax(dim=-1)"), COSINE,
-              "Your rows sum to 1: a softmax was applied, which makes shares. A cosine stands alone, between -1 and 1.",
-              quotes=first_row),
+            "Your rows sum to 1: a softmax was applied, which makes shares. A cosine stands alone, between -1 and 1.",
+            quotes=first_row),
         mistake("zeros replaced by ones", RIGHT.before(f"a = {A}", """
                   A = torch.where(A.norm(dim=1, keepdim=True) == 0, torch.ones_like(A), A)
                   B = torch.where(B.norm(dim=1, keepdim=True) == 0, torch.ones_like(B), B)"""), COSINE,
-              "A vector of zeros was replaced by another one, which has a direction. It points nowhere, so its similarity is 0 to all."),
+            "A vector of zeros was replaced by another one, which has a direction. It points nowhere, so its "
+            "similarity is 0 to all."),
         mistake("moved to between 0 and 1", RIGHT.ending_in(".add(1).div(2)"), COSINE,
-              """Your numbers lie between 0 and 1: the cosine was moved and halved. A cosine runs from -1 to 1, and 0 means a right
-              angle.""", quotes=first_row),
+            """Your numbers lie between 0 and 1: the cosine was moved and halved. A cosine runs from -1 to 1, and 0
+            means a right angle.""", quotes=first_row),
         mistake("squared", RIGHT.ending_in(".square()"), COSINE,
-              "The cosines were squared, so opposite looks like alike. The cosine itself is wanted.", quotes=first_row),
+            "The cosines were squared, so opposite looks like alike. The cosine itself is wanted.", quotes=first_row),
         mistake("lengths cut off from the gradient", OUTSIDE.but("lengths.clamp", "lengths.detach().clamp"), MANY,
-              """The values are right, but the gradient treats the lengths as constants: they were detached. A length changes with
-              its vector."""),
+            """The values are right, but the gradient treats the lengths as constants: they were detached. A length
+            changes with its vector."""),
         in_place("A", RIGHT.before("a = " + A, "A /= A.norm(dim=-1, keepdim=True).clamp(min=1e-12)"), MANY),
         mistake("short arrows taken for zero", OUTSIDE.but("1e-12", "1e-3"), COSINE,
-              """Your guard against 0 is too large: short arrows have a direction too, and came out as hardly alike. Only a length
-              of exactly 0 needs a guard; something like 1e-12 is enough."""),
+            """Your guard against 0 is too large: short arrows have a direction too, and came out as hardly alike. Only
+            a length of exactly 0 needs a guard; something like 1e-12 is enough."""),
         mistake("a guard that shows", OUTSIDE.but("lengths.clamp(min=1e-12)", "(lengths + 1e-2)"), COSINE,
-              """Cosines came out too small, most of all those of short arrows: what keeps the division from 0 is large enough to
-              show. Something like 1e-12 is enough, or a guard that acts only where the length is 0.""", shows=less_where_short),
+            """Cosines came out too small, most of all those of short arrows: what keeps the division from 0 is large
+            enough to show. Something like 1e-12 is enough, or a guard that acts only where the length is 0.""",
+            shows=less_where_short),
         mistake("zero vectors thrown away", RIGHT.but(A, "F.normalize(A[A.norm(dim=1) > 0], dim=-1)").but(
                   B, "F.normalize(B[B.norm(dim=1) > 0], dim=-1)"), COSINE,
-              "Vectors of zeros were thrown away, and with them their rows and columns. They stay in the table, as zeros."),
+            "Vectors of zeros were thrown away, and with them their rows and columns. They stay in the "
+            "table, as zeros."),
         mistake("divided by the root of d as well", RIGHT.but("a @ b.T", "a @ b.T / A.shape[-1] ** 0.5"), COSINE,
-              """A vector's similarity to itself should be 1. The two lengths were divided away, and the root of d on top of them;
-              that belongs to 03.4."""),
+            """A vector's similarity to itself should be 1. The two lengths were divided away, and the root of d on top
+            of them; that belongs to 03.4."""),
         *usual_mistakes(RIGHT, arguments="A B", detached=MANY, float32=MANY, squeezed=TABLE, viewed=TABLE),
     ),
     correct=(
         correct("F.normalize", RIGHT),
-        correct("F.cosine_similarity, spread", formula("cosine(A, B)", "F.cosine_similarity(A[:, None, :], B[None, :, :], dim=-1)")),
+        correct("F.cosine_similarity, spread",
+                formula("cosine(A, B)", "F.cosine_similarity(A[:, None, :], B[None, :, :], dim=-1)")),
         correct("lengths outside", OUTSIDE),
-        correct("a tiny number added", formula("cosine(A, B)", "(A @ B.mT) / (torch.outer(A.norm(dim=-1), B.norm(dim=-1)) + 1e-8)")),
+        correct("a tiny number added",
+                formula("cosine(A, B)", "(A @ B.mT) / (torch.outer(A.norm(dim=-1), B.norm(dim=-1)) + 1e-8)")),
         correct("where", """
             def cosine(A, B):
                 def direction(v):
@@ -264,6 +285,7 @@ EXERCISE = Exercise(
     hints=(
         "look at the diagonal of the four words, and at the row of the zero vector.",
         "A (n, d) has n lengths and B (m, d) has m, one for each row; the table is (n, m).",
-        "divide each row of A by its length, unless that is 0; the same for B; then every row of one with every row of the other.",
+        "divide each row of A by its length, unless that is 0; the same for B; then every row of one with every row "
+        "of the other.",
     ),
 )

@@ -71,100 +71,112 @@ EXERCISE = Exercise(
     ),
     mistakes=(
         mistake("products not added", RIGHT.but(SUM, "products"), DOT,
-              "You returned the d products one by one. A dot product is one number for a pair: add them.", quotes=sizes),
+            "You returned the d products one by one. A dot product is one number for a pair: add them.", quotes=sizes),
         mistake("every product of every pair of numbers", RIGHT.but(
                   PRODUCTS, "a[..., :, None] * b[..., None, :]").but(SUM, "products"), DOT,
-              """Every number of a met every number of b: that is the outer product. Only numbers at the *same place* meet, and
-              then they are added.""", quotes=sizes),
+            """Every number of a met every number of b: that is the outer product. Only numbers at the *same place*
+            meet, and then they are added.""", quotes=sizes),
         mistake("torch.outer", RIGHT.but(PRODUCTS, "torch.outer(a, b)").but(SUM, "products"), DOT,
-              """The outer product makes every number of a meet every number of b. Only numbers at the *same place* meet, and then
-              they are added.""", quotes=sizes),
+            """The outer product makes every number of a meet every number of b. Only numbers at the *same place* meet,
+            and then they are added.""", quotes=sizes),
         mistake("all axes summed", RIGHT.but("dim=-1", ""), MANY,
-              """One number came back for the whole batch: the pairs were added together. Each pair keeps a number of its own;
-              only the last axis is summed.""", quotes=sizes),
+            """One number came back for the whole batch: the pairs were added together. Each pair keeps a number of its
+            own; only the last axis is summed.""", quotes=sizes),
         mistake("first axis summed", RIGHT.but("dim=-1", "dim=0"), MANY,
-              """The first axis was summed. With one pair it holds the numbers of a vector; with several pairs it counts the
-              *pairs*. The numbers of a vector are always last.""", quotes=sizes),
+            """The first axis was summed. With one pair it holds the numbers of a vector; with several pairs it counts
+            the *pairs*. The numbers of a vector are always last.""", quotes=sizes),
         mistake("axis 1 summed", RIGHT.but("dim=-1", "dim=1"), MANY,
-              """Axis 1 is the last axis only when there are two. A single vector has no axis 1, and in a deeper batch it counts
-              something else. Count from the end."""),
+            """Axis 1 is the last axis only when there are two. A single vector has no axis 1, and in a deeper batch it
+            counts something else. Count from the end."""),
         mistake("axis counted on a", RIGHT.but("dim=-1", "dim=a.dim() - 1"), MANY,
-              """The axis was counted on one argument, but the other may have more axes. After multiplying, the numbers of a
-              vector are last: count from the end."""),
+            """The axis was counted on one argument, but the other may have more axes. After multiplying, the numbers of
+            a vector are last: count from the end."""),
         mistake("one pair only", RIGHT.but(PRODUCTS, "torch.dot(a, b)").but(SUM, "products"), MANY,
-              """torch.dot takes exactly two vectors and refuses a stack of them. Write the two steps, multiply and add, along the
-              last axis."""),
+            """torch.dot takes exactly two vectors and refuses a stack of them. Write the two steps, multiply and add,
+            along the last axis."""),
         mistake("matrix product of two stacks", RIGHT.but(PRODUCTS, "a @ b").but(SUM, "products"), MANY,
-              """For two single vectors @ is the dot product; for two stacks it is a matrix product, whose inner sizes do not
-              agree here. Row i of a should meet row i of b only."""),
+            """For two single vectors @ is the dot product; for two stacks it is a matrix product, whose inner sizes do
+            not agree here. Row i of a should meet row i of b only."""),
         mistake("every pair of rows", RIGHT.but(PRODUCTS, "a @ b.T").but(SUM, "products"), MANY,
-              """Every row of a met every row of b. Here row i of a meets row i of b, so three pairs give three numbers. (The full
-              table is exercise 03.4.)""", quotes=sizes),
+            """Every row of a met every row of b. Here row i of a meets row i of b, so three pairs give three numbers.
+            (The full table is exercise 03.4.)""", quotes=sizes),
         mistake("last two axes exchanged", RIGHT.but(PRODUCTS, "a @ b.transpose(-1, -2)").but(SUM, "products"), MANY,
-              """A single vector has no two axes to exchange, and for stacks every row of a would meet every row of b. Row i of a
-              meets row i of b only; multiply and add along the last axis."""),
+            """A single vector has no two axes to exchange, and for stacks every row of a would meet every row of b. Row
+            i of a meets row i of b only; multiply and add along the last axis."""),
         mistake("mean instead of sum", RIGHT.but("sum", "mean"), DOT,
-              "The products were averaged, which divides by d. A dot product adds them.", quotes=single),
+            "The products were averaged, which divides by d. A dot product adds them.", quotes=single),
         mistake("absolute values", RIGHT.but(PRODUCTS, "(a * b).abs()"), DOT,
-              """Signs were lost on the way: (1, 0) and (-1, 0) point away from each other, and their dot product is -1. A
-              negative number is an answer, too.""", quotes=single),
+            """Signs were lost on the way: (1, 0) and (-1, 0) point away from each other, and their dot product is -1. A
+            negative number is an answer, too.""", quotes=single),
         mistake("negative results cut off", RIGHT.ending_in(".clamp(min=0)"), DOT,
-              """Negative results became 0. Opposite directions have a negative dot product; that is how the number tells them
-              from unrelated ones.""", quotes=single),
+            """Negative results became 0. Opposite directions have a negative dot product; that is how the number tells
+            them from unrelated ones.""", quotes=single),
         mistake("cosine", RIGHT.but(PRODUCTS, "F.normalize(a, dim=-1) * F.normalize(b, dim=-1)"), COSINE,
-              """Your result never leaves -1 to 1: the lengths were divided away, which is cosine similarity (03.2). The dot
-              product keeps them.""", quotes=single),
+            """Your result never leaves -1 to 1: the lengths were divided away, which is cosine similarity (03.2). The
+            dot product keeps them.""", quotes=single),
         mistake("scaled already", RIGHT.but(SUM, SUM + " / a.shape[-1] ** 0.5"), ROOT,
-              "Your number was divided by the root of d. That is the scaled dot product of 03.4; here the plain sum is wanted.",
-              quotes=single),
+            "Your number was divided by the root of d. That is the scaled dot product of 03.4; here the plain "
+            "sum is wanted.",
+            quotes=single),
         mistake("sums multiplied", RIGHT.but(SUM, "a.sum(dim=-1) * b.sum(dim=-1)"), DOT,
-              """The numbers were added before they were multiplied, so every number of a met every number of b. Multiply place by
-              place first.""", quotes=single),
+            """The numbers were added before they were multiplied, so every number of a met every number of b. Multiply
+            place by place first.""", quotes=single),
         mistake("added instead of multiplied", RIGHT.but("a * b", "a + b"), DOT,
-              "The vectors were added, and their sum summed. Place by place they are *multiplied*.", quotes=single),
+            "The vectors were added, and their sum summed. Place by place they are *multiplied*.", quotes=single),
         mistake("squared distance", RIGHT.but(PRODUCTS, "(a - b) ** 2"), DOT,
-              """This is the squared distance between the two points: 0 for equal vectors, and large for unlike ones. The dot
-              product goes the other way.""", quotes=single),
+            """This is the squared distance between the two points: 0 for equal vectors, and large for unlike ones. The
+            dot product goes the other way.""", quotes=single),
         mistake("an axis of one left over", RIGHT.but("dim=-1", "dim=-1, keepdim=True"), MANY,
-              "The numbers are right, but the summed axis is still there with length 1. It should be gone.", quotes=sizes),
+            "The numbers are right, but the summed axis is still there with length 1. It should be gone.",
+            quotes=sizes),
         mistake("a Python number", RIGHT.ending_in(".item()"), MANY,
-              """.item() hands over a plain number: it fails for more than one pair, and no gradient flows through it. Return a
-              tensor, even for one pair."""),
+            """.item() hands over a plain number: it fails for more than one pair, and no gradient flows through it.
+            Return a tensor, even for one pair."""),
         in_place("a", RIGHT.but("products = a * b", "a *= b").but("products.sum", "a.sum"), MANY,
                  "It also fails where a is smaller than the result."),
-        mistake("a loop over the first axis", RIGHT.but(SUM, "torch.stack([products[i].sum() for i in range(a.shape[0])])"), DOT,
-              """Your loop takes the first axis for the pairs. A single pair has no such axis: there it holds the numbers of the
-              vector. The numbers are always last, and what stands before them may be nothing, one axis or several."""),
+        mistake("a loop over the first axis",
+                RIGHT.but(SUM, "torch.stack([products[i].sum() for i in range(a.shape[0])])"), DOT,
+            """Your loop takes the first axis for the pairs. A single pair has no such axis: there it holds the numbers
+            of the vector. The numbers are always last, and what stands before them may be nothing, one axis or
+            several."""),
         mistake("negative products cut off", RIGHT.but(PRODUCTS, "(a * b).clamp(min=0)"), DOT,
-              """Negative products were left out of the sum. Where two numbers have opposite signs they speak against likeness, and
-              that counts.""", quotes=single),
+            """Negative products were left out of the sum. Where two numbers have opposite signs they speak against
+            likeness, and that counts.""", quotes=single),
         mistake("divided by one of the two lengths", RIGHT.ending_in(" / a.norm(dim=-1)"), COSINE,
-              """Your number was divided by the length of a: how long the shadow of b is on a. The plain dot product divides by
-              nothing.""", quotes=single),
+            """Your number was divided by the length of a: how long the shadow of b is on a. The plain dot product
+            divides by nothing.""", quotes=single),
         mistake("distance between the points", RIGHT.but(PRODUCTS, "(a - b) ** 2").ending_in(".sqrt()"), DOT,
-              """This is the distance between the two points: 0 for equal vectors, and large for unlike ones. The dot product goes
-              the other way.""", quotes=single),
+            """This is the distance between the two points: 0 for equal vectors, and large for unlike ones. The dot
+            product goes the other way.""", quotes=single),
         mistake("the last places left out", RIGHT.but(PRODUCTS, "a[..., :-1] * b[..., :-1]"), DOT,
-              "The last number of each vector was left out: a sum over d places runs to the end, from 0 to d - 1.", quotes=single),
+            "The last number of each vector was left out: a sum over d places runs to the end, from 0 to d - 1.",
+            quotes=single),
         mistake("the first places left out", RIGHT.but(PRODUCTS, "a[..., 1:] * b[..., 1:]"), DOT,
-              "The first number of each vector was left out: places are counted from 0.", quotes=single),
+            "The first number of each vector was left out: places are counted from 0.", quotes=single),
         mistake("two numbers a vector", RIGHT.but(PRODUCTS, "a[..., :2] * b[..., :2]"), DOT,
-              "Only the first two numbers of each vector were used. The examples have two; a vector may have any number of them.",
-              quotes=single),
-        mistake("lengths multiplied", RIGHT.but(PRODUCTS, "a.norm(dim=-1) * b.norm(dim=-1)").but(SUM, "products"), COSINE,
-              """The two lengths were multiplied, and the angle between the arrows left out: vectors at a right angle have the dot
-              product 0, however long they are.""", quotes=single),
+            "Only the first two numbers of each vector were used. The examples have two; a vector may have any number "
+            "of them.",
+            quotes=single),
+        mistake("lengths multiplied", RIGHT.but(PRODUCTS, "a.norm(dim=-1) * b.norm(dim=-1)").but(SUM, "products"),
+                COSINE,
+            """The two lengths were multiplied, and the angle between the arrows left out: vectors at a right angle have
+            the dot product 0, however long they are.""", quotes=single),
         mistake("products multiplied", RIGHT.but("sum", "prod"), DOT,
-              "The products were multiplied with each other, so a single 0 makes all of it 0. A dot product *adds* them.", quotes=single),
+            "The products were multiplied with each other, so a single 0 makes all of it 0. A dot product *adds* them.",
+            quotes=single),
         mistake("running sums", RIGHT.but("sum", "cumsum"), DOT,
-              "The running sums came back, one for each place. A dot product is the last of them, one number for a pair.", quotes=sizes),
+            "The running sums came back, one for each place. A dot product is the last of them, one number for a pair.",
+            quotes=sizes),
         mistake("b read backward", RIGHT.but(PRODUCTS, "a * b.flip(-1)"), DOT,
-              "The first number of a met the last one of b, and so on. Numbers at the *same place* are multiplied.", quotes=single),
+            "The first number of a met the last one of b, and so on. Numbers at the *same place* are multiplied.",
+            quotes=single),
         mistake("subtracted instead of multiplied", RIGHT.but("a * b", "a - b"), DOT,
-              "The vectors were subtracted, and their difference summed. Place by place they are *multiplied*.", quotes=single),
+            "The vectors were subtracted, and their difference summed. Place by place they are *multiplied*.",
+            quotes=single),
         mistake("axis 1 summed, all of a single pair", RIGHT.but("dim=-1", "dim=1 if products.dim() > 1 else 0"), MANY,
-              "Axis 1 is the last axis only when there are two; in a deeper batch it counts something else. Count from the end.",
-              quotes=single),
+            "Axis 1 is the last axis only when there are two; in a deeper batch it counts something else. Count from "
+            "the end.",
+            quotes=single),
         *usual_mistakes(RIGHT, arguments="a b", detached=MANY, float32=MANY, single=MANY, squeezed=DOT, viewed=MANY),
     ),
     correct=(
@@ -186,7 +198,8 @@ EXERCISE = Exercise(
                 return torch.stack(flat).reshape(a.shape[:-1])
         """),
         correct("double inside", RIGHT.but(PRODUCTS, "a.double() * b.double()").ending_in(".to(a.dtype)")),
-        correct("from three lengths", formula("dot(a, b)", "((a + b).pow(2).sum(-1) - a.pow(2).sum(-1) - b.pow(2).sum(-1)) / 2")),
+        correct("from three lengths",
+                formula("dot(a, b)", "((a + b).pow(2).sum(-1) - a.pow(2).sum(-1) - b.pow(2).sum(-1)) / 2")),
         correct("recursion", """
             def dot(a, b):
                 if a.dim() == b.dim() == 1:
@@ -197,7 +210,8 @@ EXERCISE = Exercise(
     ),
     hints=(
         "one pair of vectors gives one number. Which axis has to disappear?",
-        "a and b of (..., d) are spread against each other by themselves; the product has shape (..., d), the result (...).",
+        "a and b of (..., d) are spread against each other by themselves; the product has shape (..., d), "
+        "the result (...).",
         "multiply a and b place by place; add along the last axis; return that.",
     ),
 )

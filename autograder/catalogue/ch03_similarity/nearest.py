@@ -14,7 +14,8 @@ from transformer_ref.model import similarity
 COSINE, MANY, NEAREST = sections("cosine many nearest")
 
 NAMES = ("door", "glass", "roof", "screen", "mouse", "keyboard", "garden", "cable", "curtain", "balcony", "wall")
-VOCABULARY = {"windows": 3, "screen": 0, "computer": 5, "the": 1, "door": 6, "rain": 2, "glass": 4}  # word -> row of PLACES
+# word -> row of PLACES
+VOCABULARY = {"windows": 3, "screen": 0, "computer": 5, "the": 1, "door": 6, "rain": 2, "glass": 4}
 PLACES = torch.tensor([[2.2, 0.5], [6.0, -1.0], [-2.0, -2.2], [1.0, 1.0], [0.4, 2.0], [3.0, 0.0], [1.0, 1.8]])
 
 
@@ -30,9 +31,8 @@ def search(
     g: torch.Generator, k: int, d: int, cosines: tuple[float, ...] = (0.9, 0.72, 0.5, 0.25, 0.1, -0.2, -0.5, -0.95), *,
     twin: float = 0.0, zero: bool = False, dtype: torch.dtype = torch.float32,
 ) -> Case:
-    """A word and others at given cosines from it; the nearer in angle, the shorter, so that lengths mislead.
-
-    twin: another word points the same way and is so many times as long; 0 for none. zero: another word has a vector of zeros.
+    """A word and others at given cosines from it; the nearer in angle, the shorter, so that lengths mislead. twin:
+    another word points the same way and is so many times as long; 0 for none. zero: another word has a vector of zeros.
     """
     own = torch.nn.functional.normalize(normal(g, d, dtype=torch.float64), dim=0)
     vectors = [own]
@@ -60,17 +60,20 @@ def list_of(evidence: Evidence) -> str:
 
 def few_and_many(g: torch.Generator) -> Case:
     """Words of one feature beside words of several: by another length than the root of squares, some pass others."""
-    W = torch.tensor([[3.0, 1, 0, 0], [2, 0.3, 0, 0], [1, 1, -0.2, 0.1], [1, 1.2, 0.9, 0.4], [1, -0.2, 0.9, 0.8], [0.1, 0.2, 1, 0]])
+    W = torch.tensor([[3.0, 1, 0, 0], [2, 0.3, 0, 0], [1, 1, -0.2, 0.1], [1, 1.2, 0.9, 0.4], [1, -0.2, 0.9, 0.8],
+                      [0.1, 0.2, 1, 0]])
     W = W * (0.5 + 4 * torch.rand(len(W), 1, generator=g))
     return Case(("sun", {"sun": 0, "rain": 1, "wind": 2, "snow": 3, "fog": 4, "hail": 5}, W, 5))
 
 
 def listed_at_0(evidence: Evidence) -> bool:
-    """Whether the word itself is listed, behind all that have a positive cosine and before all that have a negative one."""
+    """Whether the word itself is listed, behind all that have a positive cosine and before all that have a negative
+    one."""
     word, vocab, W, _ = evidence.arguments
     cosines = similarity.cosine(W[vocab[word]][None], W)[0]
     place = evidence.got.index(word)
-    before, after = ([cosines[vocab[other]].item() for other in words] for words in (evidence.got[:place], evidence.got[place + 1 :]))
+    before, after = ([cosines[vocab[other]].item() for other in words] for words in (evidence.got[:place],
+        evidence.got[place + 1 :]))
     return bool(before) and min(before) > -1e-6 and max(after, default=0.0) < 1e-6
 
 
@@ -93,94 +96,117 @@ EXERCISE = Exercise(
     reference=nearest, section=NEAREST,
     probes=(
         visible("three words near windows", Case(("windows", VOCABULARY, PLACES, 3))),
-        visible("four words, ten asked for", Case(("windows", {word: i for i, word in enumerate(WORDS)}, EMBEDDINGS, 10))),
+        visible("four words, ten asked for",
+                Case(("windows", {word: i for i, word in enumerate(WORDS)}, EMBEDDINGS, 10))),
         hidden("other words, other sizes", search, 4, 5, announced_by="(V, d)"),
         hidden("one word asked for", search, 1, 3, announced_by="at least 1"),
         hidden("as many as there are", search, 9, 6, announced_by="when k is larger"),
-        hidden("another word in the same direction", search, 2, 5, (0.8, 0.4, -0.3), twin=8.0, announced_by="by cosine"),
-        hidden("another word with the very same vector", search, 3, 4, (0.7, 0.2, -0.6), twin=1.0, announced_by="other words"),
-        hidden("a vector of zeros", search, 4, 5, (0.9, 0.6, 0.3, -0.4, -0.8), zero=True, announced_by="A vector of zeros"),
+        hidden("another word in the same direction", search, 2, 5, (0.8, 0.4, -0.3), twin=8.0,
+               announced_by="by cosine"),
+        hidden("another word with the very same vector", search, 3, 4, (0.7, 0.2, -0.6), twin=1.0,
+               announced_by="other words"),
+        hidden("a vector of zeros", search, 4, 5, (0.9, 0.6, 0.3, -0.4, -0.8), zero=True,
+               announced_by="A vector of zeros"),
         hidden("float64", search, 3, 7, dtype=torch.float64, announced_by="(V, d)"),
         hidden("few and many features, of any length", few_and_many, announced_by="by cosine"),
         second_call(search, 3, 5),
     ),
     omits={"a batch of one": "there is one word, with others to find",
-           "a length of one": "a vector of one number has no angle", "precision": "only the order of cosines is returned"},
+           "a length of one": "a vector of one number has no angle",
+           "precision": "only the order of cosines is returned"},
     mistakes=(
         mistake("itself included", RIGHT.but(" if i != own", ""), NEAREST,
-              """Nobody is nearer to a word than the word itself, so it came back as well. Leave it out; the k *others* are
-              wanted.""", quotes=list_of),
+            """Nobody is nearer to a word than the word itself, so it came back as well. Leave it out; the k *others*
+            are wanted.""", quotes=list_of),
         mistake("itself counted among the k", RIGHT.but("in order if", "in order[:k] if"), NEAREST,
-              "One word too few: the word itself was taken among the k and then dropped. Drop it first.", quotes=list_of),
+            "One word too few: the word itself was taken among the k and then dropped. Drop it first.", quotes=list_of),
         mistake("one too many", RIGHT.but("[:k]", "[:k + 1]"), NEAREST,
-              "One word too many came back. Room was made for the word itself, but it had been left out already.",
-              quotes=list_of),
+            "One word too many came back. Room was made for the word itself, but it had been left out already.",
+            quotes=list_of),
         mistake("first hit dropped, whoever it is", RIGHT.but(COSINES, f"({COSINES}).round(decimals=5)").but(
                   "[i for i in order if i != own]", "order[1:]"), NEAREST,
-              """The first hit was dropped on the belief that it is the word itself. Another word may point exactly the same way
-              (I and windows do), and then the wrong one goes. Leave the word out by its id.""", quotes=list_of),
+            """The first hit was dropped on the belief that it is the word itself. Another word may point exactly the
+            same way (I and windows do), and then the wrong one goes. Leave the word out by its id.""", quotes=list_of),
         mistake("features brought to length 1", RIGHT.but("dim=-1", "dim=0"), COSINE,
-              "Columns were brought to length 1: a column holds one feature of all words. Each *row* is a word's vector.", quotes=list_of),
+            "Columns were brought to length 1: a column holds one feature of all words. Each *row* is a word's vector.",
+            quotes=list_of),
         mistake("dot product instead of cosine", RIGHT.but(DIRECTIONS, "directions = W"), COSINE,
-              """The plain dot product was compared, so a long vector wins every search, whatever its direction. Compare by
-              cosine. (Dividing by the word's own length alone leaves this order as it is.)""", quotes=list_of),
+            """The plain dot product was compared, so a long vector wins every search, whatever its direction. Compare
+            by cosine. (Dividing by the word's own length alone leaves this order as it is.)""", quotes=list_of),
         mistake("smallest distance instead of cosine", RIGHT.but(COSINES, "-(W - W[own]).norm(dim=-1)"), COSINE,
-              """The words were sorted by the distance between their points. A long vector in the same direction is then far
-              away; by cosine it is near.""", quotes=list_of),
+            """The words were sorted by the distance between their points. A long vector in the same direction is then
+            far away; by cosine it is near.""", quotes=list_of),
         mistake("least similar first", RIGHT.but("descending=True, ", ""), NEAREST,
-              "These are the *least* similar words: sorting puts the smallest number first.", quotes=list_of),
+            "These are the *least* similar words: sorting puts the smallest number first.", quotes=list_of),
         mistake("right words, worst first", RIGHT.but("[:k]", "[:k][::-1]"), NEAREST,
-              "The right words in the wrong order: the nearest comes first.", quotes=list_of),
-        mistake("in the order of the vocabulary", RIGHT.but(FOUND, "[w for w, i in vocab.items() if i in others[:k]]"), NEAREST,
-              "The right words, but in the order in which the vocabulary lists them. The nearest comes first.", quotes=list_of),
+            "The right words in the wrong order: the nearest comes first.", quotes=list_of),
+        mistake("in the order of the vocabulary", RIGHT.but(FOUND, "[w for w, i in vocab.items() if i in others[:k]]"),
+                NEAREST,
+            "The right words, but in the order in which the vocabulary lists them. The nearest comes first.",
+            quotes=list_of),
         mistake("opposite counts as near", RIGHT.but(COSINES, f"({COSINES}).abs()"), COSINE,
-              "A word in the *opposite* direction came out as near: the sign of the cosine was dropped.", quotes=list_of),
+            "A word in the *opposite* direction came out as near: the sign of the cosine was dropped.", quotes=list_of),
         mistake("ids instead of words", RIGHT.but(FOUND, "others[:k]"), NEAREST,
-              "You returned ids. Words are wanted; the vocabulary leads from words to ids, so you need it the other way round.",
-              quotes=list_of),
+            "You returned ids. Words are wanted; the vocabulary leads from words to ids, so you need it the "
+            "other way round.",
+            quotes=list_of),
         mistake("a tensor of ids", RIGHT.but(FOUND, "torch.tensor(others[:k])"), NEAREST,
-              """You returned a tensor of ids. A list of words is wanted; the vocabulary leads from words to ids, so you need it
-              the other way round."""),
+            """You returned a tensor of ids. A list of words is wanted; the vocabulary leads from words to ids, so you
+            need it the other way round."""),
         mistake("words with their similarities", RIGHT.but("[names[i] for", "[(names[i], sims[i].item()) for"), NEAREST,
-              "Pairs of a word and a number came back. Only the words are wanted."),
-        mistake("the place in the dictionary taken as the id", RIGHT.but("{i: w for w, i in vocab.items()}", "list(vocab)"), NEAREST,
-              """A word's place in the dictionary was taken for its id. The two agree only by luck: the id is the number
-              *stored* with the word.""", quotes=list_of),
+            "Pairs of a word and a number came back. Only the words are wanted."),
+        mistake("the place in the dictionary taken as the id",
+                RIGHT.but("{i: w for w, i in vocab.items()}", "list(vocab)"), NEAREST,
+            """A word's place in the dictionary was taken for its id. The two agree only by luck: the id is the number
+            *stored* with the word.""", quotes=list_of),
         mistake("stops when k is too large", SENT_TO_THE_END.but(SORTED, "topk(k).indices"), NEAREST,
-              "More words were asked for than there are, and your code stopped. Then all the others are wanted, sorted."),
-        mistake("the place in the dictionary, for the word as well", RIGHT.but("{i: w for w, i in vocab.items()}", "list(vocab)").but(
+            "More words were asked for than there are, and your code stopped. Then all the others are wanted, sorted."),
+        mistake("the place in the dictionary, for the word as well",
+                RIGHT.but("{i: w for w, i in vocab.items()}", "list(vocab)").but(
                   "vocab[word]", "list(vocab).index(word)"), NEAREST,
-              """A word's place in the dictionary was taken for its id, for the word itself as well. The id is the number *stored*
-              with the word, vocab[word].""", quotes=list_of),
+            """A word's place in the dictionary was taken for its id, for the word itself as well. The id is the number
+            *stored* with the word, vocab[word].""", quotes=list_of),
         mistake("itself last when k is large", SENT_TO_THE_END, NEAREST,
-              """The word itself was sent to the end of the list, and came back from there when many words were asked for. There
-              are V - 1 others."""),
-        mistake("own similarity set to 0", SENT_TO_THE_END.but("-2", "0").but(SORTED, "topk(min(k, len(vocab) - 1)).indices"), NEAREST,
-              """The word's own similarity was set to 0, but others may be 0 or less, and then the word itself is listed before
-              them. Leave it out, or make it smaller than any cosine.""", shows=listed_at_0),
-        mistake("a zero vector in front", RIGHT.but("F.normalize(W, dim=-1)", "W / W.norm(dim=-1, keepdim=True)"), COSINE,
-              """A vector of zeros gave 0 over 0, which is NaN, and NaN has no place in an order: torch sorts it above every
-              number. A word without any direction has similarity 0."""),
-        mistake("found by the alphabet", RIGHT.but(FOUND, "[names[i] for i in sorted(others, key=names.get)[:k]]"), NEAREST,
-              "The words were sorted by the alphabet before the first k were taken. The *similarities* are what is sorted.", quotes=list_of),
-        mistake("largest number as length", RIGHT.but("F.normalize(W, dim=-1)", "F.normalize(W, p=math.inf, dim=-1)"), COSINE,
-              "Each word was divided by its largest number. The length of a vector is the root of the sum of squares.", quotes=list_of),
-        mistake("sum of absolute values as length", RIGHT.but("F.normalize(W, dim=-1)", "F.normalize(W, p=1, dim=-1)"), COSINE,
-              "Each word was divided by the sum of its absolute values. The length of a vector is the root of the sum of *squares*.",
-              quotes=list_of),
-        mistake("mean taken away first", RIGHT.but("F.normalize(W, dim=-1)", "F.normalize(W - W.mean(dim=-1, keepdim=True), dim=-1)"), COSINE,
-              "The mean of each word's numbers was taken away first. That is a correlation; the cosine compares the arrows as they are.",
-              quotes=list_of),
+            """The word itself was sent to the end of the list, and came back from there when many words were asked for.
+            There are V - 1 others."""),
+        mistake("own similarity set to 0",
+                SENT_TO_THE_END.but("-2", "0").but(SORTED, "topk(min(k, len(vocab) - 1)).indices"), NEAREST,
+            """The word's own similarity was set to 0, but others may be 0 or less, and then the word itself is listed
+            before them. Leave it out, or make it smaller than any cosine.""", shows=listed_at_0),
+        mistake("a zero vector in front", RIGHT.but("F.normalize(W, dim=-1)", "W / W.norm(dim=-1, keepdim=True)"),
+                COSINE,
+            """A vector of zeros gave 0 over 0, which is NaN, and NaN has no place in an order: torch sorts it above
+            every number. A word without any direction has similarity 0."""),
+        mistake("found by the alphabet", RIGHT.but(FOUND, "[names[i] for i in sorted(others, key=names.get)[:k]]"),
+                NEAREST,
+            "The words were sorted by the alphabet before the first k were taken. The *similarities* are "
+            "what is sorted.", quotes=list_of),
+        mistake("largest number as length", RIGHT.but("F.normalize(W, dim=-1)", "F.normalize(W, p=math.inf, dim=-1)"),
+                COSINE,
+            "Each word was divided by its largest number. The length of a vector is the root of the sum of squares.",
+            quotes=list_of),
+        mistake("sum of absolute values as length", RIGHT.but("F.normalize(W, dim=-1)", "F.normalize(W, p=1, dim=-1)"),
+                COSINE,
+            "Each word was divided by the sum of its absolute values. The length of a vector is the root of the sum "
+            "of *squares*.",
+            quotes=list_of),
+        mistake("mean taken away first",
+                RIGHT.but("F.normalize(W, dim=-1)", "F.normalize(W - W.mean(dim=-1, keepdim=True), dim=-1)"), COSINE,
+            "The mean of each word's numbers was taken away first. That is a correlation; the cosine compares the "
+            "arrows as they are.",
+            quotes=list_of),
         in_place("W", RIGHT.before(DIRECTIONS, "W /= W.norm(dim=-1, keepdim=True).clamp(min=1e-12)"), MANY,
                  "After one search every word has length 1, and the embeddings are lost."),
-        mistake("everything with the same vector left out", RIGHT.but("i != own", "not torch.equal(W[i], W[own])"), NEAREST,
-              """You left out every word whose vector equals the word's own. Another word may have the very same vector, and
-              then nobody is nearer: leave out the word by its name or its id."""),
+        mistake("everything with the same vector left out", RIGHT.but("i != own", "not torch.equal(W[i], W[own])"),
+                NEAREST,
+            """You left out every word whose vector equals the word's own. Another word may have the very same vector,
+            and then nobody is nearer: leave out the word by its name or its id."""),
         mistake("everything in the same direction left out", RIGHT.but("i != own", "sims[i] < 0.9999"), NEAREST,
-              """You left out every word with a cosine of 1. Another word may point the same way, and then nobody is nearer:
-              leave out the word by its name or its id."""),
+            """You left out every word with a cosine of 1. Another word may point the same way, and then nobody is
+            nearer: leave out the word by its name or its id."""),
         mistake("the caller's vocabulary changed", RIGHT.but("vocab[word]", "vocab.pop(word)"), NEAREST,
-              "Your function took the word out of the caller's vocabulary (del, pop). The next search would not find it."),
+            "Your function took the word out of the caller's vocabulary (del, pop). The next search "
+            "would not find it."),
     ),
     correct=(
         correct("argsort", RIGHT.but("descending=True, stable=True", "descending=True")),
@@ -235,7 +261,8 @@ EXERCISE = Exercise(
     hints=(
         "who is always nearest to a word, and what does a long vector do to a dot product?",
         "W is (V, D), the word's own row (D); one similarity for each of the V rows; V - 1 of them are others.",
-        "cosine of the word's row with every row; ids sorted by it, largest first; the word's own id left out; the first k; back "
+        "cosine of the word's row with every row; ids sorted by it, largest first; the word's own id left out; the "
+        "first k; back "
         "from ids to words.",
     ),
 )

@@ -61,109 +61,113 @@ EXERCISE = Exercise(
     ),
     mistakes=(
         mistake("not scaled", RIGHT.without(DIVISION), ROOT,
-              """These are the plain dot products. At d = 64 their standard deviation is 8; divided by the right number it is
-              about 1, for every d.""", quotes=last_row),
+            """These are the plain dot products. At d = 64 their standard deviation is 8; divided by the right number it
+            is about 1, for every d.""", quotes=last_row),
         mistake("divided by d", RIGHT.but("** 0.5", ""), ROOT,
-              """Over-scaled: at d = 64 your scores have a standard deviation of 0.125, and all weights made from them will look
-              alike. Dot products grow like the *root* of d, not like d.""", quotes=last_row),
+            """Over-scaled: at d = 64 your scores have a standard deviation of 0.125, and all weights made from them
+            will look alike. Dot products grow like the *root* of d, not like d.""", quotes=last_row),
         mistake("divided by the square of d", RIGHT.but("** 0.5", "** 2"), ROOT,
-              """Your scores nearly vanish: they were divided by d times d. There is a lecture slide that says 'square'; it
-              means the square *root*.""", quotes=last_row),
+            """Your scores nearly vanish: they were divided by d times d. There is a lecture slide that says 'square';
+            it means the square *root*.""", quotes=last_row),
         mistake("divided by the two lengths", RIGHT.without(DIVISION).but(
                   "Q @ K.T", "F.normalize(Q, dim=-1) @ F.normalize(K, dim=-1).T"), COSINE,
-              """That is cosine: each pair was divided by its own two lengths. Here one number divides all scores alike, so a
-              longer vector still scores more.""", quotes=last_row),
+            """That is cosine: each pair was divided by its own two lengths. Here one number divides all scores alike,
+            so a longer vector still scores more.""", quotes=last_row),
         mistake("divided by the query's length", RIGHT.without(DIVISION).but("Q @", "F.normalize(Q, dim=-1) @"), ROOT,
-              """Each row was divided by the length of its query. 'Length of the embedding' here means how *many* numbers it
-              has, not how long the arrow is.""", quotes=last_row),
+            """Each row was divided by the length of its query. 'Length of the embedding' here means how *many* numbers
+            it has, not how long the arrow is.""", quotes=last_row),
         mistake("divided by the key's length", RIGHT.without(DIVISION).but("@ K", "@ F.normalize(K, dim=-1)"), ROOT,
-              """Each column was divided by the length of its key. 'Length of the embedding' here means how *many* numbers it
-              has, not how long the arrow is.""", quotes=last_row),
+            """Each column was divided by the length of its key. 'Length of the embedding' here means how *many* numbers
+            it has, not how long the arrow is.""", quotes=last_row),
         mistake("divided by the root of the number of keys", RIGHT.but("Q.shape[-1]", "K.shape[0]"), ROOT,
-              """The scores were divided by the root of the number of *keys*, so they change when a word is added to the
-              sentence. A dot product grows with the width d of the vectors.""", quotes=last_row),
+            """The scores were divided by the root of the number of *keys*, so they change when a word is added to the
+            sentence. A dot product grows with the width d of the vectors.""", quotes=last_row),
         mistake("divided by the root of the number of queries", RIGHT.but("Q.shape[-1]", "Q.shape[0]"), ROOT,
-              """The scores were divided by the root of the number of *queries*: shape[0] counts vectors. What makes dot
-              products large is how many numbers each vector has.""", quotes=last_row),
+            """The scores were divided by the root of the number of *queries*: shape[0] counts vectors. What makes dot
+            products large is how many numbers each vector has.""", quotes=last_row),
         mistake("divided by the root of two", RIGHT.but("Q.shape[-1]", "2"), ROOT,
-              """The table of the four words is right, since d is 2 there. With another width the divisor must be another
-              number."""),
+            """The table of the four words is right, since d is 2 there. With another width the divisor must be another
+            number."""),
         mistake("divided by eight", RIGHT.but(ROOT_OF_D, "8"), ROOT,
-              """8 is the root of 64, the width in the paper. Another width has another root; take d from the vectors you are
-              given.""", quotes=last_row),
+            """8 is the root of 64, the width in the paper. Another width has another root; take d from the vectors you
+            are given.""", quotes=last_row),
         mistake("divided by half of d", RIGHT.but(ROOT_OF_D, "(Q.shape[-1] ** 1 / 2)"), ROOT,
-              """The scores were divided by d/2. Python takes powers before it divides, so d ** 1/2 is (d ** 1)/2. Brackets
-              help, or math.sqrt.""", quotes=last_row),
+            """The scores were divided by d/2. Python takes powers before it divides, so d ** 1/2 is (d ** 1)/2.
+            Brackets help, or math.sqrt.""", quotes=last_row),
         mistake("divided by the size of the whole table", RIGHT.but(ROOT_OF_D, "Q.norm()"), ROOT,
-              """The scores were divided by the norm of all of Q. Then they change when a query is added. The divisor is known
-              beforehand, from d alone.""", quotes=last_row),
+            """The scores were divided by the norm of all of Q. Then they change when a query is added. The divisor is
+            known beforehand, from d alone.""", quotes=last_row),
         mistake("multiplied by the root of d", RIGHT.but("scores / Q", "scores * Q"), ROOT,
-              "The scores were multiplied by the root of d. They are too large already; divide.", quotes=last_row),
+            "The scores were multiplied by the root of d. They are too large already; divide.", quotes=last_row),
         mistake("rounded down", RIGHT.but("scores / Q", "scores // Q"), ROOT,
-              "Your scores are whole numbers: // rounds down. A plain division is wanted.", quotes=last_row),
+            "Your scores are whole numbers: // rounds down. A plain division is wanted.", quotes=last_row),
         mistake("divided by the measured spread", RIGHT.but(ROOT_OF_D, "scores.std()"), ROOT,
-              """The scores were divided by their own standard deviation. Then a pair's score depends on all the other pairs.
-              The divisor is known beforehand, from d alone.""", quotes=last_row),
+            """The scores were divided by their own standard deviation. Then a pair's score depends on all the other
+            pairs. The divisor is known beforehand, from d alone.""", quotes=last_row),
         mistake("divided by the largest", RIGHT.but(ROOT_OF_D, "scores.max()"), ROOT,
-              """The scores were divided by the largest of them. Then a pair's score depends on all the other pairs. The divisor
-              is known beforehand, from d alone.""", quotes=last_row),
+            """The scores were divided by the largest of them. Then a pair's score depends on all the other pairs. The
+            divisor is known beforehand, from d alone.""", quotes=last_row),
         mistake("softmax already", RIGHT.but("return scores", "return torch.softmax(scores, dim=-1)"), TABLE,
-              "Your rows sum to 1: these are weights. The scores are wanted, before any softmax; that is chapter 04.",
-              quotes=last_row),
+            "Your rows sum to 1: these are weights. The scores are wanted, before any softmax; that is chapter 04.",
+            quotes=last_row),
         mistake("keys ask, queries answer", RIGHT.but("Q @ K.T", "K @ Q.T"), TABLE,
-              """Rows and columns are exchanged: one row for each query, one column for each key. With the four words you cannot
-              see it, because there Q = K."""),
+            """Rows and columns are exchanged: one row for each query, one column for each key. With the four words you
+            cannot see it, because there Q = K."""),
         mistake("K reshaped instead of transposed", RIGHT.but("K.T", "K.reshape(K.shape[1], K.shape[0])"), TABLE,
-              """The shape is right and the pairs are wrong: reshape and view re-cut the same strip of numbers, so a column is
-              no longer one word's vector. Turn the table around instead.""", quotes=last_row),
+            """The shape is right and the pairs are wrong: reshape and view re-cut the same strip of numbers, so a
+            column is no longer one word's vector. Turn the table around instead.""", quotes=last_row),
         mistake("K not transposed", RIGHT.but("K.T", "K"), TABLE,
-              """The inner sizes of the product do not agree. A query has d numbers and so has a key: to meet, the keys must
-              stand as columns."""),
+            """The inner sizes of the product do not agree. A query has d numbers and so has a key: to meet, the keys
+            must stand as columns."""),
         mistake("Q transposed instead of K", RIGHT.but("Q @ K.T", "Q.T @ K"), TABLE,
-              """Q was turned around instead of K, so features met features: the sum ran over the words. It should run over the
-              d numbers of a vector."""),
+            """Q was turned around instead of K, so features met features: the sum ran over the words. It should run
+            over the d numbers of a vector."""),
         mistake("row by row", RIGHT.but("Q @ K.T", "(Q * K).sum(dim=-1)"), TABLE,
-              "Row i of Q met row i of K only. Every query meets every key: the result is a table."),
+            "Row i of Q met row i of K only. Every query meets every key: the result is a table."),
         mistake("products not added", RIGHT.but("Q @ K.T", "Q * K"), TABLE,
-              """The numbers were multiplied cell by cell, and nothing was added. Each cell of the result is a whole dot
-              product, of one query with one key."""),
+            """The numbers were multiplied cell by cell, and nothing was added. Each cell of the result is a whole dot
+            product, of one query with one key."""),
         in_place("Q", RIGHT.without(DIVISION).before("scores = Q @ K.T", "Q /= Q.shape[-1] ** 0.5"), MANY,
                  "(When K is the same tensor, it even changes under your hands.)"),
         mistake("divided by twice d", RIGHT.but("** 0.5", "** 1 / 2"), ROOT,
-              """Your divisor is twice d: Python reads d ** 1 / 2 from the left, and the power comes before the division. The
-              root is d to the power of one half, with brackets or as 0.5."""),
+            """Your divisor is twice d: Python reads d ** 1 / 2 from the left, and the power comes before the division.
+            The root is d to the power of one half, with brackets or as 0.5."""),
         mistake("divided by the root of all numbers in Q", RIGHT.but("Q.shape[-1]", "Q.numel()"), ROOT,
-              """You divided by the root of how many numbers Q holds altogether, which grows with every word. What counts is d,
-              how many numbers *one* vector has."""),
+            """You divided by the root of how many numbers Q holds altogether, which grows with every word. What counts
+            is d, how many numbers *one* vector has."""),
         mistake("as many keys as queries", RIGHT.but("scores = Q @ K.T", """
                   T = Q.shape[0]
-                  scores = torch.stack([torch.stack([(Q[i] * K[j]).sum() for j in range(T)]) for i in range(T)])"""), ROOT,
-              """Both loops run over the number of queries. There may be more keys than queries, or fewer: the columns belong to
-              K."""),
+                  scores = torch.stack([torch.stack([(Q[i] * K[j]).sum() for j in range(T)]) for i in range(T)])"""),
+                  ROOT,
+            """Both loops run over the number of queries. There may be more keys than queries, or fewer: the columns
+            belong to K."""),
         *wrong_scores(RIGHT, DIVISION, ROOT, quotes=last_row),
         mistake("root of the scores, not of d", RIGHT.but(DIVISION, "scores = scores ** 0.5"), ROOT,
-              """The root was taken of the scores, where they should be divided by the root of d. A negative score has no root: NaN
-              comes back.""", quotes=last_row),
+            """The root was taken of the scores, where they should be divided by the root of d. A negative score has no
+            root: NaN comes back.""", quotes=last_row),
         mistake("scores divided by their own root", RIGHT.but(ROOT_OF_D, "scores.abs() ** 0.5"), ROOT,
-              """Each score was divided by a root of its own size. One number divides all scores alike: the root of d, which is known
-              before any score is.""", quotes=last_row),
+            """Each score was divided by a root of its own size. One number divides all scores alike: the root of d,
+            which is known before any score is.""", quotes=last_row),
         mistake("squared distance instead of dot product", RIGHT.but("Q @ K.T", "-torch.cdist(Q, K) ** 2"), MANY,
-              """Your scores are 0 for equal vectors and below for all others: squared distances. A score is a dot product: multiply
-              place by place, then add.""", quotes=last_row),
+            """Your scores are 0 for equal vectors and below for all others: squared distances. A score is a dot
+            product: multiply place by place, then add.""", quotes=last_row),
         mistake("distance instead of dot product", RIGHT.but("Q @ K.T", "torch.cdist(Q, K)"), MANY,
-              """Your scores are distances: 0 for equal vectors, and largest for the most unlike. A score is a dot product: multiply
-              place by place, then add.""", quotes=last_row),
-        mistake("largest score taken away", RIGHT.but(DIVISION, f"{DIVISION}\n    scores = scores - scores.amax(dim=-1, keepdim=True)"), TABLE,
-              """The largest score of each row was taken away, so all are 0 or below. That is a step inside a softmax; the scores
-              themselves are wanted.""", quotes=last_row),
-        mistake("mean score taken away", RIGHT.but(DIVISION, f"{DIVISION}\n    scores = scores - scores.mean(dim=-1, keepdim=True)"), TABLE,
-              "The mean of each row was taken away. A score depends on one query and one key alone.", quotes=last_row),
+            """Your scores are distances: 0 for equal vectors, and largest for the most unlike. A score is a dot
+            product: multiply place by place, then add.""", quotes=last_row),
+        mistake("largest score taken away",
+                RIGHT.but(DIVISION, f"{DIVISION}\n    scores = scores - scores.amax(dim=-1, keepdim=True)"), TABLE,
+            """The largest score of each row was taken away, so all are 0 or below. That is a step inside a softmax; the
+            scores themselves are wanted.""", quotes=last_row),
+        mistake("mean score taken away",
+                RIGHT.but(DIVISION, f"{DIVISION}\n    scores = scores - scores.mean(dim=-1, keepdim=True)"), TABLE,
+            "The mean of each row was taken away. A score depends on one query and one key alone.", quotes=last_row),
         mistake("half of the root", RIGHT.but("** 0.5", "** 0.25"), ROOT,
-              """The scores were divided by the *fourth* root of d: a root was taken once too often, or one side alone was scaled by its
-              share.""", quotes=last_row),
+            """The scores were divided by the *fourth* root of d: a root was taken once too often, or one side alone was
+            scaled by its share.""", quotes=last_row),
         mistake("the root of d taken away", RIGHT.but("scores / Q", "scores - Q"), ROOT,
-              "The root of d was subtracted from the scores. They are *divided* by it.", quotes=last_row),
-        *usual_mistakes(RIGHT, arguments="Q K", detached=MANY, float32=MANY, single=MANY, squeezed=TABLE, viewed=TABLE, rounded=ROOT, root=ROOT_OF_D),
+            "The root of d was subtracted from the scores. They are *divided* by it.", quotes=last_row),
+        *usual_mistakes(RIGHT, arguments="Q K", detached=MANY, float32=MANY, single=MANY, squeezed=TABLE, viewed=TABLE,
+                        rounded=ROOT, root=ROOT_OF_D),
     ),
     correct=(
         correct("matrix product", formula("scaled_scores(q, k)", "q @ k.T / math.sqrt(q.shape[-1])")),

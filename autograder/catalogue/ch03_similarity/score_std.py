@@ -50,21 +50,26 @@ NORMAL = "torch.randn(2, n, d, generator=generator)"
 EXERCISE = Exercise(
     id="score-std", number="03.3", difficulty=2, minutes=8, visible_points=1, hidden_points=2,
     reference=score_std, section=MEASURE,
-    # A measured standard deviation is itself uncertain: its relative error is the root of (kurtosis - 1) / 4n, where the
+    # A measured standard deviation is itself uncertain: its relative error is the root of (kurtosis - 1) / 4n, where
+    # the
     # kurtosis is 3 + 6/d. Two right answers differ by 1.4 times that: 1.4 percent for d = 64, 2.2 for d = 2, 2.8 for
     # d = 1. Each rtol is more than five times as large. n stays small enough for a table of all n times n pairs.
     probes=(
         visible("64 numbers", seeded, 64, seed=3, checks="generator", rtol=0.09),
         visible("2 numbers", seeded, 2, seed=4, checks="state", rtol=0.12),
         hidden("3 numbers", between, 3, 4, rtol=0.12, announced_by="how many standard normal numbers"),
-        hidden("many numbers", between, 150, 300, pairs=4_000, rtol=0.09, announced_by="how many standard normal numbers"),
+        hidden("many numbers", between, 150, 300, pairs=4_000, rtol=0.09,
+               announced_by="how many standard normal numbers"),
         hidden("one number", between, 1, 2, rtol=0.15, announced_by="how many standard normal numbers"),
         # One query for all pairs comes as near by chance to what is right, in one of six draws; so three are made.
         hidden("2 other numbers", between, 2, 3, rtol=0.12, announced_by="how many standard normal numbers"),
-        hidden("one number, drawn by another generator", between, 1, 2, rtol=0.15, announced_by="how many standard normal numbers"),
+        hidden("one number, drawn by another generator", between, 1, 2, rtol=0.15,
+               announced_by="how many standard normal numbers"),
         second_call(between, 10, 11, checks="generator", rtol=0.09,
-                    name="a second call draws from the generator it was given", announced_by="Draw every random number"),
-        hidden("the global random state stays as it is", between, 15, 25, checks="state", rtol=0.09, announced_by="nobody else's"),
+                    name="a second call draws from the generator it was given",
+                    announced_by="Draw every random number"),
+        hidden("the global random state stays as it is", between, 15, 25, checks="state", rtol=0.09,
+               announced_by="nobody else's"),
     ),
     omits={"a batch of one": "one pair has no standard deviation",
            "a length of one": "numbers, no tensors: a vector of one number is asked",
@@ -72,74 +77,84 @@ EXERCISE = Exercise(
            "repeated items": "the numbers are drawn by the answer"},
     mistakes=(
         mistake("no growth with d", RIGHT.but("dim=-1)", "dim=-1) / d ** 0.5"), MEASURE,
-              """Your number stays near 1 whatever d is. Either the d products of each pair were not added up, or the sums were
-              divided by the root of d. The plain dot product is to be measured, to see how it grows.""", quotes=yours),
+            """Your number stays near 1 whatever d is. Either the d products of each pair were not added up, or the sums
+            were divided by the root of d. The plain dot product is to be measured, to see how it grows.""",
+            quotes=yours),
         mistake("variance", RIGHT.but("products.std", "products.var"), MEASURE,
-              "This is the variance: it grows like d. The standard deviation is its square root.", quotes=yours),
+            "This is the variance: it grows like d. The standard deviation is its square root.", quotes=yours),
         mistake("scaled twice, or cosines", RIGHT.but("dim=-1)", "dim=-1) / d"), MEASURE,
-              """Your number *shrinks* when d grows, like 1 over the root of d. The dot products were divided by d (the root
-              twice), or the vectors were brought to length 1 first. The plain dot product is to be measured.""", quotes=yours),
+            """Your number *shrinks* when d grows, like 1 over the root of d. The dot products were divided by d (the
+            root twice), or the vectors were brought to length 1 first. The plain dot product is to be measured.""",
+            quotes=yours),
         mistake("spread of the features", RIGHT.but(".sum(dim=-1)", "").but("std()", "std(dim=-1).mean()"), MEASURE,
-              """The spread within a vector was measured. Multiply two vectors into one number first, their sum of products; then
-              take the standard deviation over the n *pairs*.""", quotes=yours),
+            """The spread within a vector was measured. Multiply two vectors into one number first, their sum of
+            products; then take the standard deviation over the n *pairs*.""", quotes=yours),
         mistake("the two sizes exchanged", RIGHT.but("n, d, generator=", "d, n, generator="), MEASURE,
-              """d and n are exchanged: your vectors have n numbers each, so you got the root of n. d is the length of a vector,
-              n the number of pairs.""", quotes=yours),
+            """d and n are exchanged: your vectors have n numbers each, so you got the root of n. d is the length of a
+            vector, n the number of pairs.""", quotes=yours),
         mistake("uniform numbers from 0 to 1", RIGHT.but("randn", "rand"), MEASURE,
-              """Too small: torch.rand draws from 0 to 1, with mean 1/2 and variance 1/12. Standard normal numbers have mean 0
-              and variance 1.""", quotes=yours),
-        mistake("uniform numbers from -1 to 1", RIGHT.but(NORMAL, "2 * torch.rand(2, n, d, generator=generator) - 1"), MEASURE,
-              "Three times too small: numbers between -1 and 1 have variance 1/3. Standard normal numbers have variance 1.",
-              quotes=yours),
+            """Too small: torch.rand draws from 0 to 1, with mean 1/2 and variance 1/12. Standard normal numbers have
+            mean 0 and variance 1.""", quotes=yours),
+        mistake("uniform numbers from -1 to 1", RIGHT.but(NORMAL, "2 * torch.rand(2, n, d, generator=generator) - 1"),
+                MEASURE,
+            "Three times too small: numbers between -1 and 1 have variance 1/3. Standard normal numbers "
+            "have variance 1.",
+            quotes=yours),
         mistake("a vector with itself", RIGHT.but("q * k", "q * q"), MEASURE,
-              """Too large by the root of 2: each vector met itself, or two were added where a dot product multiplies. A query and a
-              key are two *different* random vectors.""",
-              quotes=yours),
+            """Too large by the root of 2: each vector met itself, or two were added where a dot product multiplies. A
+            query and a key are two *different* random vectors.""",
+            quotes=yours),
         mistake("mean size instead of standard deviation", RIGHT.but("std()", "abs().mean()"), MEASURE,
-              "This is the mean absolute value, about 0.8 of the standard deviation. Square, average, take the root.",
-              quotes=yours),
+            "This is the mean absolute value, about 0.8 of the standard deviation. Square, average, take the root.",
+            quotes=yours),
         mistake("signs dropped first", RIGHT.but("std()", "abs().std()"), MEASURE,
-              "The signs were dropped before the spread was measured, which makes it about 0.6 of what it is.", quotes=yours),
+            "The signs were dropped before the spread was measured, which makes it about 0.6 of what it is.",
+            quotes=yours),
         mistake("standard error of the mean", RIGHT.but("products.std()", "(products.std() / n ** 0.5)"), MEASURE,
-              """This was divided by the root of n, which is how uncertain the *mean* of the dot products is. Their own spread
-              does not shrink when you draw more of them.""", quotes=yours),
+            """This was divided by the root of n, which is how uncertain the *mean* of the dot products is. Their own
+            spread does not shrink when you draw more of them.""", quotes=yours),
         mistake("pairs added up", RIGHT.but("dim=-1", "dim=0"), MEASURE,
-              "The sum ran over the n pairs instead of the d numbers of each, so you got about the root of n.", quotes=yours),
+            "The sum ran over the n pairs instead of the d numbers of each, so you got about the root of n.",
+            quotes=yours),
         mistake("one query for all pairs", RIGHT.but("q * k", "q[0] * k"), MEASURE,
-              """One query met all the keys, so you measured the length of that one query: another draw, another result. Each of
-              the n pairs needs a query of its own.""", quotes=yours),
+            """One query met all the keys, so you measured the length of that one query: another draw, another result.
+            Each of the n pairs needs a query of its own.""", quotes=yours),
         mistake("one query for all pairs, drawn first", RIGHT.but(
                   NORMAL, "torch.randn(d, generator=generator), torch.randn(n, d, generator=generator)"), MEASURE,
-              """One query met all the keys, so you measured the length of that one query: another draw, another result. Each of
-              the n pairs needs a query of its own.""", quotes=yours),
+            """One query met all the keys, so you measured the length of that one query: another draw, another result.
+            Each of the n pairs needs a query of its own.""", quotes=yours),
         mistake("one of the two uniform", RIGHT.but(
                   NORMAL, "torch.randn(n, d, generator=generator), torch.rand(n, d, generator=generator)"), MEASURE,
-              """Your number is 0.58 times the right one, as if one of the two vectors were drawn from 0 to 1. torch.rand is uniform,
-              torch.randn is normal; both vectors are to be standard normal.""", quotes=yours),
+            """Your number is 0.58 times the right one, as if one of the two vectors were drawn from 0 to 1. torch.rand
+            is uniform, torch.randn is normal; both vectors are to be standard normal.""", quotes=yours),
         mistake("largest instead of spread", RIGHT.but("std()", "abs().max()"), MEASURE,
-              "The largest dot product came back. How far they spread *usually* is wanted: the standard deviation.", quotes=yours),
-        mistake("from the smallest to the largest", RIGHT.but("products.std()", "(products.max() - products.min())"), MEASURE,
-              """Your number is the distance from the smallest to the largest dot product, which grows with the number of pairs. The
-              standard deviation does not.""", quotes=yours),
+            "The largest dot product came back. How far they spread *usually* is wanted: the standard deviation.",
+            quotes=yours),
+        mistake("from the smallest to the largest", RIGHT.but("products.std()", "(products.max() - products.min())"),
+                MEASURE,
+            """Your number is the distance from the smallest to the largest dot product, which grows with the number of
+            pairs. The standard deviation does not.""", quotes=yours),
         mistake("the global random numbers", RIGHT.but(", generator=generator", ""), MEASURE,
-              """The size is right, but the numbers came from torch's global random state, and the generator you were given was
-              not used. Every function that draws takes it as an argument; then a run can be repeated."""),
+            """The size is right, but the numbers came from torch's global random state, and the generator you were
+            given was not used. Every function that draws takes it as an argument; then a run can be repeated."""),
         mistake("generator for one of the two only", RIGHT.but(
                   NORMAL, "torch.randn(n, d, generator=generator), torch.randn(n, d)"), MEASURE,
-              "One of the two draws used the global random state. Hand the generator to both."),
+            "One of the two draws used the global random state. Hand the generator to both."),
         mistake("nothing drawn from the generator", "def score_std(d, n, generator): return d ** 0.5", MEASURE,
-              """The size is right, but nothing was drawn from the generator: a formula, or another library's random numbers.
-              This exercise is the measurement that the formula is about."""),
+            """The size is right, but nothing was drawn from the generator: a formula, or another library's random
+            numbers. This exercise is the measurement that the formula is about."""),
         mistake("a tensor instead of a number", RIGHT.but(".item()", ""), MEASURE,
-              "A tensor without axes came back; a plain Python number is wanted. A tensor of one number can hand it over."),
+            "A tensor without axes came back; a plain Python number is wanted. A tensor of one number "
+            "can hand it over."),
         mistake("all the dot products", RIGHT.but(".std().item()", ""), MEASURE,
-              "You returned the n dot products themselves. Their standard deviation, one plain number, is wanted."),
+            "You returned the n dot products themselves. Their standard deviation, one plain number, is wanted."),
         mistake("the generator seeded anew", RIGHT.before(f"q, k = {NORMAL}", "generator.manual_seed(0)"), MEASURE,
-              """The size is right, but the generator was given a seed of your own. Whoever passes it in has chosen where it
-              stands: draw from it as it comes, or every call repeats the same experiment."""),
+            """The size is right, but the generator was given a seed of your own. Whoever passes it in has chosen where
+            it stands: draw from it as it comes, or every call repeats the same experiment."""),
         mistake("a mean that is nearly 0", RIGHT.but("std()", "mean()"), MEASURE,
-              """Your number is near 0, so it cannot be a spread of plain dot products. Either a mean was taken over the pairs, where
-              positive and negative ones cancel, or the numbers were made small before they were measured.""", quotes=yours, shows=near_0),
+            """Your number is near 0, so it cannot be a spread of plain dot products. Either a mean was taken over the
+            pairs, where positive and negative ones cancel, or the numbers were made small before they were
+            measured.""", quotes=yours, shows=near_0),
     ),
     correct=(
         correct("two draws", """
@@ -183,7 +198,8 @@ EXERCISE = Exercise(
     hints=(
         "how many numbers do you have when the products of one pair are added up, and of how many is the spread taken?",
         "queries (n, d) and keys (n, d), both drawn with generator=generator; n dot products; one number.",
-        "draw two tables of n rows and d standard normal numbers; row i with row i by a dot product; standard deviation of the n "
+        "draw two tables of n rows and d standard normal numbers; row i with row i by a dot product; standard "
+        "deviation of the n "
         "results, as a Python number.",
     ),
 )

@@ -27,7 +27,8 @@ def far_apart(g: torch.Generator) -> Case:
     return Case((x, -1))
 
 
-POWERS_SUM_TO_ONE = Law("exp of every row sums to 1", lambda got: torch.allclose(got.exp().sum(-1), torch.ones(()), atol=1e-4))
+POWERS_SUM_TO_ONE = Law("exp of every row sums to 1",
+                        lambda got: torch.allclose(got.exp().sum(-1), torch.ones(()), atol=1e-4))
 
 RIGHT = answer("""
     def log_softmax(x, dim):
@@ -50,120 +51,144 @@ EXERCISE = Exercise(
     probes=(
         visible("two rows of three", Case((THINGS, -1)), laws=(POWERS_SUM_TO_ONE,)),
         visible("one row of four, dim=0", Case((WINDOWS, 0))),
-        *usual_probes(scores, other=((2, 3, 5), 1), smallest=((1, 1, 2), -2), common=((2, 5, 3), 2), precise=shared.far_away),
+        *usual_probes(scores, other=((2, 3, 5), 1), smallest=((1, 1, 2), -2), common=((2, 5, 3), 2),
+                      precise=shared.far_away),
         hidden("down the columns: dim=0", scores, (3, 5), 0, announced_by="from the front or the back"),
         hidden("scores 200 apart", far_apart, announced_by="200 below the others"),
-        hidden("scores around 1000 and -1000", shared.around_1000, atol=1e-3, announced_by="any size"),  # float32 holds four decimals of 1000
+        # float32 holds four decimals of 1000
+        hidden("scores around 1000 and -1000", shared.around_1000, atol=1e-3, announced_by="any size"),
         hidden("a score of minus infinity", shared.with_minus_infinity, 2, 4, announced_by="-inf among others"),
-        hidden("gradients down the columns", scores, (4, 3), 0, dtype=torch.float64, checks="gradients", announced_by="from the front or the back"),
+        hidden("gradients down the columns", scores, (4, 3), 0, dtype=torch.float64, checks="gradients",
+               announced_by="from the front or the back"),
     ),
     mistakes=(
         mistake("logarithm of the softmax", LOG_OF_SHARES, LOGARITHM,
-              """Minus infinity came back where scores lie 200 apart: the small share underflowed to 0 *before* the logarithm
-              was taken. Its logarithm, about -200, is an ordinary number. Write log(a / b) as a difference first."""),
+            """Minus infinity came back where scores lie 200 apart: the small share underflowed to 0 *before* the
+            logarithm was taken. Its logarithm, about -200, is an ordinary number. Write log(a / b) as a difference
+            first."""),
         mistake("logarithm of the softmax, without the maximum", NAIVE.but(
                   DIFFERENCE, "torch.log(torch.exp(shifted) / total)"), LOGARITHM,
-              """Two things break: exp(1001) overflows before the division, and a small share underflows to 0 before the
-              logarithm. Write log(a / b) as a difference, and take the maximum away."""),
+            """Two things break: exp(1001) overflows before the division, and a small share underflows to 0 before the
+            logarithm. Write log(a / b) as a difference, and take the maximum away."""),
         mistake("a little something inside the logarithm", LOG_OF_SHARES.but("/ total", "/ total + 1e-9"), LOGARITHM,
-              """A tiny number inside the logarithm hides the underflow: everything below -20.7 comes back as -20.7, and an
-              error of that size teaches nothing. The true value, -200, needs no division at all."""),
+            """A tiny number inside the logarithm hides the underflow: everything below -20.7 comes back as -20.7, and
+            an error of that size teaches nothing. The true value, -200, needs no division at all."""),
         mistake("no maximum subtracted", NAIVE, STABLE,
-              """exp(1001) overflows, so the logarithm of the sum is infinite. log(sum of exp(x)) = c + log(sum of exp(x - c))
-              for every c; choose the one that keeps all powers at 1 or below."""),
+            """exp(1001) overflows, so the logarithm of the sum is infinite. log(sum of exp(x)) = c + log(sum of exp(x -
+            c)) for every c; choose the one that keeps all powers at 1 or below."""),
         mistake("float64 instead of a maximum", NAIVE.but("shifted = x", "shifted = x.double()").but(
                   DIFFERENCE, f"({DIFFERENCE}).to(x.dtype)"), STABLE,
-              """Computing in float64 moves the limit from 88 to 709 and does not remove it: a score of 1001 still overflows.
-              Taking the maximum away costs less and never fails."""),
+            """Computing in float64 moves the limit from 88 to 709 and does not remove it: a score of 1001 still
+            overflows. Taking the maximum away costs less and never fails."""),
         mistake("maximum not added back", RIGHT.but("return shifted", "return x"), LOGARITHM,
-              """The maximum was taken away inside the sum only, so every result is too large by it. Take it from the score too,
-              or add it back.""", quotes=first_row),
+            """The maximum was taken away inside the sum only, so every result is too large by it. Take it from the
+            score too, or add it back.""", quotes=first_row),
         mistake("only the maximum subtracted", RIGHT.but(DIFFERENCE, "shifted"), LOGARITHM,
-              """The largest result is 0, a share of 1. After the maximum, the logarithm of the sum of the powers must go as
-              well.""", quotes=first_row),
+            """The largest result is 0, a share of 1. After the maximum, the logarithm of the sum of the powers must go
+            as well.""", quotes=first_row),
         mistake("one maximum for the whole tensor", RIGHT.but("x.amax(dim=dim, keepdim=True)", "x.max()"), STABLE,
-              """Rows far below the largest score of the tensor underflow: the logarithm of a sum of 0 is minus infinity. Use
-              each row's own maximum."""),
+            """Rows far below the largest score of the tensor underflow: the logarithm of a sum of 0 is minus infinity.
+            Use each row's own maximum."""),
         mistake("always along the last axis", SHORT.but("dim=dim", "dim=-1"), WHICH_AXIS,
-              "Asked for dim=0, your rows are shared out and not your columns: dim is ignored, the last axis is always used."),
+            "Asked for dim=0, your rows are shared out and not your columns: dim is ignored, the last axis "
+            "is always used."),
         mistake("always along the first axis", SHORT.but("dim=dim", "dim=0"), WHICH_AXIS,
-              "The first axis is always used, whatever dim says. With dim=-1 each *row* is shared out.", quotes=first_row),
+            "The first axis is always used, whatever dim says. With dim=-1 each *row* is shared out.",
+            quotes=first_row),
         mistake("one sum for the whole tensor", SHORT.but("x, dim=dim, keepdim=True", "x.flatten(), dim=0"), WHICH_AXIS,
-              "One sum was taken over the whole tensor. Each row (or column: dim says which) has a sum of its own.",
-              quotes=first_row),
+            "One sum was taken over the whole tensor. Each row (or column: dim says which) has a sum of its own.",
+            quotes=first_row),
         mistake("an axis lost", SHORT.but(", keepdim=True", ""), WHICH_AXIS,
-              """A sum (or maximum) along dim drops that axis: (2, 3) became (2,), which cannot meet (2, 3) again. On a square
-              table it would meet it, along the wrong axis and without a word. Keep the axis, with length 1."""),
+            """A sum (or maximum) along dim drops that axis: (2, 3) became (2,), which cannot meet (2, 3) again. On a
+            square table it would meet it, along the wrong axis and without a word. Keep the axis, with length 1."""),
         mistake("shares instead of their logarithms", SHORT.but("x - total", "torch.exp(x - total)"), LOGARITHM,
-              "These are the shares themselves, between 0 and 1. Their logarithms, all 0 or below, are wanted.",
-              quotes=first_row),
+            "These are the shares themselves, between 0 and 1. Their logarithms, all 0 or below, are wanted.",
+            quotes=first_row),
         mistake("sign turned", SHORT.but("x - total", "total - x"), LOGARITHM,
-              """Positive numbers: the sign is turned. A share is at most 1, so its logarithm is at most 0. (The turned one is a
-              loss.)""", quotes=first_row),
+            """Positive numbers: the sign is turned. A share is at most 1, so its logarithm is at most 0. (The turned
+            one is a loss.)""", quotes=first_row),
         mistake("base 10", SHORT.but("x - total", "(x - total) / math.log(10)"), LOGARITHM,
-              "The logarithm has base 10. The exponential has base e, and only the natural logarithm undoes it.",
-              quotes=first_row),
+            "The logarithm has base 10. The exponential has base e, and only the natural logarithm undoes it.",
+            quotes=first_row),
         mistake("base 2", SHORT.but("x - total", "(x - total) / math.log(2)"), LOGARITHM,
-              "The logarithm has base 2. The exponential has base e, and only the natural logarithm undoes it.",
-              quotes=first_row),
+            "The logarithm has base 2. The exponential has base e, and only the natural logarithm undoes it.",
+            quotes=first_row),
         mistake("logarithm of the sum added", RIGHT.but("shifted - torch", "shifted + torch"), LOGARITHM,
-              "The logarithm of the sum was added. log(a / b) is log a *minus* log b.", quotes=first_row),
+            "The logarithm of the sum was added. log(a / b) is log a *minus* log b.", quotes=first_row),
         mistake("divided by the logarithm of the sum", SHORT.but("x - total", "x / total"), LOGARITHM,
-              "The scores were divided by the logarithm of the sum. The logarithm of a quotient is a *difference*.",
-              quotes=first_row),
+            "The scores were divided by the logarithm of the sum. The logarithm of a quotient is a *difference*.",
+            quotes=first_row),
         mistake("only the logarithm of the sum", SHORT.but("x - total", "total"), LOGARITHM,
-              "One number for each row came back: the logarithm of its sum. It must still be taken away from every score.",
-              quotes=sizes),
-        mistake("small shares cut off", RIGHT.but(DIFFERENCE, "torch.log((torch.exp(shifted) / total).clamp(min=1e-12))"), LOGARITHM,
-              """Shares below a limit were lifted to it before the logarithm, so everything small comes back as the same number
-              and has no gradient. The true value, -200, needs no division at all."""),
+            "One number for each row came back: the logarithm of its sum. It must still be taken away "
+            "from every score.",
+            quotes=sizes),
+        mistake("small shares cut off",
+                RIGHT.but(DIFFERENCE, "torch.log((torch.exp(shifted) / total).clamp(min=1e-12))"), LOGARITHM,
+            """Shares below a limit were lifted to it before the logarithm, so everything small comes back as the same
+            number and has no gradient. The true value, -200, needs no division at all."""),
         mistake("logarithm of x divided by its sum", SHORT.but(LOG_OF_SUM, "x.sum(dim=dim, keepdim=True)").but(
                   "x - total", "torch.log(x / total)"), LOGARITHM,
-              "The scores were divided by their sum and no exponential was taken; the logarithm of a negative number is NaN."),
+            "The scores were divided by their sum and no exponential was taken; the logarithm of a negative "
+            "number is NaN."),
         mistake("mean instead of sum", RIGHT.but(".sum(", ".mean("), LOGARITHM,
-              "The logarithm of the *mean* of the powers was subtracted, so every result is too large by log n. Use the sum.",
-              quotes=first_row),
+            "The logarithm of the *mean* of the powers was subtracted, so every result is too large by log "
+            "n. Use the sum.",
+            quotes=first_row),
         mistake("one more inside the logarithm", RIGHT.but("torch.log(", "torch.log1p("), LOGARITHM,
-              "There is an extra 1 inside the logarithm (log1p does that): the exponentials of a row sum to less than 1.",
-              quotes=first_row),
+            "There is an extra 1 inside the logarithm (log1p does that): the exponentials of a row sum to less than 1.",
+            quotes=first_row),
         mistake("sum cut off from the gradient", SHORT.but("x - total", "x - total.detach()"), SLOPE,
-              """The values are right, but the gradient does not pass through the sum, so raising one score seems to leave the
-              others alone."""),
+            """The values are right, but the gradient does not pass through the sum, so raising one score seems to leave
+            the others alone."""),
         in_place("x", SHORT.but("return x - total", "x -= total\n    return x"), CONTRACT),
-        mistake("maximum taken away twice", RIGHT.but("return shifted", "return shifted - x.amax(dim=dim, keepdim=True)"), LOGARITHM,
-              """The maximum was taken away twice: from the score and again with the logarithm of the sum. One of the two is
-              enough."""),
+        mistake("maximum taken away twice",
+                RIGHT.but("return shifted", "return shifted - x.amax(dim=dim, keepdim=True)"), LOGARITHM,
+            """The maximum was taken away twice: from the score and again with the logarithm of the sum. One of the two
+            is enough."""),
         mistake("base 2 for the sum alone", RIGHT.but("torch.log(", "torch.log2("), LOGARITHM,
-              "The logarithm of the sum is one to base 2, beside powers of e. The natural logarithm undoes the exponential."),
-        mistake("logarithm of the sum of the scores", SHORT.but(LOG_OF_SUM, "torch.log(x.sum(dim=dim, keepdim=True))"), LOGARITHM,
-              "The scores themselves were added up. It is their powers, e to each score, whose sum has its logarithm taken."),
+            "The logarithm of the sum is one to base 2, beside powers of e. The natural logarithm undoes the "
+            "exponential."),
+        mistake("logarithm of the sum of the scores", SHORT.but(LOG_OF_SUM, "torch.log(x.sum(dim=dim, keepdim=True))"),
+                LOGARITHM,
+            "The scores themselves were added up. It is their powers, e to each score, whose sum has its "
+            "logarithm taken."),
         mistake("the sum of the scores taken away", SHORT.but(LOG_OF_SUM, "x.sum(dim=dim, keepdim=True)"), LOGARITHM,
-              """The sum of the scores was taken away. What is taken away is the *logarithm* of the sum of their *powers*.""",
-              quotes=first_row),
+            """The sum of the scores was taken away. What is taken away is the *logarithm* of the sum of their
+            *powers*.""",
+            quotes=first_row),
         mistake("sum added instead of taken away", SHORT.but("x - total", "x + total"), LOGARITHM,
-              "The logarithm of the sum was added. A share is a quotient, and the logarithm of a quotient is a difference."),
-        mistake("divided by the logarithm of the sum, after the maximum", RIGHT.but("shifted - torch", "shifted / torch"), LOGARITHM,
-              """The maximum was taken away, and what was left divided by the logarithm of the sum. The logarithm of a quotient is a
-              *difference*.""", quotes=first_row),
+            "The logarithm of the sum was added. A share is a quotient, and the logarithm of a quotient is a "
+            "difference."),
+        mistake("divided by the logarithm of the sum, after the maximum",
+                RIGHT.but("shifted - torch", "shifted / torch"), LOGARITHM,
+            """The maximum was taken away, and what was left divided by the logarithm of the sum. The logarithm of a
+            quotient is a *difference*.""", quotes=first_row),
         mistake("base 10 for the sum alone", RIGHT.but("torch.log(", "torch.log10("), LOGARITHM,
-              "The logarithm of the sum is one to base 10, beside powers of e. The natural logarithm undoes the exponential."),
-        mistake("logarithms added up", RIGHT.but("torch.log(total)", "torch.log(torch.exp(shifted)).sum(dim=dim, keepdim=True)"), LOGARITHM,
-              """The logarithm came before the sum, where it only undoes the exponential. First all powers are added, then *one*
-              logarithm is taken of the sum.""", quotes=first_row),
+            "The logarithm of the sum is one to base 10, beside powers of e. The natural logarithm undoes the "
+            "exponential."),
+        mistake("logarithms added up",
+                RIGHT.but("torch.log(total)", "torch.log(torch.exp(shifted)).sum(dim=dim, keepdim=True)"), LOGARITHM,
+            """The logarithm came before the sum, where it only undoes the exponential. First all powers are added, then
+            *one* logarithm is taken of the sum.""", quotes=first_row),
         mistake("the sum without its logarithm", RIGHT.but("torch.log(total)", "total"), LOGARITHM,
-              "The sum of the powers was taken away as it is. What is taken away is its *logarithm*.", quotes=first_row),
-        mistake("far scores cut off", RIGHT.but("x - x.amax(dim=dim, keepdim=True)", "(x - x.amax(dim=dim, keepdim=True)).clamp(min=-50)"), LOGARITHM,
-              """Scores far below the largest were lifted to a limit, so they all come back as the same number. Nothing needs a
-              limit here: the power of a far score is 0 in the sum, and the score itself is an ordinary number."""),
+            "The sum of the powers was taken away as it is. What is taken away is its *logarithm*.", quotes=first_row),
+        mistake("far scores cut off",
+                RIGHT.but("x - x.amax(dim=dim, keepdim=True)", "(x - x.amax(dim=dim, keepdim=True)).clamp(min=-50)"),
+                LOGARITHM,
+            """Scores far below the largest were lifted to a limit, so they all come back as the same number. Nothing
+            needs a limit here: the power of a far score is 0 in the sum, and the score itself is an ordinary
+            number."""),
         mistake("minus infinity replaced", SHORT.but("x - total", "torch.nan_to_num(x - total, neginf=0.0)"), LOGARITHM,
-              """Minus infinity was replaced. It is right where a score of minus infinity stands: such a share is 0, and the logarithm of
-              0 is minus infinity."""),
+            """Minus infinity was replaced. It is right where a score of minus infinity stands: such a share is 0, and
+            the logarithm of 0 is minus infinity."""),
         mistake("mean of the scores taken away", SHORT.but(LOG_OF_SUM, "x.mean(dim=dim, keepdim=True)"), LOGARITHM,
-              """The mean of the scores was taken away. What is taken away is the logarithm of the sum of their *powers*.""",
-              quotes=first_row),
+            """The mean of the scores was taken away. What is taken away is the logarithm of the sum of their
+            *powers*.""",
+            quotes=first_row),
         mistake("logarithm of the sum taken away twice", SHORT.but("x - total", "x - 2 * total"), LOGARITHM,
-              "The logarithm of the sum was taken away twice. Once makes the powers sum to 1.", quotes=first_row),
-        *usual_mistakes(RIGHT, arguments="x", detached=CONTRACT, float32=CONTRACT, single=CONTRACT, squeezed=CONTRACT, viewed=CONTRACT),
+            "The logarithm of the sum was taken away twice. Once makes the powers sum to 1.", quotes=first_row),
+        *usual_mistakes(RIGHT, arguments="x", detached=CONTRACT, float32=CONTRACT, single=CONTRACT, squeezed=CONTRACT,
+                        viewed=CONTRACT),
     ),
     correct=(
         correct("logsumexp", SHORT),
@@ -191,7 +216,8 @@ EXERCISE = Exercise(
                 rows = [one(r) for r in last.reshape(-1, last.shape[-1])]
                 return torch.stack(rows).reshape(last.shape).movedim(-1, dim)
         """),
-        correct("double inside", SHORT.but("sumexp(x", "sumexp(x.double()").but("x - total", "(x - total).to(x.dtype)")),
+        correct("double inside",
+                SHORT.but("sumexp(x", "sumexp(x.double()").but("x - total", "(x - total).to(x.dtype)")),
         correct("ratios to each score", """
             def log_softmax(x, dim):
                 m = x.detach().amax(dim, keepdim=True)

@@ -9,7 +9,8 @@ from autograder.catalogue.probes import FAR, normal
 from autograder.catalogue.quotes import row
 from autograder.catalogue.sections import of_chapter
 
-THINGS = torch.tensor([[1.0, 0.71, -1.0], [0.0, 2.0, 1.0]])  # orange against orange, apple, motorcycle; and plain numbers
+# orange against orange, apple, motorcycle; and plain numbers
+THINGS = torch.tensor([[1.0, 0.71, -1.0], [0.0, 2.0, 1.0]])
 WINDOWS = torch.tensor([1.414, 1.414, 0.0, 2.828])  # what windows scored in chapter 03
 
 # torch's own softmax, and what runs one for you. Modules and other spellings end in these (see recorder.MEANINGS).

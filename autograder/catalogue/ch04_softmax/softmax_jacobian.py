@@ -34,81 +34,87 @@ RIGHT = answer("""
 """)
 SLOPES = "torch.diag(p) - torch.outer(p, p)"
 
-# No probe asks for the gradient of the Jacobian: it is a derivative already, and one taken by autograd arrives detached.
+# No probe asks for the gradient of the Jacobian: it is a derivative already, and one taken by autograd arrives
+# detached.
 EXERCISE = Exercise(
     id="softmax-jacobian", number="04.5", difficulty=3, minutes=20, visible_points=1, hidden_points=3,
     reference=softmax_jacobian, section=SLOPE,
     probes=(
         visible("shares 0.5, 0.3, 0.2", Case((THREE,), NAMES), laws=(ROWS_SUM_TO_ZERO,)),
-        *usual_probes(inputs, other=(6,), smallest=(1,), common=(4,), floats=False, gradients=False, zero=False, equal_rows=False),
+        *usual_probes(inputs, other=(6,), smallest=(1,), common=(4,), floats=False, gradients=False, zero=False,
+                      equal_rows=False),
         hidden("two shares", inputs, 2, announced_by="(n,)"),
         hidden("one share is all but everything", saturated, announced_by="perhaps 0 and 1 among them"),
-        hidden("one share is everything", Case((torch.tensor([0.0, 0.0, 1.0, 0.0]),)), announced_by="perhaps 0 and 1 among them"),
+        hidden("one share is everything", Case((torch.tensor([0.0, 0.0, 1.0, 0.0]),)),
+               announced_by="perhaps 0 and 1 among them"),
         hidden("float64", inputs, 5, dtype=torch.float64, announced_by="(n,)"),
     ),
     omits={"precision": "a slope has the same seven digits in either precision",
            "a batch of one": "there is one list of shares; a list of one share is asked"},
     mistakes=(
         mistake("only the diagonal", RIGHT.but(SLOPES, "torch.diag(p * (1 - p))"), SLOPE,
-              """Off the diagonal you have 0: raising one score would leave the other shares alone. But they share 1, so it must
-              lower them.""", quotes=wrong_row),
+            """Off the diagonal you have 0: raising one score would leave the other shares alone. But they share 1, so
+            it must lower them.""", quotes=wrong_row),
         mistake("one slope for each share", RIGHT.but(SLOPES, "p * (1 - p)"), SLOPE,
-              """These are the n slopes of each share with its *own* score. Every share also answers to every other score: n
-              times n slopes.""", quotes=sizes),
+            """These are the n slopes of each share with its *own* score. Every share also answers to every other score:
+            n times n slopes.""", quotes=sizes),
         mistake("sign turned", RIGHT.but(SLOPES, "torch.outer(p, p) - torch.diag(p)"), SLOPE,
-              "All signs are turned: raising a score raises its own share and lowers the others.", quotes=wrong_row),
-        mistake("sign turned off the diagonal", RIGHT.but(SLOPES, "torch.outer(p, p) + torch.diag(p * (1 - p) - p * p)"), SLOPE,
-              """Off the diagonal your slopes are positive: raising one score would raise all shares. They share 1, so the
-              others must fall.""", quotes=wrong_row),
+            "All signs are turned: raising a score raises its own share and lowers the others.", quotes=wrong_row),
+        mistake("sign turned off the diagonal",
+                RIGHT.but(SLOPES, "torch.outer(p, p) + torch.diag(p * (1 - p) - p * p)"), SLOPE,
+            """Off the diagonal your slopes are positive: raising one score would raise all shares. They share 1, so the
+            others must fall.""", quotes=wrong_row),
         mistake("p subtracted instead of the product", RIGHT.but("torch.outer(p, p)", "p"), SLOPE,
-              """Not symmetric: a whole row of p was subtracted. What one score does to another share depends on *both* shares,
-              so entry (i, j) needs the product of the two.""", quotes=wrong_row),
+            """Not symmetric: a whole row of p was subtracted. What one score does to another share depends on *both*
+            shares, so entry (i, j) needs the product of the two.""", quotes=wrong_row),
         mistake("p subtracted as a column", RIGHT.but("torch.outer(p, p)", "p[:, None]"), SLOPE,
-              """Not symmetric: p was subtracted along each row. What one score does to another share depends on *both* shares,
-              so entry (i, j) needs the product of the two.""", quotes=wrong_row),
+            """Not symmetric: p was subtracted along each row. What one score does to another share depends on *both*
+            shares, so entry (i, j) needs the product of the two.""", quotes=wrong_row),
         mistake("p (1 - p) everywhere", RIGHT.but(SLOPES, "(p * (1 - p)).expand(len(p), len(p))"), SLOPE,
-              "p (1 - p) stands in every row. It is right on the diagonal only; elsewhere two different shares meet.",
-              quotes=wrong_row),
+            "p (1 - p) stands in every row. It is right on the diagonal only; elsewhere two different shares meet.",
+            quotes=wrong_row),
         mistake("p_i times (1 - p_j)", RIGHT.but(SLOPES, "torch.outer(p, 1 - p)"), SLOPE,
-              "Every entry is p_i (1 - p_j). The 1 belongs to the diagonal alone: off it, the share answers with -p_i p_j.",
-              quotes=wrong_row),
+            "Every entry is p_i (1 - p_j). The 1 belongs to the diagonal alone: off it, the share answers "
+            "with -p_i p_j.",
+            quotes=wrong_row),
         mistake("diagonal forgotten", RIGHT.but("torch.diag(p) ", ""), SLOPE,
-              """All slopes are negative, even a share's slope with its own score. On the diagonal the share itself must be
-              added.""", quotes=wrong_row),
+            """All slopes are negative, even a share's slope with its own score. On the diagonal the share itself must
+            be added.""", quotes=wrong_row),
         mistake("one on the diagonal", RIGHT.but("torch.diag(p)", "torch.eye(len(p), dtype=p.dtype)"), SLOPE,
-              """1 stands on the diagonal before the product is subtracted; it should be the share itself. Your rows do not sum
-              to 0.""", quotes=wrong_row),
+            """1 stands on the diagonal before the product is subtracted; it should be the share itself. Your rows do
+            not sum to 0.""", quotes=wrong_row),
         mistake("Jacobian of the logarithm", RIGHT.but(SLOPES, "torch.eye(len(p), dtype=p.dtype) - p"), SLOPE,
-              "This is the Jacobian of *log* softmax: 1 on the diagonal, minus p. Softmax itself has one factor more.",
-              quotes=wrong_row),
+            "This is the Jacobian of *log* softmax: 1 on the diagonal, minus p. Softmax itself has one factor more.",
+            quotes=wrong_row),
         mistake("softmax of the shares first", RIGHT.before("return " + SLOPES, "p = torch.softmax(p, dim=-1)"), SLOPE,
-              "p went through softmax again. It holds the shares already, not the scores: use it as it comes.",
-              quotes=wrong_row),
+            "p went through softmax again. It holds the shares already, not the scores: use it as it comes.",
+            quotes=wrong_row),
         mistake("the inner product subtracted", RIGHT.but("torch.outer(p, p)", "p @ p"), SLOPE,
-              """One and the same number, the sum of the squares, was subtracted everywhere: p times p gave an inner product. An
-              outer one is needed.""", quotes=wrong_row),
+            """One and the same number, the sum of the squares, was subtracted everywhere: p times p gave an inner
+            product. An outer one is needed.""", quotes=wrong_row),
         mistake("divided by the number of shares", RIGHT.but(SLOPES, f"({SLOPES}) / len(p)"), SLOPE,
-              """Every slope is too small by the number of shares: a mean was taken. Each entry is one derivative, nothing is
-              averaged.""", quotes=wrong_row),
+            """Every slope is too small by the number of shares: a mean was taken. Each entry is one derivative, nothing
+            is averaged.""", quotes=wrong_row),
         mistake("outer product added", RIGHT.but(" - ", " + "), SLOPE,
-              """The products were added: all slopes are positive, and a row sums to twice its share. The shares sum to 1, so a
-              row of slopes sums to 0.""", quotes=wrong_row),
+            """The products were added: all slopes are positive, and a row sums to twice its share. The shares sum to 1,
+            so a row of slopes sums to 0.""", quotes=wrong_row),
         in_place("p", RIGHT.but("return", "slopes =") + "    p.mul_(1 - p)\n    return slopes\n", CONTRACT),
         mistake("p.T of a single axis", RIGHT.but("torch.outer(p, p)", "p * p.T"), SLOPE,
-              """p * p.T is p times p, place by place: a tensor of one axis has nothing to transpose. A table of all products is
-              needed, each share with each share.""", quotes=first_row),
+            """p * p.T is p times p, place by place: a tensor of one axis has nothing to transpose. A table of all
+            products is needed, each share with each share.""", quotes=first_row),
         mistake("diagonal squared", RIGHT.but("torch.diag(p)", "torch.diag(p ** 2)"), SLOPE,
-              """Your diagonal is 0: its squares cancel. A share's slope with its own score is the share itself, less its
-              square."""),
-        mistake("products added, the share alone on the diagonal", RIGHT.but(SLOPES, "torch.diag(p - p * p) + torch.outer(p, p)"), SLOPE,
-              """Two things at once: off the diagonal the products are added, and must be subtracted; on it stands the share alone,
-              whose square is to be taken away. Your rows do not sum to 0.""", quotes=wrong_row),
+            """Your diagonal is 0: its squares cancel. A share's slope with its own score is the share itself, less its
+            square."""),
+        mistake("products added, the share alone on the diagonal",
+                RIGHT.but(SLOPES, "torch.diag(p - p * p) + torch.outer(p, p)"), SLOPE,
+            """Two things at once: off the diagonal the products are added, and must be subtracted; on it stands the
+            share alone, whose square is to be taken away. Your rows do not sum to 0.""", quotes=wrong_row),
         mistake("the share alone on the diagonal", RIGHT.but("torch.diag(p)", "torch.diag(p + p * p)"), SLOPE,
-              """On the diagonal stands the share alone. Its square is to be taken away there too: the products are subtracted
-              everywhere.""", quotes=wrong_row),
+            """On the diagonal stands the share alone. Its square is to be taken away there too: the products are
+            subtracted everywhere.""", quotes=wrong_row),
         mistake("what is left on the diagonal", RIGHT.but("torch.diag(p)", "torch.diag(1 - p)"), SLOPE,
-              """On the diagonal stands 1 less the share, where the share itself belongs before its square is taken away. Your
-              rows do not sum to 0."""),
+            """On the diagonal stands 1 less the share, where the share itself belongs before its square is taken away.
+            Your rows do not sum to 0."""),
         *usual_mistakes(RIGHT, float32=CONTRACT, squeezed=CONTRACT),
     ),
     correct=(
@@ -135,7 +141,8 @@ EXERCISE = Exercise(
                 y = x.softmax(0)
                 return torch.stack([torch.autograd.grad(y[i], x, retain_graph=True)[0] for i in range(len(p))])
         """),
-        correct("jacrev", formula("softmax_jacobian(p)", "torch.func.jacrev(lambda x: F.softmax(x, dim=0))(torch.log(p))")),
+        correct("jacrev", formula("softmax_jacobian(p)",
+                                  "torch.func.jacrev(lambda x: F.softmax(x, dim=0))(torch.log(p))")),
         correct("einsum", formula("softmax_jacobian(p)", 'p.diag_embed() - torch.einsum("i,j->ij", p, p)')),
         correct("double inside", """
             def softmax_jacobian(p):
@@ -146,6 +153,7 @@ EXERCISE = Exercise(
     hints=(
         "raise one score a little: what happens to its own share, and what to the others? Their changes cancel.",
         "p is (n,), the result (n, n): entry (i, j) says how share i answers to score j. It needs p_i and p_j.",
-        "on the diagonal p_i (1 - p_i); off it -p_i p_j. Both at once: p on a diagonal, minus all products of two shares.",
+        "on the diagonal p_i (1 - p_i); off it -p_i p_j. Both at once: p on a diagonal, minus all products "
+        "of two shares.",
     ),
 )

@@ -21,7 +21,8 @@ def temperature(x: Tensor, tau: float) -> Tensor:
     return library.softmax(x / tau, dim=-1)
 
 
-def inputs(g: torch.Generator, shape: tuple, tau: float, times: float = 1.0, dtype: torch.dtype = torch.float32) -> Case:
+def inputs(g: torch.Generator, shape: tuple, tau: float, times: float = 1.0,
+           dtype: torch.dtype = torch.float32) -> Case:
     return Case((times * normal(g, *shape, dtype=dtype), tau))
 
 
@@ -47,7 +48,8 @@ def bitter_cold(g: torch.Generator) -> Case:
 def not_cold_enough(evidence: Evidence) -> bool:
     """Whether these are shares at a tau near 0, none of them wrong but for too little at the top."""
     top, wanted = evidence.got.amax(dim=-1), evidence.expected.amax(dim=-1)
-    shared = torch.allclose(evidence.got.sum(dim=-1), torch.ones_like(top), atol=1e-4) and bool((evidence.got >= 0).all())
+    shared = torch.allclose(evidence.got.sum(dim=-1), torch.ones_like(top),
+                            atol=1e-4) and bool((evidence.got >= 0).all())
     same = torch.equal(evidence.got.argmax(dim=-1), evidence.expected.argmax(dim=-1))
     return evidence.arguments[1] < 0.1 and shared and same and bool((top <= wanted + 1e-5).all())
 
@@ -73,7 +75,8 @@ EXERCISE = Exercise(
         visible("two rows of three, tau = 0.5", Case((THINGS, 0.5))),
         visible("tau = 0", Case((THINGS, 0))),
         visible("tau = -1", Case((THINGS, -1.0))),
-        *usual_probes(inputs, other=((2, 3, 5), 3.0, 3.0), smallest=((1, 3, 1), 0.7), common=((2, 4, 3), 0.6), precise=far_away),
+        *usual_probes(inputs, other=((2, 3, 5), 3.0, 3.0), smallest=((1, 3, 1), 0.7), common=((2, 4, 3), 0.6),
+                      precise=far_away),
         hidden("tau = 0 for every row of a batch", near_ties, announced_by="each row's largest score"),
         hidden("tau = 0.01", bitter_cold, rtol=1e-3, announced_by="0 or more"),  # scores of 600 in float32
         hidden("a very hot tau", inputs, (2, 7), 1e6, times=5.0, announced_by="0 or more"),
@@ -81,91 +84,101 @@ EXERCISE = Exercise(
     ),
     mistakes=(
         mistake("multiplied by tau", RIGHT.but("x / tau", "x * tau"), TEMPERATURE,
-              """Hotter should be *flatter*, and yours gets sharper: the scores were multiplied by tau. (That number is called
-              beta, one over tau.)""", quotes=first_row),
+            """Hotter should be *flatter*, and yours gets sharper: the scores were multiplied by tau. (That number is
+            called beta, one over tau.)""", quotes=first_row),
         mistake("multiplied by tau, nothing special", UNCHECKED.but("x / tau", "x * tau"), TEMPERATURE,
-              """Hotter should be *flatter*, and yours gets sharper: the scores were multiplied by tau. And at tau = 0 all
-              shares come out equal, where the coldest of all should give everything to the largest.""", quotes=first_row),
+            """Hotter should be *flatter*, and yours gets sharper: the scores were multiplied by tau. And at tau = 0 all
+            shares come out equal, where the coldest of all should give everything to the largest.""",
+            quotes=first_row),
         mistake("tau = 0 not thought of", DIVIDED_BY_0, TEMPERATURE,
-              """At tau = 0 a score divided by 0 is infinite or NaN, and so are the shares. As tau falls toward 0 the largest
-              score takes everything; define tau = 0 as that limit."""),
+            """At tau = 0 a score divided by 0 is infinite or NaN, and so are the shares. As tau falls toward 0 the
+            largest score takes everything; define tau = 0 as that limit."""),
         mistake("tau = 0 and negative tau not thought of", UNCHECKED, TEMPERATURE,
-              """At tau = 0 a score divided by 0 is infinite or NaN; define it as the limit, where the largest score takes
-              everything. And a negative tau, which would prefer the *worst* score, should raise ValueError."""),
+            """At tau = 0 a score divided by 0 is infinite or NaN; define it as the limit, where the largest score takes
+            everything. And a negative tau, which would prefer the *worst* score, should raise ValueError."""),
         mistake("division by zero in Python", DIVIDED_BY_0.but("x / tau", "x * (1 / tau)"), TEMPERATURE,
-              """1 / tau stops with ZeroDivisionError at tau = 0. Define tau = 0 as the limit, where the largest score takes
-              everything."""),
+            """1 / tau stops with ZeroDivisionError at tau = 0. Define tau = 0 as the limit, where the largest score
+            takes everything."""),
         mistake("tau = 0 refused", DIVIDED_BY_0.but("tau < 0", "tau <= 0"), TEMPERATURE,
-              """tau = 0 is refused. It has a meaning, though: as tau falls toward 0 the largest score takes everything, and
-              greedy decoding in chapter 11 is just that."""),
+            """tau = 0 is refused. It has a meaning, though: as tau falls toward 0 the largest score takes
+            everything, and greedy decoding in chapter 11 is just that."""),
         mistake("negative tau accepted", ANY_SIGN, TEMPERATURE,
-              """A negative tau is accepted: then the *worst* score gets the largest share, and nobody is told. Raise
-              ValueError."""),
+            """A negative tau is accepted: then the *worst* score gets the largest share, and nobody is told. Raise
+            ValueError."""),
         mistake("sign of tau dropped", ANY_SIGN.before(IF_COLDEST, "tau = abs(tau)"), TEMPERATURE,
-              """A negative tau was silently made positive. It is a mistake of the caller's, who should hear of it: raise
-              ValueError."""),
+            """A negative tau was silently made positive. It is a mistake of the caller's, who should hear of it: raise
+            ValueError."""),
         mistake("negative tau taken for zero", ANY_SIGN.but("tau == 0", "tau <= 0"), TEMPERATURE,
-              "A negative tau was treated like 0. It is a mistake of the caller's, who should hear of it: raise ValueError."),
+            "A negative tau was treated like 0. It is a mistake of the caller's, who should hear of it: raise "
+            "ValueError."),
         mistake("assert instead of ValueError", ANY_SIGN.before(IF_COLDEST, "assert tau >= 0"), CONTRACT,
-              "A negative tau raises AssertionError. For an input that the caller can get wrong, ValueError is the word."),
+            "A negative tau raises AssertionError. For an input that the caller can get wrong, "
+            "ValueError is the word."),
         mistake("another error than ValueError", RIGHT.but("ValueError", "TypeError"), CONTRACT,
-              "A negative tau raises another error than ValueError, which is the word for a value that cannot be."),
+            "A negative tau raises another error than ValueError, which is the word for a value that cannot be."),
         mistake("divided after the softmax", RIGHT.but("x / tau, dim=-1)", "x, dim=-1) / tau"), TEMPERATURE,
-              """The division came after the softmax, where it makes numbers that no longer sum to 1. It is the *scores* that
-              tau divides.""", quotes=sums),
+            """The division came after the softmax, where it makes numbers that no longer sum to 1. It is the *scores*
+            that tau divides.""", quotes=sums),
         mistake("power without a new sum", RIGHT.but("x / tau, dim=-1)", "x, dim=-1) ** (1 / tau)"), TEMPERATURE,
-              """Raising the shares to the power 1 / tau is one way to do it, but afterwards they no longer sum to 1: divide by
-              their new sum.""", quotes=sums),
+            """Raising the shares to the power 1 / tau is one way to do it, but afterwards they no longer sum to 1:
+            divide by their new sum.""", quotes=sums),
         mistake("tau ignored", RIGHT.but("x / tau", "x"), TEMPERATURE,
-              "Your shares are those of tau = 1: tau plays no part in them. (Adding it to every score, or taking it away, changes nothing.)", quotes=first_row),
+            "Your shares are those of tau = 1: tau plays no part in them. (Adding it to every score, or taking it "
+            "away, changes nothing.)", quotes=first_row),
         mistake("divided by the square of tau", RIGHT.but("x / tau", "x / tau ** 2"), TEMPERATURE,
-              "The scores were divided by the square of tau. tau itself divides them.", quotes=first_row),
+            "The scores were divided by the square of tau. tau itself divides them.", quotes=first_row),
         mistake("divided by the root of tau", RIGHT.but("x / tau", "x / tau ** 0.5"), TEMPERATURE,
-              "The scores were divided by the root of tau. The root belongs to d_k, in chapter 05; tau itself divides them.",
-              quotes=first_row),
+            "The scores were divided by the root of tau. The root belongs to d_k, in chapter 05; tau "
+            "itself divides them.",
+            quotes=first_row),
         mistake("a little something added to tau", DIVIDED_BY_0.but("x / tau", "x / (tau + 1e-3)"), TEMPERATURE,
-              """A small number was added to tau to keep it from being 0. It changes all cold shares too: at tau = 0.01 it is a
-              tenth of tau."""),
+            """A small number was added to tau to keep it from being 0. It changes all cold shares too: at tau = 0.01 it
+            is a tenth of tau."""),
         mistake("softmax along the first axis", RIGHT.but("tau, dim=-1", "tau, dim=0"), WHICH_AXIS,
-              "The first axis shared out 1. Each *row* has its own: the last axis.", quotes=sums),
-        mistake("one maximum for the whole tensor at tau = 0", RIGHT.but(COLDEST, "return (x == x.max()).to(x.dtype)"), WHICH_AXIS,
-              """At tau = 0 only the row that holds the largest score of the whole tensor got its 1. Every row has a largest
-              score of its own."""),
-        mistake("the position instead of the shares at tau = 0", RIGHT.but(COLDEST, "return x.argmax(dim=-1)"), TEMPERATURE,
-              """At tau = 0 the *position* of the largest score came back. Shares are wanted there too: 1 at that position, 0
-              elsewhere."""),
+            "The first axis shared out 1. Each *row* has its own: the last axis.", quotes=sums),
+        mistake("one maximum for the whole tensor at tau = 0", RIGHT.but(COLDEST, "return (x == x.max()).to(x.dtype)"),
+                WHICH_AXIS,
+            """At tau = 0 only the row that holds the largest score of the whole tensor got its 1. Every row has a
+            largest score of its own."""),
+        mistake("the position instead of the shares at tau = 0", RIGHT.but(COLDEST, "return x.argmax(dim=-1)"),
+                TEMPERATURE,
+            """At tau = 0 the *position* of the largest score came back. Shares are wanted there too: 1 at that
+            position, 0 elsewhere."""),
         mistake("whole numbers at tau = 0", RIGHT.but(".to(x.dtype)", ""), CONTRACT,
-              """At tau = 0 the shares are right, but integers. The result keeps the dtype of the input, or the next product
-              fails."""),
-        mistake("equal shares at tau = 0", RIGHT.but(COLDEST, "return torch.full_like(x, 1 / x.shape[-1])"), TEMPERATURE,
-              """At tau = 0 all shares came back equal. That is the other end, an infinite tau: hot melts differences, cold
-              freezes the winner."""),
+            """At tau = 0 the shares are right, but integers. The result keeps the dtype of the input, or the next
+            product fails."""),
+        mistake("equal shares at tau = 0", RIGHT.but(COLDEST, "return torch.full_like(x, 1 / x.shape[-1])"),
+                TEMPERATURE,
+            """At tau = 0 all shares came back equal. That is the other end, an infinite tau: hot melts differences,
+            cold freezes the winner."""),
         mistake("tau = 0 taken for no temperature", DIVIDED_BY_0.but("x / tau", "x / tau if tau else x"), TEMPERATURE,
-              """At tau = 0 the plain softmax came back, as if 0 meant "no temperature". That would be tau = 1; 0 is the coldest
-              of all."""),
+            """At tau = 0 the plain softmax came back, as if 0 meant "no temperature". That would be tau = 1; 0 is the
+            coldest of all."""),
         mistake("the smallest at tau = 0", RIGHT.but("argmax", "argmin"), TEMPERATURE,
-              "At tau = 0 the *smallest* score took everything. Cold freezes the largest."),
+            "At tau = 0 the *smallest* score took everything. Cold freezes the largest."),
         mistake("exponential without care", RIGHT.but("return torch.softmax(x / tau, dim=-1)", """
                   powers = torch.exp(x / tau)
                   return powers / powers.sum(dim=-1, keepdim=True)"""), STABLE,
-              """A small tau makes large scores: 8 / 0.01 is 800, and exp(800) is infinite. Take each row's maximum away before
-              the exponential."""),
+            """A small tau makes large scores: 8 / 0.01 is 800, and exp(800) is infinite. Take each row's maximum away
+            before the exponential."""),
         in_place("x", RIGHT.but("return torch.softmax(x / tau", "x /= tau\n    return torch.softmax(x"), CONTRACT),
         mistake("float32 at tau = 0", RIGHT.but(".to(x.dtype)", ".float()"), TEMPERATURE,
-              "At tau = 0 float64 went in and float32 came out. The result keeps the dtype of the input there, too."),
+            "At tau = 0 float64 went in and float32 came out. The result keeps the dtype of the input there, too."),
         mistake("softmax along axis 1", RIGHT.but("tau, dim=-1", "tau, dim=1"), TEMPERATURE,
-              """Axis 1 is the last one only when there are two. A single row has no axis 1, and in a deeper batch it counts
-              something else. Count from the end."""),
+            """Axis 1 is the last one only when there are two. A single row has no axis 1, and in a deeper batch it
+            counts something else. Count from the end."""),
         mistake("whole rows set to 1 at tau = 0", RIGHT.but(COLDEST, """
                   shares = torch.zeros_like(x)
                   shares[x.argmax(dim=-1)] = 1
                   return shares"""), TEMPERATURE,
-              """At tau = 0 the positions of the largest scores were used to choose *rows*. A position counts along the last
-              axis, inside its own row."""),
-        *usual_mistakes(RIGHT, arguments="x", detached=CONTRACT, float32=CONTRACT, single=CONTRACT, squeezed=CONTRACT, viewed=CONTRACT),
+            """At tau = 0 the positions of the largest scores were used to choose *rows*. A position counts along the
+            last axis, inside its own row."""),
+        *usual_mistakes(RIGHT, arguments="x", detached=CONTRACT, float32=CONTRACT, single=CONTRACT, squeezed=CONTRACT,
+                        viewed=CONTRACT),
         mistake("a tau near 0 raised to a limit", DIVIDED_BY_0.but("x / tau", "x / max(tau, 0.05)"), TEMPERATURE,
-              """A small tau was raised to a limit, or something was added to it. So cold shares, and those of tau = 0, are not as
-              cold as they should be: where two scores lie close together, both get something.""", shows=not_cold_enough),
+            """A small tau was raised to a limit, or something was added to it. So cold shares, and those of tau = 0,
+            are not as cold as they should be: where two scores lie close together, both get something.""",
+            shows=not_cold_enough),
     ),
     correct=(
         correct("divide, then softmax", RIGHT),
@@ -212,11 +225,14 @@ EXERCISE = Exercise(
                 return torch.stack(out).reshape(x.shape)
         """),
         correct("double inside", RIGHT.but("x / tau, dim=-1)", "x.double() * (1 / tau), dim=-1).to(x.dtype)")),
-        correct("an error of its own kind", "class Negative(ValueError):\n    pass\n\n\n" + RIGHT.but("ValueError", "Negative")),
+        correct("an error of its own kind",
+                "class Negative(ValueError):\n    pass\n\n\n" + RIGHT.but("ValueError", "Negative")),
     ),
     hints=(
         "which way does a large tau push the shares: together or apart? And what is left when tau reaches 0?",
-        "x is (..., n), tau one number; the shares run along the last axis. At tau = 0 each row is a single 1 among zeros.",
-        "negative tau: ValueError; tau = 0: 1 at each row's largest score, 0 elsewhere; else softmax of x over tau, last axis.",
+        "x is (..., n), tau one number; the shares run along the last axis. At tau = 0 each row is a single "
+        "1 among zeros.",
+        "negative tau: ValueError; tau = 0: 1 at each row's largest score, 0 elsewhere; else softmax of x over tau, "
+        "last axis.",
     ),
 )

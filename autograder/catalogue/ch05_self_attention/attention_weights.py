@@ -37,13 +37,17 @@ def large_scores(g: torch.Generator) -> Case:
     Q = torch.randint(-9, 10, (2, 3, 4), generator=g).float()
     K = torch.randint(-9, 10, (2, 6, 4), generator=g).float()
     Q[0, 0], K[0, 2], Q[0, 1], K[1, 5], Q[1, 2] = 30.0, 30.0, 0.0, -30.0, -30.0
-    Q[1, 0], K[1, 0], K[1, 1] = torch.tensor([1.0, 0.0, 0.0, 0.0]), 9.0, 8.0  # one query whose shares lie close together
+    # one query whose shares lie close together
+    Q[1, 0], K[1, 0], K[1, 1] = torch.tensor([1.0, 0.0, 0.0, 0.0]), 9.0, 8.0
     return Case((Q, K))
 
 
 def times_too_large(evidence: Evidence) -> str:
     ratio = math.sqrt(evidence.arguments[0].shape[-1])
-    return f"Your last row is {row(evidence.got.flatten(0, -2)[-1][:6])}: your scores are {ratio:.2f} times too large here."
+    return (
+        f"Your last row is {row(evidence.got.flatten(0, -2)[-1][:6])}: "
+        f"your scores are {ratio:.2f} times too large here."
+    )
 
 
 RIGHT = answer("""
@@ -67,125 +71,146 @@ EXERCISE = Exercise(
     ),
     mistakes=(
         mistake("no scaling", RIGHT.without(DIVISION), DIVIDE,
-              """The division by the square root of d_k is missing. (Or it comes after the softmax, and dividing each row by its sum
-              undoes it.) The softmax sharpens what is too large, so the biggest weight takes nearly everything.""", quotes=times_too_large),
+            """The division by the square root of d_k is missing. (Or it comes after the softmax, and dividing each row
+            by its sum undoes it.) The softmax sharpens what is too large, so the biggest weight takes nearly
+            everything.""", quotes=times_too_large),
         mistake("divided by d_k", RIGHT.but("Q.shape[-1] ** 0.5", "Q.shape[-1]"), DIVIDE,
-              """Your weights are too flat: the scores were divided by d_k itself. Their typical size grows like the square
-              *root* of d_k, so that is what brings them back to about 1."""),
+            """Your weights are too flat: the scores were divided by d_k itself. Their typical size grows like the
+            square *root* of d_k, so that is what brings them back to about 1."""),
         mistake("divided by the root of the number of keys", RIGHT.but("Q.shape[-1]", "K.shape[-2]"), DIVIDE,
-              """The scores were divided by the root of the *number of words*. Your weights change when a word is appended
-              that nobody attends to. What makes scores large is the width d_k of a query, not the length of the sentence."""),
+            """The scores were divided by the root of the *number of words*. Your weights change when a word is appended
+            that nobody attends to. What makes scores large is the width d_k of a query, not the length of the
+            sentence."""),
         mistake("divided by the root of the number of queries", RIGHT.but("Q.shape[-1]", "Q.shape[-2]"), DIVIDE,
-              """The scores were divided by the root of the number of *queries*. A query's weights may not depend on how
-              many other queries are asked. The size to look at is the last axis."""),
+            """The scores were divided by the root of the number of *queries*. A query's weights may not depend on how
+            many other queries are asked. The size to look at is the last axis."""),
         mistake("divided by the root of the batch size", RIGHT.but("Q.shape[-1]", "Q.shape[0]"), DIVIDE,
-              "The scores were divided by the root of the *batch size*: shape[0] counts sentences. d_k is the last axis."),
+            "The scores were divided by the root of the *batch size*: shape[0] counts sentences. d_k is "
+            "the last axis."),
         mistake("multiplied by the root of d_k", RIGHT.but("/ Q.shape", "* Q.shape"), DIVIDE,
-              """The scores were multiplied by the root of d_k instead of divided, so they are d_k times too large and one word
-              takes everything."""),
-        mistake("divided after the softmax", RIGHT.without(DIVISION).but("dim=-1)", "dim=-1) / Q.shape[-1] ** 0.5"), DIVIDE,
-              """The division came after the softmax, where it makes shares that no longer sum to 1. It is the *scores* that
-              are too large.""", quotes=row_sums),
+            """The scores were multiplied by the root of d_k instead of divided, so they are d_k times too large and one
+            word takes everything."""),
+        mistake("divided after the softmax", RIGHT.without(DIVISION).but("dim=-1)", "dim=-1) / Q.shape[-1] ** 0.5"),
+                DIVIDE,
+            """The division came after the softmax, where it makes shares that no longer sum to 1. It is the *scores*
+            that are too large.""", quotes=row_sums),
         mistake("softmax over the queries", RIGHT.but("dim=-1", "dim=-2"), AXIS,
-              "Each *query* must share out 1 among the keys. Here every key shares itself out among the queries.", quotes=columns),
+            "Each *query* must share out 1 among the keys. Here every key shares itself out among the queries.",
+            quotes=columns),
         mistake("softmax over the batch", RIGHT.but("dim=-1", "dim=0"), AXIS,
-              """The sentences of the batch share 1 among themselves: axis 0 is the batch. Each query shares out 1 among its own
-              keys.""", quotes=row_sums),
+            """The sentences of the batch share 1 among themselves: axis 0 is the batch. Each query shares out 1 among
+            its own keys.""", quotes=row_sums),
         mistake("one sum for the whole table", RIGHT.but(SOFTMAX, """
                   weights = torch.exp(scores - scores.amax(dim=(-2, -1), keepdim=True))
                   weights = weights / weights.sum(dim=(-2, -1), keepdim=True)"""), AXIS,
-              "All cells of a sentence's table together sum to 1. Each *row* is one query's own 1 to share out.", quotes=row_sums),
+            "All cells of a sentence's table together sum to 1. Each *row* is one query's own 1 to share out.",
+            quotes=row_sums),
         mistake("one sum for everything", RIGHT.but(SOFTMAX, """
                   weights = torch.exp(scores - scores.max())
                   weights = weights / weights.sum()"""), AXIS,
-              """All cells of the whole batch together sum to 1, so sentences compete with each other. Each row is one query's
-              own 1 to share out.""", quotes=row_sums),
+            """All cells of the whole batch together sum to 1, so sentences compete with each other. Each row is one
+            query's own 1 to share out.""", quotes=row_sums),
         mistake("no softmax", RIGHT.but(SOFTMAX, "weights = scores"), AXIS,
-              "These are the scores, scaled as they should be, but not yet shares: some are above 1 or below 0.", quotes=row_sums),
-        mistake("scores neither divided nor shared out", RIGHT.without(DIVISION).but(SOFTMAX, "weights = scores"), DIVIDE,
-              """These are the plain dot products. Two steps are still to come: bring them to a usual size, then turn each row
-              into shares.""", quotes=row_sums),
+            "These are the scores, scaled as they should be, but not yet shares: some are above 1 or below 0.",
+            quotes=row_sums),
+        mistake("scores neither divided nor shared out", RIGHT.without(DIVISION).but(SOFTMAX, "weights = scores"),
+                DIVIDE,
+            """These are the plain dot products. Two steps are still to come: bring them to a usual size, then turn each
+            row into shares.""", quotes=row_sums),
         mistake("log of the weights", RIGHT.but("torch.softmax", "torch.log_softmax"), AXIS,
-              """All your numbers are 0 or below: these are logarithms of the weights. log_softmax is for losses; here shares
-              are wanted."""),
+            """All your numbers are 0 or below: these are logarithms of the weights. log_softmax is for losses; here
+            shares are wanted."""),
         mistake("no exponential", RIGHT.but(SOFTMAX, "weights = scores / scores.sum(dim=-1, keepdim=True)"), AXIS,
-              """The rows sum to 1, but the scores were divided by their plain sum. That gives negative shares for negative
-              scores, and breaks where they cancel. Chapter 04 makes scores positive first."""),
+            """The rows sum to 1, but the scores were divided by their plain sum. That gives negative shares for
+            negative scores, and breaks where they cancel. Chapter 04 makes scores positive first."""),
         mistake("sigmoid instead of softmax", RIGHT.but(SOFTMAX, "weights = torch.sigmoid(scores)"), AXIS,
-              """Every cell was squeezed between 0 and 1 by itself, so the words do not compete. A row must share out exactly
-              1.""", quotes=row_sums),
+            """Every cell was squeezed between 0 and 1 by itself, so the words do not compete. A row must share out
+            exactly 1.""", quotes=row_sums),
         mistake("cosine instead of scaling", RIGHT.without(DIVISION).but(
-                  "Q @ K.transpose(-2, -1)", "F.normalize(Q, dim=-1) @ F.normalize(K, dim=-1).transpose(-2, -1)"), DIVIDE,
-              """The scores were divided by the lengths of the vectors, which is cosine similarity. Then a longer query or
-              key could not ask louder. The division is by one number, the same for every pair."""),
+                  "Q @ K.transpose(-2, -1)", "F.normalize(Q, dim=-1) @ F.normalize(K, dim=-1).transpose(-2, -1)"),
+                  DIVIDE,
+            """The scores were divided by the lengths of the vectors, which is cosine similarity. Then a longer query or
+            key could not ask louder. The division is by one number, the same for every pair."""),
         mistake("cosine beside the scaling", RIGHT.but(
-                  "Q @ K.transpose(-2, -1)", "F.normalize(Q, dim=-1) @ F.normalize(K, dim=-1).transpose(-2, -1)"), DIVIDE,
-              """Queries and keys were brought to length 1 before they met. Then a longer query or key could not ask louder. The
-              only division is the one by the root of d_k."""),
+                  "Q @ K.transpose(-2, -1)", "F.normalize(Q, dim=-1) @ F.normalize(K, dim=-1).transpose(-2, -1)"),
+                  DIVIDE,
+            """Queries and keys were brought to length 1 before they met. Then a longer query or key could not ask
+            louder. The only division is the one by the root of d_k."""),
         mistake("keys ask, queries answer", RIGHT.but("Q @ K.transpose", "K @ Q.transpose"), AXIS,
-              "Rows and columns are exchanged: there should be one row for each query and one column for each key.", quotes=sizes),
+            "Rows and columns are exchanged: there should be one row for each query and one column for each key.",
+            quotes=sizes),
         mistake("K reshaped instead of transposed", RIGHT.but(
                   "K.transpose(-2, -1)", "K.reshape(K.shape[0], K.shape[2], K.shape[1])"), SHAPES,
-              """The shape is right and the pairs are wrong: reshape re-cuts the same strip of numbers, so a column is no longer
-              one word's key."""),
+            """The shape is right and the pairs are wrong: reshape re-cuts the same strip of numbers, so a column is no
+            longer one word's key."""),
         mistake("all axes of K turned", RIGHT.but("K.transpose(-2, -1)", "K.T"), SHAPES,
-              ".T turns *all* axes of K, the batch too. Only the last two change places."),
+            ".T turns *all* axes of K, the batch too. Only the last two change places."),
         mistake("K not transposed", RIGHT.but("K.transpose(-2, -1)", "K"), SHAPES,
-              """A query has d_k numbers and so has a key: to meet, the keys must stand as columns. Write the two shapes side
-              by side."""),
+            """A query has d_k numbers and so has a key: to meet, the keys must stand as columns. Write the two shapes
+            side by side."""),
         mistake("exponential without care", RIGHT.but(SOFTMAX, """
                   weights = torch.exp(scores)
                   weights = weights / weights.sum(dim=-1, keepdim=True)"""), STABLE,
-              """With large scores you return NaN: exp(1000) is infinite and infinite over infinite is nothing. Shares do not
-              change when the same number is subtracted from every score of a row; chapter 04 says which number helps."""),
+            """With large scores you return NaN: exp(1000) is infinite and infinite over infinite is nothing. Shares do
+            not change when the same number is subtracted from every score of a row; chapter 04 says which number
+            helps."""),
         mistake("one maximum for all rows", RIGHT.but(SOFTMAX, """
                   weights = torch.exp(scores - scores.max())
                   weights = weights / weights.sum(dim=-1, keepdim=True)"""), STABLE,
-              "Rows far below the global maximum become 0 over 0. Subtract the maximum of *each row*."),
+            "Rows far below the global maximum become 0 over 0. Subtract the maximum of *each row*."),
         mistake("an input changed in place", RIGHT.without(DIVISION).before(SCORES, "Q /= Q.shape[-1] ** 0.5"), SHAPES,
-              """Your function changed a tensor that it was given. An operation such as /= or mul_ writes into the caller's own
-              numbers."""),
+            """Your function changed a tensor that it was given. An operation such as /= or mul_ writes into the
+            caller's own numbers."""),
         mistake("softmax over the queries and no scaling", RIGHT.without(DIVISION).but("dim=-1", "dim=-2"), AXIS,
-              """Two things at once: every key shares itself out among the queries, where each *query* must share out 1 among
-              the keys, and the division by the square root of d_k is missing.""", quotes=columns),
+            """Two things at once: every key shares itself out among the queries, where each *query* must share out 1
+            among the keys, and the division by the square root of d_k is missing.""", quotes=columns),
         mistake("the table turned at the end", RIGHT.but("return weights", "return weights.transpose(-2, -1)"), AXIS,
-              """These are the right shares with rows and columns exchanged: one row for each query is wanted. (The table was turned
-              at the end; or keys asked queries, and the softmax ran along the queries' axis as well.)"""),
+            """These are the right shares with rows and columns exchanged: one row for each query is wanted. (The table
+            was turned at the end; or keys asked queries, and the softmax ran along the queries' axis as well.)"""),
         mistake("queries with themselves", RIGHT.but("K.transpose", "Q.transpose"), AXIS,
-              "The queries were compared with themselves; K plays no part in your result."),
+            "The queries were compared with themselves; K plays no part in your result."),
         mistake("the worst key wins", RIGHT.but(SCORES, SCORES.replace("= Q", "= -Q")), AXIS,
-              "The key that fits *worst* got the largest share: the sign of the scores is turned. A large dot product is a good fit."),
+            "The key that fits *worst* got the largest share: the sign of the scores is turned. A large dot product "
+            "is a good fit."),
         mistake("divided by the root of two", RIGHT.but("Q.shape[-1] ** 0.5", "2 ** 0.5"), DIVIDE,
-              "The root of 2 is written into the code: it belongs to the four words, which have d_k = 2. Take d_k from Q."),
+            "The root of 2 is written into the code: it belongs to the four words, which have d_k = 2. "
+            "Take d_k from Q."),
         *wrong_scores(RIGHT, DIVISION, DIVIDE),
         mistake("a look at the future forbidden", RIGHT.before(SOFTMAX, """
                   later = torch.ones(scores.shape[-2:], dtype=torch.bool).triu(1)
                   scores = scores.masked_fill(later, float("-inf"))"""), AXIS,
-              "Later words get weight 0: that is the causal mask of chapter 08. Here every query may look at all keys."),
+            "Later words get weight 0: that is the causal mask of chapter 08. Here every query may look at all keys."),
         mistake("scores cut off at a limit", RIGHT.before(SOFTMAX, "scores = scores.clamp(-50, 50)"), STABLE,
-              """Large scores came back with equal shares, as if they had been cut off at a limit. Nothing need be lost: subtracting
-              the largest score of a row changes no share, and torch.softmax does so."""),
+            """Large scores came back with equal shares, as if they had been cut off at a limit. Nothing need be lost:
+            subtracting the largest score of a row changes no share, and torch.softmax does so."""),
         mistake("distance instead of dot product", RIGHT.but(SCORES, "scores = -torch.cdist(Q, K)"), DIVIDE,
-              "A key near the query, as points are near, got the most. A score is a dot product, which grows with the lengths, too."),
-        mistake("squared distance instead of dot product", RIGHT.but(SCORES, "scores = -torch.cdist(Q, K) ** 2"), DIVIDE,
-              "A key near the query, as points are near, got the most. A score is a dot product, which grows with the lengths, too."),
+            "A key near the query, as points are near, got the most. A score is a dot product, which grows with the "
+            "lengths, too."),
+        mistake("squared distance instead of dot product", RIGHT.but(SCORES, "scores = -torch.cdist(Q, K) ** 2"),
+                DIVIDE,
+            "A key near the query, as points are near, got the most. A score is a dot product, which grows with the "
+            "lengths, too."),
         mistake("the largest weight as the unit", RIGHT.ending_in(" / weights.amax(dim=-1, keepdim=True)"), AXIS,
-              "The largest weight of each row is 1, so a row sums to more. Shares are divided by their sum, and softmax has done it.",
-              quotes=row_sums),
-        mistake("added instead of multiplied", RIGHT.but(SCORES, "scores = Q.sum(dim=-1)[..., None] + K.sum(dim=-1)[:, None]"), DIVIDE,
-              """Query and key were added, not multiplied. What a query adds is the same for all keys, so it changes no share: all rows
-              are alike."""),
+            "The largest weight of each row is 1, so a row sums to more. Shares are divided by their sum, and softmax "
+            "has done it.",
+            quotes=row_sums),
+        mistake("added instead of multiplied",
+                RIGHT.but(SCORES, "scores = Q.sum(dim=-1)[..., None] + K.sum(dim=-1)[:, None]"), DIVIDE,
+            """Query and key were added, not multiplied. What a query adds is the same for all keys, so it changes no
+            share: all rows are alike."""),
         mistake("own word hidden", RIGHT.before(SOFTMAX, """
                   own = torch.eye(*scores.shape[-2:], dtype=torch.bool)
                   scores = scores.masked_fill(own & (scores.shape[-1] > 1), -1e9)"""), AXIS,
-              "The diagonal is 0: each word is hidden from itself. Here every query may look at all keys, its own word among them."),
+            "The diagonal is 0: each word is hidden from itself. Here every query may look at all keys, its own word "
+            "among them."),
         mistake("keys centered", RIGHT.but("K.transpose", "(K - K.mean(dim=-1, keepdim=True)).transpose"), DIVIDE,
-              "The mean of each key's numbers was taken away before it was asked. Keys are used as they come."),
+            "The mean of each key's numbers was taken away before it was asked. Keys are used as they come."),
         mistake("queries and keys standardized", RIGHT.but(
                   "Q @ K", "F.layer_norm(Q, Q.shape[-1:]) @ F.layer_norm(K, K.shape[-1:])"), DIVIDE,
-              """Queries and keys were brought to mean 0 and variance 1 before they met, so a long one could not ask louder. One number
-              divides all scores: the root of d_k."""),
-        *usual_mistakes(RIGHT, arguments="Q K", detached=LEARN, float32=SHAPES, single=STABLE, squeezed=SHAPES, viewed=SHAPES,
+            """Queries and keys were brought to mean 0 and variance 1 before they met, so a long one could not ask
+            louder. One number divides all scores: the root of d_k."""),
+        *usual_mistakes(RIGHT, arguments="Q K", detached=LEARN, float32=SHAPES, single=STABLE, squeezed=SHAPES,
+                        viewed=SHAPES,
                         rounded=DIVIDE, root="Q.shape[-1] ** 0.5", quotes_size=sizes),
     ),
     correct=(
@@ -213,7 +238,8 @@ EXERCISE = Exercise(
                 return torch.stack(rows).reshape(B, Tq, -1)
         """),
         correct("log and back", RIGHT.but(SOFTMAX, "weights = (scores - scores.logsumexp(-1, keepdim=True)).exp()")),
-        correct("double inside", RIGHT.but("Q @ K.t", "Q.double() @ K.double().t").but("return weights", "return weights.to(Q.dtype)")),
+        correct("double inside",
+                RIGHT.but("Q @ K.t", "Q.double() @ K.double().t").but("return weights", "return weights.to(Q.dtype)")),
         correct("baddbmm", """
             def attention_weights(Q, K):
                 s = torch.baddbmm(Q.new_zeros(()), Q, K.mT, alpha=1 / math.sqrt(K.shape[-1]))

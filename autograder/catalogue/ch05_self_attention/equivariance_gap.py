@@ -65,7 +65,8 @@ def one_sided(g: torch.Generator, sign: float) -> Case:
 
 
 def inputs(
-    g: torch.Generator, f: Callable, batch: int, length: int, d_model: int, dtype: torch.dtype = torch.float32, far: float = 0.0
+    g: torch.Generator, f: Callable, batch: int, length: int, d_model: int, dtype: torch.dtype = torch.float32,
+    far: float = 0.0
 ) -> Case:
     x = normal(g, batch, length, d_model, dtype=dtype)
     x[0] *= 0.1 if batch > 1 else 1.0  # so that the largest gap never lies in the first sentence alone
@@ -107,94 +108,114 @@ EXERCISE = Exercise(
         hidden("f returns a tuple", inputs, running_total_and_more, 2, 6, 5, announced_by="a tuple"),
         hidden("one sentence, two words alike, nothing moved", nothing_moved, announced_by="(B, T, D)"),
         hidden("the largest gap is negative", one_sided, -1.0, announced_by="the largest absolute difference"),
-        hidden("float64", inputs, running_total, 2, 5, 6, dtype=torch.float64, far=FAR, rtol=0.0, announced_by="(B, T, D)"),
+        hidden("float64", inputs, running_total, 2, 5, 6, dtype=torch.float64, far=FAR, rtol=0.0,
+               announced_by="(B, T, D)"),
         second_call(inputs, running_total, 2, 5, 4),
     ),
     omits={"a length of one": "one word has no order"},
     mistakes=(
         mistake("compared without permuting the outputs", RIGHT.but(AFTER, UNSHUFFLED), ORDER,
-              """That is a gap for a *correct* attention: the two results hold the same rows in another order. Permute the
-              outputs as well before comparing; that is what equivariance means.""", quotes=your_gap),
+            """That is a gap for a *correct* attention: the two results hold the same rows in another order. Permute the
+            outputs as well before comparing; that is what equivariance means.""", quotes=your_gap),
         mistake("only the outputs permuted", RIGHT.but("f(x[..., perm, :])", "f(x)"), ORDER,
-              """f was asked only about the words in their own order. Ask it about the permuted words too, and compare with the
-              permuted answer.""", quotes=your_gap),
-        mistake("permuted the wrong way back", RIGHT.but(AFTER, UNSHUFFLED).but(BEFORE, f"{BEFORE}[..., perm, :]"), ORDER,
-              """The rows were brought back the wrong way round. Permuting again does not undo a permutation, unless it only
-              swaps pairs; its inverse does, or permuting the *other* result the same way.""", quotes=your_gap),
+            """f was asked only about the words in their own order. Ask it about the permuted words too, and compare
+            with the permuted answer.""", quotes=your_gap),
+        mistake("permuted the wrong way back", RIGHT.but(AFTER, UNSHUFFLED).but(BEFORE, f"{BEFORE}[..., perm, :]"),
+                ORDER,
+            """The rows were brought back the wrong way round. Permuting again does not undo a permutation, unless it
+            only swaps pairs; its inverse does, or permuting the *other* result the same way.""", quotes=your_gap),
         mistake("features permuted", RIGHT.but("f(x[..., perm, :])", "f(x[..., perm])").but(
                   "(f(x))[..., perm, :]", "(f(x))[..., perm]"), SHAPES,
-              "The *features* were permuted: the words lie along the second-to-last axis."),
+            "The *features* were permuted: the words lie along the second-to-last axis."),
         mistake("features of the answer permuted", RIGHT.but("(f(x))[..., perm, :]", "(f(x))[..., perm]"), SHAPES,
-              "The *features* of the answer were permuted: its words lie along the second-to-last axis, as those of x do."),
+            "The *features* of the answer were permuted: its words lie along the second-to-last axis, as "
+            "those of x do."),
         mistake("sentences permuted", RIGHT.but("f(x[..., perm, :])", "f(x[perm])").but(
                   "(f(x))[..., perm, :]", "(f(x))[perm]"), SHAPES,
-              "The *sentences* of the batch were permuted: axis 0 is the batch, the words lie along the second-to-last axis."),
+            "The *sentences* of the batch were permuted: axis 0 is the batch, the words lie along the "
+            "second-to-last axis."),
         mistake("mean instead of largest", RIGHT.but("max()", "mean()"), ORDER,
-              """You returned the mean difference. The largest one is wanted: one wrong row among many must not be averaged
-              away.""", quotes=your_gap),
+            """You returned the mean difference. The largest one is wanted: one wrong row among many must not be
+            averaged away.""", quotes=your_gap),
         mistake("smallest instead of largest", RIGHT.but("max()", "min()"), ORDER,
-              "The smallest difference came back. The largest one is wanted: it says how far f is from passing.", quotes=your_gap),
+            "The smallest difference came back. The largest one is wanted: it says how far f is from passing.",
+            quotes=your_gap),
         mistake("sum instead of largest", RIGHT.but("max()", "sum()"), ORDER,
-              "You returned the sum of all differences, which grows with the sentence. The largest one is wanted.",
-              quotes=your_gap),
-        mistake("norm instead of largest", RIGHT.but("difference.abs().max()", "torch.linalg.vector_norm(difference)"), ORDER,
-              """You returned the length of the difference, which grows with the sentence. The largest absolute difference is
-              wanted.""", quotes=your_gap),
+            "You returned the sum of all differences, which grows with the sentence. The largest one is wanted.",
+            quotes=your_gap),
+        mistake("norm instead of largest", RIGHT.but("difference.abs().max()", "torch.linalg.vector_norm(difference)"),
+                ORDER,
+            """You returned the length of the difference, which grows with the sentence. The largest absolute difference
+            is wanted.""", quotes=your_gap),
         mistake("mean over the features, then the largest", RIGHT.but(".max()", ".mean(dim=-1).max()"), ORDER,
-              "Differences were averaged over the features before the largest was taken. The largest of all is wanted.",
-              quotes=your_gap),
-        mistake("length of a word's difference, the largest", RIGHT.but("difference.abs().max()", "difference.norm(dim=-1).max()"), ORDER,
-              "The length of each word's difference was taken. The largest absolute difference of single numbers is wanted.",
-              quotes=your_gap),
-        mistake("root of the mean square", RIGHT.but("difference.abs().max()", "difference.pow(2).mean().sqrt()"), ORDER,
-              "You returned the root of the mean square, which one wrong row among many hardly moves. The largest is wanted.",
-              quotes=your_gap),
-        mistake("relative to the size", RIGHT.but("difference.abs().max()", "(difference.abs().max() / shuffled_after.abs().max())"), ORDER,
-              "The gap was divided by the size of f's answer. The plain difference is wanted.", quotes=your_gap),
+            "Differences were averaged over the features before the largest was taken. The largest of all is wanted.",
+            quotes=your_gap),
+        mistake("length of a word's difference, the largest",
+                RIGHT.but("difference.abs().max()", "difference.norm(dim=-1).max()"), ORDER,
+            "The length of each word's difference was taken. The largest absolute difference of single "
+            "numbers is wanted.",
+            quotes=your_gap),
+        mistake("root of the mean square", RIGHT.but("difference.abs().max()", "difference.pow(2).mean().sqrt()"),
+                ORDER,
+            "You returned the root of the mean square, which one wrong row among many hardly moves. The "
+            "largest is wanted.",
+            quotes=your_gap),
+        mistake("relative to the size",
+                RIGHT.but("difference.abs().max()", "(difference.abs().max() / shuffled_after.abs().max())"), ORDER,
+            "The gap was divided by the size of f's answer. The plain difference is wanted.", quotes=your_gap),
         mistake("both sides sorted", RIGHT.but(AFTER, UNSHUFFLED).but(
-                  "shuffled_before - shuffled_after", "shuffled_before.sort(dim=-2).values - shuffled_after.sort(dim=-2).values"), ORDER,
-              """Both answers were sorted before they were compared, so it is lost which word got which vector. Compare place by
-              place, one of the two answers permuted.""", quotes=your_gap),
+                  "shuffled_before - shuffled_after",
+                  "shuffled_before.sort(dim=-2).values - shuffled_after.sort(dim=-2).values"), ORDER,
+            """Both answers were sorted before they were compared, so it is lost which word got which vector. Compare
+            place by place, one of the two answers permuted.""", quotes=your_gap),
         mistake("a word's differences added up", RIGHT.but(".max()", ".sum(dim=-1).max()"), ORDER,
-              "The differences of each word were added up before the largest was taken. The largest of the single ones is wanted.",
-              quotes=your_gap),
-        mistake("inverse permutation before f", RIGHT.but("f(x[..., perm, :])", "f(x[..., torch.argsort(perm), :])"), ORDER,
-              """x was shuffled by the inverse of perm, and the answer by perm itself. Both move the same way: place i gets what stood
-              at place perm[i].""", quotes=your_gap),
+            "The differences of each word were added up before the largest was taken. The largest of the single ones "
+            "is wanted.",
+            quotes=your_gap),
+        mistake("inverse permutation before f", RIGHT.but("f(x[..., perm, :])", "f(x[..., torch.argsort(perm), :])"),
+                ORDER,
+            """x was shuffled by the inverse of perm, and the answer by perm itself. Both move the same way: place i
+            gets what stood at place perm[i].""", quotes=your_gap),
         mistake("sign kept", RIGHT.but(".abs()", ""), ORDER,
-              "The largest *signed* difference came back, so a large negative one went unseen. Take absolute values first.",
-              quotes=your_gap),
-        mistake("sign kept, the other way round", RIGHT.but("before - shuffled_after", "after - shuffled_before").but(".abs()", ""), ORDER,
-              "The largest *signed* difference came back, so a large negative one went unseen. Take absolute values first.",
-              quotes=your_gap),
+            "The largest *signed* difference came back, so a large negative one went unseen. Take "
+            "absolute values first.",
+            quotes=your_gap),
+        mistake("sign kept, the other way round",
+                RIGHT.but("before - shuffled_after", "after - shuffled_before").but(".abs()", ""), ORDER,
+            "The largest *signed* difference came back, so a large negative one went unseen. Take "
+            "absolute values first.",
+            quotes=your_gap),
         mistake("the last item of a tuple", RIGHT.but("result[0]", "result[-1]"), ORDER,
-              "Of a tuple the *first* item counts; you took the last one, which may be anything."),
+            "Of a tuple the *first* item counts; you took the last one, which may be anything."),
         mistake("always zero", RIGHT.but(AFTER, UNSHUFFLED).but("f(x[..., perm, :])", "f(x)"), ORDER,
-              """Your gap comes out as 0 where it is not: f was not asked, or asked twice about the same words, or differences of
-              both signs were added up and cancel. A test that cannot fail tests nothing."""),
+            """Your gap comes out as 0 where it is not: f was not asked, or asked twice about the same words, or
+            differences of both signs were added up and cancel. A test that cannot fail tests nothing."""),
         mistake("x left out of the permutation", RIGHT.but("first(f(x))[", "x["), ORDER,
-              """You compared f's answer with its own input. Compare two answers of f: for the permuted words, and for the words
-              in their own order.""", quotes=your_gap),
+            """You compared f's answer with its own input. Compare two answers of f: for the permuted words, and for the
+            words in their own order.""", quotes=your_gap),
         mistake("a tensor instead of a number", RIGHT.but(".item()", ""), ORDER,
-              "The gap is a tensor without axes; a plain Python number is wanted. A tensor of one number can hand it over."),
+            "The gap is a tensor without axes; a plain Python number is wanted. A tensor of one number "
+            "can hand it over."),
         mistake("yes or no", RIGHT.but(
                   "difference.abs().max().item()", "torch.allclose(shuffled_before, shuffled_after, atol=1e-5)"), ORDER,
-              "You returned True or False. A size is wanted: how large the largest difference is."),
+            "You returned True or False. A size is wanted: how large the largest difference is."),
         mistake("tuple not unpacked", RIGHT.but(UNPACKED, "result"), ORDER,
-              "Your code stops when f returns a tuple, as SelfAttention does. Then its first item counts."),
+            "Your code stops when f returns a tuple, as SelfAttention does. Then its first item counts."),
         mistake("tuple not unpacked, by a method", RIGHT.but(UNPACKED, "result").but(
                   "first(f(x))[..., perm, :]", "first(f(x)).index_select(-2, perm)"), ORDER,
-              "Your code stops when f returns a tuple, as SelfAttention does: a tuple has no methods of a tensor. Its first item counts."),
+            "Your code stops when f returns a tuple, as SelfAttention does: a tuple has no methods of a tensor. Its "
+            "first item counts."),
         mistake("first item taken always", RIGHT.but(UNPACKED, "result[0]"), ORDER,
-              "When f returns a plain tensor, [0] picks its first sentence. Take the first item only when f returns a tuple."),
+            "When f returns a plain tensor, [0] picks its first sentence. Take the first item only when f "
+            "returns a tuple."),
         mistake("squared difference", RIGHT.but("abs()", "pow(2)"), ORDER,
-              "The differences were squared, so your gap is the square of the right one. Absolute values keep the scale.",
-              quotes=your_gap),
+            "The differences were squared, so your gap is the square of the right one. Absolute values keep the scale.",
+            quotes=your_gap),
         mistake("only the first sentence", RIGHT.but("difference.abs", "difference[0].abs"), SHAPES,
-              "Only the first sentence of the batch was compared; the largest gap may lie in another."),
+            "Only the first sentence of the batch was compared; the largest gap may lie in another."),
         mistake("inverse permutation on both sides", RIGHT.before(BEFORE, "perm = torch.argsort(perm)"), ORDER,
-              """Both sides were moved by the inverse of perm. For some functions that gives the same gap, for others not: use
-              perm itself."""),
+            """Both sides were moved by the inverse of perm. For some functions that gives the same gap, for others not:
+            use perm itself."""),
     ),
     correct=(
         correct("permute the answer", """
@@ -241,7 +262,8 @@ EXERCISE = Exercise(
     hints=(
         "for a correct attention the gap is 0, up to rounding. What must move besides the words?",
         "x, f(x) and f(permuted x) are (B, T, D); perm moves the axis of T, the second-to-last.",
-        "a = f(x); b = f(x with its words permuted); first item if a tuple; permute a the same way; largest absolute difference, "
+        "a = f(x); b = f(x with its words permuted); first item if a tuple; permute a the same way; largest absolute "
+        "difference, "
         "as a number.",
     ),
 )

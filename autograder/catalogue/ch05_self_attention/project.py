@@ -57,74 +57,82 @@ EXERCISE = Exercise(
     ),
     mistakes=(
         mistake("W on the left", RIGHT.but("x @ W", "W @ x"), SHAPES,
-              """W @ x mixes the *words* of a sentence with each other, and its shapes agree only where the number of words
-              happens to equal D. Each word's row of D numbers should meet the D rows of W."""),
+            """W @ x mixes the *words* of a sentence with each other, and its shapes agree only where the number of
+            words happens to equal D. Each word's row of D numbers should meet the D rows of W."""),
         mistake("W transposed", RIGHT.but("x @ W", "x @ W.T"), SHAPES,
-              """You used W transposed. W is stored as (D, d), so it is applied as it stands; nn.Linear stores (d, D), which is
-              where the habit of transposing comes from. With a square W no shape error warns you."""),
+            """You used W transposed. W is stored as (D, d), so it is applied as it stands; nn.Linear stores (d, D),
+            which is where the habit of transposing comes from. With a square W no shape error warns you."""),
         mistake("bias forgotten", RIGHT.without("if b is not None:").without("projected = projected + b"), PROJECT,
-              "The results with a bias equal those without: b is never added. It is one row of d numbers for every word."),
+            "The results with a bias equal those without: b is never added. It is one row of d numbers "
+            "for every word."),
         mistake("bias per position", RIGHT.but("+ b", "+ b[:, None]"), SHAPES,
-              """b was spread along the words: word 0 got b[0] everywhere. b belongs to the *features*: every word gets the
-              whole of b."""),
+            """b was spread along the words: word 0 got b[0] everywhere. b belongs to the *features*: every word gets
+            the whole of b."""),
         mistake("bias subtracted", RIGHT.but("+ b", "- b"), PROJECT,
-              "The bias arrives with the wrong sign: your numbers are below the product where they should be above it."),
+            "The bias arrives with the wrong sign: your numbers are below the product where they should be above it."),
         mistake("bias before the product", RIGHT.but("projected + b", "(x + b) @ W"), PROJECT,
-              "b was added to x before the product. It has d numbers, one per *output* feature, so it comes after."),
+            "b was added to x before the product. It has d numbers, one per *output* feature, so it comes after."),
         mistake("first sentence only", RIGHT.but("x @ W", "x[0] @ W"), SHAPES,
-              """The batch axis is gone: only the first sentence was projected. The result has one row of d for every word of
-              every sentence.""", quotes=sizes),
+            """The batch axis is gone: only the first sentence was projected. The result has one row of d for every word
+            of every sentence.""", quotes=sizes),
         mistake("first sentence for all", RIGHT.but("x @ W", "(x[0] @ W).expand(x.shape[0], -1, -1)"), SHAPES,
-              "Sentence 1 came back as a copy of sentence 0. Every sentence of the batch is projected on its own."),
+            "Sentence 1 came back as a copy of sentence 0. Every sentence of the batch is projected on its own."),
         mistake("words averaged", RIGHT.but("x @ W", "x.mean(dim=1, keepdim=True).expand_as(x) @ W"), PROJECT,
-              """Every word of a sentence came back the same: the words were mixed. A projection treats each word by itself;
-              mixing is attention's job."""),
+            """Every word of a sentence came back the same: the words were mixed. A projection treats each word by
+            itself; mixing is attention's job."""),
         mistake("another W per position", RIGHT.but("projected = x @ W", """
                   matrices = torch.stack([torch.roll(W, t, dims=0) for t in range(x.shape[1])])
                   projected = torch.einsum("btd,tdk->btk", x, matrices)"""), PROJECT,
-              "Word 0 is right and the next ones are not: the matrix changed from word to word. All words share one W."),
-        mistake("a new layer instead of W", RIGHT.but("return projected", "return nn.Linear(W.shape[0], W.shape[1])(x)"), PARAMETERS,
-              """Your result does not depend on W: a fresh layer with random numbers was made and used. Use the W and b that
-              were passed in."""),
+            "Word 0 is right and the next ones are not: the matrix changed from word to word. All words share one W."),
+        mistake("a new layer instead of W",
+                RIGHT.but("return projected", "return nn.Linear(W.shape[0], W.shape[1])(x)"), PARAMETERS,
+            """Your result does not depend on W: a fresh layer with random numbers was made and used. Use the W and b
+            that were passed in."""),
         mistake("ReLU added", RIGHT.but("return projected", "return torch.relu(projected)"), PROJECT,
-              "Every negative number became 0. A projection is a plain matrix product with a bias; no activation follows it."),
+            "Every negative number became 0. A projection is a plain matrix product with a bias; no activation "
+            "follows it."),
         mistake("the truth of a tensor", RIGHT.but("b is not None", "b"), PROJECT,
-              """`if b:` asks whether the whole tensor is true, and a tensor of several numbers is neither. Ask whether b is
-              None."""),
-        mistake("a bias that is always added", RIGHT.but("if b is not None:\n        projected =", "projected ="), PROJECT,
-              """Your code stops when there is no bias: b is then None, and None cannot be added. Add it only when there is
-              one."""),
+            """`if b:` asks whether the whole tensor is true, and a tensor of several numbers is neither. Ask whether b
+            is None."""),
+        mistake("a bias that is always added", RIGHT.but("if b is not None:\n        projected =", "projected ="),
+                PROJECT,
+            """Your code stops when there is no bias: b is then None, and None cannot be added. Add it only when there
+            is one."""),
         mistake("bias added twice", RIGHT.but("+ b", "+ 2 * b"), PROJECT,
-              "Your numbers with a bias are off by exactly one more bias: it was added twice."),
+            "Your numbers with a bias are off by exactly one more bias: it was added twice."),
         mistake("bias multiplied", RIGHT.but("+ b", "* b"), PROJECT,
-              "The product was multiplied with b. A bias is *added*, after the product."),
+            "The product was multiplied with b. A bias is *added*, after the product."),
         mistake("divided by the root of D", RIGHT.but("x @ W", "x @ W / x.shape[-1] ** 0.5"), PROJECT,
-              "The product was divided by the root of D. That division belongs to scores; a projection is the plain product."),
+            "The product was divided by the root of D. That division belongs to scores; a projection is the plain "
+            "product."),
         mistake("first word for all", RIGHT.but("x @ W", "(x[:, :1] @ W).expand(-1, x.shape[1], -1)"), PROJECT,
-              "Every word of a sentence came back as its first one. Each word is projected by itself."),
+            "Every word of a sentence came back as its first one. Each word is projected by itself."),
         mistake("bias for the first word alone", RIGHT.but(
                   "projected + b", "torch.cat([projected[:, :1] + b, projected[:, 1:]], dim=1)"), PROJECT,
-              "b was added to the first word alone. Every word of every sentence gets the same b."),
+            "b was added to the first word alone. Every word of every sentence gets the same b."),
         mistake("bias for the first sentence alone", RIGHT.but(
                   "projected + b", "torch.cat([projected[:1] + b, projected[1:]], dim=0)"), PROJECT,
-              "b was added to the first sentence alone. Every word of every sentence gets the same b."),
+            "b was added to the first sentence alone. Every word of every sentence gets the same b."),
         mistake("words and sentences in one axis", RIGHT.but("x @ W", "x.reshape(-1, x.shape[-1]) @ W"), SHAPES,
-              "All words of all sentences came back in one axis: they were flattened and not cut apart again.", quotes=sizes),
+            "All words of all sentences came back in one axis: they were flattened and not cut apart again.",
+            quotes=sizes),
         mistake("a softmax on top", RIGHT.but("return projected", "return torch.softmax(projected, dim=-1)"), PROJECT,
-              "Each word's numbers sum to 1: a softmax was applied. A projection is a plain matrix product with a bias."),
+            "Each word's numbers sum to 1: a softmax was applied. A projection is a plain matrix product with a bias."),
         mistake("words standardized first", RIGHT.but("x @ W", "F.layer_norm(x, x.shape[-1:]) @ W"), PROJECT,
-              "Each word was brought to mean 0 and variance 1 before the product. It is multiplied as it comes."),
+            "Each word was brought to mean 0 and variance 1 before the product. It is multiplied as it comes."),
         mistake("words added up along the sentence", RIGHT.but("x @ W", "x.cumsum(dim=1) @ W"), PROJECT,
-              "Each word came with all words before it added on. A projection treats each word by itself."),
+            "Each word came with all words before it added on. A projection treats each word by itself."),
         mistake("bias once for each word", RIGHT.but("+ b", "+ b * x.shape[1]"), PROJECT,
-              "The bias was added as often as there are words. Every word gets it once."),
+            "The bias was added as often as there are words. Every word gets it once."),
         mistake("bias divided by its size", RIGHT.but("+ b", "+ b / len(b)"), PROJECT,
-              "Only a part of b arrived: it was divided by how many numbers it has. Every word gets the whole of b."),
+            "Only a part of b arrived: it was divided by how many numbers it has. Every word gets the whole of b."),
         mistake("summed over the words", RIGHT.but("x @ W", 'torch.einsum("btd,dk->bdk", x, W)'), SHAPES,
-              "The sum ran over the words of a sentence. It runs over the D numbers of one word, and the words stay apart.", quotes=sizes),
-        *usual_mistakes(RIGHT, arguments="x W", detached=PARAMETERS, float32=SHAPES, single=SHAPES, squeezed=SHAPES, viewed=SHAPES, quotes_size=sizes),
+            "The sum ran over the words of a sentence. It runs over the D numbers of one word, and the "
+            "words stay apart.", quotes=sizes),
+        *usual_mistakes(RIGHT, arguments="x W", detached=PARAMETERS, float32=SHAPES, single=SHAPES, squeezed=SHAPES,
+                        viewed=SHAPES, quotes_size=sizes),
         mistake("b cut off from the gradient", RIGHT.but("+ b", "+ b.detach()"), PARAMETERS,
-              "The values are right, but no gradient reaches b: it was detached, so the bias could never be learned."),
+            "The values are right, but no gradient reaches b: it was detached, so the bias could never be learned."),
     ),
     correct=(
         correct("at", """
@@ -159,7 +167,8 @@ EXERCISE = Exercise(
     ),
     hints=(
         "which axis of x has the same size as the first axis of W?",
-        "(B, T, D) times (D, d): the last axis of x meets the first of W, and (B, T) is carried along. b has shape (d,).",
+        "(B, T, D) times (D, d): the last axis of x meets the first of W, and (B, T) is carried along. b "
+        "has shape (d,).",
         "out = x times W; if a bias was given, add it to every row; return out.",
     ),
 )

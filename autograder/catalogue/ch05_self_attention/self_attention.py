@@ -38,7 +38,8 @@ def projections(d_model: int, d_k: int, d_v: int) -> tuple[Role, ...]:
 
 
 def inputs(
-    g: torch.Generator, B: int, T: int, widths: tuple[int, int, int], first: float = 1.0, dtype: torch.dtype = torch.float32,
+    g: torch.Generator, B: int, T: int, widths: tuple[int, int, int], first: float = 1.0,
+    dtype: torch.dtype = torch.float32,
 ) -> Case:
     """widths: d_model, d_k, d_v. first: the first sentence's numbers are so many times as large."""
     weights = {role.name: normal(g, role.inputs, role.outputs, dtype=dtype) for role in projections(*widths)}
@@ -78,14 +79,16 @@ RIGHT = answer("""
             weights = torch.softmax(scores, dim=-1)
             return weights @ v, weights
 """)
-Q_LAYER, K_LAYER, V_LAYER = (f"self.W_{name} = nn.Linear(d_model, d_{size}, bias=False)" for name, size in ("qk", "kk", "vv"))
+Q_LAYER, K_LAYER, V_LAYER = (f"self.W_{name} = nn.Linear(d_model, d_{size}, bias=False)" for name,
+                             size in ("qk", "kk", "vv"))
 LAYERS, PROJECTED = "\n        ".join((Q_LAYER, K_LAYER, V_LAYER)), "q, k, v = self.W_q(x), self.W_k(x), self.W_v(x)"
 DIVISION, SOFTMAX = "scores = scores / self.d_k ** 0.5", "weights = torch.softmax(scores, dim=-1)"
 ROOT_OF_D_K = "self.d_k ** 0.5"
 
 
 def layered(layers: str, projected: str) -> Answer:
-    """The right answer with other layers in its constructor, and other steps that make queries, keys and values of them."""
+    """The right answer with other layers in its constructor, and other steps that make queries, keys and values of
+    them."""
     return RIGHT.but(LAYERS, layers).but(PROJECTED, projected)
 
 
@@ -96,136 +99,155 @@ EXERCISE = Exercise(
         visible("four words, weights given", FOUR_WORDS, laws=(sums_to_one("every query's weights sum to 1", part=1),)),
         visible("two sentences, d_model 6, d_k 5, d_v 7", inputs, 2, 4, (6, 5, 7)),
         # Two words share out 1 by one number. Small words keep their scores near 1, where every mistake moves it.
-        *usual_probes(inputs, other=(3, 6, (8, 3, 4)), smallest=(1, 2, (4, 6, 5), 0.5), common=(2, 4, (7, 4, 6)), precise=far_away),
-        hidden("large scores", inputs, 2, 5, (9, 4, 9), first=30.0, dtype=torch.float64, announced_by="must not give NaN"),
+        *usual_probes(inputs, other=(3, 6, (8, 3, 4)), smallest=(1, 2, (4, 6, 5), 0.5), common=(2, 4, (7, 4, 6)),
+                      precise=far_away),
+        hidden("large scores", inputs, 2, 5, (9, 4, 9), first=30.0, dtype=torch.float64,
+               announced_by="must not give NaN"),
         hidden("one word, in training", inputs, 2, 1, (5, 4, 8), checks="training", announced_by="no dropout"),
     ),
     mistakes=(
-        mistake("one projection for queries and keys", RIGHT.without(K_LAYER).but("self.W_k(x)", "self.W_q(x)"), PARAMETERS,
-              """Queries and keys come from one and the same projection, so the scores are symmetric: if a word finds another
-              interesting, the other must find it so too. Asking and being found are two different jobs."""),
+        mistake("one projection for queries and keys", RIGHT.without(K_LAYER).but("self.W_k(x)", "self.W_q(x)"),
+                PARAMETERS,
+            """Queries and keys come from one and the same projection, so the scores are symmetric: if a word finds
+            another interesting, the other must find it so too. Asking and being found are two different jobs."""),
         mistake("projections made in forward", layered("self.d_model = d_model", """
                   q = nn.Linear(self.d_model, self.d_k, bias=False)(x)
                   k = nn.Linear(self.d_model, self.d_k, bias=False)(x)
                   v = nn.Linear(self.d_model, self.d_v, bias=False)(x)"""), PARAMETERS,
-              """0 parameters are registered, and each call gives another answer: the projections are made anew inside forward.
-              Make them once, in the constructor, where an optimizer can find them."""),
+            """0 parameters are registered, and each call gives another answer: the projections are made anew inside
+            forward. Make them once, in the constructor, where an optimizer can find them."""),
         mistake("plain tensors instead of parameters", layered("""
                   self.W_q = torch.randn(d_model, d_k)
                   self.W_k = torch.randn(d_model, d_k)
-                  self.W_v = torch.randn(d_model, d_v)""", "q, k, v = x @ self.W_q, x @ self.W_k, x @ self.W_v"), PARAMETERS,
-              """0 parameters are registered: the matrices are plain tensors, so an optimizer would never see them and they
-              would stay as random as they began. nn.Parameter or nn.Linear makes a tensor trainable."""),
+                  self.W_v = torch.randn(d_model, d_v)""", "q, k, v = x @ self.W_q, x @ self.W_k, x @ self.W_v"),
+                  PARAMETERS,
+            """0 parameters are registered: the matrices are plain tensors, so an optimizer would never see them and
+            they would stay as random as they began. nn.Parameter or nn.Linear makes a tensor trainable."""),
         mistake("projections kept in a plain list", layered(
                   "self.layers = [nn.Linear(d_model, d, bias=False) for d in (d_k, d_k, d_v)]",
                   "q, k, v = (layer(x) for layer in self.layers)"), PARAMETERS,
-              "0 parameters are registered: a Python list hides its layers from the module. nn.ModuleList shows them."),
-        mistake("queries and keys exchanged", RIGHT.but(PROJECTED, "q, k, v = self.W_k(x), self.W_q(x), self.W_v(x)"), PARAMETERS,
-              """The projection named for the query makes your keys and the other way round, so rows and columns of the scores
-              are exchanged."""),
+            "0 parameters are registered: a Python list hides its layers from the module. nn.ModuleList shows them."),
+        mistake("queries and keys exchanged", RIGHT.but(PROJECTED, "q, k, v = self.W_k(x), self.W_q(x), self.W_v(x)"),
+                PARAMETERS,
+            """The projection named for the query makes your keys and the other way round, so rows and columns of the
+            scores are exchanged."""),
         mistake("values not projected", RIGHT.without(V_LAYER).but("self.W_v(x)", "x"), PARAMETERS,
-              """The words themselves were mixed: there is no projection to d_v. What a word *is found by* and what it *hands
-              over* are different things; the value projection makes the second."""),
+            """The words themselves were mixed: there is no projection to d_v. What a word *is found by* and what it
+            *hands over* are different things; the value projection makes the second."""),
         mistake("keys mixed instead of values", RIGHT.but("weights @ v", "weights @ k"), MIX,
-              """Your output is a mixture of the keys and has d_k numbers per word. Keys are for being found; the values are
-              what is mixed."""),
+            """Your output is a mixture of the keys and has d_k numbers per word. Keys are for being found; the values
+            are what is mixed."""),
         mistake("divided by the root of d_model", RIGHT.but(ROOT_OF_D_K, "x.shape[-1] ** 0.5"), WHY_DIVIDE,
-              """The scores were divided by the root of d_model, the width of x. The dot product adds up d_k products, so its
-              size grows with d_k."""),
+            """The scores were divided by the root of d_model, the width of x. The dot product adds up d_k products, so
+            its size grows with d_k."""),
         mistake("divided by the root of d_v", RIGHT.but(ROOT_OF_D_K, "self.d_v ** 0.5"), WHY_DIVIDE,
-              """The scores were divided by the root of d_v. Values take no part in a score; the dot product adds up d_k
-              products."""),
+            """The scores were divided by the root of d_v. Values take no part in a score; the dot product adds up d_k
+            products."""),
         mistake("divided by d_k", RIGHT.but(ROOT_OF_D_K, "self.d_k"), WHY_DIVIDE,
-              "Your weights are too flat: the scores were divided by d_k itself instead of its square root."),
+            "Your weights are too flat: the scores were divided by d_k itself instead of its square root."),
         mistake("no scaling", RIGHT.without(DIVISION), WHY_DIVIDE,
-              "Your weights are too sharp: the division by the square root of d_k is missing."),
+            "Your weights are too sharp: the division by the square root of d_k is missing."),
         mistake("softmax over the queries", RIGHT.but("dim=-1", "dim=-2"), WHICH_AXIS,
-              "Each *query* must share out 1 among the keys. Here every key shares itself out among the queries.",
-              quotes=columns),
+            "Each *query* must share out 1 among the keys. Here every key shares itself out among the queries.",
+            quotes=columns),
         mistake("softmax over the batch", RIGHT.but("dim=-1", "dim=0"), WHICH_AXIS,
-              "The sentences of the batch share 1 among themselves: axis 0 is the batch.", quotes=row_sums),
+            "The sentences of the batch share 1 among themselves: axis 0 is the batch.", quotes=row_sums),
         mistake("scores returned instead of weights", RIGHT.but("@ v, weights", "@ v, scores"), WHICH_AXIS,
-              """The output is right, but the second result holds the scores before the softmax. Return the shares, so they can
-              be drawn as a map.""", quotes=row_sums),
+            """The output is right, but the second result holds the scores before the softmax. Return the shares, so
+            they can be drawn as a map.""", quotes=row_sums),
         mistake("scores mixed without softmax", RIGHT.but(SOFTMAX, "weights = scores"), WHICH_AXIS,
-              "The values were mixed by the scores themselves. Scores are not shares: turn each row into shares first.",
-              quotes=row_sums),
+            "The values were mixed by the scores themselves. Scores are not shares: turn each row into shares first.",
+            quotes=row_sums),
         mistake("a look at the future forbidden", RIGHT.before(SOFTMAX, """
                   later = torch.ones(scores.shape[-2:], dtype=torch.bool, device=x.device).triu(1)
                   scores = scores.masked_fill(later, float("-inf"))"""), PARAMETERS,
-              """Later words get weight 0: that is the causal mask of chapter 08. Here every word may look at the whole
-              sentence."""),
+            """Later words get weight 0: that is the causal mask of chapter 08. Here every word may look at the whole
+            sentence."""),
         mistake("only the output returned", RIGHT.but("@ v, weights", "@ v"), PARAMETERS,
-              "One tensor came back. Two are wanted: the output and then the weights."),
+            "One tensor came back. Two are wanted: the output and then the weights."),
         mistake("weights first", RIGHT.but("weights @ v, weights", "weights, weights @ v"), PARAMETERS,
-              "The two results are exchanged: first the output, then the weights."),
+            "The two results are exchanged: first the output, then the weights."),
         mistake("x added to the output", RIGHT.after(V_LAYER, "self.out = nn.Linear(d_v, d_model, bias=False)").but(
                   "weights @ v,", "x + self.out(weights @ v),"), PARAMETERS,
-              """The output was projected back and added to x. An output projection comes in chapter 06 and the residual in
-              chapter 09; here the mixture of values is the result."""),
+            """The output was projected back and added to x. An output projection comes in chapter 06 and the residual
+            in chapter 09; here the mixture of values is the result."""),
         mistake("weights transposed", RIGHT.but("weights @ v", "weights.mT @ v"), MIX,
-              "The weights are right, and output 0 was mixed with *column* 0 of them. Row i of the weights belongs to query i."),
+            "The weights are right, and output 0 was mixed with *column* 0 of them. Row i of the weights belongs to "
+            "query i."),
         mistake("values added back", RIGHT.but("weights @ v,", "weights @ v + v,"), PARAMETERS,
-              """The values were added to the mixture. That sum, the residual connection, comes in chapter 09 and outside of
-              attention."""),
+            """The values were added to the mixture. That sum, the residual connection, comes in chapter 09 and outside
+            of attention."""),
         mistake("dropout that never sleeps", RIGHT.after(SOFTMAX, "weights = F.dropout(weights, 0.5)"), PARAMETERS,
-              """Some weights are 0 and the others doubled, in evaluation too: F.dropout is active unless it is told that
-              training is off. This exercise has no dropout."""),
+            """Some weights are 0 and the others doubled, in evaluation too: F.dropout is active unless it is told that
+            training is off. This exercise has no dropout."""),
         mistake("dropout in training", RIGHT.after(V_LAYER, "self.drop = nn.Dropout(0.5)").after(
                   SOFTMAX, "weights = self.drop(weights)"), PARAMETERS,
-              "Evaluation is right, training is not: a dropout layer is at work. This exercise has none."),
+            "Evaluation is right, training is not: a dropout layer is at work. This exercise has none."),
         mistake("frozen projections", RIGHT.after(V_LAYER, "self.requires_grad_(False)"), PARAMETERS,
-              "The values are right, but no gradient reaches the projections: they are frozen, so nothing can be learned."),
+            "The values are right, but no gradient reaches the projections: they are frozen, so nothing can be "
+            "learned."),
         mistake("weights cut off from the gradient", RIGHT.but("dim=-1)", "dim=-1).detach()"), PARAMETERS,
-              "The values are right, but the weights were detached: no gradient reaches the query and key projections."),
+            "The values are right, but the weights were detached: no gradient reaches the query and key projections."),
         mistake("exponential without care", RIGHT.but(SOFTMAX, """
                   weights = torch.exp(scores)
                   weights = weights / weights.sum(dim=-1, keepdim=True)"""), STABLE,
-              """With large scores you return NaN: the exponential overflows. Subtract the largest score of each row first, or
-              use chapter 04's softmax."""),
+            """With large scores you return NaN: the exponential overflows. Subtract the largest score of each row
+            first, or use chapter 04's softmax."""),
         mistake("a value projection that nobody uses", RIGHT.but("weights @ v", "weights @ x"), MIX,
-              """You mixed the words themselves, so the output has d_model numbers per word. Mix what the value projection makes
-              of them."""),
+            """You mixed the words themselves, so the output has d_model numbers per word. Mix what the value projection
+            makes of them."""),
         mistake("queries with themselves", RIGHT.but("k.transpose", "q.transpose"), PARAMETERS,
-              "The queries were compared with themselves: the keys are made and never used."),
+            "The queries were compared with themselves: the keys are made and never used."),
         mistake("divided by the root of the number of words", RIGHT.but(ROOT_OF_D_K, "x.shape[1] ** 0.5"), WHY_DIVIDE,
-              "The scores were divided by the root of the number of words. What makes them large is the width d_k of a query."),
-        mistake("divided after the softmax", RIGHT.without(DIVISION).but("dim=-1)", "dim=-1) / self.d_k ** 0.5"), WHY_DIVIDE,
-              "The division came after the softmax, so the shares no longer sum to 1. It is the *scores* that are too large.",
-              quotes=row_sums),
-        mistake("the output divided", RIGHT.without(DIVISION).but("weights @ v,", "weights @ v / self.d_k ** 0.5,"), WHY_DIVIDE,
-              "The division by the root of d_k came at the end, on the output. It is the *scores* that are too large."),
+            "The scores were divided by the root of the number of words. What makes them large is the width "
+            "d_k of a query."),
+        mistake("divided after the softmax", RIGHT.without(DIVISION).but("dim=-1)", "dim=-1) / self.d_k ** 0.5"),
+                WHY_DIVIDE,
+            "The division came after the softmax, so the shares no longer sum to 1. It is the *scores* that "
+            "are too large.",
+            quotes=row_sums),
+        mistake("the output divided", RIGHT.without(DIVISION).but("weights @ v,", "weights @ v / self.d_k ** 0.5,"),
+                WHY_DIVIDE,
+            "The division by the root of d_k came at the end, on the output. It is the *scores* that are too large."),
         mistake("softmax over the queries and no scaling", RIGHT.without(DIVISION).but("dim=-1", "dim=-2"), WHICH_AXIS,
-              """Two things at once: every key shares itself out among the queries, and the division by the square root of d_k
-              is missing.""", quotes=columns),
+            """Two things at once: every key shares itself out among the queries, and the division by the square root of
+            d_k is missing.""", quotes=columns),
         mistake("weights kept from the first call", RIGHT.after(V_LAYER, "self.A = None").but(SOFTMAX, """
                   if self.A is None:
                       self.A = torch.softmax(scores, dim=-1)
                   weights = self.A"""), PARAMETERS,
-              """The weights of the first sentence were kept and used for the next one: what is set only `if self.A is None` is
-              never computed anew. Weights belong to a sentence; only the projections stay."""),
+            """The weights of the first sentence were kept and used for the next one: what is set only `if self.A is
+            None` is never computed anew. Weights belong to a sentence; only the projections stay."""),
         *wrong_scores(RIGHT, DIVISION, WHY_DIVIDE),
         mistake("ReLU on the projections", RIGHT.but(
                   PROJECTED, "q, k, v = F.relu(self.W_q(x)), F.relu(self.W_k(x)), F.relu(self.W_v(x))"), PARAMETERS,
-              "The projections went through a ReLU. Queries, keys and values are plain matrix products; negative numbers count."),
+            "The projections went through a ReLU. Queries, keys and values are plain matrix products; negative "
+            "numbers count."),
         mistake("ReLU on queries and keys", RIGHT.but(
                   PROJECTED, "q, k, v = F.relu(self.W_q(x)), F.relu(self.W_k(x)), self.W_v(x)"), PARAMETERS,
-              "Queries and keys went through a ReLU. They are plain matrix products; negative numbers count."),
+            "Queries and keys went through a ReLU. They are plain matrix products; negative numbers count."),
         mistake("queries and keys of length 1", RIGHT.but(
-                  PROJECTED, "q, k, v = F.normalize(self.W_q(x), dim=-1), F.normalize(self.W_k(x), dim=-1), self.W_v(x)"), WHY_DIVIDE,
-              "Queries and keys were brought to length 1, which is cosine. One number divides all scores: the root of d_k."),
-        mistake("one map for all sentences", RIGHT.after(SOFTMAX, "weights = weights.mean(dim=0, keepdim=True).expand_as(weights)"), WHICH_AXIS,
-              "All sentences of the batch have the same weights in your result: their mean. Each sentence has a map of its own."),
+                  PROJECTED, "q, k, v = F.normalize(self.W_q(x), dim=-1), F.normalize(self.W_k(x), dim=-1), "
+                             "self.W_v(x)"), WHY_DIVIDE,
+            "Queries and keys were brought to length 1, which is cosine. One number divides all scores: "
+            "the root of d_k."),
+        mistake("one map for all sentences",
+                RIGHT.after(SOFTMAX, "weights = weights.mean(dim=0, keepdim=True).expand_as(weights)"), WHICH_AXIS,
+            "All sentences of the batch have the same weights in your result: their mean. Each sentence has a map of "
+            "its own."),
         mistake("divided by the root of twice d_k", RIGHT.but(ROOT_OF_D_K, "(2 * self.d_k) ** 0.5"), WHY_DIVIDE,
-              "Your scores are too small by the root of 2. The dot product adds up d_k products: divide by the root of d_k."),
+            "Your scores are too small by the root of 2. The dot product adds up d_k products: divide by "
+            "the root of d_k."),
         mistake("weights sharpened twice", RIGHT.after(SOFTMAX, "weights = torch.softmax(weights, dim=-1)"), WHICH_AXIS,
-              "The weights went through a softmax once more, which makes them nearly equal. They are shares already."),
+            "The weights went through a softmax once more, which makes them nearly equal. They are shares already."),
         mistake("x standardized first", RIGHT.before(PROJECTED, "x = F.layer_norm(x, x.shape[-1:])"), PARAMETERS,
-              "Each word was brought to mean 0 and variance 1 first. Normalization comes in chapter 09; here words are projected as they come."),
+            "Each word was brought to mean 0 and variance 1 first. Normalization comes in chapter 09; here words are "
+            "projected as they come."),
         mistake("own word hidden", RIGHT.before(SOFTMAX, """
                   own = torch.eye(scores.shape[-1], dtype=torch.bool)
                   scores = scores.masked_fill(own & (scores.shape[-1] > 1), float("-inf"))"""), WHICH_AXIS,
-              "The diagonal is 0: each word is hidden from itself. Here every word may look at the whole sentence, itself included."),
+            "The diagonal is 0: each word is hidden from itself. Here every word may look at the whole sentence, "
+            "itself included."),
         *usual_mistakes(RIGHT, arguments="x", squeezed=SHAPES, viewed=SHAPES, rounded=WHY_DIVIDE, root=ROOT_OF_D_K),
     ),
     correct=(
@@ -246,7 +268,8 @@ EXERCISE = Exercise(
             self.C = nn.Parameter(torch.randn(d_v, d_model))
         """, "q, k, v = x @ self.A, x @ self.B, x @ self.C.T")),
         correct("ModuleDict and a mask nobody asked for", layered(
-            "self.maps = nn.ModuleDict({name: nn.Linear(d_model, d) for name, d in (('v', d_v), ('q', d_k), ('k', d_k))})",
+            "self.maps = nn.ModuleDict({name: nn.Linear(d_model, d) for name, d in (('v', d_v), ('q', "
+            "d_k), ('k', d_k))})",
             "q, k, v = (self.maps[name](x) for name in 'qkv')",
         ).but("(self, x)", "(self, x, mask=None)").but(SOFTMAX, """
             if mask is not None:
@@ -274,7 +297,8 @@ EXERCISE = Exercise(
     hints=(
         "what must exist before the first sentence arrives, and what is computed from each sentence?",
         "x (B, T, D) gives q and k of (B, T, d_k) and v of (B, T, d_v); weights are (B, T, T), the output (B, T, d_v).",
-        "constructor: three projections. forward: q, k, v from x; weights from q and k as in 05.2; output from weights and v "
+        "constructor: three projections. forward: q, k, v from x; weights from q and k as in 05.2; output from "
+        "weights and v "
         "as in 05.1; return both.",
     ),
 )

@@ -67,83 +67,96 @@ EXERCISE = Exercise(
         visible("six entries, beta 0.7", entries, 6, 5, 7, 0.7),
         *usual_probes(entries, other=(4, 6, 3, 1.3), smallest=(1, 1, 7, 0.9), common=(6, 5, 7, 0.8), precise=far_away),
         hidden("beta 0 gives the mean", entries, 6, 5, 7, 0, announced_by="at β = 0 every entry counts alike"),
-        hidden("a large beta is a dictionary", far_apart, 1000.0, announced_by="for a very large β only the best one does"),
+        hidden("a large beta is a dictionary", far_apart, 1000.0,
+               announced_by="for a very large β only the best one does"),
         hidden("two close keys and a large beta", close_together, 300.0, announced_by="score = β · (key · q)"),
     ),
     mistakes=(
         mistake("beta after the softmax", RIGHT.but(SCORES, "keys @ q").but("shares @", "beta * shares @"), LOOKUP,
-              "beta only made the answer longer, not the choice sharper. It belongs to the *scores*, before the softmax.",
-              quotes=first),
+            "beta only made the answer longer, not the choice sharper. It belongs to the *scores*, before the softmax.",
+            quotes=first),
         mistake("beta forgotten", RIGHT.but(SCORES, "keys @ q"), LOOKUP,
-              """Your answer is the one for beta = 1, whatever beta is. (Adding beta to every score changes nothing: only
-              differences count.)""", quotes=first),
+            """Your answer is the one for beta = 1, whatever beta is. (Adding beta to every score changes nothing: only
+            differences count.)""", quotes=first),
         mistake("divided by beta", RIGHT.but(SCORES, "(keys @ q) / beta"), LOOKUP,
-              """You divided by beta. Here beta is a sharpness, not a temperature: large means choosy, 0 means that all count
-              alike.""", quotes=first),
+            """You divided by beta. Here beta is a sharpness, not a temperature: large means choosy, 0 means that all
+            count alike.""", quotes=first),
         mistake("only the best entry", RIGHT.but("shares @ values", "values[torch.argmax(keys @ q)]"), LOOKUP,
-              """The value of the best key came back alone: a hard dictionary. Its gradient is 0 nearly everywhere, so no query
-              could ever be learned. Mix all values.""", quotes=first),
+            """The value of the best key came back alone: a hard dictionary. Its gradient is 0 nearly everywhere, so no
+            query could ever be learned. Mix all values.""", quotes=first),
         mistake("scaled by the root of d as well", RIGHT.but(SCORES, f"{SCORES} / q.shape[-1] ** 0.5"), LOOKUP,
-              """The scores were divided by the root of d as well. Here beta alone sets the scale; attention is the case beta =
-              1/root of d_k."""),
+            """The scores were divided by the root of d as well. Here beta alone sets the scale; attention is the case
+            beta = 1/root of d_k."""),
         mistake("keys returned", RIGHT.but("shares @ values", "shares @ keys"), LOOKUP,
-              "You mixed the keys. A lookup finds by key and returns the *value*.", quotes=sizes),
+            "You mixed the keys. A lookup finds by key and returns the *value*.", quotes=sizes),
         mistake("weights returned", RIGHT.but("shares @ values", "shares"), LOOKUP,
-              "These are the shares of the entries. The last step is missing: mix the values in these shares.", quotes=sizes),
-        mistake("softmax over the features", RIGHT.but(SCORES, "beta * keys * q").but(SOFTMAX, f"{SOFTMAX}.sum(-1)"), LOOKUP,
-              "The softmax ran over the d features of a key. The *entries* compete with each other, one score each."),
+            "These are the shares of the entries. The last step is missing: mix the values in these shares.",
+            quotes=sizes),
+        mistake("softmax over the features", RIGHT.but(SCORES, "beta * keys * q").but(SOFTMAX, f"{SOFTMAX}.sum(-1)"),
+                LOOKUP,
+            "The softmax ran over the d features of a key. The *entries* compete with each other, one score each."),
         mistake("no softmax", RIGHT.but(SOFTMAX, "scores"), LOOKUP,
-              "The values were weighted by the scores themselves, which do not sum to 1.", quotes=first),
+            "The values were weighted by the scores themselves, which do not sum to 1.", quotes=first),
         mistake("divided by the plain sum", RIGHT.but(SOFTMAX, "scores / scores.sum()"), LOOKUP,
-              "The scores were divided by their plain sum, so beta cancels out and negative scores give negative shares."),
+            "The scores were divided by their plain sum, so beta cancels out and negative scores give "
+            "negative shares."),
         mistake("distance instead of dot product", RIGHT.but(SCORES, "-beta * (keys - q).pow(2).sum(-1)"), LOOKUP,
-              """The keys were compared by their squared distance to the query. That is a fine lookup too, but not this one:
-              here the score is the dot product."""),
-        mistake("cosine instead of dot product", RIGHT.but("keys @ q", "F.cosine_similarity(keys, q[None], dim=-1)"), LOOKUP,
-              "The keys were compared by cosine, so a long key cannot call louder. Here the score is the plain dot product."),
+            """The keys were compared by their squared distance to the query. That is a fine lookup too, but not this
+            one: here the score is the dot product."""),
+        mistake("cosine instead of dot product", RIGHT.but("keys @ q", "F.cosine_similarity(keys, q[None], dim=-1)"),
+                LOOKUP,
+            "The keys were compared by cosine, so a long key cannot call louder. Here the score is the plain dot "
+            "product."),
         mistake("exponential without care", RIGHT.but(SOFTMAX, "torch.exp(scores) / torch.exp(scores).sum()"), STABLE,
-              """For a large beta you return NaN: the exponential overflows. Subtract the largest score first, or use chapter
-              04's softmax."""),
+            """For a large beta you return NaN: the exponential overflows. Subtract the largest score first, or use
+            chapter 04's softmax."""),
         mistake("divided by the number of entries", RIGHT.but("@ values", "@ values / len(keys)"), LOOKUP,
-              "The mixture was divided by the number of entries. The shares already sum to 1.", quotes=first),
+            "The mixture was divided by the number of entries. The shares already sum to 1.", quotes=first),
         mistake("cut off from the gradient", RIGHT.but(SCORES, f"{SCORES}.detach()"), PARAMETERS,
-              "The values are right, but no gradient reaches the query and the keys: something cut the graph on the way."),
+            "The values are right, but no gradient reaches the query and the keys: something cut the "
+            "graph on the way."),
         mistake("power without a new sum", RIGHT.but(SCORES, "keys @ q").but("shares @", "shares ** beta @"), LOOKUP,
-              """Raising the shares to the power beta is one way to do it, but afterwards they no longer sum to 1: divide by their
-              new sum.""", quotes=first),
+            """Raising the shares to the power beta is one way to do it, but afterwards they no longer sum to 1: divide
+            by their new sum.""", quotes=first),
         mistake("the worst key wins", RIGHT.but(SCORES, f"-{SCORES}"), LOOKUP,
-              """The key that fits *worst* got the largest share: the sign of the scores is turned. A large dot product is a
-              good fit.""", quotes=first),
+            """The key that fits *worst* got the largest share: the sign of the scores is turned. A large dot product is
+            a good fit.""", quotes=first),
         mistake("beta squared", RIGHT.but(SCORES, f"beta * {SCORES}"), LOOKUP,
-              "beta entered twice: your answer is the one for beta squared.", quotes=first),
+            "beta entered twice: your answer is the one for beta squared.", quotes=first),
         *wrong_scores(RIGHT, "scores = beta * (keys @ q)", LOOKUP, quotes=first),
         mistake("root of beta", RIGHT.but(SCORES, "beta ** 0.5 * (keys @ q)"), LOOKUP,
-              "Your answer is the one for the root of beta. beta itself multiplies the scores.", quotes=first),
+            "Your answer is the one for the root of beta. beta itself multiplies the scores.", quotes=first),
         mistake("squared beta", RIGHT.but(SCORES, "beta ** 2 * -(keys - q).pow(2).sum(-1)"), LOOKUP,
-              """The keys were compared by their squared distance to the query, and beta was squared. The score is beta times the dot
-              product.""", quotes=first),
+            """The keys were compared by their squared distance to the query, and beta was squared. The score is beta
+            times the dot product.""", quotes=first),
         mistake("only the best two", RIGHT.after("scores = beta * (keys @ q)",
-                  "scores = scores.masked_fill(scores < scores.topk(min(2, len(scores))).values[-1], -math.inf)"), LOOKUP,
-              "Only the best two entries were mixed. Every entry enters with its share, however small.", quotes=first),
+                  "scores = scores.masked_fill(scores < scores.topk(min(2, len(scores))).values[-1], -math.inf)"),
+                  LOOKUP,
+            "Only the best two entries were mixed. Every entry enters with its share, however small.", quotes=first),
         mistake("a sum in place of a mixture", RIGHT.but("shares @", "len(keys) * shares @"), LOOKUP,
-              "The mixture was multiplied with the number of entries. The shares sum to 1 already.", quotes=first),
+            "The mixture was multiplied with the number of entries. The shares sum to 1 already.", quotes=first),
         mistake("power of beta", RIGHT.but(SCORES, "math.exp(min(beta, 20)) * (keys @ q)"), LOOKUP,
-              "Your answer is the one for e to the power of beta. beta itself multiplies the scores.", quotes=first),
+            "Your answer is the one for e to the power of beta. beta itself multiplies the scores.", quotes=first),
         mistake("sigmoid instead of softmax", RIGHT.but(SOFTMAX, "torch.sigmoid(scores)"), LOOKUP,
-              "Each score went through a sigmoid by itself, so the entries do not compete and their weights do not sum to 1.", quotes=first),
+            "Each score went through a sigmoid by itself, so the entries do not compete and their weights "
+            "do not sum to 1.", quotes=first),
         *usual_mistakes(RIGHT, arguments="keys q values", float32=SHAPES, single=STABLE, viewed=SHAPES),
         mistake("a dictionary from some beta on", RIGHT.before("return shares @ values", """
                   if beta > 10:
                       return values[scores.argmax()]"""), LOOKUP,
-              "For a large beta the best value came back alone. Where two keys fit nearly alike, both still count."),
+            "For a large beta the best value came back alone. Where two keys fit nearly alike, both still count."),
         mistake("beta 0 taken for none", RIGHT.but(SCORES, "(beta or 1) * (keys @ q)"), LOOKUP,
-              "For beta = 0 your answer is the one for beta = 1: to `or` and `if`, 0 is as good as nothing. At 0 all entries count alike."),
+            "For beta = 0 your answer is the one for beta = 1: to `or` and `if`, 0 is as good as nothing. At 0 all "
+            "entries count alike."),
         mistake("beta limited", RIGHT.but(SCORES, "min(beta, 100) * (keys @ q)"), LOOKUP,
-              "A large beta was cut off at a limit. It is used as it comes: keys that fit nearly alike need a large one."),
+            "A large beta was cut off at a limit. It is used as it comes: keys that fit nearly alike "
+            "need a large one."),
     ),
     correct=(
-        correct("at", formula("soft_lookup(query, k, v, sharpness)", "torch.softmax(sharpness * (k @ query), dim=0) @ v")),
-        correct("query scaled", formula("soft_lookup(q, keys, values, beta)", "values.T @ F.softmax(keys @ (beta * q), dim=-1)")),
+        correct("at", formula("soft_lookup(query, k, v, sharpness)",
+                              "torch.softmax(sharpness * (k @ query), dim=0) @ v")),
+        correct("query scaled",
+                formula("soft_lookup(q, keys, values, beta)", "values.T @ F.softmax(keys @ (beta * q), dim=-1)")),
         correct("einsum", """
             def soft_lookup(q, keys, values, beta):
                 w = (beta * torch.einsum('d,nd->n', q, keys)).softmax(0)

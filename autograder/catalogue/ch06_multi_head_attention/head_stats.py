@@ -94,94 +94,115 @@ EXERCISE = Exercise(
         visible("three heads, worked by hand", Case((THREE_HEADS,))),
         visible("2 sentences, 3 heads, 5 words", inputs, 2, 3, 5),
         *usual_probes(inputs, other=(3, 2, 6), smallest=(1, 1, 2), common=(2, 3, 4), gradients=False, zero=False),
-        hidden("many weights are exactly 0", with_zeros, 2, 3, 5, checks=UNTOUCHED, announced_by="some may be exactly 0"),
+        hidden("many weights are exactly 0", with_zeros, 2, 3, 5, checks=UNTOUCHED,
+               announced_by="some may be exactly 0"),
         hidden("every weight is 0 or 1", one_hot, 3, 2, 4, announced_by="some may be exactly 0"),
         hidden("one word", inputs, 2, 3, 1, announced_by="A: (B, h, T, T)"),
     ),
     omits={"precision": "a share has the same seven digits in either precision"},
     mistakes=(
         one_key("entropy", "0 times log 0", RIGHT.but(SURPRISE, "surprise = -A * torch.log(A)"),
-              """0 times log 0 is 0 times minus infinity, and torch calls that NaN. A weight of 0 contributes 0: take care of it
-              before, or ask torch for a function that knows."""),
+            """0 times log 0 is 0 times minus infinity, and torch calls that NaN. A weight of 0 contributes 0: take care
+            of it before, or ask torch for a function that knows."""),
         one_key("entropy", "rows with a 0 dropped", RIGHT.but(SURPRISE, "surprise = -A * torch.log(A)").but(
                   ENTROPY, "surprise.sum(dim=-1).nan_to_num(0.0).mean(dim=-1)"),
-              """A whole row counts as 0 as soon as one of its weights is 0: the sum was NaN, and was replaced. Only the *weight* of
-              0 adds nothing; the others of its row do. Take care of it before the sum."""),
+            """A whole row counts as 0 as soon as one of its weights is 0: the sum was NaN, and was replaced. Only the
+            *weight* of 0 adds nothing; the others of its row do. Take care of it before the sum."""),
         one_key("entropy", "rows with a 0 left out", RIGHT.but(SURPRISE, "surprise = -A * torch.log(A)").but(
                   ENTROPY, "surprise.sum(dim=-1).nanmean(dim=-1)"),
-              """Rows with a weight of 0 are left out of the mean: their sum is NaN (0 times log 0), and nanmean skips it. Only the
-              *weight* of 0 adds nothing. Take care of it before the sum."""),
+            """Rows with a weight of 0 are left out of the mean: their sum is NaN (0 times log 0), and nanmean skips it.
+            Only the *weight* of 0 adds nothing. Take care of it before the sum."""),
         one_key("entropy", "bits in place of nats", RIGHT.but("torch.log(", "torch.log2("),
-              "The entropy is in bits: base 2. Nats are asked for: the natural logarithm."),
+            "The entropy is in bits: base 2. Nats are asked for: the natural logarithm."),
         one_key("entropy", "logarithm to base 10", RIGHT.but("torch.log(", "torch.log10("),
-              "The entropy was taken with base 10. Nats are asked for: the natural logarithm."),
+            "The entropy was taken with base 10. Nats are asked for: the natural logarithm."),
         one_key("entropy", "entropy with the wrong sign", RIGHT.but("-A * torch.log", "A * torch.log"),
-              "The entropy is negative. Logarithms of shares are below 0, so a minus stands in front."),
+            "The entropy is negative. Logarithms of shares are below 0, so a minus stands in front."),
         one_key("entropy", "no weights before the logarithm", RIGHT.but("-A * torch.log", "-torch.log"),
-              "The logarithms were added up without their shares. Each counts as much as its weight."),
+            "The logarithms were added up without their shares. Each counts as much as its weight."),
         one_key("entropy", "entropy of averaged weights", RIGHT.but(SURPRISE, "mean = A.mean(dim=-2)").but(
                   ENTROPY, "torch.special.entr(mean).sum(dim=-1)"),
-              """The rows were averaged first and the entropy taken of the mean. A head whose words each look at *one* other word
-              is sharp, though its mean is flat: first each row's entropy, then the mean."""),
-        one_key("entropy", "entropy down the columns", RIGHT.but("surprise.sum(dim=-1)", "(lambda P: torch.special.entr(P))(A / A.sum(dim=-2, keepdim=True).clamp_min(1e-30)).sum(dim=-2)"),
-              "The columns were taken for the shares. A *row* is what one query shares out."),
+            """The rows were averaged first and the entropy taken of the mean. A head whose words each look at *one*
+            other word is sharp, though its mean is flat: first each row's entropy, then the mean."""),
+        one_key("entropy", "entropy down the columns",
+                RIGHT.but("surprise.sum(dim=-1)",
+                          "(lambda P: torch.special.entr(P))(A / A.sum(dim=-2, "
+                          "keepdim=True).clamp_min(1e-30)).sum(dim=-2)"),
+            "The columns were taken for the shares. A *row* is what one query shares out."),
         one_key("entropy", "entropy summed over the queries", RIGHT.but(ENTROPY, "surprise.sum(dim=(-2, -1))"),
-              "The entropies of all queries were added up. The mean over the queries is asked for, or long sentences look flatter."),
+            "The entropies of all queries were added up. The mean over the queries is asked for, or long sentences "
+            "look flatter."),
         one_key("entropy", "entropy averaged over the keys too", RIGHT.but(ENTROPY, "surprise.mean(dim=(-2, -1))"),
-              "The entropy was divided by the number of keys as well. Within a row it is a sum; only over the rows is it a mean."),
-        one_key("entropy", "entropy as a share of the largest", RIGHT.but(ENTROPY, ENTROPY + " / max(math.log(T), 1e-9)"),
-              "The entropy was divided by its largest possible value, log T. It is asked for in nats as it is."),
+            "The entropy was divided by the number of keys as well. Within a row it is a sum; only over the rows is "
+            "it a mean."),
+        one_key("entropy", "entropy as a share of the largest",
+                RIGHT.but(ENTROPY, ENTROPY + " / max(math.log(T), 1e-9)"),
+            "The entropy was divided by its largest possible value, log T. It is asked for in nats as it is."),
         one_key("entropy", "exponential of the entropy", RIGHT.but(ENTROPY, f"torch.exp({ENTROPY})"),
-              "The exponential of the entropy came back (how many equal shares it is like). The entropy itself is asked for."),
+            "The exponential of the entropy came back (how many equal shares it is like). The entropy "
+            "itself is asked for."),
         one_key("mean_distance", "signed distance", RIGHT.but(APART, "position[:, None] - position[None, :]"),
-              "The distance has a sign, so looking back and looking ahead cancel. It is |i − j|."),
-        one_key("mean_distance", "sign lost after the sum", RIGHT.but(APART, "position[:, None] - position[None, :]").but(
+            "The distance has a sign, so looking back and looking ahead cancel. It is |i − j|."),
+        one_key("mean_distance", "sign lost after the sum",
+                RIGHT.but(APART, "position[:, None] - position[None, :]").but(
                   DISTANCE, "(A * apart).sum(dim=-1).abs().mean(dim=-1)"),
-              """The sign was taken away after the sum, when looking back and looking ahead had canceled already. Each distance
-              |i − j| is positive before it is weighed."""),
+            """The sign was taken away after the sum, when looking back and looking ahead had canceled already. Each
+            distance |i − j| is positive before it is weighed."""),
         one_key("mean_distance", "squared distance", RIGHT.but(".abs()", " ** 2"),
-              "The distance was squared. It is |i − j|, in words."),
-        one_key("mean_distance", "distance without weights", RIGHT.but("(A * apart).sum(dim=-1)", "(A * 0 + apart).mean(dim=-1)"),
-              "All distances count alike, so every head gets the same number. Each counts as much as its weight."),
-        one_key("mean_distance", "distance averaged over the keys too", RIGHT.but(DISTANCE, "(A * apart).mean(dim=(-2, -1))"),
-              """The distance was divided by the number of keys as well (a mean over the keys does that too). The weights of a row
-              sum to 1 already, and the distance is asked for in words."""),
-        one_key("mean_distance", "distance summed over the queries", RIGHT.but(DISTANCE, "(A * apart).sum(dim=(-2, -1))"),
-              "The distances of all queries were added up. The mean over the queries is asked for."),
-        one_key("mean_distance", "distance to the strongest word", RIGHT.but(DISTANCE, "(A.argmax(-1) - position).abs().to(A.dtype).mean(-1)"),
-              "Only the word with the largest weight was looked at. Every word counts, by its weight."),
+            "The distance was squared. It is |i − j|, in words."),
+        one_key("mean_distance", "distance without weights",
+                RIGHT.but("(A * apart).sum(dim=-1)", "(A * 0 + apart).mean(dim=-1)"),
+            "All distances count alike, so every head gets the same number. Each counts as much as its weight."),
+        one_key("mean_distance", "distance averaged over the keys too",
+                RIGHT.but(DISTANCE, "(A * apart).mean(dim=(-2, -1))"),
+            """The distance was divided by the number of keys as well (a mean over the keys does that too). The weights
+            of a row sum to 1 already, and the distance is asked for in words."""),
+        one_key("mean_distance", "distance summed over the queries",
+                RIGHT.but(DISTANCE, "(A * apart).sum(dim=(-2, -1))"),
+            "The distances of all queries were added up. The mean over the queries is asked for."),
+        one_key("mean_distance", "distance to the strongest word",
+                RIGHT.but(DISTANCE, "(A.argmax(-1) - position).abs().to(A.dtype).mean(-1)"),
+            "Only the word with the largest weight was looked at. Every word counts, by its weight."),
         one_key("mean_distance", "words counted from one another", RIGHT.but(".abs()", ".abs() + 1"),
-              "A word is at distance 1 from itself in your count. |i − j| is 0 there."),
+            "A word is at distance 1 from itself in your count. |i − j| is 0 there."),
         one_key("diagonal_share", "diagonal summed", RIGHT.but(DIAGONAL, "A.diagonal(dim1=-2, dim2=-1).sum(dim=-1)"),
-              "The diagonal was added up. A share is at most 1: the mean over the queries is asked for."),
-        one_key("diagonal_share", "diagonal divided by all cells", RIGHT.but("A.diagonal(dim1=-2, dim2=-1).mean(dim=-1)", "A.diagonal(dim1=-2, dim2=-1).sum(dim=-1) / T ** 2"),
-              "The diagonal was divided by all T·T cells. There are T queries: divide by T."),
+            "The diagonal was added up. A share is at most 1: the mean over the queries is asked for."),
+        one_key("diagonal_share", "diagonal divided by all cells",
+                RIGHT.but("A.diagonal(dim1=-2, dim2=-1).mean(dim=-1)",
+                          "A.diagonal(dim1=-2, dim2=-1).sum(dim=-1) / T ** 2"),
+            "The diagonal was divided by all T·T cells. There are T queries: divide by T."),
         one_key("diagonal_share", "the other diagonal", RIGHT.but("A.diagonal", "A.flip(-1).diagonal"),
-              "You took the diagonal from top right to bottom left. A word meets itself on the one from top left."),
+            "You took the diagonal from top right to bottom left. A word meets itself on the one from top left."),
         one_key("diagonal_share", "the first cell alone", RIGHT.but(
                   DIAGONAL, "A[..., 0, 0]"),
-              "Only the first word's weight for itself was taken. The diagonal has one cell for each word."),
+            "Only the first word's weight for itself was taken. The diagonal has one cell for each word."),
         mistake("mean over the heads too", ending(".mean(dim=-1)"), TWO_HEADS,
-              "The heads were averaged as well, and with them what told them apart. Each result is (B, h)."),
-        mistake("mean over the heads in place of the queries", RIGHT.but(ENTROPY, "surprise.sum(dim=-1).mean(dim=1)").but(
-                  DISTANCE, "(A * apart).sum(dim=-1).mean(dim=1)").but(DIAGONAL, "A.diagonal(dim1=-2, dim2=-1).mean(dim=1)"), TWO_HEADS,
-              "The heads were averaged, and the queries left: (B, T). The mean over the *queries* is asked for, a number a head: (B, h)."),
+            "The heads were averaged as well, and with them what told them apart. Each result is (B, h)."),
+        mistake("mean over the heads in place of the queries",
+                RIGHT.but(ENTROPY, "surprise.sum(dim=-1).mean(dim=1)").but(
+                  DISTANCE, "(A * apart).sum(dim=-1).mean(dim=1)").but(DIAGONAL,
+                      "A.diagonal(dim1=-2, dim2=-1).mean(dim=1)"), TWO_HEADS,
+            "The heads were averaged, and the queries left: (B, T). The mean over the *queries* is asked for, a "
+            "number a head: (B, h)."),
         mistake("mean over the batch too", ending(".mean(dim=0)"), STATS,
-              "The sentences were averaged as well. Each result is (B, h)."),
+            "The sentences were averaged as well. Each result is (B, h)."),
         mistake("one number each", ending(".mean().item()"), STATS,
-              "One number for everything came back under each key. Each result is a tensor of shape (B, h)."),
+            "One number for everything came back under each key. Each result is a tensor of shape (B, h)."),
         mistake("one number for each query", RIGHT.but(ENTROPY, "surprise.sum(dim=-1)").but(
                   DISTANCE, "(A * apart).sum(dim=-1)").but(".mean(dim=-1)", ""), STATS,
-              "One number for each query came back: (B, h, T). The mean over the queries is asked for."),
-        mistake("other names for the keys", RIGHT.but('"mean_distance"', '"distance"').but('"diagonal_share"', '"diagonal"'), STATS,
-              "The dictionary's keys are entropy, mean_distance and diagonal_share."),
+            "One number for each query came back: (B, h, T). The mean over the queries is asked for."),
+        mistake("other names for the keys",
+                RIGHT.but('"mean_distance"', '"distance"').but('"diagonal_share"', '"diagonal"'), STATS,
+            "The dictionary's keys are entropy, mean_distance and diagonal_share."),
         mistake("a tuple", RIGHT.but(
-                  '{"entropy": entropy, "mean_distance": distance, "diagonal_share": diagonal}', "entropy, distance, diagonal"), STATS,
-              "Three results came back in a row. A dictionary with the keys entropy, mean_distance and diagonal_share is asked for."),
+                  '{"entropy": entropy, "mean_distance": distance, "diagonal_share": diagonal}',
+                  "entropy, distance, diagonal"), STATS,
+            "Three results came back in a row. A dictionary with the keys entropy, mean_distance and diagonal_share "
+            "is asked for."),
         mistake("always float32", ending(".float()"), STATS,
-              "float64 went in and float32 came out. The results keep the dtype of the weights."),
+            "float64 went in and float32 came out. The results keep the dtype of the weights."),
         mistake("weights changed in place", RIGHT.before(SURPRISE, "A.clamp_(min=1e-12)"), STATS,
-              "Your function wrote into the weights that were passed in: a method that ends in _ works in place."),
+            "Your function wrote into the weights that were passed in: a method that ends in _ works in place."),
     ),
     correct=(
         correct("where", RIGHT),
@@ -189,13 +210,15 @@ EXERCISE = Exercise(
         correct("xlogy", RIGHT.but(SURPRISE, "surprise = -torch.xlogy(A, A)")),
         correct("a tiny number inside", RIGHT.but(SURPRISE, "surprise = -A * torch.log(A + 1e-12)")),
         correct("nan_to_num", RIGHT.but(SURPRISE, "surprise = torch.nan_to_num(-A * A.log())")),
-        correct("the library's distribution", RIGHT.but(SURPRISE, "surprise = torch.distributions.Categorical(probs=A).entropy()[..., None]")),
+        correct("the library's distribution",
+                RIGHT.but(SURPRISE, "surprise = torch.distributions.Categorical(probs=A).entropy()[..., None]")),
         correct("einsum and an identity", RIGHT.but(DIAGONAL, "torch.einsum('bhii->bh', A) / T").but(
             DISTANCE, "torch.einsum('bhij,ij->bh', A, apart.to(A.dtype)) / T")),
         correct("loops", """
             def head_stats(weights):
                 B, h, T, _ = weights.shape
-                found = {name: torch.zeros(B, h, dtype=weights.dtype) for name in ("diagonal_share", "mean_distance", "entropy")}
+                found = {name: torch.zeros(B, h, dtype=weights.dtype)
+                    for name in ("diagonal_share", "mean_distance", "entropy")}
                 for b in range(B):
                     for i in range(h):
                         for q in range(T):
@@ -212,8 +235,10 @@ EXERCISE = Exercise(
     ),
     hints=(
         "for each of the three: what is one number for one query? Only then: what happens over the queries?",
-        "A (B, h, T, T): a row gives one entropy, one distance, one diagonal cell, so (B, h, T) each; the mean gives (B, h).",
-        "entropy: minus the sum of a · log a over the keys, 0 where a is 0. Distance: the sum of a · |i − j|. Diagonal: a at i = j. "
+        "A (B, h, T, T): a row gives one entropy, one distance, one diagonal cell, so (B, h, T) each; the "
+        "mean gives (B, h).",
+        "entropy: minus the sum of a · log a over the keys, 0 where a is 0. Distance: the sum of a · |i − j|. "
+        "Diagonal: a at i = j. "
         "Mean of each over the queries.",
     ),
 )

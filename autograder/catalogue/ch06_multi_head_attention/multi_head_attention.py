@@ -47,13 +47,15 @@ def projections(d_model: int, h: int, bias: bool = True) -> tuple[Role, ...]:
     )
 
 
-def made(g: torch.Generator, D: int, h: int, arguments: tuple, dtype=torch.float32, before: tuple = (), **options: bool) -> Case:
+def made(g: torch.Generator, D: int, h: int, arguments: tuple, dtype=torch.float32, before: tuple = (),
+         **options: bool) -> Case:
     """A module of drawn weights, scaled so that scores stay near 1, and what is passed to it."""
     weights = {role: normal(g, D, D, dtype=dtype) / D**0.5 for role in ("query", "key", "value", "output")}
     return Case(arguments, construct=(D, h, *options.values()), weights=weights, before=before)
 
 
-def itself(g: torch.Generator, B: int, T: int, D: int, h: int, size: float = 1.5, dtype: torch.dtype = torch.float32) -> Case:
+def itself(g: torch.Generator, B: int, T: int, D: int, h: int, size: float = 1.5,
+           dtype: torch.dtype = torch.float32) -> Case:
     return made(g, D, h, (size * normal(g, B, T, D, dtype=dtype),), dtype)
 
 
@@ -95,11 +97,15 @@ def over_heads(evidence: Evidence) -> str:
 
 
 def kept(evidence: Evidence) -> str:
-    return f"last_weights has the shape {tuple(evidence.got[1].shape)} where {tuple(evidence.expected[1].shape)} was expected."
+    return (
+        f"last_weights has the shape {tuple(evidence.got[1].shape)} where {tuple(evidence.expected[1].shape)} was "
+        f"expected."
+    )
 
 
 IDENTITY = torch.eye(4)
-WORKED = Case((THREE_WORDS[None],), WORDS, construct=(4, 2), weights=dict.fromkeys(("query", "key", "value", "output"), IDENTITY))
+WORKED = Case((THREE_WORDS[None],), WORDS, construct=(4, 2),
+              weights=dict.fromkeys(("query", "key", "value", "output"), IDENTITY))
 
 RIGHT = answer("""
     class MultiHeadAttention(nn.Module):
@@ -157,107 +163,135 @@ EXERCISE = Exercise(
     reference=MultiHeadAttention, roles=projections, kept_attributes=("last_weights",), section=MODULE,
     forbidden=("MultiheadAttention",),
     probes=(
-        visible("three words, two heads, weights given", WORKED, laws=(sums_to_one("every query's weights sum to 1", part=1),)),
+        visible("three words, two heads, weights given", WORKED,
+                laws=(sums_to_one("every query's weights sum to 1", part=1),)),
         visible("two sentences, d_model 15, 3 heads", itself, 2, 4, 15, 3),
         visible("4 words ask 4 others", across, 2, 4, 4, 15, 3),
         visible("4 words ask 6 others", across, 2, 4, 6, 15, 3),
         visible("a mask for all sentences", masked, 2, 4, 6, 10, 2, lambda B, h, Tq, Tk: (Tq, Tk)),
         visible("d_model 10, 4 heads", indivisible, 10, 4),
-        *usual_probes(across, other=(3, 5, 4, 12, 2), smallest=(1, 2, 3, 6, 3), common=(2, 4, 3, 8, 4), precise=far_away),
+        *usual_probes(across, other=(3, 5, 4, 12, 2), smallest=(1, 2, 3, 6, 3), common=(2, 4, 3, 8, 4),
+                      precise=far_away),
         hidden("one head", itself, 2, 4, 6, 1, announced_by="`d_model` must be a multiple of `h`"),
         hidden("as many heads as features", itself, 2, 4, 5, 5, announced_by="`d_model` must be a multiple of `h`"),
-        hidden("no bias, and no mask after a mask", no_bias, 2, 3, 8, 2, announced_by="bias: whether the four projections add one"),
-        hidden("a mask for each sentence", masked, 3, 4, 6, 10, 2, lambda B, h, Tq, Tk: (B, 1, 1, Tk), announced_by="broadcasts to (B, h, Tq, Tk)"),
-        hidden("a mask for each head", masked, 2, 4, 6, 15, 3, lambda B, h, Tq, Tk: (B, h, Tq, Tk), announced_by="broadcasts to (B, h, Tq, Tk)"),
+        hidden("no bias, and no mask after a mask", no_bias, 2, 3, 8, 2,
+               announced_by="bias: whether the four projections add one"),
+        hidden("a mask for each sentence", masked, 3, 4, 6, 10, 2, lambda B, h, Tq, Tk: (B, 1, 1, Tk),
+               announced_by="broadcasts to (B, h, Tq, Tk)"),
+        hidden("a mask for each head", masked, 2, 4, 6, 15, 3, lambda B, h, Tq, Tk: (B, h, Tq, Tk),
+               announced_by="broadcasts to (B, h, Tq, Tk)"),
         hidden("large scores", itself, 2, 5, 8, 2, 60.0, torch.float64, announced_by="must not give NaN"),
         hidden("the same in training", itself, 2, 3, 9, 3, checks="training", announced_by="no dropout"),
         hidden("d_model 9, 6 heads", indivisible, 9, 6, announced_by="otherwise the constructor raises ValueError"),
     ),
     mistakes=(
         mistake("divided by the root of d_model", RIGHT.but("self.d_k ** 0.5", "x_q.shape[-1] ** 0.5"), MODULE,
-              """The scores were divided by the root of d_model. Each head compares only d_k = d_model / h numbers, so its
-              scores grow with the root of d_k."""),
+            """The scores were divided by the root of d_model. Each head compares only d_k = d_model / h numbers, so its
+            scores grow with the root of d_k."""),
         mistake("no scaling", NO_SCALE, MODULE,
-              "Your weights are too sharp: the division by the root of d_k is missing. It is the d_k of one *head*."),
+            "Your weights are too sharp: the division by the root of d_k is missing. It is the d_k of one *head*."),
         mistake("divided by d_k", RIGHT.but("self.d_k ** 0.5", "self.d_k"), MODULE,
-              "Your weights are too flat: the scores were divided by d_k itself instead of its square root."),
+            "Your weights are too flat: the scores were divided by d_k itself instead of its square root."),
         mistake("divided by the root of h", RIGHT.but("self.d_k ** 0.5", "self.h ** 0.5"), MODULE,
-              """The scores were divided by the root of the number of heads. What makes a score large is how many products it
-              adds up: d_k."""),
+            """The scores were divided by the root of the number of heads. What makes a score large is how many products
+            it adds up: d_k."""),
         mistake("no output projection", RIGHT.without(O_LAYER).but("self.W_o(attended)", "attended"), OUTPUT,
-              """There are three matrices where four are wanted. Most often it is W_O that is missing: without it what head 0
-              found stays in the first d_k features for good. (If you have W_O, two of queries, keys and values share one.)"""),
+            """There are three matrices where four are wanted. Most often it is W_O that is missing: without it what
+            head 0 found stays in the first d_k features for good. (If you have W_O, two of queries, keys and values
+            share one.)"""),
         mistake("an output projection that nobody uses", RIGHT.but("self.W_o(attended)", "attended"), OUTPUT,
-              "W_O was made and never used: the merged heads came back as they were."),
-        mistake("one head's weights for all", RIGHT.but(SOFTMAX, SOFTMAX + "[:, :1].expand(-1, self.h, -1, -1)"), TWO_HEADS,
-              "All heads share the weights of head 0. Each head has its own queries and keys, and so its own shares."),
+            "W_O was made and never used: the merged heads came back as they were."),
+        mistake("one head's weights for all", RIGHT.but(SOFTMAX, SOFTMAX + "[:, :1].expand(-1, self.h, -1, -1)"),
+                TWO_HEADS,
+            "All heads share the weights of head 0. Each head has its own queries and keys, and so its own shares."),
         mistake("the mean of the heads' weights for all", RIGHT.but(SOFTMAX, SOFTMAX + """
-                  weights = weights.mean(dim=1, keepdim=True).expand(-1, self.h, -1, -1)""".replace("                  ", "        ")),
-              TWO_HEADS, "The heads' weights were averaged and used for all of them: one average again, which is what heads avoid."),
-        mistake("keys and values from those who ask", RIGHT.but("self.W_k(x_kv), self.W_v(x_kv)", "self.W_k(x_q), self.W_v(x_q)"), CROSS,
-              """Changing x_kv did not change the result: keys and values were made from the words that ask, or x_kv was
-              overwritten. In cross-attention they come from the *other* sentence."""),
+                  weights = weights.mean(dim=1, keepdim=True).expand(-1, self.h, -1, -1)""".replace(
+                      "                  ", "        ")),
+            TWO_HEADS, "The heads' weights were averaged and used for all of them: one average again, which is what "
+                       "heads avoid."),
+        mistake("keys and values from those who ask",
+                RIGHT.but("self.W_k(x_kv), self.W_v(x_kv)", "self.W_k(x_q), self.W_v(x_q)"), CROSS,
+            """Changing x_kv did not change the result: keys and values were made from the words that ask, or x_kv was
+            overwritten. In cross-attention they come from the *other* sentence."""),
         mistake("keys from those who ask", RIGHT.but("self.W_k(x_kv)", "self.W_k(x_q)"), CROSS,
-              "The keys were made from the words that ask. Whoever is asked, x_kv, brings keys *and* values."),
+            "The keys were made from the words that ask. Whoever is asked, x_kv, brings keys *and* values."),
         mistake("values from those who ask", RIGHT.but("self.W_v(x_kv)", "self.W_v(x_q)"), CROSS,
-              "The values were made from the words that ask. Whoever is asked, x_kv, brings keys *and* values."),
+            "The values were made from the words that ask. Whoever is asked, x_kv, brings keys *and* values."),
         mistake("queries from those who are asked", RIGHT.but("self.W_q(x_q)", "self.W_q(x_kv)"), CROSS,
-              "The queries were made from x_kv, so nobody asks on behalf of x_q. One output for each word of x_q is wanted."),
-        mistake("the two sentences exchanged", RIGHT.but(PROJECTED, "q, k, v = self.W_q(x_kv), self.W_k(x_q), self.W_v(x_q)"), CROSS,
-              "The two sentences are exchanged: the first argument asks, the second is asked. One output for each word of x_q."),
-        mistake("x_kv asked for its truth", RIGHT.but("if x_kv is None:\n            x_kv = x_q", "x_kv = x_kv or x_q"), CROSS,
-              """A tensor is neither true nor false, so `or` and `if x_kv` stop with an error. Ask whether it `is None`."""),
+            "The queries were made from x_kv, so nobody asks on behalf of x_q. One output for each word of "
+            "x_q is wanted."),
+        mistake("the two sentences exchanged",
+                RIGHT.but(PROJECTED, "q, k, v = self.W_q(x_kv), self.W_k(x_q), self.W_v(x_q)"), CROSS,
+            "The two sentences are exchanged: the first argument asks, the second is asked. One output for "
+            "each word of x_q."),
+        mistake("x_kv asked for its truth", RIGHT.but("if x_kv is None:\n            x_kv = x_q", "x_kv = x_kv or x_q"),
+                CROSS,
+            """A tensor is neither true nor false, so `or` and `if x_kv` stop with an error. Ask whether it `is
+            None`."""),
         mistake("x_kv always needed", RIGHT.but("if x_kv is None:\n            x_kv = x_q\n        ", ""), CROSS,
-              "With x_kv left out there is nothing to make keys of. None means self-attention: then x_q answers itself."),
+            "With x_kv left out there is nothing to make keys of. None means self-attention: then x_q answers itself."),
         mistake("softmax over the heads", RIGHT.but("dim=-1", "dim=1"), TWO_HEADS,
-              "The heads share 1 among themselves. Each *query*, in each head, shares out 1 over the keys: the last axis.",
-              quotes=over_heads),
+            "The heads share 1 among themselves. Each *query*, in each head, shares out 1 over the keys: "
+            "the last axis.",
+            quotes=over_heads),
         mistake("softmax over the queries", RIGHT.but("dim=-1", "dim=-2"), TWO_HEADS,
-              "Every key shares itself out among the queries. Each *query* shares out 1 over the keys: the last axis.",
-              quotes=row_sums),
+            "Every key shares itself out among the queries. Each *query* shares out 1 over the keys: the last axis.",
+            quotes=row_sums),
         mistake("no softmax", RIGHT.but(SOFTMAX, "weights = scores"), TWO_HEADS,
-              "The values were mixed by the scores themselves. Scores are not shares: each query shares out 1.", quotes=row_sums),
+            "The values were mixed by the scores themselves. Scores are not shares: each query shares out 1.",
+            quotes=row_sums),
         mistake("divided after the softmax", NO_SCALE.but("dim=-1)", "dim=-1) / self.d_k ** 0.5"), MODULE,
-              "The division came after the softmax, so the shares no longer sum to 1. It is the *scores* that are too large.",
-              quotes=row_sums),
+            "The division came after the softmax, so the shares no longer sum to 1. It is the *scores* that "
+            "are too large.",
+            quotes=row_sums),
         mistake("mask ignored", RIGHT.but(MASKING, "pass"), MODULE,
-              "The mask plays no part. Where it is False the query may not look: hide that score before the softmax."),
+            "The mask plays no part. Where it is False the query may not look: hide that score before the softmax."),
         mistake("mask the wrong way round", RIGHT.but("~mask", "mask"), MODULE,
-              """You hid what may be seen and kept what should be hidden. True = *may* attend here. (nn.MultiheadAttention reads
-              its masks the other way round.)"""),
-        mistake("mask after the softmax", RIGHT.without(HIDING).but("if mask is not None:\n", "if mask is None:\n            mask = True\n").after(
+            """You hid what may be seen and kept what should be hidden. True = *may* attend here. (nn.MultiheadAttention
+            reads its masks the other way round.)"""),
+        mistake("mask after the softmax",
+                RIGHT.without(HIDING).but("if mask is not None:\n",
+                                          "if mask is None:\n            mask = True\n").after(
                   SOFTMAX, "weights = weights * mask"), MODULE,
-              "The weights were hidden after the softmax, so the rest no longer sums to 1. Hide *scores*, before sharing.",
-              quotes=row_sums),
+            "The weights were hidden after the softmax, so the rest no longer sums to 1. Hide *scores*, before "
+            "sharing.",
+            quotes=row_sums),
         mistake("scores times mask", RIGHT.but(HIDING, "scores = scores * mask"), MODULE,
-              """Hidden scores became 0 (that is what multiplying by the mask does). A score of 0 is not hidden: e to the power
-              of 0 is 1, so these words still get a share. Minus infinity hides."""),
+            """Hidden scores became 0 (that is what multiplying by the mask does). A score of 0 is not hidden: e to the
+            power of 0 is 1, so these words still get a share. Minus infinity hides."""),
         mistake("mask with an axis of its own for the heads", RIGHT.but("~mask", "~mask.unsqueeze(1)"), MODULE,
-              """An axis was put into the mask. It comes ready to broadcast to (B, h, Tq, Tk): shapes are matched from the
-              right, so leave it as it is."""),
+            """An axis was put into the mask. It comes ready to broadcast to (B, h, Tq, Tk): shapes are matched from the
+            right, so leave it as it is."""),
         mistake("heads split by view alone", RIGHT.but(SPLITTING, "x.reshape(B, self.h, T, self.d_k)"), SPLIT,
-              """The heads were cut with a single reshape, so head 0 received pieces of *other words* (see 06.1). Cut the
-              features first, then move the head axis."""),
-        mistake("heads merged by reshape alone", RIGHT.but("z.transpose(1, 2).reshape(B, T, h * d_k)", "z.reshape(B, T, h * d_k)"), MERGE,
-              """The heads were joined with a single reshape, so a word's vector holds one head of *several words* (see 06.2)."""),
+            """The heads were cut with a single reshape, so head 0 received pieces of *other words* (see 06.1). Cut the
+            features first, then move the head axis."""),
+        mistake("heads merged by reshape alone",
+                RIGHT.but("z.transpose(1, 2).reshape(B, T, h * d_k)", "z.reshape(B, T, h * d_k)"), MERGE,
+            """The heads were joined with a single reshape, so a word's vector holds one head of *several words* (see
+            06.2)."""),
         mistake("split and merged by reshape alone", RIGHT.but(SPLITTING, "x.reshape(B, self.h, T, self.d_k)").but(
                   "z.transpose(1, 2).reshape(B, T, h * d_k)", "z.reshape(B, T, h * d_k)"), SPLIT,
-              """Two things at once: the heads were cut with a single reshape, and joined with one. Both ways the pieces of
-              several words got mixed (see 06.1 and 06.2)."""),
+            """Two things at once: the heads were cut with a single reshape, and joined with one. Both ways the pieces
+            of several words got mixed (see 06.1 and 06.2)."""),
         mistake("view after the exchange", RIGHT.but("z.transpose(1, 2).reshape(", "z.transpose(1, 2).view("), MERGE,
-              """view refuses: an exchange of axes is only a new reading order. reshape, or contiguous() before view, lays the
-              numbers out anew."""),
-        mistake("interleaved heads", RIGHT.but(SPLITTING, "x.reshape(B, T, self.d_k, self.h).permute(0, 3, 1, 2)"), SPLIT,
-              "The features were dealt out like cards. Head 0 works on the first d_k features of each projection, in a row."),
-        mistake("heads added up", RIGHT.but("z.transpose(1, 2).reshape(B, T, h * d_k)", "z.sum(dim=1).repeat(1, 1, h)"), MERGE,
-              "The heads were added up. They stand side by side: h times d_k numbers for each word."),
-        mistake("heads averaged", RIGHT.but("z.transpose(1, 2).reshape(B, T, h * d_k)", "z.mean(dim=1).repeat(1, 1, h)"), MERGE,
-              "The heads were averaged. They stand side by side: h times d_k numbers for each word."),
+            """view refuses: an exchange of axes is only a new reading order. reshape, or contiguous() before view, lays
+            the numbers out anew."""),
+        mistake("interleaved heads", RIGHT.but(SPLITTING, "x.reshape(B, T, self.d_k, self.h).permute(0, 3, 1, 2)"),
+                SPLIT,
+            "The features were dealt out like cards. Head 0 works on the first d_k features of each "
+            "projection, in a row."),
+        mistake("heads added up", RIGHT.but("z.transpose(1, 2).reshape(B, T, h * d_k)", "z.sum(dim=1).repeat(1, 1, h)"),
+                MERGE,
+            "The heads were added up. They stand side by side: h times d_k numbers for each word."),
+        mistake("heads averaged",
+                RIGHT.but("z.transpose(1, 2).reshape(B, T, h * d_k)", "z.mean(dim=1).repeat(1, 1, h)"), MERGE,
+            "The heads were averaged. They stand side by side: h times d_k numbers for each word."),
         mistake("a single head", RIGHT.but(SPLIT_UP, "q, k, v = q[:, None], k[:, None], v[:, None]"), SPLIT,
-              "There is one head of d_model features, whatever h is: the projections were never split."),
+            "There is one head of d_model features, whatever h is: the projections were never split."),
         mistake("values not split", RIGHT.but("self.split(v)", "v[:, None].expand(-1, self.h, -1, -1)").but(
                   "self.merge(weights @ v)", "(weights @ v).mean(dim=1)"), SPLIT,
-              "Queries and keys are split, the values are not: each head hands over all of them, and the heads were averaged."),
+            "Queries and keys are split, the values are not: each head hands over all of them, and the heads were "
+            "averaged."),
         mistake("input cut in place of projections", RIGHT.but(LAYERS, """
                   self.W_q = nn.Linear(self.d_k, self.d_k, bias=bias)
                   self.W_k = nn.Linear(self.d_k, self.d_k, bias=bias)
@@ -265,80 +299,94 @@ EXERCISE = Exercise(
                   self.W_o = nn.Linear(d_model, d_model, bias=bias)
                   """.rstrip(" ")).but(PROJECTED, "q, k, v = self.split(x_q), self.split(x_kv), self.split(x_kv)").but(
                   SPLIT_UP, "q, k, v = self.W_q(q), self.W_k(k), self.W_v(v)"), MODULE,
-              """The words were cut first and projected afterward, so head 0 sees only the first d_k features of each word.
-              Project all d_model features, then cut."""),
+            """The words were cut first and projected afterward, so head 0 sees only the first d_k features of each
+            word. Project all d_model features, then cut."""),
         mistake("the weights forgotten", RIGHT.without("self.last_weights = weights"), MODULE,
-              "The result is right, but nothing was kept: after a call, .last_weights must hold the weights, (B, h, Tq, Tk)."),
-        mistake("the mean of the heads kept", RIGHT.but("self.last_weights = weights", "self.last_weights = weights.mean(dim=1)"), MODULE,
-              "The result is right, but .last_weights holds the mean of the heads. Keep every head's own.", quotes=kept),
+            "The result is right, but nothing was kept: after a call, .last_weights must hold the weights, "
+            "(B, h, Tq, Tk)."),
+        mistake("the mean of the heads kept",
+                RIGHT.but("self.last_weights = weights", "self.last_weights = weights.mean(dim=1)"), MODULE,
+            "The result is right, but .last_weights holds the mean of the heads. Keep every head's own.", quotes=kept),
         mistake("scores kept", RIGHT.but("self.last_weights = weights", "self.last_weights = scores"), MODULE,
-              "The result is right, but .last_weights holds the scores before the softmax. Keep the shares.", quotes=row_sums),
+            "The result is right, but .last_weights holds the scores before the softmax. Keep the shares.",
+            quotes=row_sums),
         mistake("the weights without the mask kept", RIGHT.without("self.last_weights = weights").before(
                   "if mask is not None:", "self.last_weights = torch.softmax(scores, dim=-1)"), MODULE,
-              """The result is right, but .last_weights holds the shares before anything was hidden. Keep those that mixed the
-              values."""),
-        mistake("weights returned too", RIGHT.but("return self.W_o(attended)", "return self.W_o(attended), weights"), MODULE,
-              "Two things came back. forward returns the output alone; the weights stay on the module, in .last_weights."),
-        mistake("queries and keys exchanged", RIGHT.but(PROJECTED, "q, k, v = self.W_k(x_q), self.W_q(x_kv), self.W_v(x_kv)"), MODULE,
-              "The projection named for the query makes your keys, and the other way round."),
+            """The result is right, but .last_weights holds the shares before anything was hidden. Keep those that mixed
+            the values."""),
+        mistake("weights returned too", RIGHT.but("return self.W_o(attended)", "return self.W_o(attended), weights"),
+                MODULE,
+            "Two things came back. forward returns the output alone; the weights stay on the module, in "
+            ".last_weights."),
+        mistake("queries and keys exchanged",
+                RIGHT.but(PROJECTED, "q, k, v = self.W_k(x_q), self.W_q(x_kv), self.W_v(x_kv)"), MODULE,
+            "The projection named for the query makes your keys, and the other way round."),
         mistake("queries with themselves", RIGHT.but("k.transpose(-2, -1)", "q.transpose(-2, -1)"), MODULE,
-              "The queries were compared with themselves: the keys are made and never used."),
+            "The queries were compared with themselves: the keys are made and never used."),
         mistake("keys made by the query projection", RIGHT.but("self.W_k(x_kv)", "self.W_q(x_kv)"), MODULE,
-              "The keys were made by the query projection; the one for keys was made and never used."),
+            "The keys were made by the query projection; the one for keys was made and never used."),
         mistake("a ReLU at the end", RIGHT.but("self.W_o(attended)", "F.relu(self.W_o(attended))"), MODULE,
-              "Nothing in your result is below 0: a ReLU stands at its end. The output projection is the last step."),
+            "Nothing in your result is below 0: a ReLU stands at its end. The output projection is the last step."),
         mistake("softmax over the heads and no scaling", NO_SCALE.but("dim=-1", "dim=1"), TWO_HEADS,
-              "Two things at once: the heads share 1 among themselves, and the division by the root of d_k is missing.",
-              quotes=over_heads),
+            "Two things at once: the heads share 1 among themselves, and the division by the root of d_k is missing.",
+            quotes=over_heads),
         mistake("keys mixed instead of values", RIGHT.but("weights @ v", "weights @ k"), MODULE,
-              "The keys were mixed. Keys are for being found; the values are what is mixed."),
+            "The keys were mixed. Keys are for being found; the values are what is mixed."),
         mistake("projections made in forward", layered("self.bias = bias", """
-                  q, k, v = (nn.Linear(x.shape[-1], x.shape[-1], bias=self.bias)(x) for x in (x_q, x_kv, x_kv))"""), MODULE,
-              "Projections are made anew in every call, so nothing is learned. Make them once, in the constructor."),
+                  q, k, v = (nn.Linear(x.shape[-1], x.shape[-1], bias=self.bias)(x) for x in (x_q, x_kv, x_kv))"""),
+                  MODULE,
+            "Projections are made anew in every call, so nothing is learned. Make them once, in the constructor."),
         mistake("plain tensors instead of parameters", layered(
                   "self.W_q, self.W_k, self.W_v = (torch.randn(d_model, d_model) for _ in range(3))",
                   "q, k, v = x_q @ self.W_q, x_kv @ self.W_k, x_kv @ self.W_v"), MODULE,
-              "The matrices are plain tensors, so an optimizer would never see them. nn.Parameter or nn.Linear registers them."),
+            "The matrices are plain tensors, so an optimizer would never see them. nn.Parameter or nn.Linear "
+            "registers them."),
         mistake("heads kept in a plain list", layered("""
                   self.heads = [nn.Linear(d_model, d_model, bias=bias) for _ in range(3)]""",
                   "q, k, v = self.heads[0](x_q), self.heads[1](x_kv), self.heads[2](x_kv)"), MODULE,
-              "A Python list hides its layers from the module. nn.ModuleList shows them."),
+            "A Python list hides its layers from the module. nn.ModuleList shows them."),
         mistake("no check of the sizes", RIGHT.but(CHECK, ""), SPLIT,
-              """When d_model is no multiple of h, torch stops with an error of its own, if at all. Ask in the constructor, and
-              raise a ValueError."""),
+            """When d_model is no multiple of h, torch stops with an error of its own, if at all. Ask in the
+            constructor, and raise a ValueError."""),
         mistake("an assert in place of ValueError", RIGHT.but(CHECK, "assert d_model % h == 0\n        "), SPLIT,
-              "The sizes are checked by assert, which raises AssertionError. A ValueError is asked for."),
+            "The sizes are checked by assert, which raises AssertionError. A ValueError is asked for."),
         mistake("the rest cut off", RIGHT.but(CHECK, "").but(
-                  "x.reshape(B, T, self.h, self.d_k)", "x[..., :self.h * self.d_k].reshape(B, T, self.h, self.d_k)").but(
+                  "x.reshape(B, T, self.h, self.d_k)",
+                  "x[..., :self.h * self.d_k].reshape(B, T, self.h, self.d_k)").but(
                   "self.W_o(attended)", "self.W_o(F.pad(attended, (0, x_q.shape[-1] - attended.shape[-1])))"), SPLIT,
-              "Where d_model is no multiple of h you dropped what was left over. Raise a ValueError in the constructor."),
-        mistake("x added to the output", RIGHT.but("return self.W_o(attended)", "return x_q + self.W_o(attended)"), MODULE,
-              "x was added to the output. That sum, the residual, comes in chapter 09 and outside of attention."),
+            "Where d_model is no multiple of h you dropped what was left over. Raise a ValueError in the constructor."),
+        mistake("x added to the output", RIGHT.but("return self.W_o(attended)", "return x_q + self.W_o(attended)"),
+                MODULE,
+            "x was added to the output. That sum, the residual, comes in chapter 09 and outside of attention."),
         mistake("a look at the future forbidden", RIGHT.before(SOFTMAX, """
                   later = torch.ones(scores.shape[-2:], dtype=torch.bool).triu(1)
                   scores = scores.masked_fill(later, float("-inf"))"""), MODULE,
-              "Later words get weight 0: that is the causal mask of chapter 08. Only the mask that is passed in hides words."),
+            "Later words get weight 0: that is the causal mask of chapter 08. Only the mask that is passed "
+            "in hides words."),
         mistake("dropout that never sleeps", RIGHT.after(SOFTMAX, "weights = F.dropout(weights, 0.5)"), MODULE,
-              "Some weights are 0 and the others doubled, in evaluation too. This exercise has no dropout."),
+            "Some weights are 0 and the others doubled, in evaluation too. This exercise has no dropout."),
         mistake("dropout in training", RIGHT.after(O_LAYER, "self.drop = nn.Dropout(0.5)").after(
                   SOFTMAX, "weights = self.drop(weights)"), MODULE,
-              "Evaluation is right, training is not: a dropout layer is at work. This exercise has none."),
+            "Evaluation is right, training is not: a dropout layer is at work. This exercise has none."),
         mistake("frozen projections", RIGHT.after(O_LAYER, "self.requires_grad_(False)"), MODULE,
-              "The values are right, but no gradient reaches the projections: they are frozen, so nothing can be learned."),
+            "The values are right, but no gradient reaches the projections: they are frozen, so nothing can be "
+            "learned."),
         mistake("weights cut off from the gradient", RIGHT.but("dim=-1)", "dim=-1).detach()"), MODULE,
-              """The values are right, but the weights that mix the values were detached, so no gradient reaches the query and key
-              projections. Detach only what you *keep*."""),
+            """The values are right, but the weights that mix the values were detached, so no gradient reaches the query
+            and key projections. Detach only what you *keep*."""),
         mistake("exponential without care", RIGHT.but(SOFTMAX, """
                   weights = torch.exp(scores)
                   weights = weights / weights.sum(dim=-1, keepdim=True)"""), MODULE,
-              """With large scores you return NaN: the exponential overflows. Subtract the largest score of each row first, or
-              use chapter 04's softmax."""),
+            """With large scores you return NaN: the exponential overflows. Subtract the largest score of each row
+            first, or use chapter 04's softmax."""),
         mistake("softmax over the queries and no scaling", NO_SCALE.but("dim=-1", "dim=-2"), TWO_HEADS,
-              "Two things at once: every key shares itself out among the queries, and the division by the root of d_k is missing.",
-              quotes=row_sums),
-        mistake("split by view alone and no scaling", NO_SCALE.but(SPLITTING, "x.reshape(B, self.h, T, self.d_k)"), SPLIT,
-              """Two things at once: the heads were cut with a single reshape, which mixes words, and the division by the root
-              of d_k is missing."""),
+            "Two things at once: every key shares itself out among the queries, and the division by the root of d_k "
+            "is missing.",
+            quotes=row_sums),
+        mistake("split by view alone and no scaling", NO_SCALE.but(SPLITTING, "x.reshape(B, self.h, T, self.d_k)"),
+                SPLIT,
+            """Two things at once: the heads were cut with a single reshape, which mixes words, and the division by the
+            root of d_k is missing."""),
         *usual_mistakes(RIGHT, arguments="x_q", squeezed=MERGE, viewed=MODULE),
     ),
     correct=(
@@ -421,7 +469,8 @@ EXERCISE = Exercise(
             self.wv = nn.Parameter(torch.randn(d_model, h, d_model // h))
         """, "q, k, v = x_q, x_kv, x_kv").but(SPLIT_UP, """
             q, k, v = (torch.einsum("btd,dhk->bhtk", x, w) for x, w in ((q, self.wq), (k, self.wk), (v, self.wv)))""")),
-        correct("a loop over the heads", RIGHT.but(SPLIT_UP, "parts = list(zip(*(x.chunk(self.h, -1) for x in (q, k, v))))").but("""\
+        correct("a loop over the heads",
+                RIGHT.but(SPLIT_UP, "parts = list(zip(*(x.chunk(self.h, -1) for x in (q, k, v))))").but("""\
         scores = q @ k.transpose(-2, -1)
         scores = scores / self.d_k ** 0.5
 """, """\
@@ -439,12 +488,15 @@ EXERCISE = Exercise(
             "self.split(q)", "self.split(q) / math.sqrt(self.d_k)")),
         correct("ModuleList of four", RIGHT.but(
             LAYERS, "self.layers = nn.ModuleList([nn.Linear(d_model, d_model, bias=bias) for _ in range(4)])").but(
-            PROJECTED, "q, k, v = (layer(x) for layer, x in zip(self.layers, (x_q, x_kv, x_kv)))").but("self.W_o(", "self.layers[-1](")),
+            PROJECTED, "q, k, v = (layer(x) for layer, x in zip(self.layers, (x_q, x_kv, x_kv)))").but("self.W_o(",
+                "self.layers[-1](")),
     ),
     hints=(
         "which steps are those of 05.5, and which two are new? What does a head axis change in 'q times k transposed'?",
-        "x_q (B, Tq, D) gives q (B, h, Tq, d_k); x_kv gives k and v (B, h, Tk, d_k); weights (B, h, Tq, Tk); merged (B, Tq, D).",
-        "constructor: check the sizes, four projections. forward: project, split, scores over the root of d_k, hide where the "
+        "x_q (B, Tq, D) gives q (B, h, Tq, d_k); x_kv gives k and v (B, h, Tk, d_k); weights (B, h, Tq, Tk); merged "
+        "(B, Tq, D).",
+        "constructor: check the sizes, four projections. forward: project, split, scores over the root of d_k, hide "
+        "where the "
         "mask is False, softmax over the last axis, keep the weights, mix, merge, project once more.",
     ),
 )

@@ -16,7 +16,8 @@ sections = of_chapter("06")
 
 def labeled(B: int, T: int, D: int) -> Tensor:
     """Numbers that say where they were: 123 is sentence 1, word 2, feature 3."""
-    return 100.0 * torch.arange(B)[:, None, None] + 10.0 * torch.arange(T)[:, None] + torch.arange(D, dtype=torch.float32)
+    return 100.0 * torch.arange(B)[:, None, None] + 10.0 * torch.arange(T)[:, None] + torch.arange(D,
+        dtype=torch.float32)
 
 
 def digits(row: Tensor) -> str:

@@ -51,89 +51,102 @@ EXERCISE = Exercise(
         *usual_probes(inputs, other=(3, 5, 2, 4), smallest=(1, 1, 1, 3), common=(2, 4, 3, 5), precise=far_away),
         hidden("as many heads as features", inputs, 2, 3, 4, 1, announced_by="h: the number of heads"),
         hidden("as many words as heads", inputs, 2, 3, 3, 4, announced_by="h: the number of heads"),
-        hidden("12 words, 9 features, 4 heads", indivisible, 12, 9, 4, announced_by="Raises ValueError when D is not a multiple of h"),
+        hidden("12 words, 9 features, 4 heads", indivisible, 12, 9, 4,
+               announced_by="Raises ValueError when D is not a multiple of h"),
     ),
     mistakes=(
         mistake("view alone", RIGHT.but(SPLIT_LINE, "x.reshape(B, h, T, D // h)"), SPLIT,
-              """The shape is right and the contents are scrambled: head 0 received pieces of *other words*. view and reshape
-              only cut the strip. First cut the features in two, then move the head axis.""", quotes=stands),
+            """The shape is right and the contents are scrambled: head 0 received pieces of *other words*. view and
+            reshape only cut the strip. First cut the features in two, then move the head axis.""", quotes=stands),
         mistake("interleaved features", RIGHT.but(SPLIT_LINE, "x.reshape(B, T, D // h, h).permute(0, 3, 1, 2)"), SPLIT,
-              """The features were dealt out like cards: head 0 got features 0, h, 2h and so on. It should get the *first d_k*
-              in a row, head 1 the next d_k.""", quotes=stands),
+            """The features were dealt out like cards: head 0 got features 0, h, 2h and so on. It should get the *first
+            d_k* in a row, head 1 the next d_k.""", quotes=stands),
         mistake("heads behind the words", RIGHT.but(".transpose(1, 2)", ""), SPLIT,
-              """The features are cut, but the head axis still stands behind the words. Each head must hold a whole sentence:
-              (B, h, T, d_k).""", quotes=sizes),
+            """The features are cut, but the head axis still stands behind the words. Each head must hold a whole
+            sentence: (B, h, T, d_k).""", quotes=sizes),
         mistake("heads before the batch", RIGHT.but(SPLIT_LINE, "torch.stack(x.chunk(h, dim=-1))"), SPLIT,
-              "The heads came first, before the batch. The batch stays in front: (B, h, T, d_k).", quotes=sizes),
+            "The heads came first, before the batch. The batch stays in front: (B, h, T, d_k).", quotes=sizes),
         mistake("the whole word for every head", RIGHT.but(SPLIT_LINE, "x[:, None].repeat(1, h, 1, 1)"), SPLIT,
-              """Every head got a copy of all D features. The features are *shared out*: each head gets D/h of them, so the work
-              does not grow.""", quotes=sizes),
-        mistake("the words shared out", RIGHT.but(SPLIT_LINE, "torch.stack([x[:, i * (T // h):(i + 1) * (T // h)] for i in range(h)], 1)"),
-              SPLIT, "You cut the *words* into groups. Every head sees every word; it is the features that are shared out.",
-              quotes=sizes),
+            """Every head got a copy of all D features. The features are *shared out*: each head gets D/h of them, so
+            the work does not grow.""", quotes=sizes),
+        mistake("the words shared out",
+                RIGHT.but(SPLIT_LINE, "torch.stack([x[:, i * (T // h):(i + 1) * (T // h)] for i in range(h)], 1)"),
+            SPLIT, "You cut the *words* into groups. Every head sees every word; it is the features that "
+                   "are shared out.",
+            quotes=sizes),
         mistake("d_k and words exchanged", RIGHT.but(".transpose(1, 2)", ".permute(0, 2, 3, 1)"), SPLIT,
-              """The heads are right, but each lies on its side: d_k before the words. The features of a word come last:
-              (B, h, T, d_k).""", quotes=sizes),
-        mistake("features turned forward, then cut", RIGHT.but(SPLIT_LINE, "x.transpose(1, 2).reshape(B, h, T, D // h)"), SPLIT,
-              """The features were moved before the words, and then the strip was cut: numbers of several words share a row now.
-              Cut the feature axis first, and let reshape touch nothing else.""", quotes=stands),
+            """The heads are right, but each lies on its side: d_k before the words. The features of a word come last:
+            (B, h, T, d_k).""", quotes=sizes),
+        mistake("features turned forward, then cut",
+                RIGHT.but(SPLIT_LINE, "x.transpose(1, 2).reshape(B, h, T, D // h)"), SPLIT,
+            """The features were moved before the words, and then the strip was cut: numbers of several words share a
+            row now. Cut the feature axis first, and let reshape touch nothing else.""", quotes=stands),
         mistake("pieces of h features", RIGHT.but("h, D // h).", "D // h, h)."), SPLIT,
-              """There are D/h heads of h features instead of h heads of D/h features. In the new shape the number of heads
-              comes first, then d_k.""", quotes=sizes),
+            """There are D/h heads of h features instead of h heads of D/h features. In the new shape the number of
+            heads comes first, then d_k.""", quotes=sizes),
         mistake("heads last", RIGHT.but(".transpose(1, 2)", ".transpose(2, 3)"), SPLIT,
-              "The heads came last: (B, T, d_k, h). Axes count from 0: after cutting, the words are axis 1, the heads axis 2.",
-              quotes=sizes),
+            "The heads came last: (B, T, d_k, h). Axes count from 0: after cutting, the words are axis 1, "
+            "the heads axis 2.",
+            quotes=sizes),
         mistake("features before heads", RIGHT.but(".transpose(1, 2)", ".transpose(1, 3)"), SPLIT,
-              """Axes 1 and 3 changed places: the words came last. Axes count from 0: after cutting, the words are axis 1, the
-              heads axis 2.""", quotes=sizes),
+            """Axes 1 and 3 changed places: the words came last. Axes count from 0: after cutting, the words are axis 1,
+            the heads axis 2.""", quotes=sizes),
         mistake("batch and heads exchanged", RIGHT.but(".transpose(1, 2)", ".transpose(0, 2)"), SPLIT,
-              "The heads changed places with the *batch*. They change places with the words: axes 1 and 2, counted from 0.",
-              quotes=sizes),
+            "The heads changed places with the *batch*. They change places with the words: axes 1 and 2, "
+            "counted from 0.",
+            quotes=sizes),
         mistake("batch and heads in one axis", RIGHT.ending_in(".reshape(B * h, T, -1)"), SPLIT,
-              "Batch and heads lie along one axis, end to end. Keep four axes: (B, h, T, d_k).", quotes=sizes),
+            "Batch and heads lie along one axis, end to end. Keep four axes: (B, h, T, d_k).", quotes=sizes),
         mistake("cut back into the old shape", RIGHT.ending_in(".reshape(B, T, D)"), SPLIT,
-              """After the heads were moved, the strip was cut back into (B, T, D), which scrambles it. The result has four axes:
-              (B, h, T, d_k).""", quotes=sizes),
+            """After the heads were moved, the strip was cut back into (B, T, D), which scrambles it. The result has
+            four axes: (B, h, T, d_k).""", quotes=sizes),
         mistake("heads in the opposite order", RIGHT.ending_in(".flip(1)"), SPLIT,
-              "The heads stand in the opposite order: head 0 gets the first d_k features, not the last.", quotes=stands),
+            "The heads stand in the opposite order: head 0 gets the first d_k features, not the last.", quotes=stands),
         mistake("first head only", RIGHT.ending_in("[:, 0]"), SPLIT,
-              "Only head 0 came back. All h of them are wanted, along an axis of their own.", quotes=sizes),
+            "Only head 0 came back. All h of them are wanted, along an axis of their own.", quotes=sizes),
         mistake("first sentence only", RIGHT.but(SPLIT_LINE, "x[0].reshape(T, h, D // h).transpose(0, 1)"), SPLIT,
-              "Only the first sentence was split: the batch axis is gone.", quotes=sizes),
+            "Only the first sentence was split: the batch axis is gone.", quotes=sizes),
         mistake("divided by the number of heads", RIGHT.ending_in(" / h"), SPLIT,
-              "Everything was divided by the number of heads. The numbers only move; none of them changes.", quotes=stands),
+            "Everything was divided by the number of heads. The numbers only move; none of them changes.",
+            quotes=stands),
         mistake("a size that is a float", RIGHT.but("D // h).", "D / h)."), SPLIT,
-              "A size must be a whole number, and a single / makes a float, even of 4 / 2. // stays whole."),
+            "A size must be a whole number, and a single / makes a float, even of 4 / 2. // stays whole."),
         mistake("a list of heads", RIGHT.but(SPLIT_LINE, "list(x.chunk(h, dim=-1))"), SPLIT,
-              "A Python list of heads came back. One tensor is wanted; torch.stack makes it, and its dim says where the axis goes."),
-        mistake("the rest cut off", RIGHT.but(CHECK + "heads = x.reshape", "heads = x[..., :D // h * h].reshape"), SPLIT,
-              "7 features cannot be shared among 2 heads; you dropped what was left over. Raise a ValueError instead."),
+            "A Python list of heads came back. One tensor is wanted; torch.stack makes it, and its dim says where the "
+            "axis goes."),
+        mistake("the rest cut off", RIGHT.but(CHECK + "heads = x.reshape", "heads = x[..., :D // h * h].reshape"),
+                SPLIT,
+            "7 features cannot be shared among 2 heads; you dropped what was left over. Raise a ValueError instead."),
         mistake("no check of the sizes", RIGHT.but(CHECK, ""), SPLIT,
-              """When D is no multiple of h, torch stops with an error of its own. Ask first, and raise a ValueError that says
-              what was expected."""),
+            """When D is no multiple of h, torch stops with an error of its own. Ask first, and raise a ValueError that
+            says what was expected."""),
         mistake("an assert in place of ValueError", RIGHT.but(CHECK, "assert D % h == 0\n    "), SPLIT,
-              """The sizes are checked, but by assert, which raises AssertionError (and is skipped when Python is told to
-              hurry). A ValueError is asked for."""),
+            """The sizes are checked, but by assert, which raises AssertionError (and is skipped when Python is told to
+            hurry). A ValueError is asked for."""),
         mistake("TypeError in place of ValueError", RIGHT.but("ValueError", "TypeError"), SPLIT,
-              "The sizes are checked, but another kind of error is raised. The value is wrong here, so: ValueError."),
+            "The sizes are checked, but another kind of error is raised. The value is wrong here, so: ValueError."),
         mistake("the words checked", RIGHT.but("D % h", "T % h"), SPLIT,
-              """The number of *words* was asked to be a multiple of h. Words are not shared out among the heads, features
-              are."""),
+            """The number of *words* was asked to be a multiple of h. Words are not shared out among the heads, features
+            are."""),
         mistake("divided the wrong way round", RIGHT.but("D % h", "h % D"), SPLIT,
-              "ValueError comes even where the heads fit: D must be a multiple of h, and you asked the opposite."),
+            "ValueError comes even where the heads fit: D must be a multiple of h, and you asked the opposite."),
         mistake("an error that is returned", RIGHT.but("raise ValueError", "return ValueError"), SPLIT,
-              "The ValueError is made and returned as if it were a result. It must be raised, or nobody hears of it."),
-        mistake("None for sizes that do not fit", RIGHT.but('raise ValueError("D must be a multiple of h")', "return None"), SPLIT,
-              "Where D is no multiple of h you return None, which nobody hears. Raise a ValueError."),
-        *usual_mistakes(RIGHT, arguments="x", detached=MODULE, float32=MODULE, single=MODULE, squeezed=SPLIT, viewed=SPLIT, quotes_size=sizes),
+            "The ValueError is made and returned as if it were a result. It must be raised, or nobody hears of it."),
+        mistake("None for sizes that do not fit",
+                RIGHT.but('raise ValueError("D must be a multiple of h")', "return None"), SPLIT,
+            "Where D is no multiple of h you return None, which nobody hears. Raise a ValueError."),
+        *usual_mistakes(RIGHT, arguments="x", detached=MODULE, float32=MODULE, single=MODULE, squeezed=SPLIT,
+                        viewed=SPLIT, quotes_size=sizes),
     ),
     correct=(
         correct("reshape and transpose", RIGHT),
         correct("view, permute", RIGHT.but(SPLIT_LINE, "x.view(B, T, h, -1).permute(0, 2, 1, 3).contiguous()")),
         correct("unflatten", RIGHT.but(SPLIT_LINE, "x.unflatten(-1, (h, -1)).movedim(2, 1)")),
         correct("chunk and stack", RIGHT.but(SPLIT_LINE, "torch.stack(x.chunk(h, dim=-1), dim=1)")),
-        correct("slices", RIGHT.but(SPLIT_LINE, "torch.stack([x[:, :, i * (D // h):(i + 1) * (D // h)] for i in range(h)], dim=1)")),
-        correct("features forward, cut, back", RIGHT.but(SPLIT_LINE, "x.transpose(1, 2).reshape(B, h, D // h, T).transpose(2, 3)")),
+        correct("slices", RIGHT.but(SPLIT_LINE, "torch.stack([x[:, :, i * (D // h):(i + 1) * (D // h)] for i in "
+                                                "range(h)], dim=1)")),
+        correct("features forward, cut, back",
+                RIGHT.but(SPLIT_LINE, "x.transpose(1, 2).reshape(B, h, D // h, T).transpose(2, 3)")),
         correct("einsum", RIGHT.but(SPLIT_LINE, 'torch.einsum("bthk->bhtk", x.reshape(B, T, h, D // h))')),
         correct("loops", """
             def split_heads(tokens, number):
@@ -158,7 +171,8 @@ EXERCISE = Exercise(
                     out[:, i] = x[..., i * D // h:(i + 1) * D // h]
                 return out
         """),
-        correct("an error class of one's own", RIGHT.but('ValueError("D must be a multiple of h")', "Indivisible(D, h)").but(
+        correct("an error class of one's own",
+                RIGHT.but('ValueError("D must be a multiple of h")', "Indivisible(D, h)").but(
             "def split_heads", "class Indivisible(ValueError):\n    pass\n\ndef split_heads")),
         correct("one-liner with a helper", """
             def check(D, h):
@@ -172,6 +186,7 @@ EXERCISE = Exercise(
     hints=(
         "which axis is cut, and which axes are left alone? Do that first; only then think about the order of the axes.",
         "(B, T, D) is cut into (B, T, h, D/h). Then heads and words change places: (B, h, T, D/h).",
-        "if D is no multiple of h: raise ValueError. Cut the last axis into h pieces of D/h. Exchange axis 1 with axis 2.",
+        "if D is no multiple of h: raise ValueError. Cut the last axis into h pieces of D/h. Exchange axis "
+        "1 with axis 2.",
     ),
 )

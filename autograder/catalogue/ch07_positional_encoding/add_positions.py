@@ -21,7 +21,8 @@ def add_positions(x: Tensor, pe: Tensor, offset: int = 0) -> Tensor:
 WORDS = torch.tensor([[[1.0, 0.0, 0.0, 0.0], [1.0, 1.0, 0.0, 0.0], [0.0, 1.0, 0.0, 0.0], [2.0, 0.0, 0.0, 0.0]]])
 
 
-def inputs(g: torch.Generator, B: int, T: int, D: int, rows: int, offset: int, dtype: torch.dtype = torch.float32) -> Case:
+def inputs(g: torch.Generator, B: int, T: int, D: int, rows: int, offset: int,
+           dtype: torch.dtype = torch.float32) -> Case:
     return Case((normal(g, B, T, D, dtype=dtype), normal(g, rows, D, dtype=dtype), offset))
 
 
@@ -57,58 +58,75 @@ EXERCISE = Exercise(
     ),
     mistakes=(
         mistake("the whole table", RIGHT.but(ROWS, "rows = pe"), ADD,
-              "The whole table was added, which fits only a sentence that is as long as the table. Take as many rows as there are words."),
+            "The whole table was added, which fits only a sentence that is as long as the table. Take as many rows as "
+            "there are words."),
         mistake("offset ignored", RIGHT.but(ROWS, "rows = pe[:T]"), OFFSET,
-              """The rows always begin at position 0. While decoding, one word comes at a time, and the third one stands at position
-              2: `offset` says where the first word of x stands."""),
+            """The rows always begin at position 0. While decoding, one word comes at a time, and the third one stands
+            at position 2: `offset` says where the first word of x stands."""),
         mistake("from the offset to the length", RIGHT.but(ROWS, "rows = pe[offset:T]"), OFFSET,
-              "The rows end at T. They begin at `offset`, and T of them are needed."),
+            "The rows end at T. They begin at `offset`, and T of them are needed."),
         mistake("offset from the end", RIGHT.but(ROWS, "rows = pe[len(pe) - offset - T:len(pe) - offset]"), OFFSET,
-              "The rows were counted from the end of the table. Position 0 is its first row."),
+            "The rows were counted from the end of the table. Position 0 is its first row."),
         mistake("one too far", RIGHT.but(ROWS, "rows = pe[offset + 1:offset + T + 1]"), OFFSET,
-              "The rows begin one too late: the word at position `offset` gets row `offset`."),
+            "The rows begin one too late: the word at position `offset` gets row `offset`."),
         mistake("one too early", RIGHT.but(ROWS, "rows = pe[max(offset - 1, 0):max(offset - 1, 0) + T]"), OFFSET,
-              "The rows begin one too early: the word at position `offset` gets row `offset`; nothing is taken away from it."),
+            "The rows begin one too early: the word at position `offset` gets row `offset`; nothing is taken away "
+            "from it."),
         mistake("the number itself added", RIGHT.but(ROWS, "rows = pe[:T] + offset"), OFFSET,
-              "The number `offset` was added to the rows of position 0 and on. It says which rows to take: those that begin at `offset`."),
+            "The number `offset` was added to the rows of position 0 and on. It says which rows to take: those that "
+            "begin at `offset`."),
         mistake("offset twice", RIGHT.but(ROWS, "rows = pe[2 * offset:][:T]"), OFFSET,
-              "The rows begin at twice the offset: it was counted two times."),
+            "The rows begin at twice the offset: it was counted two times."),
         mistake("rolled the wrong way", RIGHT.but(ROWS, "rows = pe.roll(offset, 0)[:T]"), OFFSET,
-              "The table was rolled the wrong way: row 0 lies at place `offset` now, and row `offset` should lie at place 0."),
+            "The table was rolled the wrong way: row 0 lies at place `offset` now, and row `offset` should lie at "
+            "place 0."),
         mistake("as many rows as features", RIGHT.but("x.shape[1]", "x.shape[-1]"), ADD,
-              """As many rows were taken as a word has *features*. The words are counted by the second axis, x.shape[1] (in the example
-              both are 4)."""),
-        mistake("the whole table without an offset", RIGHT.but(ROWS, "rows = pe[offset:offset + T] if offset else pe"), ADD,
-              "With offset = 0 the whole table was added. 0 is an offset like any other: T rows, from row 0 on."),
+            """As many rows were taken as a word has *features*. The words are counted by the second axis, x.shape[1]
+            (in the example both are 4)."""),
+        mistake("the whole table without an offset", RIGHT.but(ROWS, "rows = pe[offset:offset + T] if offset else pe"),
+                ADD,
+            "With offset = 0 the whole table was added. 0 is an offset like any other: T rows, from row 0 on."),
         mistake("the last rows", RIGHT.but(ROWS, "rows = pe[len(pe) - T:]"), OFFSET,
-              "The last rows of the table were added. The first word of x stands at position `offset`, which is 0 if nothing is said."),
+            "The last rows of the table were added. The first word of x stands at position `offset`, which is 0 if "
+            "nothing is said."),
         mistake("as many rows as sentences", RIGHT.but(ROWS, "rows = pe[offset:offset + x.shape[0]]"), ADD,
-              """As many rows were taken as there are *sentences*: x.shape[0] counts those. Words are counted by the second axis,
-              x.shape[1]."""),
+            """As many rows were taken as there are *sentences*: x.shape[0] counts those. Words are counted by the
+            second axis, x.shape[1]."""),
         mistake("one row for all words", RIGHT.but(ROWS, "rows = pe[offset]"), ADD,
-              "Every word got the same row, so no two places can be told apart. Each word gets the row of its own position."),
+            "Every word got the same row, so no two places can be told apart. Each word gets the row of its own "
+            "position."),
         mistake("indexed by the sentence", RIGHT.but(ROWS, "rows = pe[offset:offset + x.shape[0], None]"), ADD,
-              "Sentence b got row b: the table was laid along the batch. Positions run along the words, the second axis."),
-        mistake("put beside instead of added", RIGHT.but("x + rows", "torch.cat([x, rows.expand(len(x), -1, -1)], dim=-1)"), ADD,
-              "The rows were put beside the words, so D has doubled. They are added.", quotes=sizes),
-        mistake("multiplied", RIGHT.but("x + rows", "x * rows"), ADD, "The rows were multiplied with the words. They are added."),
+            "Sentence b got row b: the table was laid along the batch. Positions run along the words, "
+            "the second axis."),
+        mistake("put beside instead of added",
+                RIGHT.but("x + rows", "torch.cat([x, rows.expand(len(x), -1, -1)], dim=-1)"), ADD,
+            "The rows were put beside the words, so D has doubled. They are added.", quotes=sizes),
+        mistake("multiplied", RIGHT.but("x + rows", "x * rows"), ADD,
+                "The rows were multiplied with the words. They are added."),
         mistake("subtracted", RIGHT.but("x + rows", "x - rows"), ADD, "The rows were subtracted. They are added."),
         mistake("scaled by the root of D", RIGHT.but("x + rows", "x * x.shape[-1] ** 0.5 + rows"), ADD,
-              """The words were multiplied by the root of D first. That belongs to the embedding (02.4); here x has it behind it."""),
+            """The words were multiplied by the root of D first. That belongs to the embedding (02.4); here x has it
+            behind it."""),
         mistake("positions scaled", RIGHT.but("x + rows", "x + rows / x.shape[-1] ** 0.5"), ADD,
-              "The rows were scaled. They are added as they are."),
+            "The rows were scaled. They are added as they are."),
         mistake("positions to be learned", RIGHT.but("x + rows", "x + nn.Parameter(rows.clone())"), ADD,
-              """The result is right, but no gradient reaches the table that was passed in: a new nn.Parameter, or .detach(), cuts it off.
-              Add the rows as they are. A table of sines is not learned, but another table may be."""),
-        mistake("the words alone", RIGHT.but("x + rows", "x.clone()"), ADD, "The words came back as they were: nothing was added."),
+            """The result is right, but no gradient reaches the table that was passed in: a new nn.Parameter, or
+            .detach(), cuts it off. Add the rows as they are. A table of sines is not learned, but another table may
+            be."""),
+        mistake("the words alone", RIGHT.but("x + rows", "x.clone()"), ADD,
+                "The words came back as they were: nothing was added."),
         in_place("x", RIGHT.but("x + rows", "x.add_(rows)"), ADD),
         *usual_mistakes(RIGHT, detached=ADD, float32=ADD, squeezed=ADD, quotes_size=sizes),
     ),
     correct=(
         correct("slice", RIGHT),
-        correct("lookup", formula("add_positions(x, table, start=0)", "x + table[torch.arange(start, start + x.size(1))]")),
-        correct("index_select", formula("add_positions(x, pe, o=0)", "x + pe.index_select(0, torch.arange(x.shape[1]) + o)[None]")),
-        correct("embedding", formula("add_positions(x, pe, offset=0)", "x + F.embedding(torch.arange(offset, offset + x.shape[1]), pe)")),
+        correct("lookup", formula("add_positions(x, table, start=0)",
+                                  "x + table[torch.arange(start, start + x.size(1))]")),
+        correct("index_select",
+                formula("add_positions(x, pe, o=0)", "x + pe.index_select(0, torch.arange(x.shape[1]) + o)[None]")),
+        correct("embedding",
+                formula("add_positions(x, pe, offset=0)",
+                        "x + F.embedding(torch.arange(offset, offset + x.shape[1]), pe)")),
         correct("loops", """
             def add_positions(x, pe, offset=0):
                 words = [x[:, t] + pe[offset + t] for t in range(x.shape[1])]

@@ -121,7 +121,10 @@ def as_told(evidence: Evidence) -> str:
     if not isinstance(got, dict):
         return ""
     off = [key for key in wanted if got.get(key) != wanted[key]]
-    return f"You said {', '.join(f'{key} = {got.get(key)}' for key in off)}; it is {', '.join(str(wanted[key]) for key in off)}."
+    return (
+        f"You said {', '.join(f'{key} = {got.get(key)}' for key in off)}; it is "
+        f"{', '.join(str(wanted[key]) for key in off)}."
+    )
 
 
 RIGHT = answer("""
@@ -156,7 +159,8 @@ EXERCISE = Exercise(
         visible("option 2: the share of the sentence", Case((share_of_the_sentence,))),
         visible("the same row everywhere", Case((constant,))),
         hidden("another table at each call", drawn, random_table, announced_by="two calls with the same T and d agree"),
-        hidden("seven places, then the first again", Case((weekdays,)), announced_by="no two of the first 50 rows agree"),
+        hidden("seven places, then the first again", Case((weekdays,)),
+               announced_by="no two of the first 50 rows agree"),
         hidden("the first again, but for the last digits", Case((nearly_weekdays,)),
                announced_by="rows that differ by less than 0.000001 do"),
         hidden("neighbors alike, others not", Case((zigzag,)), announced_by="for each gap"),
@@ -175,68 +179,84 @@ EXERCISE = Exercise(
     },
     mistakes=(
         mistake("one length only", RIGHT.but("(5, 10, 20, 40)", "(40,)"), OPTIONS,
-              """Distances were compared within one length. Option 2 passes that: its steps are all alike in one sentence, and others in
-              the next. Compare lengths, such as 5 and 10.""", quotes=as_told),
+            """Distances were compared within one length. Option 2 passes that: its steps are all alike in one sentence,
+            and others in the next. Compare lengths, such as 5 and 10.""", quotes=as_told),
         mistake("the neighbors only", RIGHT.but("range(i + 1, T)", "range(i + 1, min(i + 2, T))"), CRITERIA,
-              """Only neighbors were compared. One distance for *each* gap is wanted: two places apart, three, and so on.""",
-              quotes=as_told),
+            """Only neighbors were compared. One distance for *each* gap is wanted: two places apart, three, and so
+            on.""",
+            quotes=as_told),
         mistake("from the first place only", RIGHT.but("for i in range(T):", "for i in range(1):"), CRITERIA,
-              """Distances were measured from position 0 alone, so there is nothing to compare within a sentence. The same gap must be
-              as wide everywhere.""", quotes=as_told),
+            """Distances were measured from position 0 alone, so there is nothing to compare within a sentence. The same
+            gap must be as wide everywhere.""", quotes=as_told),
         mistake("all gaps alike", RIGHT.but("seen.setdefault(j - i, [])", "seen.setdefault(0, [])"), CRITERIA,
-              """Distances of different gaps were compared with each other. Gap 1 and gap 3 may be as far as they like; gap 1 must be
-              the same everywhere.""", quotes=as_told),
+            """Distances of different gaps were compared with each other. Gap 1 and gap 3 may be as far as they like;
+            gap 1 must be the same everywhere.""", quotes=as_told),
         mistake("growing with the gap", RIGHT.but(CONSISTENT, CONSISTENT + """ and all(
-                sum(seen[gap]) / len(seen[gap]) < sum(seen[gap + 1]) / len(seen[gap + 1]) for gap in range(1, 30))"""), CRITERIA,
-              """You ask that distance grows with the gap. That is another property, which the sinusoids do not have: from position 0,
-              position 4 is nearer than position 3.""", quotes=as_told),
+                sum(seen[gap]) / len(seen[gap]) < sum(seen[gap + 1]) / len(seen[gap + 1]) for gap in range(1, 30))"""),
+                CRITERIA,
+            """You ask that distance grows with the gap. That is another property, which the sinusoids do not have: from
+            position 0, position 4 is nearer than position 3.""", quotes=as_told),
         mistake("equal to the last digit", RIGHT.but("apart < 1e-6", "apart == 0"), CRITERIA,
-              "Rows that differ by less than a millionth count as the same. Yours must be equal to the last digit."),
-        mistake("distances equal to the last digit", RIGHT.but("max(found) - min(found) < 1e-3", "max(found) == min(found)"), CRITERIA,
-              "Distances were asked to agree to the last digit, which rounding prevents. Allow a thousandth.", quotes=as_told),
+            "Rows that differ by less than a millionth count as the same. Yours must be equal to the last digit."),
+        mistake("distances equal to the last digit",
+                RIGHT.but("max(found) - min(found) < 1e-3", "max(found) == min(found)"), CRITERIA,
+            "Distances were asked to agree to the last digit, which rounding prevents. Allow a thousandth.",
+            quotes=as_told),
         mistake("a row compared with itself", RIGHT.but(" & ~torch.eye(50, dtype=torch.bool)", ""), CRITERIA,
-              "Every row equals itself, so nothing is ever unique. Compare each row with the *others*.", quotes=as_told),
-        mistake("neighbors compared for uniqueness", RIGHT.but("same = (apart < 1e-6) & ~torch.eye(50, dtype=torch.bool)",
+            "Every row equals itself, so nothing is ever unique. Compare each row with the *others*.", quotes=as_told),
+        mistake("neighbors compared for uniqueness",
+                RIGHT.but("same = (apart < 1e-6) & ~torch.eye(50, dtype=torch.bool)",
                                                             "same = (apart < 1e-6).diagonal(1)"), CRITERIA,
-              "Not all pairs of rows were compared: only neighbors, or only the first few. A code that comes round again, as weekdays do, repeats later."),
+            "Not all pairs of rows were compared: only neighbors, or only the first few. A code that comes round "
+            "again, as weekdays do, repeats later."),
         mistake("bounded at ten", RIGHT.but("fn(10000, 8)", "fn(10, 8)"), CRITERIA,
-              "Nothing has grown by position 10, and everything is finite everywhere. Try T = 10,000, and compare with what it was at 10.", quotes=as_told),
+            "Nothing has grown by position 10, and everything is finite everywhere. Try T = 10,000, and compare with "
+            "what it was at 10.", quotes=as_told),
         mistake("bounded by one", RIGHT.but(BOUNDED, "bool(fn(10000, 8).abs().max() <= 1.0 + 1e-6)"), CRITERIA,
-              """Bounded was taken for *at most 1*. A code may be larger and still not grow: compare T = 10,000 with T = 10."""),
+            """Bounded was taken for *at most 1*. A code may be larger and still not grow: compare T = 10,000 with T =
+            10."""),
         mistake("bounded by a large number", RIGHT.but(BOUNDED, "bool(fn(10000, 8).abs().max() <= 1000.0)"), CRITERIA,
-              """Bounded was taken for *below some large number*. A code that grows slowly passes that: compare T = 10,000 with T = 10."""),
+            """Bounded was taken for *below some large number*. A code that grows slowly passes that: compare T =
+            10,000 with T = 10."""),
         mistake("the sign not taken away", RIGHT.but(BOUNDED, BOUNDED.replace(".abs()", "")), CRITERIA,
-              """The largest number was looked for with its sign. A code can grow downward, to -9,999, and its largest number is 0: take
-              the size without its sign."""),
+            """The largest number was looked for with its sign. A code can grow downward, to -9,999, and its largest
+            number is 0: take the size without its sign."""),
         mistake("bounded in the mean", RIGHT.but(BOUNDED, BOUNDED.replace(".max()", ".mean()")), CRITERIA,
-              "The mean was compared, in which one row that grows is lost among ten thousand. Compare the largest number."),
+            "The mean was compared, in which one row that grows is lost among ten thousand. Compare the "
+            "largest number."),
         mistake("no larger than at ten", RIGHT.but("<= 3 * fn", "<= fn"), CRITERIA,
-              """Bounded was taken for *no larger at all than at T = 10*. Random numbers find a slightly larger one among ten thousand rows;
-              three times the size at 10 is allowed."""),
+            """Bounded was taken for *no larger at all than at T = 10*. Random numbers find a slightly larger one among
+            ten thousand rows; three times the size at 10 is allowed."""),
         mistake("unique in every column", RIGHT.but("amax(-1)", "amin(-1)"), CRITERIA,
-              "Two rows count as the same as soon as one column agrees. They agree when *all* columns do: look at the largest difference.",
-              quotes=as_told),
+            "Two rows count as the same as soon as one column agrees. They agree when *all* columns do: look at the "
+            "largest difference.",
+            quotes=as_told),
         mistake("unique by the sum", RIGHT.but("(table[:, None] - table[None]).abs().amax(-1)",
                                              "(table.sum(-1)[:, None] - table.sum(-1)[None]).abs()"), CRITERIA,
-              "Only the sums of the rows were compared. Different rows can have one sum, and equal sums hide which numbers differ.", quotes=as_told),
-        mistake("lengths in place of distances", RIGHT.but("float((rows[i] - rows[j]).norm())", "float(rows[i].norm())"),
-              CRITERIA, """The *lengths* of the rows were compared. Two rows can be equally long and far apart, and the other way round; take
-              the length of their difference.""", quotes=as_told),
+            "Only the sums of the rows were compared. Different rows can have one sum, and equal sums hide which "
+            "numbers differ.", quotes=as_told),
+        mistake("lengths in place of distances",
+                RIGHT.but("float((rows[i] - rows[j]).norm())", "float(rows[i].norm())"),
+            CRITERIA, """The *lengths* of the rows were compared. Two rows can be equally long and far apart, and the
+            other way round; take the length of their difference.""", quotes=as_told),
         mistake("asked once", RIGHT.but("again = fn(50, 8)", "again = table"), CRITERIA,
-              "The function was asked once and the table compared with itself. Ask twice."),
+            "The function was asked once and the table compared with itself. Ask twice."),
         mistake("asked for other lengths", RIGHT.but("again = fn(50, 8)", "again = fn(60, 8)[:50]"), CRITERIA,
-              """Deterministic was taken for *the same in every length*. It means that two equal calls agree; what changes with the length
-              is a matter of consistency.""", quotes=as_told),
-        mistake("deterministic and random exchanged", RIGHT.but("bool(torch.allclose(table, again))", "not bool(torch.allclose(table, again))"),
-              CRITERIA, "True should mean that two calls agree.", quotes=as_told),
+            """Deterministic was taken for *the same in every length*. It means that two equal calls agree; what changes
+            with the length is a matter of consistency.""", quotes=as_told),
+        mistake("deterministic and random exchanged",
+                RIGHT.but("bool(torch.allclose(table, again))", "not bool(torch.allclose(table, again))"),
+            CRITERIA, "True should mean that two calls agree.", quotes=as_told),
         mistake("unique and repeated exchanged", RIGHT.but("not bool(same.any())", "bool(same.any())"), CRITERIA,
-              "True should mean that no two positions share a row.", quotes=as_told),
-        mistake("numbers instead of yes and no", RIGHT.but("bool(torch.allclose(table, again))", "float((table - again).abs().max() > 0)"), CRITERIA,
-              "A number came back. Each of the four is True or False."),
-        mistake("tensors instead of yes and no", RIGHT.but(BOUNDED, BOUNDED.removeprefix("bool(").removesuffix(")")), CRITERIA,
-              "A tensor came back. Each of the four is a plain True or False."),
+            "True should mean that no two positions share a row.", quotes=as_told),
+        mistake("numbers instead of yes and no",
+                RIGHT.but("bool(torch.allclose(table, again))", "float((table - again).abs().max() > 0)"), CRITERIA,
+            "A number came back. Each of the four is True or False."),
+        mistake("tensors instead of yes and no", RIGHT.but(BOUNDED, BOUNDED.removeprefix("bool(").removesuffix(")")),
+                CRITERIA,
+            "A tensor came back. Each of the four is a plain True or False."),
         mistake("another name", RIGHT.but("'unique'", "'uniqueness'"), CRITERIA,
-              "The four keys are unique, consistent, bounded and deterministic."),
+            "The four keys are unique, consistent, bounded and deterministic."),
     ),
     correct=(
         correct("loops", RIGHT),
@@ -278,7 +298,8 @@ EXERCISE = Exercise(
     hints=(
         "what would have to happen for each of the four to be False? Make the function show it.",
         "fn(T, d) is (T, d): compare its rows with each other, with those of another T, and with a second call.",
-        "unique: all pairs of rows; consistent: for each gap, the distances at every start and in two lengths; bounded: T = 10,000 "
+        "unique: all pairs of rows; consistent: for each gap, the distances at every start and in two lengths; "
+        "bounded: T = 10,000 "
         "against 10; deterministic: twice.",
     ),
 )  # fmt: skip

@@ -21,11 +21,13 @@ def off_row(evidence: Evidence) -> str:
     """Row 1 of the table, or the first that is off, as it is and as it should be: its first six numbers."""
     if not isinstance(evidence.got, Tensor) or evidence.got.shape != evidence.expected.shape or len(evidence.got) < 2:
         return ""
-    off = (~torch.isclose(evidence.got, evidence.expected.to(evidence.got.dtype), atol=1e-3))[:, :6].any(dim=-1).tolist()
+    off = (~torch.isclose(evidence.got, evidence.expected.to(evidence.got.dtype), atol=1e-3))[:,
+        :6].any(dim=-1).tolist()
     if not any(off):
         return ""
     place = 1 if off[1] else off.index(True)
-    got, wanted = (" ".join(number(value) for value in table[place, :6].tolist()) for table in (evidence.got, evidence.expected))
+    got, wanted = (" ".join(number(value) for value in table[place, :6].tolist()) for table in (evidence.got,
+        evidence.expected))
     return f"Your row {place} is {got}; by hand it is {wanted}."
 
 
@@ -33,5 +35,6 @@ def row_zero(evidence: Evidence) -> str:
     """Row 0 of the table, as it is and as it should be."""
     if not isinstance(evidence.got, Tensor) or evidence.got.ndim != 2 or not len(evidence.got):
         return ""
-    got, wanted = (" ".join(number(value) for value in table[0, :6].tolist()) for table in (evidence.got, evidence.expected))
+    got, wanted = (" ".join(number(value) for value in table[0, :6].tolist()) for table in (evidence.got,
+        evidence.expected))
     return f"Your row 0 is {got}; it should be {wanted}."

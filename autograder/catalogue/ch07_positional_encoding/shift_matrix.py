@@ -39,7 +39,9 @@ RIGHT = answer("""
             M[i + 1, i], M[i + 1, i + 1] = sin, cos
         return M
 """)
-ANGLE, TOP, BOTTOM = "k / 10000 ** (i / d)", "M[i, i], M[i, i + 1] = cos, -sin", "M[i + 1, i], M[i + 1, i + 1] = sin, cos"
+ANGLE, TOP, BOTTOM = (
+    "k / 10000 ** (i / d)", "M[i, i], M[i, i + 1] = cos, -sin", "M[i + 1, i], M[i + 1, i + 1] = sin, cos"
+)
 
 EXERCISE = Exercise(
     id="shift-matrix", number="07.4", difficulty=3, minutes=20, visible_points=1, hidden_points=3,
@@ -62,24 +64,28 @@ EXERCISE = Exercise(
     },
     mistakes=(
         mistake("the other way round", RIGHT.but("cos, -sin", "cos, sin").but("= sin, cos", "= -sin, cos"), ROTATION,
-              """Your matrix moves *backwards*: it takes the row of t to that of t - k. Either the sign of the sine is turned, or the
-              matrix is meant to stand on the left (then it is the transpose of the one for the right).""", quotes=off_row),
+            """Your matrix moves *backwards*: it takes the row of t to that of t - k. Either the sign of the sine is
+            turned, or the matrix is meant to stand on the left (then it is the transpose of the one for the
+            right).""", quotes=off_row),
         mistake("one speed for all pairs", RIGHT.but(ANGLE, "k"), SPEEDS,
-              "Every pair is turned by the same angle. Each hand has a speed of its own.", quotes=off_row),
+            "Every pair is turned by the same angle. Each hand has a speed of its own.", quotes=off_row),
         mistake("a speed for every column pair by j", RIGHT.but("(i / d)", "(i / 2 / d)"), SPEEDS,
-              "The speeds are those of i / d where 2i / d belongs: i counts pairs, and the even column's number is 2i.",
-              quotes=off_row),
+            "The speeds are those of i / d where 2i / d belongs: i counts pairs, and the even column's number is 2i.",
+            quotes=off_row),
         mistake("twice the speeds' exponent", RIGHT.but("(i / d)", "(2 * i / d)"), SPEEDS,
-              "The exponent is twice too large: the even column's number *is* 2i.", quotes=off_row),
+            "The exponent is twice too large: the even column's number *is* 2i.", quotes=off_row),
         mistake("multiplied instead of divided", RIGHT.but("k / 10000", "k * 10000"), SPEEDS,
-              "The shift is multiplied by the power of 10,000. Later hands are slower: divide.", quotes=off_row),
+            "The shift is multiplied by the power of 10,000. Later hands are slower: divide.", quotes=off_row),
         mistake("a mirror", RIGHT.but("cos, -sin", "cos, sin").but("= sin, cos", "= sin, -cos"), ROTATION,
-              "Each block mirrors instead of turning: one of its signs is off. A turn by 0 must be the identity.", quotes=off_row),
+            "Each block mirrors instead of turning: one of its signs is off. A turn by 0 must be the identity.",
+            quotes=off_row),
         mistake("both sines positive", RIGHT.but("-sin", "sin"), ROTATION,
-              "Both sines have the same sign, so the blocks are no rotations: the lengths of the rows change.", quotes=off_row),
+            "Both sines have the same sign, so the blocks are no rotations: the lengths of the rows change.",
+            quotes=off_row),
         mistake("sine and cosine exchanged", RIGHT.but("cos, sin = math.cos(angle), math.sin(angle)",
                                                     "sin, cos = math.cos(angle), math.sin(angle)"), ROTATION,
-              "Sine and cosine are exchanged: with k = 0 nothing may move, so the cosines stand on the diagonal.", quotes=off_row),
+            "Sine and cosine are exchanged: with k = 0 nothing may move, so the cosines stand on the diagonal.",
+            quotes=off_row),
         mistake("halves instead of pairs", """
             def shift_matrix(k, d):
                 M = torch.zeros(d, d)
@@ -90,31 +96,38 @@ EXERCISE = Exercise(
                     M[i, i], M[i, half + i] = cos, -sin
                     M[half + i, i], M[half + i, half + i] = sin, cos
                 return M
-        """, ROTATION, """The blocks connect column i with column i + d/2, as if all sines came first. Here a pair stands side by side, in
-              columns 2i and 2i + 1.""", quotes=off_row),
+        """, ROTATION, """The blocks connect column i with column i + d/2, as if all sines came first. Here a pair
+            stands side by side, in columns 2i and 2i + 1.""", quotes=off_row),
         mistake("blocks that overlap", RIGHT.but(TOP, "j = i // 2\n        M[j, j], M[j, j + 1] = cos, -sin").but(
                   BOTTOM, "M[j + 1, j], M[j + 1, j + 1] = sin, cos"), ROTATION,
-              """The blocks overlap: each begins one row and column after the one before, and the last rows stay empty. A pair takes
-              two rows and two columns, 2i and 2i + 1.""", quotes=off_row),
+            """The blocks overlap: each begins one row and column after the one before, and the last rows stay empty. A
+            pair takes two rows and two columns, 2i and 2i + 1.""", quotes=off_row),
         mistake("ones between the pairs", RIGHT.but("torch.zeros(d, d)", "torch.ones(d, d)"), ROTATION,
-              "There are ones outside of the blocks, so hands of different speeds are mixed. Outside of the blocks all is 0.", quotes=off_row),
-        mistake("the table's row on the diagonal", RIGHT.but(TOP, "M[i, i] = sin").but(BOTTOM, "M[i + 1, i + 1] = cos"), ROTATION,
-              """The diagonal holds row k of the table. Multiplied with a row it stretches sines and cosines; to turn a hand, each of
-              its two numbers takes from both.""", quotes=off_row),
+            "There are ones outside of the blocks, so hands of different speeds are mixed. Outside of the "
+            "blocks all is 0.", quotes=off_row),
+        mistake("the table's row on the diagonal", RIGHT.but(TOP, "M[i, i] = sin").but(BOTTOM, "M[i + 1, i + 1] = cos"),
+                ROTATION,
+            """The diagonal holds row k of the table. Multiplied with a row it stretches sines and cosines; to turn a
+            hand, each of its two numbers takes from both.""", quotes=off_row),
         mistake("only the diagonal", RIGHT.but("cos, -sin", "cos, 0.0").but("= sin, cos", "= 0.0, cos"), ROTATION,
-              "Only the diagonal is filled. A hand that turns mixes its sine and its cosine.", quotes=off_row),
+            "Only the diagonal is filled. A hand that turns mixes its sine and its cosine.", quotes=off_row),
         mistake("one step whatever k", RIGHT.but(ANGLE, "1 / 10000 ** (i / d)"), ROTATION,
-              "The matrix is that of one step, whatever k is.", quotes=off_row),
+            "The matrix is that of one step, whatever k is.", quotes=off_row),
         mistake("forward whatever the sign", RIGHT.but(ANGLE, "abs(k) / 10000 ** (i / d)"), ROTATION,
-              "The sign of k is lost: for k = -2 your matrix goes two places *on*. A negative angle turns backward by itself.",
-              quotes=off_row),
-        mistake("the step's matrix times k", RIGHT.but(ANGLE, "1 / 10000 ** (i / d)").but("return M", "return k * M"), ROTATION,
-              "The matrix of one step was multiplied by k. Going k steps is doing it k times: a power, or k times the angle.",
-              quotes=off_row),
-        mistake("base 1,000", RIGHT.but("10000", "1000"), SPEEDS, "The base is 10,000; yours is 1,000.", quotes=off_row),
+            "The sign of k is lost: for k = -2 your matrix goes two places *on*. A negative angle turns "
+            "backward by itself.",
+            quotes=off_row),
+        mistake("the step's matrix times k", RIGHT.but(ANGLE, "1 / 10000 ** (i / d)").but("return M", "return k * M"),
+                ROTATION,
+            "The matrix of one step was multiplied by k. Going k steps is doing it k times: a power, or k "
+            "times the angle.",
+            quotes=off_row),
+        mistake("base 1,000", RIGHT.but("10000", "1000"), SPEEDS, "The base is 10,000; yours is 1,000.",
+                quotes=off_row),
         mistake("degrees", RIGHT.but(ANGLE, "math.radians(k / 10000 ** (i / d))"), ROTATION,
-              "The angles were taken for degrees; sine and cosine take radians.", quotes=off_row),
-        mistake("the identity", RIGHT.but(ANGLE, "0.0"), ROTATION, "Nothing is moved: this is the identity.", quotes=off_row),
+            "The angles were taken for degrees; sine and cosine take radians.", quotes=off_row),
+        mistake("the identity", RIGHT.but(ANGLE, "0.0"), ROTATION, "Nothing is moved: this is the identity.",
+                quotes=off_row),
         mistake("fitted to one place", """
             def shift_matrix(k, d):
                 speed = 10000 ** (-torch.arange(0, d, 2).double() / d)
@@ -122,8 +135,8 @@ EXERCISE = Exercise(
                     return torch.stack([torch.sin(t * speed), torch.cos(t * speed)], -1).flatten()
                 a, b = row(0), row(k)
                 return torch.outer(a, b / (a @ a)).float()
-        """, ROTATION, """This matrix takes the row of position 0 to that of k, and other rows to the same one. One matrix must do it for *every*
-              position.""", quotes=off_row),
+        """, ROTATION, """This matrix takes the row of position 0 to that of k, and other rows to the same one. One
+            matrix must do it for *every* position.""", quotes=off_row),
     ),
     correct=(
         correct("blocks", RIGHT),

@@ -33,7 +33,9 @@ RIGHT = answer("""
         table[:, 1::2] = torch.cos(angle)[:, : d // 2]
         return table
 """)
-POS, PAIRS, ANGLE = "pos = torch.arange(T).float()[:, None]", "two_i = torch.arange(0, d, 2).float()", "pos / 10000 ** (two_i / d)"
+POS, PAIRS, ANGLE = (
+    "pos = torch.arange(T).float()[:, None]", "two_i = torch.arange(0, d, 2).float()", "pos / 10000 ** (two_i / d)"
+)
 SINE, COSINE = "table[:, 0::2] = torch.sin(angle)", "table[:, 1::2] = torch.cos(angle)[:, : d // 2]"
 EACH = "torch.arange(d)"
 
@@ -81,74 +83,91 @@ EXERCISE = Exercise(
     mistakes=(
         mistake("sines first, cosines after", RIGHT.but(SINE, "table[:, : (d + 1) // 2] = torch.sin(angle)").but(
                   COSINE, "table[:, (d + 1) // 2 :] = torch.cos(angle)[:, : d // 2]"), TABLE,
-              """All sines stand first and all cosines after them. They should take turns: a sine and a cosine of the first speed,
-              then of the second. (Some libraries store it your way; it is the same information in another order.)""", quotes=row_zero),
+            """All sines stand first and all cosines after them. They should take turns: a sine and a cosine of the
+            first speed, then of the second. (Some libraries store it your way; it is the same information in another
+            order.)""", quotes=row_zero),
         mistake("positions from 1", RIGHT.but("torch.arange(T)", "torch.arange(1, T + 1)"), TABLE,
-              "Positions begin at 0 here, as everything in Python. Yours begin at 1.", quotes=row_zero),
-        mistake("sine and cosine exchanged", RIGHT.but("torch.sin", "torch.cos").but(COSINE, "table[:, 1::2] = torch.sin(angle)[:, : d // 2]"),
-              TABLE, "Sine and cosine are exchanged: the even columns hold the sines.", quotes=row_zero),
+            "Positions begin at 0 here, as everything in Python. Yours begin at 1.", quotes=row_zero),
+        mistake("sine and cosine exchanged",
+                RIGHT.but("torch.sin", "torch.cos").but(COSINE, "table[:, 1::2] = torch.sin(angle)[:, : d // 2]"),
+            TABLE, "Sine and cosine are exchanged: the even columns hold the sines.", quotes=row_zero),
         mistake("a speed for every column", column_by_column("j / d"), SPEEDS,
-              """Every column has a speed of its own. Columns 2i and 2i + 1 are the two numbers of *one* hand, so they share one
-              speed: i counts pairs, not columns.""", quotes=off_row),
+            """Every column has a speed of its own. Columns 2i and 2i + 1 are the two numbers of *one* hand, so they
+            share one speed: i counts pairs, not columns.""", quotes=off_row),
         mistake("twice the column", column_by_column("2 * j / d"), SPEEDS,
-              """The exponent is twice the column's number over d. But 2i *is* the even column's number: i counts pairs. Column 1
-              turns far too slowly.""", quotes=off_row),
+            """The exponent is twice the column's number over d. But 2i *is* the even column's number: i counts pairs.
+            Column 1 turns far too slowly.""", quotes=off_row),
         mistake("twice the even column", RIGHT.but("(two_i / d)", "(2 * two_i / d)"), SPEEDS,
-              """The exponent is doubled once too often: if your i runs over 0, 2, 4, ..., it is the 2i of the formula already.""",
-              quotes=off_row),
+            """The exponent is doubled once too often: if your i runs over 0, 2, 4, ..., it is the 2i of the formula
+            already.""",
+            quotes=off_row),
         mistake("whole division", RIGHT.but("(two_i / d)", "(two_i // d)"), SPEEDS,
-              """All hands have the same speed, 1: // cuts the exponent to a whole number, which is 0 in every column. Divide with /.""",
-              quotes=off_row),
+            """All hands have the same speed, 1: // cuts the exponent to a whole number, which is 0 in every column.
+            Divide with /.""",
+            quotes=off_row),
         mistake("i instead of 2i", RIGHT.but("(two_i / d)", "(two_i / 2 / d)"), SPEEDS,
-              """The exponent is i / d where it should be 2i / d, so the slowest hands are far too fast: they run only to the root of
-              10,000.""", quotes=off_row),
+            """The exponent is i / d where it should be 2i / d, so the slowest hands are far too fast: they run only to
+            the root of 10,000.""", quotes=off_row),
         mistake("i over d - 1 pairs", RIGHT.but("(two_i / d)", "(two_i / max(d - 2, 1))"), SPEEDS,
-              """Your slowest speed is exactly 1/10,000: the exponents reach 1. By the paper's formula they run up to (d - 2)/d, just
-              short of it.""", quotes=off_row),
-        mistake("base 1,000", RIGHT.but("10000", "1000"), SPEEDS, "The base is 10,000; yours is 1,000.", quotes=off_row),
-        mistake("base 100,000", RIGHT.but("10000", "100000"), SPEEDS, "The base is 10,000; yours is 100,000.", quotes=off_row),
+            """Your slowest speed is exactly 1/10,000: the exponents reach 1. By the paper's formula they run up to (d -
+            2)/d, just short of it.""", quotes=off_row),
+        mistake("base 1,000", RIGHT.but("10000", "1000"), SPEEDS, "The base is 10,000; yours is 1,000.",
+                quotes=off_row),
+        mistake("base 100,000", RIGHT.but("10000", "100000"), SPEEDS, "The base is 10,000; yours is 100,000.",
+                quotes=off_row),
         mistake("multiplied instead of divided", RIGHT.but("pos / 10000", "pos * 10000"), SPEEDS,
-              """Positions are multiplied by the power, so the later hands spin thousands of times between two words, and what is left
-              of them is noise. Divide.""", quotes=off_row, shows=multiplied),
+            """Positions are multiplied by the power, so the later hands spin thousands of times between two words, and
+            what is left of them is noise. Divide.""", quotes=off_row, shows=multiplied),
         mistake("the power before the product", RIGHT.but(ANGLE, "pos / (10000 ** 2 * (two_i / 2) / d)"), SPEEDS,
-              """Python takes the power first: 10000 ** 2 * i / d is 10,000 squared, times i over d, so the first hand divides by 0.
-              The whole exponent needs brackets."""),
+            """Python takes the power first: 10000 ** 2 * i / d is 10,000 squared, times i over d, so the first hand
+            divides by 0. The whole exponent needs brackets."""),
         mistake("pairs from 1", RIGHT.but(PAIRS, "two_i = torch.arange(0, d, 2).float() + 2"), SPEEDS,
-              "The pairs are counted from 1. The first hand has i = 0 and the speed 1: sin 1 and cos 1 stand in row 1.", quotes=off_row),
+            "The pairs are counted from 1. The first hand has i = 0 and the speed 1: sin 1 and cos 1 stand in row 1.",
+            quotes=off_row),
         mistake("an odd d rounded up", RIGHT.but("(two_i / d)", "(two_i / (d + d % 2))"), SPEEDS,
-              "For an odd d the exponent divides by d + 1 in your table. The formula divides by d, odd or even."),
+            "For an odd d the exponent divides by d + 1 in your table. The formula divides by d, odd or even."),
         mistake("whole positions over the power", RIGHT.but("pos / 10000", "pos // 10000"), SPEEDS,
-              "// cuts the angles to whole numbers, so the slow hands stand still. Divide with /.", quotes=off_row),
+            "// cuts the angles to whole numbers, so the slow hands stand still. Divide with /.", quotes=off_row),
         mistake("power of e", RIGHT.but(ANGLE, "pos * torch.exp(-two_i / d)"), SPEEDS,
-              "The base 10,000 is missing: your speeds are powers of e. In log space it is exp(-(2i/d) * log(10000)).", quotes=off_row),
+            "The base 10,000 is missing: your speeds are powers of e. In log space it is exp(-(2i/d) * log(10000)).",
+            quotes=off_row),
         mistake("logarithm to base 10", RIGHT.but(ANGLE, "pos * torch.exp(-two_i / d * math.log10(10000))"), SPEEDS,
-              "The exponential belongs to the natural logarithm; yours is that to base 10, so the speeds come out wrong.", quotes=off_row),
+            "The exponential belongs to the natural logarithm; yours is that to base 10, so the speeds come out wrong.",
+            quotes=off_row),
         mistake("odd d stops", RIGHT.but("torch.cos(angle)[:, : d // 2]", "torch.cos(angle)"), TABLE,
-              "For an odd d your code stops: there is one sine more than cosines."),
-        mistake("odd d loses a column", RIGHT.but("table = torch.zeros(T, d)", "d = d // 2 * 2\n").but(PAIRS, "two_i = torch.arange(0, d // 2 * 2, 2).float()").but(
+            "For an odd d your code stops: there is one sine more than cosines."),
+        mistake("odd d loses a column",
+                RIGHT.but("table = torch.zeros(T, d)", "d = d // 2 * 2\n").but(PAIRS,
+                    "two_i = torch.arange(0, d // 2 * 2, 2).float()").but(
                   SINE, "table = torch.zeros(T, d)").but(COSINE, """
                   table[:, 0::2] = torch.sin(angle)
                   table[:, 1::2] = torch.cos(angle)
-              """), TABLE, "For an odd d a column is missing: the last one is a sine without a cosine."),
-        mistake("degrees", RIGHT.but("torch.sin(angle)", "torch.sin(torch.deg2rad(angle))").but("torch.cos(angle)", "torch.cos(torch.deg2rad(angle))"),
-              TABLE, "The angles were taken for degrees. torch.sin and torch.cos take radians: position 1 turns the first hand by 1, not by 1/57.",
-              quotes=off_row),
+            """), TABLE, "For an odd d a column is missing: the last one is a sine without a cosine."),
+        mistake("degrees", RIGHT.but("torch.sin(angle)", "torch.sin(torch.deg2rad(angle))").but("torch.cos(angle)",
+            "torch.cos(torch.deg2rad(angle))"),
+            TABLE, "The angles were taken for degrees. torch.sin and torch.cos take radians: position 1 turns the "
+                   "first hand by 1, not by 1/57.",
+            quotes=off_row),
         mistake("turns", RIGHT.but("pos / 10000", "2 * math.pi * pos / 10000"), SPEEDS,
-              """The angles are 2 pi times too large: the first hand makes a whole turn between two words, so it never seems to move.""",
-              quotes=off_row),
-        mistake("position over the length", RIGHT.but("torch.arange(T).float()", "(torch.arange(T).float() / max(T - 1, 1))"), DISTANCE,
-              """Positions were divided by the length, so position 2 gets another row in every sentence. The position itself turns the
-              hands.""", quotes=off_row),
+            """The angles are 2 pi times too large: the first hand makes a whole turn between two words, so it never
+            seems to move.""",
+            quotes=off_row),
+        mistake("position over the length",
+                RIGHT.but("torch.arange(T).float()", "(torch.arange(T).float() / max(T - 1, 1))"), DISTANCE,
+            """Positions were divided by the length, so position 2 gets another row in every sentence. The position
+            itself turns the hands.""", quotes=off_row),
         mistake("sines alone", RIGHT.but(COSINE, "table[:, 1::2] = torch.sin(angle)[:, : d // 2]"), TABLE,
-              "Both columns of a pair hold the sine. A hand needs two numbers, or it cannot be told which way it points.", quotes=row_zero),
+            "Both columns of a pair hold the sine. A hand needs two numbers, or it cannot be told which way it points.",
+            quotes=row_zero),
         mistake("rows and columns exchanged", RIGHT.but("return table", "return table.T"), TABLE,
-              "The table is turned: one row a position, (T, d)."),
+            "The table is turned: one row a position, (T, d)."),
         mistake("a batch axis", RIGHT.but("return table", "return table[None]"), TABLE,
-              "There is an axis too many. The table is the same for every sentence: (T, d)."),
+            "There is an axis too many. The table is the same for every sentence: (T, d)."),
         mistake("whole numbers", RIGHT.but("10000 ** (two_i / d)", "(10000 ** (two_i / d)).long()"), SPEEDS,
-              "The speeds' divisors were cut to whole numbers.", quotes=off_row),
+            "The speeds' divisors were cut to whole numbers.", quotes=off_row),
         mistake("fast hands last", RIGHT.but("(two_i / d)", "((d - 2 + d % 2 - two_i) / d)"), SPEEDS,
-              "The order of the speeds is reversed: the first pair turns fastest, by 1 from word to word.", quotes=off_row),
+            "The order of the speeds is reversed: the first pair turns fastest, by 1 from word to word.",
+            quotes=off_row),
     ),
     correct=(
         correct("interleaved", RIGHT),
@@ -185,7 +204,9 @@ EXERCISE = Exercise(
     ),
     hints=(
         "how many speeds are there for d columns? And which columns share one?",
-        "positions (T, 1) and speeds (pairs,) give angles (T, pairs); sines go to the even columns, cosines to the odd ones.",
-        "for each pair i: angle = position / 10000 to the power 2i/d; column 2i its sine, column 2i + 1 its cosine, if there is one.",
+        "positions (T, 1) and speeds (pairs,) give angles (T, pairs); sines go to the even columns, cosines to the "
+        "odd ones.",
+        "for each pair i: angle = position / 10000 to the power 2i/d; column 2i its sine, column 2i + 1 its cosine, "
+        "if there is one.",
     ),
 )  # fmt: skip

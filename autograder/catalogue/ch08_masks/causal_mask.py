@@ -38,12 +38,15 @@ RIGHT = answer("""
         key = torch.arange(Tq + offset)[None, :]
         return key <= query
 """)
-QUERY, KEY, RULE = "query = torch.arange(Tq)[:, None] + offset", "key = torch.arange(Tq + offset)[None, :]", "key <= query"
+QUERY, KEY, RULE = (
+    "query = torch.arange(Tq)[:, None] + offset", "key = torch.arange(Tq + offset)[None, :]", "key <= query"
+)
 
 EXERCISE = Exercise(
     id="causal-mask", number="08.2", difficulty=2, minutes=15, visible_points=1, hidden_points=4,
     reference=causal_mask, section=CAUSAL,
-    omits={"a batch of one": "the mask is the same for every sentence", "a length of one": "two numbers are given, no tensor",
+    omits={"a batch of one": "the mask is the same for every sentence",
+           "a length of one": "two numbers are given, no tensor",
            "precision": "a mask holds truth values", "repeated items": "two numbers are given, no tensor"},
     probes=(
         visible("four words", Case((4,))),
@@ -57,56 +60,62 @@ EXERCISE = Exercise(
     ),
     mistakes=(
         mistake("the upper triangle", RIGHT.but(RULE, "key >= query"), CAUSAL,
-              "Word 0 may see the whole future, and the last word only itself: this is the mask the wrong way round.",
-              quotes=first_row),
+            "Word 0 may see the whole future, and the last word only itself: this is the mask the wrong way round.",
+            quotes=first_row),
         mistake("only the future", RIGHT.but(RULE, "key > query"), CONVENTION,
-              """True stands exactly at the later words, which are to be hidden. In this course True means *may attend*; some
-              libraries mean the opposite.""", quotes=first_row),
+            """True stands exactly at the later words, which are to be hidden. In this course True means *may attend*;
+            some libraries mean the opposite.""", quotes=first_row),
         mistake("the diagonal blocked", RIGHT.but(RULE, "key < query"), CAUSAL,
-              """A word cannot see itself, and row 0 has nobody to look at. The word at place i is known when place i + 1 is
-              predicted: it may be seen.""", quotes=first_row),
+            """A word cannot see itself, and row 0 has nobody to look at. The word at place i is known when place i + 1
+            is predicted: it may be seen.""", quotes=first_row),
         mistake("one word of the future open", RIGHT.but(RULE, "key <= query + 1"), CAUSAL,
-              "Each word sees one word too many: the very one that it is to predict.", quotes=first_row),
-        mistake("offset ignored", RIGHT.but(QUERY, "query = torch.arange(Tq)[:, None]").but(KEY, "key = torch.arange(Tq)[None, :]"),
-              CACHE, """The shape is (Tq, Tq) whatever the offset is. Keys of earlier steps come first: there are offset + Tq
-              of them."""),
+            "Each word sees one word too many: the very one that it is to predict.", quotes=first_row),
+        mistake("offset ignored",
+                RIGHT.but(QUERY, "query = torch.arange(Tq)[:, None]").but(KEY, "key = torch.arange(Tq)[None, :]"),
+            CACHE, """The shape is (Tq, Tq) whatever the offset is. Keys of earlier steps come first: there are offset +
+            Tq of them."""),
         mistake("new words cannot see the cached ones", RIGHT.but(QUERY, "query = torch.arange(Tq)[:, None]"), CACHE,
-              """Query i was taken to stand at place i. With an offset it stands at place offset + i, and sees all that came
-              before.""", quotes=first_row),
+            """Query i was taken to stand at place i. With an offset it stands at place offset + i, and sees all that
+            came before.""", quotes=first_row),
         mistake("the offset the wrong way", RIGHT.but(QUERY, "query = torch.arange(Tq)[:, None] - offset"), CACHE,
-              """The offset was taken away where it should be added: query i stands at place offset + i, after all that was said
-              before.""", quotes=first_row),
+            """The offset was taken away where it should be added: query i stands at place offset + i, after all that
+            was said before.""", quotes=first_row),
         mistake("one too few with an offset", RIGHT.but(QUERY, QUERY + " - min(offset, 1)"), CACHE,
-              "With an offset each row is closed one place too early: row i stands at place offset + i, and sees itself.",
-              quotes=first_row),
-        mistake("the whole square", RIGHT.but("torch.arange(Tq)[:, None] + offset", "torch.arange(Tq + offset)[:, None]"), CACHE,
-              """There is a row for every word that was ever said. Only the Tq new ones ask: rows offset to offset + Tq - 1 of that
-              square."""),
+            "With an offset each row is closed one place too early: row i stands at place offset + i, and sees itself.",
+            quotes=first_row),
+        mistake("the whole square",
+                RIGHT.but("torch.arange(Tq)[:, None] + offset", "torch.arange(Tq + offset)[:, None]"), CACHE,
+            """There is a row for every word that was ever said. Only the Tq new ones ask: rows offset to offset + Tq -
+            1 of that square."""),
         mistake("cached keys at the end", RIGHT.but(RULE, "(key - offset <= query - 2 * offset) | (key >= Tq)"), CACHE,
-              "The open columns for the cached words stand at the end. They were said first, so their columns come first.",
-              quotes=first_row),
+            "The open columns for the cached words stand at the end. They were said first, so their "
+            "columns come first.",
+            quotes=first_row),
         mistake("cached keys hidden", RIGHT.but(RULE, "(key <= query) & (key >= offset)"), CACHE,
-              "The keys of earlier steps are hidden: row 0 must see the cached words.", quotes=first_row),
+            "The keys of earlier steps are hidden: row 0 must see the cached words.", quotes=first_row),
         mistake("everything open with an offset", RIGHT.but(RULE, "(key <= query) | (offset > 0)"), CACHE,
-              """With an offset every cell is open. Among the new words the order still holds: the first of them may not see the
-              second.""", quotes=open_cells),
+            """With an offset every cell is open. Among the new words the order still holds: the first of them may not
+            see the second.""", quotes=open_cells),
         mistake("rows and columns exchanged", RIGHT.but(RULE, "(key <= query).T"), CAUSAL,
-              "Rows and columns are exchanged. A row belongs to the word that looks, a column to the word that is looked at.",
-              quotes=first_row),
+            "Rows and columns are exchanged. A row belongs to the word that looks, a column to the word that is "
+            "looked at.",
+            quotes=first_row),
         mistake("ones and zeros", RIGHT.but(RULE, "(key <= query).float()"), CONVENTION,
-              "The mask holds ones and zeros. A boolean one is wanted."),
+            "The mask holds ones and zeros. A boolean one is wanted."),
         mistake("whole numbers", RIGHT.but(RULE, "(key <= query).long()"), CONVENTION,
-              "The mask holds whole numbers. A boolean one is wanted."),
-        mistake("minus infinity", RIGHT.but(RULE, "torch.zeros(Tq, Tq + offset).masked_fill(key > query, float('-inf'))"),
-              CONVENTION, "This is an additive mask, of zeros and minus infinity. Return bool here: True = may attend."),
+            "The mask holds whole numbers. A boolean one is wanted."),
+        mistake("minus infinity",
+                RIGHT.but(RULE, "torch.zeros(Tq, Tq + offset).masked_fill(key > query, float('-inf'))"),
+            CONVENTION, "This is an additive mask, of zeros and minus infinity. Return bool here: True = may attend."),
         mistake("everything open", RIGHT.but(RULE, "torch.ones(Tq, Tq + offset, dtype=torch.bool)"), CAUSAL,
-              "Every cell is open, so every word sees the whole sentence, the answer included.", quotes=open_cells),
+            "Every cell is open, so every word sees the whole sentence, the answer included.", quotes=open_cells),
         mistake("only the word itself", RIGHT.but(RULE, "key == query"), CAUSAL,
-              "Each word sees itself alone. It may see all words before it too.", quotes=open_cells),
+            "Each word sees itself alone. It may see all words before it too.", quotes=open_cells),
         mistake("only the word before", RIGHT.but(RULE, "(key <= query) & (key >= query - 1)"), CAUSAL,
-              "Each word sees itself and one word before it. It may see all of them.", quotes=open_cells),
+            "Each word sees itself and one word before it. It may see all of them.", quotes=open_cells),
         mistake("a batch axis", RIGHT.but(RULE, "(key <= query)[None]"), CAUSAL,
-              "There is an axis too many: the mask is the same for every sentence and head, so (Tq, Tq + offset) is enough."),
+            "There is an axis too many: the mask is the same for every sentence and head, so (Tq, Tq + "
+            "offset) is enough."),
     ),
     correct=(
         correct("tril", """

@@ -75,101 +75,120 @@ BEFORE, AFTER = "before = model(ids)[:, :t]", "after = model(changed)[:, :t]"
 EXERCISE = Exercise(
     id="leaks", number="08.5", difficulty=3, minutes=25, visible_points=1, hidden_points=3,
     reference=leaks, section=LEAK,
-    omits={"a length of one": "a sentence of one word has nothing before its last", "precision": "a difference is small or it is not"},
+    omits={"a length of one": "a sentence of one word has nothing before its last",
+           "precision": "a difference is small or it is not"},
     probes=(
         visible("a sound model: causal attention", sound, attention(past), 2, 6, 3),
         visible("a leak: no mask", leaking, attention(everything), 2, 6, 3),
         visible("a leak: no mask, ids all 0", full_of_zeros, attention(everything)),
-        hidden("a sound model: recurrent", sound, models.recurrent, 3, 7, 4, checks=UNTOUCHED, announced_by="sound ones and leaking ones of many kinds"),
+        hidden("a sound model: recurrent", sound, models.recurrent, 3, 7, 4, checks=UNTOUCHED,
+               announced_by="sound ones and leaking ones of many kinds"),
         visible("a sound model that never reads its own place", sound, models.before_only, 2, 6, 3, bare=True),
         visible("the same at the last place", sound, models.before_only, 2, 5, 4, bare=True),
         hidden("a sound model with dropout, in training mode", sound, attention(past), 2, 6, 4,
                dropout=0.3, training=True, checks=UNTOUCHED, announced_by="It may come in training mode"),
-        hidden("a sound model with noise in its last digits", sound, models.by_fourier, 2, 9, 5, announced_by="Sound models may differ by rounding"),
+        hidden("a sound model with noise in its last digits", sound, models.by_fourier, 2, 9, 5,
+               announced_by="Sound models may differ by rounding"),
         hidden("a leak: one sentence", leaking, attention(everything), 1, 4, 2, announced_by="ids: (B, T)"),
         second_call(sound, attention(past), 2, 5, 3, name="a sound model, asked after another"),
-        hidden("a leak: one word of the future open", leaking, attention(one_more), 2, 6, 3, announced_by="sound ones and leaking ones of many kinds"),
-        hidden("a leak: the mask the wrong way round", leaking, attention(future), 3, 5, 2, announced_by="sound ones and leaking ones of many kinds"),
-        hidden("a leak: the mask after the softmax", leaking, attention(past, hide=False), 2, 5, 4, announced_by="sound ones and leaking ones of many kinds"),
-        hidden("a leak: softmax over the queries", leaking, attention(past, axis=-2), 2, 6, 3, announced_by="sound ones and leaking ones of many kinds"),
-        hidden("a leak: heads cut by view", leaking, models.heads_by_view, 2, 6, 5, announced_by="sound ones and leaking ones of many kinds"),
-        hidden("a leak: a norm over the words, ids all the highest", full_of_the_highest, announced_by="its ids are 0 to V - 1"),
+        hidden("a leak: one word of the future open", leaking, attention(one_more), 2, 6, 3,
+               announced_by="sound ones and leaking ones of many kinds"),
+        hidden("a leak: the mask the wrong way round", leaking, attention(future), 3, 5, 2,
+               announced_by="sound ones and leaking ones of many kinds"),
+        hidden("a leak: the mask after the softmax", leaking, attention(past, hide=False), 2, 5, 4,
+               announced_by="sound ones and leaking ones of many kinds"),
+        hidden("a leak: softmax over the queries", leaking, attention(past, axis=-2), 2, 6, 3,
+               announced_by="sound ones and leaking ones of many kinds"),
+        hidden("a leak: heads cut by view", leaking, models.heads_by_view, 2, 6, 5,
+               announced_by="sound ones and leaking ones of many kinds"),
+        hidden("a leak: a norm over the words, ids all the highest", full_of_the_highest,
+               announced_by="its ids are 0 to V - 1"),
         hidden("a leak: what one score gains others lose", leaking, attention(everything), 2, 6, 3, even=True,
                announced_by="sound ones and leaking ones of many kinds"),
-        hidden("a leak: read backwards, ids all 0", full_of_zeros, models.backwards, 3, 4, announced_by="its ids are 0 to V - 1"),
+        hidden("a leak: read backwards, ids all 0", full_of_zeros, models.backwards, 3, 4,
+               announced_by="its ids are 0 to V - 1"),
         hidden("a leak: a faint one", leaking, models.faint, 2, 6, 3, announced_by="by less than 0.0001"),
-        hidden("a leak: only into the place before", leaking, models.last_place_only, 2, 6, 5, announced_by="every place before t"),
-        hidden("a leak: into the last place but two alone", leaking, models.two_on, 2, 6, 5, announced_by="every place before t"),
+        hidden("a leak: only into the place before", leaking, models.last_place_only, 2, 6, 5,
+               announced_by="every place before t"),
+        hidden("a leak: into the last place but two alone", leaking, models.two_on, 2, 6, 5,
+               announced_by="every place before t"),
         visible("a leak: reads only what comes after", leaking, models.after_only, 2, 2, 1, bare=True),
-        hidden("a leak: in the last sentence only", leaking, models.last_sentence_only, 3, 5, 2, announced_by="Every sentence"),
+        hidden("a leak: in the last sentence only", leaking, models.last_sentence_only, 3, 5, 2,
+               announced_by="Every sentence"),
     ),
     mistakes=(
-        mistake("all places compared", RIGHT.but("model(ids)[:, :t]", "model(ids)").but("model(changed)[:, :t]", "model(changed)"), LEAK,
-              """Every model is accused, the sound ones too. The places from t on *may* change, since their own tokens changed: look
-              at the places before t only."""),
+        mistake("all places compared",
+                RIGHT.but("model(ids)[:, :t]", "model(ids)").but("model(changed)[:, :t]", "model(changed)"), LEAK,
+            """Every model is accused, the sound ones too. The places from t on *may* change, since their own tokens
+            changed: look at the places before t only."""),
         mistake("the changed place compared too", RIGHT.but("model(ids)[:, :t]", "model(ids)[:, :t + 1]").but(
                   "model(changed)[:, :t]", "model(changed)[:, :t + 1]"), LEAK,
-              """You accused a sound model: place t has been given another token, and may answer otherwise. Only the places
-              *before* t may not."""),
+            """You accused a sound model: place t has been given another token, and may answer otherwise. Only the
+            places *before* t may not."""),
         mistake("the places after compared", RIGHT.but("model(ids)[:, :t]", "model(ids)[:, t:]").but(
                   "model(changed)[:, :t]", "model(changed)[:, t:]"), LEAK,
-              "You looked at the places from t on. These may change; the ones before t may not."),
+            "You looked at the places from t on. These may change; the ones before t may not."),
         mistake("only the first place", RIGHT.but("model(ids)[:, :t]", "model(ids)[:, :1]").but(
                   "model(changed)[:, :t]", "model(changed)[:, :1]"), LEAK,
-              """Only place 0 was looked at. A model that peeks one word ahead shows it at the place just before t, and nowhere
-              else."""),
+            """Only place 0 was looked at. A model that peeks one word ahead shows it at the place just before t, and
+            nowhere else."""),
         mistake("only the place before", RIGHT.but("model(ids)[:, :t]", "model(ids)[:, t - 1:t]").but(
-                  "model(changed)[:, :t]", "model(changed)[:, t - 1:t]").but(CHANGE, "changed[:, -1] = (ids[:, -1] + 1) % vocabulary"), LEAK,
-              """Only one place was looked at, and only the last token changed. Look at all places before t, and change all tokens
-              from t on."""),
+                  "model(changed)[:, :t]", "model(changed)[:, t - 1:t]").but(CHANGE,
+                      "changed[:, -1] = (ids[:, -1] + 1) % vocabulary"), LEAK,
+            """Only one place was looked at, and only the last token changed. Look at all places before t, and change
+            all tokens from t on."""),
         mistake("only the first sentence", RIGHT.but("(before - after)", "(before - after)[0]"), LEAK,
-              "Only the first sentence was changed, or compared. A leak may show in another."),
+            "Only the first sentence was changed, or compared. A leak may show in another."),
         mistake("zeros written", RIGHT.but(CHANGE, "changed[:, t:] = 0"), LEAK,
-              """You wrote zeros. Where the tokens were 0 already nothing changed, and no leak can show. Make sure that every token
-              becomes another one."""),
+            """You wrote zeros. Where the tokens were 0 already nothing changed, and no leak can show. Make sure that
+            every token becomes another one."""),
         mistake("the highest id written", RIGHT.but(CHANGE, "changed[:, t:] = vocabulary - 1"), LEAK,
-              "You wrote one fixed id. Where it stood already nothing changed. Make sure that every token becomes another one."),
+            "You wrote one fixed id. Where it stood already nothing changed. Make sure that every token becomes "
+            "another one."),
         mistake("beyond the vocabulary", RIGHT.but(CHANGE, "changed[:, t:] = ids[:, t:] + 1"), LEAK,
-              """One more than the highest id is no token, and the model stops. The size of the vocabulary is the last size of the
-              logits: come round to 0."""),
+            """One more than the highest id is no token, and the model stops. The size of the vocabulary is the last
+            size of the logits: come round to 0."""),
         mistake("mixed tokens", RIGHT.but(CHANGE, "changed[:, t:] = ids[:, t:].flip(1)"), LEAK,
-              """You changed the order of the tokens. Where they are all alike nothing changed, and a model that does not look at
-              the order hides its leak."""),
+            """You changed the order of the tokens. Where they are all alike nothing changed, and a model that does not
+            look at the order hides its leak."""),
         mistake("nothing changed", RIGHT.without(CHANGE), LEAK,
-              "The same sentence was shown twice, so every model looks sound. A test that cannot fail tests nothing."),
+            "The same sentence was shown twice, so every model looks sound. A test that cannot fail tests nothing."),
         mistake("the earlier tokens changed", RIGHT.but(CHANGE, "changed[:, :t] = (ids[:, :t] + 1) % vocabulary"), LEAK,
-              "The tokens *before* t were changed. Every model answers otherwise then. Change those from t on."),
+            "The tokens *before* t were changed. Every model answers otherwise then. Change those from t on."),
         mistake("left in training mode", RIGHT.without("model.eval()").without("model.train(was_training)"), LEAK,
-              """A sound model was accused: in training mode dropout draws anew at each call, so two answers to the same sentence
-              differ. Evaluation mode first."""),
+            """A sound model was accused: in training mode dropout draws anew at each call, so two answers to the same
+            sentence differ. Evaluation mode first."""),
         mistake("left in evaluation mode", RIGHT.without("model.train(was_training)"), LEAK,
-              "The model came back in evaluation mode. Leave it in the mode in which you got it."),
+            "The model came back in evaluation mode. Leave it in the mode in which you got it."),
         mistake("always put in training mode", RIGHT.but("model.train(was_training)", "model.train()"), LEAK,
-              "The model came back in training mode, whatever it was in. Leave it as you got it."),
+            "The model came back in training mode, whatever it was in. Leave it as you got it."),
         mistake("equal to the last digit", RIGHT.but(GAP, "gap = 1.0 - float(torch.equal(before, after))"), LEAK,
-              """A sound model was accused for the noise of its arithmetic: two sums in another order differ in the last digits.
-              Allow a small difference."""),
-        mistake("the choices compared", RIGHT.but(GAP, "gap = (before.argmax(-1) != after.argmax(-1)).float().max()"), LEAK,
-              """Only the token with the highest score was compared. A leak moves the scores long before it moves the choice:
-              compare the scores themselves."""),
+            """A sound model was accused for the noise of its arithmetic: two sums in another order differ in the last
+            digits. Allow a small difference."""),
+        mistake("the choices compared", RIGHT.but(GAP, "gap = (before.argmax(-1) != after.argmax(-1)).float().max()"),
+                LEAK,
+            """Only the token with the highest score was compared. A leak moves the scores long before it moves the
+            choice: compare the scores themselves."""),
         mistake("a mean that hides", RIGHT.but(GAP, "gap = (before - after).mean().abs()").but("1e-4", "1e-1"), LEAK,
-              """The mean of the differences was taken: positive and negative ones cancel, and one changed place among many is
-              averaged away. The largest absolute difference sees it."""),
+            """The mean of the differences was taken: positive and negative ones cancel, and one changed place among
+            many is averaged away. The largest absolute difference sees it."""),
         mistake("sums compared", RIGHT.but(GAP, "gap = (before.sum() - after.sum()).abs()").but("1e-4", "1e-3"), LEAK,
-              """The sums of all scores were compared: what one score gains another may lose. The largest absolute difference sees
-              each change."""),
-        mistake("the token at t left as it was", RIGHT.but(CHANGE, "changed[:, t + 1:] = (ids[:, t + 1:] + 1) % vocabulary"), LEAK,
-              """Token t itself was left as it was, so a model that peeks one word ahead goes free, and at the last place nothing is
-              changed at all. Change the tokens from t on, t among them."""),
+            """The sums of all scores were compared: what one score gains another may lose. The largest absolute
+            difference sees each change."""),
+        mistake("the token at t left as it was",
+                RIGHT.but(CHANGE, "changed[:, t + 1:] = (ids[:, t + 1:] + 1) % vocabulary"), LEAK,
+            """Token t itself was left as it was, so a model that peeks one word ahead goes free, and at the last place
+            nothing is changed at all. Change the tokens from t on, t among them."""),
         mistake("sound and leaking exchanged", RIGHT.but("gap > 1e-4", "gap <= 1e-4"), LEAK,
-              "True should mean that the model leaks. Yours says it of sound ones."),
+            "True should mean that the model leaks. Yours says it of sound ones."),
         mistake("a tensor", RIGHT.but("bool(gap > 1e-4)", "gap > 1e-4"), LEAK,
-              "A tensor without axes came back. A plain True or False is wanted."),
+            "A tensor without axes came back. A plain True or False is wanted."),
         mistake("how large the leak is", RIGHT.but("bool(gap > 1e-4)", "float(gap)"), LEAK,
-              "You returned how large the difference is. A plain True or False is wanted."),
-        mistake("ids changed in place", RIGHT.but("ids.clone()", "ids").but(BEFORE, "before = model(ids)[:, :t].clone()"), LEAK,
-              """`changed = ids` is the same tensor under another name: writing into it changes both, the caller's too, and the two
-              answers are one. Make a copy."""),
+            "You returned how large the difference is. A plain True or False is wanted."),
+        mistake("ids changed in place",
+                RIGHT.but("ids.clone()", "ids").but(BEFORE, "before = model(ids)[:, :t].clone()"), LEAK,
+            """`changed = ids` is the same tensor under another name: writing into it changes both, the caller's too,
+            and the two answers are one. Make a copy."""),
     ),
     correct=(
         correct("all tokens from t on", RIGHT),
@@ -211,7 +230,8 @@ EXERCISE = Exercise(
     hints=(
         "whose answers may not change when the tokens from t on become others?",
         "ids (B, T) and a changed copy give two (B, T, V); compare their first t places.",
-        "evaluation mode; change every token from t on to another of the vocabulary; largest difference before t; the mode as it "
+        "evaluation mode; change every token from t on to another of the vocabulary; largest difference before t; the "
+        "mode as it "
         "was; is the difference more than noise?",
     ),
 )  # fmt: skip

@@ -146,98 +146,112 @@ EXERCISE = Exercise(
         hidden("no mask", no_mask, announced_by="None allows everything"),
         hidden("what is hidden does not matter", poisoned, announced_by="not even a value of a million"),
         hidden("nobody to look at", nobody, announced_by="A query that may look at **nobody** gets zeros"),
-        hidden("nobody to look at, gradients", nobody, dtype=torch.float64, checks=GRADIENTS, announced_by="no gradient is NaN"),
+        hidden("nobody to look at, gradients", nobody, dtype=torch.float64, checks=GRADIENTS,
+               announced_by="no gradient is NaN"),
         hidden("float64, transposed in memory", turned_in_memory, announced_by=PROMISED),
         second_call(inputs, 2, 3, 4, 5, 4, 5),
     ),
     mistakes=(
         mistake("mask after the softmax", RIGHT.but(HIDE, "pass").after(WEIGHTS, AFTER), SCORES,
-              """The hidden shares were taken away *after* the softmax. What was given to them is lost, so the rows no longer sum
-              to 1, and how much is lost depends on the words that should be hidden. Hide the scores, before they are shared
-              out.""", quotes=row_sums),
+            """The hidden shares were taken away *after* the softmax. What was given to them is lost, so the rows no
+            longer sum to 1, and how much is lost depends on the words that should be hidden. Hide the scores, before
+            they are shared out.""", quotes=row_sums),
         mistake("scores times the mask", RIGHT.but(HIDE, "scores = scores * mask"), SCORES,
-              """The hidden scores became 0, or next to it: a product with the mask, a fill with 0 or with -1e-9 (which is almost 0,
-              not minus a billion) all do that. A score of 0 is an ordinary score: its exponential is 1. Only minus infinity
-              becomes a share of 0.""", quotes=first_row),
+            """The hidden scores became 0, or next to it: a product with the mask, a fill with 0 or with -1e-9 (which is
+            almost 0, not minus a billion) all do that. A score of 0 is an ordinary score: its exponential is 1. Only
+            minus infinity becomes a share of 0.""", quotes=first_row),
         mistake("the wrong way round", RIGHT.but("~mask", "mask"), CONVENTION,
-              """You kept exactly what should be hidden. Here, as in F.scaled_dot_product_attention, True = may attend;
-              nn.MultiheadAttention means the opposite.""", quotes=first_row),
+            """You kept exactly what should be hidden. Here, as in F.scaled_dot_product_attention, True = may attend;
+            nn.MultiheadAttention means the opposite.""", quotes=first_row),
         mistake("the wrong way round, and NaN", RIGHT.but("~mask", "mask").without(NAN), CONVENTION,
-              """You kept exactly what should be hidden: here True = may attend. And a query for which nothing is left is NaN, where
-              it should get zeros."""),
+            """You kept exactly what should be hidden: here True = may attend. And a query for which nothing is left is
+            NaN, where it should get zeros."""),
         mistake("the mask added", RIGHT.but(HIDE, "scores = scores + mask"), SCORES,
-              """The mask was added to the scores as it is. True counts as 1 there and False as 0, so hidden words are only a little
-              less likely. Only minus infinity hides a score.""", quotes=first_row),
+            """The mask was added to the scores as it is. True counts as 1 there and False as 0, so hidden words are
+            only a little less likely. Only minus infinity hides a score.""", quotes=first_row),
         mistake("always causal", RIGHT.but("~mask", "~torch.ones(scores.shape[-2:]).tril().bool()"), SCORES,
-              "Your code makes a causal mask of its own. Use the mask that it is given, whatever that hides."),
+            "Your code makes a causal mask of its own. Use the mask that it is given, whatever that hides."),
         mistake("mask ignored", RIGHT.but(HIDE, "pass"), SCORES,
-              "The mask was not used: every word looks at every other, the future included.", quotes=first_row),
+            "The mask was not used: every word looks at every other, the future included.", quotes=first_row),
         mistake("minus a hundred", hides_by("-100.0"), CONSTANTS,
-              """Your constant is -100 or so. Scores of -200 occur, and beat it: then the hidden words get everything. Use minus
-              infinity, or the least number that the dtype has."""),
+            """Your constant is -100 or so. Scores of -200 occur, and beat it: then the hidden words get everything. Use
+            minus infinity, or the least number that the dtype has."""),
         mistake("minus ten thousand", hides_by("-1e4"), CONSTANTS,
-              """Your constant is -10,000 or so. Scores below it are rare, but a model can learn them, and a query without any
-              key then shares itself out over forbidden ones. Use minus infinity, or the least number that the dtype has."""),
+            """Your constant is -10,000 or so. Scores below it are rare, but a model can learn them, and a query without
+            any key then shares itself out over forbidden ones. Use minus infinity, or the least number that the dtype
+            has."""),
         mistake("minus a billion", hides_by("-1e9"), NOBODY,
-              """A query that may look at nobody shares itself out equally over the words that it must not see: all its scores are
-              the same constant. It should get zeros, and its output too. And float16 ends at 65,504: there -1e9 is an error."""),
+            """A query that may look at nobody shares itself out equally over the words that it must not see: all its
+            scores are the same constant. It should get zeros, and its output too. And float16 ends at 65,504: there
+            -1e9 is an error."""),
         mistake("the least number of the dtype", hides_by("torch.finfo(scores.dtype).min"), NOBODY,
-              """A query that may look at nobody shares itself out equally over the words that it must not see: all its scores are
-              the same least number. It should get zeros, and its output too."""),
+            """A query that may look at nobody shares itself out equally over the words that it must not see: all its
+            scores are the same least number. It should get zeros, and its output too."""),
         mistake("not a number", RIGHT.without(NAN), NOBODY,
-              """A query that may look at nobody has only minus infinity to share out: 0/0, which is NaN. It should get zeros, and
-              its output too."""),
-        mistake("added minus infinity", RIGHT.but(HIDE, "scores = scores + torch.zeros(mask.shape, dtype=scores.dtype).masked_fill(~mask, float('-inf'))"),
-              NOBODY, """The output is right, but the gradient of a query that may look at nobody is NaN: adding minus infinity lets
-              the NaN flow back through the softmax into Q and K. Filling (masked_fill, where) cuts that way; adding does not."""),
+            """A query that may look at nobody has only minus infinity to share out: 0/0, which is NaN. It should get
+            zeros, and its output too."""),
+        mistake("added minus infinity",
+                RIGHT.but(HIDE, "scores = scores + torch.zeros(mask.shape, dtype=scores.dtype).masked_fill(~mask, "
+                                "float('-inf'))"),
+            NOBODY, """The output is right, but the gradient of a query that may look at nobody is NaN: adding minus
+            infinity lets the NaN flow back through the softmax into Q and K. Filling (masked_fill, where) cuts that
+            way; adding does not."""),
         mistake("softmax over the queries", RIGHT.but("dim=-1", "dim=-2"), AXIS,
-              "The softmax ran over the queries. Each query shares out 1 over its *keys*, the last axis.", quotes=row_sums),
+            "The softmax ran over the queries. Each query shares out 1 over its *keys*, the last axis.",
+            quotes=row_sums),
         mistake("no scaling", RIGHT.but(" / Q.shape[-1] ** 0.5", ""), SCORES,
-              "The division by the root of d_k is missing, so your shares are too sharp."),
+            "The division by the root of d_k is missing, so your shares are too sharp."),
         mistake("divided by d_k", RIGHT.but("Q.shape[-1] ** 0.5", "Q.shape[-1]"), SCORES,
-              "The scores were divided by d_k itself, not by its root, so your shares are too flat."),
+            "The scores were divided by d_k itself, not by its root, so your shares are too flat."),
         mistake("divided by the root of the number of keys", RIGHT.but("Q.shape[-1]", "K.shape[-2]"), SCORES,
-              "The scores were divided by the root of the number of keys. What makes them large is the width d_k."),
-        mistake("mask turned", RIGHT.but("~mask", "~mask.transpose(-2, -1)").but("if mask is not None:", "if mask is not None and (mask.shape[-1] == mask.shape[-2] or True):"), AXIS,
-              "Queries and keys of the mask are exchanged. Its last axis runs over the keys, as that of the scores does."),
-        mistake("values hidden instead", RIGHT.but(HIDE, "V = V.masked_fill(~mask.any(dim=-2).unsqueeze(-1), 0.0)"), SCORES,
-              """The *values* of hidden words were set to 0. They still take their shares, which are then lost. Hide the
-              scores."""),
+            "The scores were divided by the root of the number of keys. What makes them large is the width d_k."),
+        mistake("mask turned",
+                RIGHT.but("~mask", "~mask.transpose(-2, -1)").but("if mask is not None:",
+                    "if mask is not None and (mask.shape[-1] == mask.shape[-2] or True):"), AXIS,
+            "Queries and keys of the mask are exchanged. Its last axis runs over the keys, as that of "
+            "the scores does."),
+        mistake("values hidden instead", RIGHT.but(HIDE, "V = V.masked_fill(~mask.any(dim=-2).unsqueeze(-1), 0.0)"),
+                SCORES,
+            """The *values* of hidden words were set to 0. They still take their shares, which are then lost. Hide the
+            scores."""),
         mistake("shares renormalized without care", RIGHT.but(HIDE, "pass").without(NAN).after(WEIGHTS, """
             if mask is not None:
                 weights = weights * mask
                 weights = weights / weights.sum(dim=-1, keepdim=True)
-        """), NOBODY, """Hiding shares and dividing by what is left is right, except where nothing is left: 0/0 is NaN, for a query
-              that may look at nobody, and where all allowed shares are too small for a float."""),
+        """), NOBODY, """Hiding shares and dividing by what is left is right, except where nothing is left: 0/0 is NaN,
+            for a query that may look at nobody, and where all allowed shares are too small for a float."""),
         mistake("the output's row not emptied", RIGHT.but(NAN, """
             mean = weights.nan_to_num(1 / weights.shape[-1])
             weights = weights.nan_to_num()
         """).but("weights @ V, weights", "mean @ V, weights"), NOBODY,
-              """The weights of a query that may look at nobody are 0, but its output is a mean of all values. It should be 0
-              too."""),
+            """The weights of a query that may look at nobody are 0, but its output is a mean of all values. It should
+            be 0 too."""),
         mistake("only the output", RIGHT.but("weights @ V, weights", "weights @ V"), SCORES,
-              "Only the mixture came back. Return the weights as well, as a pair (out, weights)."),
+            "Only the mixture came back. Return the weights as well, as a pair (out, weights)."),
         mistake("weights first", RIGHT.but("weights @ V, weights", "weights, weights @ V"), SCORES,
-              "The pair is the wrong way round: the mixture comes first, then the weights."),
+            "The pair is the wrong way round: the mixture comes first, then the weights."),
         mistake("a mask is needed", RIGHT.but("if mask is not None:", "if True:"), SCORES,
-              "Your code stops when mask is None. That means: everybody may attend to everybody."),
+            "Your code stops when mask is None. That means: everybody may attend to everybody."),
         mistake("the scores came back", RIGHT.but("weights @ V, weights", "weights @ V, scores"), SCORES,
-              "The second of the pair is the table of scores. Wanted are the weights, after the softmax."),
-        mistake("only the output cleaned", RIGHT.without(NAN).but("weights @ V, weights", "torch.nan_to_num(weights @ V), weights"), NOBODY,
-              """The output of a query that may look at nobody is 0, but its weights came back as NaN. Clean the weights; the output
-              follows from them."""),
+            "The second of the pair is the table of scores. Wanted are the weights, after the softmax."),
+        mistake("only the output cleaned",
+                RIGHT.without(NAN).but("weights @ V, weights", "torch.nan_to_num(weights @ V), weights"), NOBODY,
+            """The output of a query that may look at nobody is 0, but its weights came back as NaN. Clean the weights;
+            the output follows from them."""),
         mistake("NaN overwritten in place", RIGHT.but(NAN, "weights[torch.isnan(weights)] = 0.0"), NOBODY,
-              """The numbers are right, but no gradient can be computed: you wrote into the softmax's own result, which its gradient
-              still needs. Make a new tensor instead (nan_to_num, where, masked_fill)."""),
+            """The numbers are right, but no gradient can be computed: you wrote into the softmax's own result, which
+            its gradient still needs. Make a new tensor instead (nan_to_num, where, masked_fill)."""),
         mistake("scores picked by the mask", RIGHT.but(HIDE, "scores[~mask] = float('-inf')"), SCORES,
-              """Picking by a mask in brackets needs a mask of the scores' own shape, and this one is smaller: it only *broadcasts*
-              to (B, h, Tq, Tk). masked_fill and where broadcast."""),
-        in_place("Q", RIGHT.but("Q @ K.transpose(-2, -1) / Q.shape[-1] ** 0.5", "Q.div_(Q.shape[-1] ** 0.5) @ K.transpose(-2, -1)"), SCORES),
+            """Picking by a mask in brackets needs a mask of the scores' own shape, and this one is smaller: it only
+            *broadcasts* to (B, h, Tq, Tk). masked_fill and where broadcast."""),
+        in_place("Q", RIGHT.but("Q @ K.transpose(-2, -1) / Q.shape[-1] ** 0.5",
+                                "Q.div_(Q.shape[-1] ** 0.5) @ K.transpose(-2, -1)"), SCORES),
         *usual_mistakes(RIGHT, detached=SCORES, float32=SCORES, squeezed=SCORES),
     ),
     correct=(
         correct("fill, softmax, nan_to_num", RIGHT),
-        correct("a billion, then times the mask", RIGHT.but("float('-inf')", "-1e9 if scores.dtype != torch.float16 else -6e4").but(NAN, AFTER)),
+        correct("a billion, then times the mask",
+                RIGHT.but("float('-inf')", "-1e9 if scores.dtype != torch.float16 else -6e4").but(NAN, AFTER)),
         correct("the least number, then times the mask", """
             def masked_attention(Q, K, V, mask):
                 s = torch.einsum('...qd,...kd->...qk', Q, K) / math.sqrt(K.size(-1))
@@ -287,7 +301,9 @@ EXERCISE = Exercise(
     ),
     hints=(
         "what score becomes a share of exactly 0? And what becomes of a row that has no other?",
-        "scores (B, h, Tq, Tk); the mask broadcasts to them; weights have the same shape, the output is (B, h, Tq, d_v).",
-        "scores as in 05.2; minus infinity where the mask is False; softmax over the keys; rows of NaN become 0; mix the values.",
+        "scores (B, h, Tq, Tk); the mask broadcasts to them; weights have the same shape, the output is "
+        "(B, h, Tq, d_v).",
+        "scores as in 05.2; minus infinity where the mask is False; softmax over the keys; rows of NaN become 0; mix "
+        "the values.",
     ),
 )  # fmt: skip

@@ -50,55 +50,67 @@ EXERCISE = Exercise(
     ),
     mistakes=(
         mistake("on the query axis", RIGHT.but(RETURNED, "real[:, None, :, None]"), AXIS,
-              """Your mask silences the *queries* that are pads; every word still looks at the pads. A pad must not be looked
-              *at*: the mask belongs on the axis of the keys, the last one.""", quotes=open_cells),
+            """Your mask silences the *queries* that are pads; every word still looks at the pads. A pad must not be
+            looked *at*: the mask belongs on the axis of the keys, the last one.""", quotes=open_cells),
         mistake("on both axes", RIGHT.but(RETURNED, "real[:, None, None, :] & real[:, None, :, None]"), AXIS,
-              """Pads are hidden as keys and as queries. Then a pad's own row has nobody to look at, and a softmax over nothing is
-              NaN. Hide the keys only: what a pad gathers is never read.""", quotes=open_cells),
+            """Pads are hidden as keys and as queries. Then a pad's own row has nobody to look at, and a softmax over
+            nothing is NaN. Hide the keys only: what a pad gathers is never read.""", quotes=open_cells),
         mistake("the wrong way round", RIGHT.but("!=", "=="), CONVENTION,
-              """True stands at the pads, so words may look at pads and at nothing else. In this course True means *may attend*.""",
-              quotes=open_cells),
+            """True stands at the pads, so words may look at pads and at nothing else. In this course True means *may
+            attend*.""",
+            quotes=open_cells),
         mistake("no axis for heads and queries", RIGHT.but(RETURNED, "real"), AXIS,
-              """The shape (B, T) broadcasts against (B, h, Tq, T) from the right: its first axis meets the queries, not the
-              sentences. Give it an axis of size 1 for the heads and one for the queries."""),
+            """The shape (B, T) broadcasts against (B, h, Tq, T) from the right: its first axis meets the queries, not
+            the sentences. Give it an axis of size 1 for the heads and one for the queries."""),
         mistake("one axis too few", RIGHT.but(RETURNED, "real[:, None, :]"), AXIS,
-              """With three axes the sentences meet the *heads* when it is broadcast against (B, h, Tq, T): head 1 would get
-              sentence 1's mask. Two axes of size 1 belong between B and T."""),
+            """With three axes the sentences meet the *heads* when it is broadcast against (B, h, Tq, T): head 1 would
+            get sentence 1's mask. Two axes of size 1 belong between B and T."""),
         mistake("axes at the front", RIGHT.but(RETURNED, "real[None, None]"), AXIS,
-              """The two axes of size 1 stand in front, so B lies where the queries are: query 1 would get sentence 1's mask. They
-              belong between B and T."""),
+            """The two axes of size 1 stand in front, so B lies where the queries are: query 1 would get sentence 1's
+            mask. They belong between B and T."""),
         mistake("axes at the end", RIGHT.but(RETURNED, "real[:, :, None, None]"), AXIS,
-              "The two axes of size 1 stand behind T, so the tokens lie where the heads are. They belong between B and T."),
-        mistake("the first sentence's for all", RIGHT.but(RETURNED, "real[:1, None, None, :].expand(len(ids), -1, -1, -1)"), PADDING,
-              "Every sentence got the mask of the first. Each has its own length.", quotes=open_cells),
+            "The two axes of size 1 stand behind T, so the tokens lie where the heads are. They belong "
+            "between B and T."),
+        mistake("the first sentence's for all",
+                RIGHT.but(RETURNED, "real[:1, None, None, :].expand(len(ids), -1, -1, -1)"), PADDING,
+            "Every sentence got the mask of the first. Each has its own length.", quotes=open_cells),
         mistake("pad 0 written in", RIGHT.but("pad\n", "0\n"), PADDING,
-              "Your mask looks for id 0 whatever pad is. The pad's id is the second argument."),
+            "Your mask looks for id 0 whatever pad is. The pad's id is the second argument."),
         mistake("up to the first pad", RIGHT.but(
                   REAL, "real = torch.arange(ids.shape[1]) < (ids == pad).int().argmax(dim=1, keepdim=True)"), PADDING,
-              """A sentence without a pad comes out all hidden: where there is no first pad, argmax says 0. Ask each token by
-              itself whether it is the pad."""),
-        mistake("words counted over the batch", RIGHT.but(REAL, "real = torch.arange(ids.shape[1]).expand_as(ids) < (ids != pad).sum()"),
-              PADDING, "The words of the *whole batch* were counted, so nothing is hidden. Each sentence has its own.", quotes=open_cells),
+            """A sentence without a pad comes out all hidden: where there is no first pad, argmax says 0. Ask each token
+            by itself whether it is the pad."""),
+        mistake("words counted over the batch",
+                RIGHT.but(REAL, "real = torch.arange(ids.shape[1]).expand_as(ids) < (ids != pad).sum()"),
+            PADDING, "The words of the *whole batch* were counted, so nothing is hidden. Each sentence has its own.",
+            quotes=open_cells),
         mistake("everything above the pad", RIGHT.but("!=", ">"), PADDING,
-              """Ids below pad count as pads too. Only the id that equals pad is one: ids have an order, but it means nothing."""),
+            """Ids below pad count as pads too. Only the id that equals pad is one: ids have an order, but it means
+            nothing."""),
         mistake("ones and zeros", RIGHT.but(RETURNED, "real[:, None, None, :].float()"), CONVENTION,
-              """The mask holds ones and zeros. It should be boolean: a float mask is *added* to the scores by torch's functions,
-              which hides nothing."""),
+            """The mask holds ones and zeros. It should be boolean: a float mask is *added* to the scores by torch's
+            functions, which hides nothing."""),
         mistake("whole numbers", RIGHT.but(RETURNED, "real[:, None, None, :].long()"), CONVENTION,
-              "The mask holds whole numbers. It should be boolean: `~1` is -2, and an index of ones and zeros picks rows."),
-        mistake("minus infinity", RIGHT.but(RETURNED, "torch.zeros(ids.shape).masked_fill(~real, float('-inf'))[:, None, None, :]"),
-              CONVENTION, "This is an additive mask, of zeros and minus infinity. A boolean one is wanted: True = may attend."),
+            "The mask holds whole numbers. It should be boolean: `~1` is -2, and an index of ones and "
+            "zeros picks rows."),
+        mistake("minus infinity",
+                RIGHT.but(RETURNED, "torch.zeros(ids.shape).masked_fill(~real, float('-inf'))[:, None, None, :]"),
+            CONVENTION, "This is an additive mask, of zeros and minus infinity. A boolean one is wanted: "
+                        "True = may attend."),
         mistake("the first pad stays", RIGHT.but(
-                  REAL, "real = torch.cat([torch.ones_like(ids[:, :1], dtype=torch.bool), ids[:, :-1] != pad], dim=1)"), PADDING,
-              "One pad of each sentence stays visible: the mask is shifted by one place.", quotes=open_cells),
-        mistake("longest sentence only", RIGHT.but(REAL, "real = (ids != pad).any(dim=0).expand(len(ids), -1)"), PADDING,
-              "A place counts as real as soon as *some* sentence has a word there. Each sentence has its own length.",
-              quotes=open_cells),
+                  REAL, "real = torch.cat([torch.ones_like(ids[:, :1], dtype=torch.bool), ids[:, :-1] != pad], dim=1)"),
+                  PADDING,
+            "One pad of each sentence stays visible: the mask is shifted by one place.", quotes=open_cells),
+        mistake("longest sentence only", RIGHT.but(REAL, "real = (ids != pad).any(dim=0).expand(len(ids), -1)"),
+                PADDING,
+            "A place counts as real as soon as *some* sentence has a word there. Each sentence has its own length.",
+            quotes=open_cells),
         mistake("one axis for the batch squeezed", RIGHT.but(RETURNED, "real.squeeze()[:, None, None, :]"), AXIS,
-              "With one sentence the batch axis vanished. squeeze() removes every axis of size 1; this one must stay."),
+            "With one sentence the batch axis vanished. squeeze() removes every axis of size 1; this one must stay."),
     ),
     correct=(
-        correct("view", formula("padding_mask(tokens, p)", "(tokens != p).view(tokens.shape[0], 1, 1, -1)").but(".view", ".reshape")),
+        correct("view", formula("padding_mask(tokens, p)", "(tokens != p).view(tokens.shape[0], 1, 1, -1)").but(".view",
+            ".reshape")),
         correct("unsqueeze", formula("padding_mask(ids, pad)", "ids.ne(pad).unsqueeze(1).unsqueeze(2)")),
         correct("spread over the queries", """
             def padding_mask(ids, pad):
@@ -115,6 +127,7 @@ EXERCISE = Exercise(
     hints=(
         "which axis of the scores runs over the ones that are looked at?",
         "ids (B, T) gives (B, T) booleans; the scores are (B, h, Tq, T): two axes of size 1 go in between.",
-        "real = where ids differ from pad; return it with an axis for the heads and one for the queries after the first.",
+        "real = where ids differ from pad; return it with an axis for the heads and one for the queries "
+        "after the first.",
     ),
 )  # fmt: skip

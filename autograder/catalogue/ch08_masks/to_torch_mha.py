@@ -39,27 +39,32 @@ EXERCISE = Exercise(
     ),
     mistakes=(
         mistake("not inverted", RIGHT.but("~mask", "mask"), CONVENTION,
-              "PyTorch's module reads True as *forbidden*; your mask still means *may attend*.", quotes=open_cells),
-        mistake("sentences and heads exchanged", RIGHT.but("forbidden.expand(-1, h, -1, -1)", "forbidden[:, 0].repeat(h, 1, 1)"), CONVENTION,
-              """The sentences follow each other h times. The module counts sentence by sentence: first all heads of sentence 0,
-              then all of sentence 1.""", quotes=open_cells),
+            "PyTorch's module reads True as *forbidden*; your mask still means *may attend*.", quotes=open_cells),
+        mistake("sentences and heads exchanged",
+                RIGHT.but("forbidden.expand(-1, h, -1, -1)", "forbidden[:, 0].repeat(h, 1, 1)"), CONVENTION,
+            """The sentences follow each other h times. The module counts sentence by sentence: first all heads of
+            sentence 0, then all of sentence 1.""", quotes=open_cells),
         mistake("not inverted, and sentences and heads exchanged", RIGHT.but("~mask", "mask").but(
                   "forbidden.expand(-1, h, -1, -1)", "forbidden[:, 0].repeat(h, 1, 1)"), CONVENTION,
-              """Two things at once. True still means *may attend*, and the module reads it as *forbidden*. And the sentences follow
-              each other h times: first come all heads of sentence 0, then all of sentence 1.""", quotes=open_cells),
+            """Two things at once. True still means *may attend*, and the module reads it as *forbidden*. And the
+            sentences follow each other h times: first come all heads of sentence 0, then all of sentence 1.""",
+            quotes=open_cells),
         mistake("not repeated", RIGHT.but("forbidden.expand(-1, h, -1, -1)", "forbidden"), CONVENTION,
-              "There is one table for each sentence. The module wants one for each sentence *and* head, B times h of them."),
-        mistake("heads on an axis of their own", RIGHT.but("spread.reshape(-1, mask.shape[2], mask.shape[3])", "spread"), CONVENTION,
-              "The shape is (B, h, Tq, Tk). The module wants sentences and heads in one axis: (B times h, Tq, Tk)."),
-        mistake("additive", RIGHT.but("spread.reshape", "torch.zeros(spread.shape).masked_fill(spread, float('-inf')).reshape"),
-              CONVENTION, "This is an additive mask. The module would take it, but a boolean one is asked for."),
+            "There is one table for each sentence. The module wants one for each sentence *and* head, B "
+            "times h of them."),
+        mistake("heads on an axis of their own",
+                RIGHT.but("spread.reshape(-1, mask.shape[2], mask.shape[3])", "spread"), CONVENTION,
+            "The shape is (B, h, Tq, Tk). The module wants sentences and heads in one axis: (B times h, Tq, Tk)."),
+        mistake("additive", RIGHT.but("spread.reshape",
+                                      "torch.zeros(spread.shape).masked_fill(spread, float('-inf')).reshape"),
+            CONVENTION, "This is an additive mask. The module would take it, but a boolean one is asked for."),
         mistake("queries and keys exchanged", RIGHT.but("forbidden = ~mask", "forbidden = ~mask.transpose(2, 3)").but(
                   "mask.shape[2], mask.shape[3]", "mask.shape[3], mask.shape[2]"), CONVENTION,
-              "Queries and keys are exchanged. The last axis runs over the keys, in both conventions."),
+            "Queries and keys are exchanged. The last axis runs over the keys, in both conventions."),
         mistake("ones and zeros", RIGHT.but("~mask", "(~mask).float()"), CONVENTION,
-              "The mask holds ones and zeros. A boolean one is wanted: a float mask is *added* to the scores."),
+            "The mask holds ones and zeros. A boolean one is wanted: a float mask is *added* to the scores."),
         mistake("the first sentence's for all", RIGHT.but("~mask", "~mask[:1].expand_as(mask)"), CONVENTION,
-              "Every sentence got the mask of the first.", quotes=open_cells),
+            "Every sentence got the mask of the first.", quotes=open_cells),
     ),
     correct=(
         correct("repeat_interleave", formula("to_torch_mha(m, heads)", "(~m[:, 0]).repeat_interleave(heads, dim=0)")),

@@ -18,7 +18,8 @@ class DecoderLayer(decoder.DecoderLayer):
     def __init__(self, d: int, h: int, d_ff: int, dropout: float, norm_first: bool) -> None:
         super().__init__(d, h, d_ff, dropout, norm_first)
 
-    def forward(self, y: Tensor, memory: Tensor, tgt_mask: Tensor | None = None, src_mask: Tensor | None = None) -> Tensor:
+    def forward(self, y: Tensor, memory: Tensor, tgt_mask: Tensor | None = None,
+                src_mask: Tensor | None = None) -> Tensor:
         return super().forward(y, memory, tgt_mask, src_mask).output
 
 
@@ -124,7 +125,8 @@ FORWARD = RIGHT[RIGHT.index("        if self.norm_first:") :].strip()
 def both(place: int, old: str, new: str, answer=RIGHT):
     """The answer with a change in one sub-layer's line of either order."""
     pre, post = PRE[place], POST[place]
-    return answer.but(pre, pre.replace(old, new)).but(post, post.replace(old.replace("seen", "y"), new.replace("seen", "y")))
+    return answer.but(pre, pre.replace(old, new)).but(post, post.replace(old.replace("seen", "y"),
+        new.replace("seen", "y")))
 
 
 def forward(source: str):
@@ -148,66 +150,81 @@ EXERCISE = Exercise(
         visible("4 words said, 5 words read, post-norm", masked, 2, 4, 5, 6, 3, 10, False),
         visible("4 words said, 5 words read, pre-norm", masked, 2, 4, 5, 6, 3, 10, True),
         visible("dropout 0.5, in evaluation", inputs, 2, 3, 4, 6, 2, 8, dropout=0.5),
-        *usual_probes(before, other=(3, 5, 4, 8, 2, 10), smallest=(1, 1, 1, 6, 1, 4), common=(2, 4, 5, 6, 3, 10), precise=far_away),
-        hidden("gradients, post-norm", inputs, 2, 3, 4, 6, 2, 8, dtype=torch.float64, checks="gradients", announced_by="post-norm, as in the paper"),
+        *usual_probes(before, other=(3, 5, 4, 8, 2, 10), smallest=(1, 1, 1, 6, 1, 4), common=(2, 4, 5, 6, 3, 10),
+                      precise=far_away),
+        hidden("gradients, post-norm", inputs, 2, 3, 4, 6, 2, 8, dtype=torch.float64, checks="gradients",
+               announced_by="post-norm, as in the paper"),
         hidden("other sizes, post-norm", inputs, 3, 4, 6, 8, 2, 10, announced_by="post-norm, as in the paper"),
         hidden("the target's mask alone", one_mask, 0, announced_by="either may be left out"),
         hidden("the source's mask alone", one_mask, 1, announced_by="either may be left out"),
-        hidden("masks for each head and each word", masked, 3, 4, 5, 6, 2, 10, False, True, announced_by="broadcasts to (B, h, Tt, Tt)"),
+        hidden("masks for each head and each word", masked, 3, 4, 5, 6, 2, 10, False, True,
+               announced_by="broadcasts to (B, h, Tt, Tt)"),
         hidden("more said than read", masked, 2, 6, 3, 8, 4, 10, True, announced_by="Tt and Ts differ"),
-        hidden("in training, all dropped, pre-norm", inputs, 2, 4, 5, 6, 3, 10, True, 1.0, checks="training", announced_by="With dropout 1 nothing is added in training"),
+        hidden("in training, all dropped, pre-norm", inputs, 2, 4, 5, 6, 3, 10, True, 1.0, checks="training",
+               announced_by="With dropout 1 nothing is added in training"),
         hidden("in training, all dropped, post-norm", inputs, 2, 4, 5, 6, 3, 10, False, 1.0, checks="training",
                   announced_by="With dropout 1 nothing is added in training"),
     ),
     mistakes=(
         mistake("keys and values from the target", both(1, "memory", "seen"), THREE,
-              """The second attention never reads memory: your output does not change when the source does. Queries come from the words said, keys and
-              values from *memory*."""),
+            """The second attention never reads memory: your output does not change when the source does. Queries come
+            from the words said, keys and values from *memory*."""),
         mistake("keys and values from the target, no source mask", both(1, "memory, src_mask", "seen, tgt_mask"), THREE,
-              """Both attentions read the words said: the source plays no part. The second one takes its keys and values from memory, with the
-              source's mask."""),
+            """Both attentions read the words said: the source plays no part. The second one takes its keys and values
+            from memory, with the source's mask."""),
         mistake("queries from the memory", both(1, "seen, memory", "memory, seen"), THREE,
-              "In the second attention the source asks and the words said answer, so Ts words come out. The words said ask; memory answers."),
+            "In the second attention the source asks and the words said answer, so Ts words come out. The words said "
+            "ask; memory answers."),
         mistake("memory asks itself", both(1, "seen, memory", "memory, memory"), THREE,
-              "In the second attention memory asks memory, so Ts words come out. The words said ask."),
+            "In the second attention memory asks memory, so Ts words come out. The words said ask."),
         mistake("masks exchanged", both(0, "tgt_mask", "src_mask", both(1, "src_mask", "tgt_mask")), THREE,
-              """The two masks are exchanged. Their last axis says whom they are for: tgt_mask (…, Tt) hides words said, src_mask (…, Ts) words read.
-              An error shows it only where Ts and Tt differ."""),
+            """The two masks are exchanged. Their last axis says whom they are for: tgt_mask (…, Tt) hides words said,
+            src_mask (…, Ts) words read. An error shows it only where Ts and Tt differ."""),
         mistake("the target's mask on the source", both(1, "src_mask", "tgt_mask"), THREE,
-              """The second attention was given the target's mask: word 0 would see only word 0 of the source. The source is there whole; its mask
-              hides pads alone."""),
+            """The second attention was given the target's mask: word 0 would see only word 0 of the source. The source
+            is there whole; its mask hides pads alone."""),
         mistake("causal on the source", RIGHT.beginning_with(
                   "early = torch.ones(y.shape[1], memory.shape[1], dtype=torch.bool).tril()",
                   "src_mask = early if src_mask is None else early & src_mask"), THREE,
-              """Word i sees only the source up to word i: a causal mask was put on the second attention. The source is read as a whole before the
-              first word is said."""),
+            """Word i sees only the source up to word i: a causal mask was put on the second attention. The source is
+            read as a whole before the first word is said."""),
         mistake("a causal mask of its own", RIGHT.beginning_with(
                   "early = torch.ones(y.shape[1], y.shape[1], dtype=torch.bool).tril()",
                   "tgt_mask = early if tgt_mask is None else early & tgt_mask"), DECODER,
-              "The layer makes a causal mask by itself. It uses the mask that it is given; None hides nothing."),
+            "The layer makes a causal mask by itself. It uses the mask that it is given; None hides nothing."),
         mistake("the target's mask ignored", both(0, "tgt_mask", "None"), DECODER,
-              "tgt_mask was not handed on to the first attention: every word sees the words that are not said yet."),
+            "tgt_mask was not handed on to the first attention: every word sees the words that are not said yet."),
         mistake("the source's mask ignored", both(1, "src_mask", "None"), DECODER,
-              "src_mask was not handed on to the second attention: the source's pads are read as if they were words."),
+            "src_mask was not handed on to the second attention: the source's pads are read as if they were words."),
         mistake("both masks ignored", both(0, "tgt_mask", "None", both(1, "src_mask", "None")), DECODER,
-              "Neither mask was handed on: later words and the source's pads are seen."),
+            "Neither mask was handed on: later words and the source's pads are seen."),
         mistake("masks the wrong way round", RIGHT.beginning_with(
-                  "tgt_mask = None if tgt_mask is None else ~tgt_mask", "src_mask = None if src_mask is None else ~src_mask"), DECODER,
-              "The masks were turned on their way. True = *may* attend, here and in your attention (nn.MultiheadAttention means the opposite)."),
-        mistake("masks the wrong way round, zeros where none is left", RIGHT.but("torch.softmax(scores, dim=-1)", "torch.softmax(scores, dim=-1).nan_to_num()").beginning_with(
-                  "tgt_mask = None if tgt_mask is None else ~tgt_mask", "src_mask = None if src_mask is None else ~src_mask"), DECODER,
-              "The masks were turned on their way. True = *may* attend, here and in your attention (nn.MultiheadAttention means the opposite)."),
+                  "tgt_mask = None if tgt_mask is None else ~tgt_mask",
+                  "src_mask = None if src_mask is None else ~src_mask"), DECODER,
+            "The masks were turned on their way. True = *may* attend, here and in your attention "
+            "(nn.MultiheadAttention means the opposite)."),
+        mistake("masks the wrong way round, zeros where none is left",
+                RIGHT.but("torch.softmax(scores, dim=-1)", "torch.softmax(scores, dim=-1).nan_to_num()").beginning_with(
+                  "tgt_mask = None if tgt_mask is None else ~tgt_mask",
+                  "src_mask = None if src_mask is None else ~src_mask"), DECODER,
+            "The masks were turned on their way. True = *may* attend, here and in your attention "
+            "(nn.MultiheadAttention means the opposite)."),
         mistake("the source asked before the first sum", RIGHT.but(SEEN[1], "seen = self.norm2(seen)"), PLACEMENT,
-              "In pre-norm the second attention asks with what the first one *read*. It asks with the normed y that the first sum left."),
-        mistake("normed once more at the end", RIGHT.but("        return y\n", "        return self.norm3(y)\n"), PLACEMENT,
-              "A norm was used once more at the end of the layer. In post-norm the last sum is normed already; in pre-norm it is left as it is."),
+            "In pre-norm the second attention asks with what the first one *read*. It asks with the normed y that the "
+            "first sum left."),
+        mistake("normed once more at the end", RIGHT.but("        return y\n", "        return self.norm3(y)\n"),
+                PLACEMENT,
+            "A norm was used once more at the end of the layer. In post-norm the last sum is normed already; in "
+            "pre-norm it is left as it is."),
         mistake("no attention to the source", RIGHT.without(PRE[1]).without(POST[1]).without(SEEN[1]), THREE,
-              """There are two sub-layers where three are wanted, and one attention where two are: the words said hear each other, and then the
-              source. Most often it is the source that is forgotten, so memory plays no part."""),
+            """There are two sub-layers where three are wanted, and one attention where two are: the words said hear
+            each other, and then the source. Most often it is the source that is forgotten, so memory plays no
+            part."""),
         mistake("no feed-forward network", RIGHT.without(PRE[2]).without(POST[2]).without(SEEN[2]), DECODER,
-              "There are two sub-layers where three are wanted: the feed-forward network is missing."),
-        mistake("one attention for both", RIGHT.but(ATTENTIONS, "self.own = Heads(d, h)\n        self.cross = self.own"), THREE,
-              "One attention module serves twice, with the same four matrices. Each of the two has its own."),
+            "There are two sub-layers where three are wanted: the feed-forward network is missing."),
+        mistake("one attention for both",
+                RIGHT.but(ATTENTIONS, "self.own = Heads(d, h)\n        self.cross = self.own"), THREE,
+            "One attention module serves twice, with the same four matrices. Each of the two has its own."),
         mistake("the source first", forward("""
             if self.norm_first:
                 seen = self.norm1(y)
@@ -218,7 +235,7 @@ EXERCISE = Exercise(
             y = self.norm1(y + self.drop(self.cross(y, memory, src_mask)))
             y = self.norm2(y + self.drop(self.own(y, y, tgt_mask)))
             return self.norm3(y + self.drop(self.think(y)))"""), DECODER,
-              "The attentions are in the wrong order: the words said hear each other first, then the source."),
+            "The attentions are in the wrong order: the words said hear each other first, then the source."),
         mistake("the feed-forward network between", forward("""
             if self.norm_first:
                 seen = self.norm1(y)
@@ -228,76 +245,97 @@ EXERCISE = Exercise(
             y = self.norm1(y + self.drop(self.own(y, y, tgt_mask)))
             y = self.norm2(y + self.drop(self.think(y)))
             return self.norm3(y + self.drop(self.cross(y, memory, src_mask)))"""), DECODER,
-              "The feed-forward network stands between the two attentions. It comes last."),
+            "The feed-forward network stands between the two attentions. It comes last."),
         mistake("memory normed again", RIGHT.but(CROSS, CROSS.replace("memory", "self.norm2(memory)")), PLACEMENT,
-              "In pre-norm you normed memory as well. It comes out of the encoder as it is to be read: only y is normed here."),
+            "In pre-norm you normed memory as well. It comes out of the encoder as it is to be read: only y "
+            "is normed here."),
         mistake("memory normed again, in both orders", both(1, "memory", "self.norm2(memory)"), PLACEMENT,
-              "You normed memory. It comes out of the encoder as it is to be read: only y is normed here."),
+            "You normed memory. It comes out of the encoder as it is to be read: only y is normed here."),
         mistake("queries not normed", RIGHT.but(CROSS, CROSS.replace("seen", "y")), PLACEMENT,
-              "In pre-norm the words ask the source without having been normed. Every sub-layer reads a normed y."),
-        mistake("values from the target", RIGHT.but("def forward(self, asking, asked, mask):", "def forward(self, asking, asked, mask, mixed=None):").but(
+            "In pre-norm the words ask the source without having been normed. Every sub-layer reads a normed y."),
+        mistake("values from the target",
+                RIGHT.but("def forward(self, asking, asked, mask):",
+                          "def forward(self, asking, asked, mask, mixed=None):").but(
                   "self.cut(self.W_v(asked))", "self.cut(self.W_v(asked if mixed is None else mixed))").but(
                   CROSS, "self.cross(seen, memory, src_mask, seen[:, :1].expand_as(memory))").but(
                   POST_SAID[1], "self.cross(y, memory, src_mask, y[:, :1].expand_as(memory))"), THREE,
-              "In the second attention the values do not come from memory. Keys *and* values do."),
+            "In the second attention the values do not come from memory. Keys *and* values do."),
         mistake("the source added to the words", both(1, "y + self", "memory[:, :1] + self"), RESIDUAL,
-              "What the second attention says was added to memory. It is added to the words said."),
+            "What the second attention says was added to memory. It is added to the words said."),
         mistake("the source cut to the target's length", RIGHT.beginning_with("memory = memory[:, : y.shape[1]]",
                   "src_mask = src_mask if src_mask is None else src_mask[..., : y.shape[1]]"), THREE,
-              "The source was cut to the length of the target. Attention has no trouble with Ts and Tt that differ: read it whole."),
+            "The source was cut to the length of the target. Attention has no trouble with Ts and Tt that differ: "
+            "read it whole."),
         mistake("no residual", no_residual(0, 1, 2), RESIDUAL,
-              "The residual is missing: what a sub-layer says *replaced* the words. When all three say nothing, y has to come through."),
+            "The residual is missing: what a sub-layer says *replaced* the words. When all three say nothing, y has "
+            "to come through."),
         mistake("no residual around the first attention", no_residual(0), RESIDUAL,
-              "y is not added to what the first attention says. All three sub-layers have a residual."),
+            "y is not added to what the first attention says. All three sub-layers have a residual."),
         mistake("no residual around the second attention", no_residual(1), RESIDUAL,
-              "y is not added to what the second attention says, so the words said are lost there. All three have a residual."),
+            "y is not added to what the second attention says, so the words said are lost there. All three have a "
+            "residual."),
         mistake("no residual around the feed-forward network", no_residual(2), RESIDUAL,
-              "y is not added to what the feed-forward network says. All three sub-layers have a residual."),
-        mistake("residual from the normed y", RIGHT.but(PRE[0], PRE[0].replace("y + ", "seen + ")).but(PRE[1], PRE[1].replace("y + ", "seen + ")).but(
+            "y is not added to what the feed-forward network says. All three sub-layers have a residual."),
+        mistake("residual from the normed y",
+                RIGHT.but(PRE[0], PRE[0].replace("y + ", "seen + ")).but(PRE[1], PRE[1].replace("y + ", "seen + ")).but(
                   PRE[2], PRE[2].replace("y + ", "seen + ")), RESIDUAL,
-              "In pre-norm you added to the *normed* y. When the sub-layers say nothing, y itself must come back; yours came back normed."),
-        mistake("the second sum made with the y that came", RIGHT.beginning_with("came = y").but(PRE[1], PRE[1].replace("y + ", "came + ")).but(
+            "In pre-norm you added to the *normed* y. When the sub-layers say nothing, y itself must come back; yours "
+            "came back normed."),
+        mistake("the second sum made with the y that came",
+                RIGHT.beginning_with("came = y").but(PRE[1], PRE[1].replace("y + ", "came + ")).but(
                   POST[1], POST[1].replace("y + self", "came + self")), RESIDUAL,
-              "The second sum was made with the y that came into the layer, so what the first attention added is lost."),
-        mistake("the words ask as they came", RIGHT.beginning_with("came = y").but(POST_SAID[1], "self.cross(came, memory, src_mask)").but(
+            "The second sum was made with the y that came into the layer, so what the first attention added is lost."),
+        mistake("the words ask as they came",
+                RIGHT.beginning_with("came = y").but(POST_SAID[1], "self.cross(came, memory, src_mask)").but(
                   SEEN[1], "seen = self.norm2(came)"), DECODER,
-              "The source was asked by the words as they came into the layer. They ask after they have heard each other."),
+            "The source was asked by the words as they came into the layer. They ask after they have "
+            "heard each other."),
         mistake("norm before the sum", RIGHT.but(POST[0], f"y = y + self.norm1(self.drop({POST_SAID[0]}))").but(
-                  POST[1], f"y = y + self.norm2(self.drop({POST_SAID[1]}))").but(POST[2], f"y = y + self.norm3(self.drop({POST_SAID[2]}))"), PLACEMENT,
-              "In post-norm you computed y + norm(f(y)). The paper's is norm(y + f(y))."),
+                  POST[1], f"y = y + self.norm2(self.drop({POST_SAID[1]}))").but(POST[2],
+                      f"y = y + self.norm3(self.drop({POST_SAID[2]}))"), PLACEMENT,
+            "In post-norm you computed y + norm(f(y)). The paper's is norm(y + f(y))."),
         mistake("always pre-norm", RIGHT.but("if self.norm_first:", "if True:"), PLACEMENT,
-              "norm_first=False is the paper's order: norm(y + f(y)). Yours is pre-norm whatever the flag says."),
+            "norm_first=False is the paper's order: norm(y + f(y)). Yours is pre-norm whatever the flag says."),
         mistake("always post-norm", RIGHT.but("if self.norm_first:", "if False:"), PLACEMENT,
-              "norm_first=True means y + f(norm(y)). Yours is post-norm whatever the flag says."),
+            "norm_first=True means y + f(norm(y)). Yours is post-norm whatever the flag says."),
         mistake("the flag the wrong way round", RIGHT.but("if self.norm_first:", "if not self.norm_first:"), PLACEMENT,
-              "Pre-norm and post-norm are exchanged: norm_first=True means that the norm comes before the sub-layer."),
-        mistake("one norm for all", RIGHT.but(NORMS, "self.norm1 = nn.LayerNorm(d)\n        self.norm2 = self.norm3 = self.norm1"), NORM,
-              "One norm serves all three sub-layers. Each has its own, with its own scale and shift."),
+            "Pre-norm and post-norm are exchanged: norm_first=True means that the norm comes before the sub-layer."),
+        mistake("one norm for all",
+                RIGHT.but(NORMS, "self.norm1 = nn.LayerNorm(d)\n        self.norm2 = self.norm3 = self.norm1"), NORM,
+            "One norm serves all three sub-layers. Each has its own, with its own scale and shift."),
         mistake("one norm for both attentions", RIGHT.but(
-                  NORMS, "self.norm1, self.norm3 = nn.LayerNorm(d), nn.LayerNorm(d)\n        self.norm2 = self.norm1"), NORM,
-              "There are two norms, one of which serves twice. Each of the three sub-layers has its own."),
-        mistake("no third norm", RIGHT.but(NORMS, "self.norm1, self.norm2, self.norm3 = nn.LayerNorm(d), nn.LayerNorm(d), nn.Identity()"), NORM,
-              "There are two norms. Three are wanted: one for each sub-layer."),
+                  NORMS, "self.norm1, self.norm3 = nn.LayerNorm(d), nn.LayerNorm(d)\n        self.norm2 = self.norm1"),
+                  NORM,
+            "There are two norms, one of which serves twice. Each of the three sub-layers has its own."),
+        mistake("no third norm",
+                RIGHT.but(NORMS, "self.norm1, self.norm2, self.norm3 = nn.LayerNorm(d), nn.LayerNorm(d), "
+                                 "nn.Identity()"), NORM,
+            "There are two norms. Three are wanted: one for each sub-layer."),
         mistake("dropout that never sleeps", RIGHT.but(DROP, "self.drop = lambda x: F.dropout(x, dropout)"), DECODER,
-              "Numbers are dropped in evaluation too: F.dropout does that unless it is told `training=self.training`."),
+            "Numbers are dropped in evaluation too: F.dropout does that unless it is told `training=self.training`."),
         mistake("no dropout", RIGHT.but(DROP, "self.drop = nn.Identity()"), DECODER,
-              "Evaluation is right, and in training nothing is dropped. Dropout is put on what each sub-layer says, before it is added."),
+            "Evaluation is right, and in training nothing is dropped. Dropout is put on what each sub-layer says, "
+            "before it is added."),
         mistake("dropout missing on the second attention", both(1, "self.drop(self.cross(seen, memory, src_mask))",
                   "self.cross(seen, memory, src_mask)"), DECODER,
-              "In training one sub-layer's words are not dropped. All three sub-layers' words are, before they are added."),
+            "In training one sub-layer's words are not dropped. All three sub-layers' words are, before "
+            "they are added."),
         mistake("no ReLU", RIGHT.but("torch.relu(self.widen(x))", "self.widen(x)"), FEED,
-              "There is nothing between the two maps of the feed-forward network, so they are one. A ReLU belongs there."),
+            "There is nothing between the two maps of the feed-forward network, so they are one. A ReLU "
+            "belongs there."),
         mistake("GELU", RIGHT.but("torch.relu(", "F.gelu("), FEED,
-              "Between the two maps stands a GELU. Here it is ReLU, as in the paper."),
+            "Between the two maps stands a GELU. Here it is ReLU, as in the paper."),
         mistake("the weights returned too", RIGHT.ending_in(", None"), DECODER,
-              "Two things came back. forward returns the words alone, (B, Tt, D)."),
+            "Two things came back. forward returns the words alone, (B, Tt, D)."),
         mistake("masks always needed", RIGHT.but("tgt_mask=None, src_mask=None", "tgt_mask, src_mask"), DECODER,
-              "The masks may be left out: then nothing is hidden. Give both the default None."),
+            "The masks may be left out: then nothing is hidden. Give both the default None."),
         mistake("attentions in a plain list", RIGHT.but(ATTENTIONS, "self.both = [Heads(d, h), Heads(d, h)]").but(
                   OWN, "self.both[0](seen, seen, tgt_mask)").but(CROSS, "self.both[1](seen, memory, src_mask)").but(
-                  POST_SAID[0], "self.both[0](y, y, tgt_mask)").but(POST_SAID[1], "self.both[1](y, memory, src_mask)"), DECODER,
-              "A Python list hides its layers from the module, so nobody trains them. nn.ModuleList shows them."),
-        *usual_mistakes(RIGHT, arguments="y memory", detached=DECODER, float32=DECODER, squeezed=DECODER, viewed=DECODER),
+                  POST_SAID[0], "self.both[0](y, y, tgt_mask)").but(POST_SAID[1], "self.both[1](y, memory, src_mask)"),
+                  DECODER,
+            "A Python list hides its layers from the module, so nobody trains them. nn.ModuleList shows them."),
+        *usual_mistakes(RIGHT, arguments="y memory", detached=DECODER, float32=DECODER, squeezed=DECODER,
+                        viewed=DECODER),
     ),
     correct=(
         correct("written out", RIGHT),
@@ -344,8 +382,10 @@ EXERCISE = Exercise(
                     self.to_q, self.to_kv, self.to_out = nn.Linear(d, d), nn.Linear(d, 2 * d), nn.Linear(d, d)
 
                 def forward(self, a, b, mask):
-                    q, k, v = (x.unflatten(-1, (self.h, -1)).transpose(1, 2) for x in (self.to_q(a), *self.to_kv(b).chunk(2, -1)))
-                    return self.to_out(F.scaled_dot_product_attention(q, k, v, attn_mask=mask).transpose(1, 2).flatten(2))
+                    q, k, v = (x.unflatten(-1, (self.h, -1)).transpose(1, 2)
+                        for x in (self.to_q(a), *self.to_kv(b).chunk(2, -1)))
+                    return self.to_out(F.scaled_dot_product_attention(q, k, v, attn_mask=mask).transpose(1,
+                        2).flatten(2))
 
             class DecoderLayer(nn.Module):
                 def __init__(self, d, h, d_ff, dropout, norm_first):
@@ -404,7 +444,9 @@ EXERCISE = Exercise(
     ),
     hints=(
         "for each of the three sub-layers: who asks, who is asked, and which mask says what is hidden?",
-        "y (B, Tt, D) stays (B, Tt, D) throughout; memory is (B, Ts, D): the second attention's scores are (B, h, Tt, Ts).",
-        "y to y with tgt_mask; y to memory with src_mask; feed-forward. Around each, as in 09.3, residual, dropout and a norm of its own.",
+        "y (B, Tt, D) stays (B, Tt, D) throughout; memory is (B, Ts, D): the second attention's scores are "
+        "(B, h, Tt, Ts).",
+        "y to y with tgt_mask; y to memory with src_mask; feed-forward. Around each, as in 09.3, residual, dropout "
+        "and a norm of its own.",
     ),
 )  # fmt: skip

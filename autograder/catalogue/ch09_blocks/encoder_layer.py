@@ -44,7 +44,8 @@ def before(g: torch.Generator, *sizes: int, dtype: torch.dtype = torch.float32) 
 
 
 def masked(g: torch.Generator, B: int, T: int, D: int, h: int, d_ff: int, norm_first: bool, *axes: str) -> Case:
-    """axes: of the mask, by name; the others have size 1 or are left out in front. Every word may look at one at least."""
+    """axes: of the mask, by name; the others have size 1 or are left out in front. Every word may look at one at
+    least."""
     case = inputs(g, B, T, D, h, d_ff, norm_first)
     sizes = {"B": B, "h": h, "Tq": T, "Tk": T, "1": 1}
     mask = torch.rand([sizes[axis] for axis in axes], generator=g) < 0.6
@@ -90,7 +91,9 @@ RIGHT = with_heads("""
             return x
 """)
 PRE_1, PRE_2 = "x = x + self.drop(self.attention(seen, seen, mask))", "x = x + self.drop(self.think(seen))"
-POST_1, POST_2 = "x = self.norm1(x + self.drop(self.attention(x, x, mask)))", "x = self.norm2(x + self.drop(self.think(x)))"
+POST_1, POST_2 = (
+    "x = self.norm1(x + self.drop(self.attention(x, x, mask)))", "x = self.norm2(x + self.drop(self.think(x)))"
+)
 SEEN_1, SEEN_2 = "seen = self.norm1(x)", "seen = self.norm2(x)"
 NORMS, DROP = "self.norm1, self.norm2 = nn.LayerNorm(d), nn.LayerNorm(d)", "self.drop = nn.Dropout(dropout)"
 MAPS = "self.widen, self.narrow = nn.Linear(d, d_ff), nn.Linear(d_ff, d)"
@@ -113,83 +116,113 @@ EXERCISE = Exercise(
         visible("pre-norm, 2 sentences of 4 words", before, 2, 4, 6, 3, 10),
         visible("a mask", masked, 2, 4, 6, 3, 10, False, "B", "1", "1", "Tk"),
         visible("dropout 0.5, in evaluation", inputs, 2, 3, 6, 2, 8, dropout=0.5),
-        *usual_probes(before, other=(3, 5, 8, 2, 10), smallest=(1, 1, 6, 1, 4), common=(2, 4, 6, 3, 10), precise=far_away),
-        hidden("gradients, post-norm", inputs, 2, 3, 6, 2, 8, dtype=torch.float64, checks="gradients", announced_by="post-norm, as in the paper"),
+        *usual_probes(before, other=(3, 5, 8, 2, 10), smallest=(1, 1, 6, 1, 4), common=(2, 4, 6, 3, 10),
+                      precise=far_away),
+        hidden("gradients, post-norm", inputs, 2, 3, 6, 2, 8, dtype=torch.float64, checks="gradients",
+               announced_by="post-norm, as in the paper"),
         hidden("other sizes, post-norm", inputs, 3, 5, 8, 2, 10, announced_by="post-norm, as in the paper"),
-        hidden("a mask for each head, pre-norm", masked, 2, 4, 6, 3, 10, True, "B", "h", "Tq", "Tk", announced_by="broadcasts to (B, h, T, T)"),
-        hidden("in training, all dropped, pre-norm", inputs, 2, 4, 6, 3, 10, True, 1.0, checks="training", announced_by="With dropout 1 nothing is added in training"),
-        hidden("in training, all dropped, post-norm", inputs, 2, 4, 6, 3, 10, False, 1.0, checks="training", announced_by="With dropout 1 nothing is added in training"),
+        hidden("a mask for each head, pre-norm", masked, 2, 4, 6, 3, 10, True, "B", "h", "Tq", "Tk",
+               announced_by="broadcasts to (B, h, T, T)"),
+        hidden("in training, all dropped, pre-norm", inputs, 2, 4, 6, 3, 10, True, 1.0, checks="training",
+               announced_by="With dropout 1 nothing is added in training"),
+        hidden("in training, all dropped, post-norm", inputs, 2, 4, 6, 3, 10, False, 1.0, checks="training",
+               announced_by="With dropout 1 nothing is added in training"),
     ),
     mistakes=(
         mistake("no residual", RIGHT.but(PRE_1, PRE_1.replace("x + ", "")).but(PRE_2, PRE_2.replace("x + ", "")).but(
                   POST_1, POST_1.replace("x + ", "")).but(POST_2, POST_2.replace("x + ", "")), RESIDUAL,
-              """The residual is missing: what a sub-layer says *replaced* the word. A sub-layer writes a correction: x plus what it says. When it
-              says nothing, x has to come through."""),
-        mistake("no residual around attention", RIGHT.but(PRE_1, PRE_1.replace("x + ", "")).but(POST_1, POST_1.replace("x + ", "")), RESIDUAL,
-              "x is not added to what attention says, so the word that listened is lost. Both sub-layers have a residual."),
+            """The residual is missing: what a sub-layer says *replaced* the word. A sub-layer writes a correction: x
+            plus what it says. When it says nothing, x has to come through."""),
+        mistake("no residual around attention",
+                RIGHT.but(PRE_1, PRE_1.replace("x + ", "")).but(POST_1, POST_1.replace("x + ", "")), RESIDUAL,
+            "x is not added to what attention says, so the word that listened is lost. Both sub-layers have a "
+            "residual."),
         mistake("no residual around the feed-forward network", RIGHT.but(PRE_2, PRE_2.replace("x + ", "")).but(
                   POST_2, POST_2.replace("x + ", "")), RESIDUAL,
-              "x is not added to what the feed-forward network says. Both sub-layers have a residual."),
-        mistake("residual from the normed x", RIGHT.but(PRE_1, PRE_1.replace("x + ", "seen + ")).but(PRE_2, PRE_2.replace("x + ", "seen + ")), RESIDUAL,
-              """In pre-norm you added to the *normed* x. When both sub-layers say nothing, x itself must come back; yours came back normed. The
-              sub-layer reads the normed x, the sum is made with x."""),
-        mistake("norm before the sum", RIGHT.but(POST_1, "x = x + self.norm1(self.drop(self.attention(x, x, mask)))").but(
+            "x is not added to what the feed-forward network says. Both sub-layers have a residual."),
+        mistake("residual from the normed x",
+                RIGHT.but(PRE_1, PRE_1.replace("x + ", "seen + ")).but(PRE_2, PRE_2.replace("x + ", "seen + ")),
+                RESIDUAL,
+            """In pre-norm you added to the *normed* x. When both sub-layers say nothing, x itself must come back; yours
+            came back normed. The sub-layer reads the normed x, the sum is made with x."""),
+        mistake("norm before the sum",
+                RIGHT.but(POST_1, "x = x + self.norm1(self.drop(self.attention(x, x, mask)))").but(
                   POST_2, "x = x + self.norm2(self.drop(self.think(x)))"), PLACEMENT,
-              "In post-norm you computed x + norm(f(x)): the norm stands on the wrong side of the sum. The paper's is norm(x + f(x))."),
+            "In post-norm you computed x + norm(f(x)): the norm stands on the wrong side of the sum. The paper's is "
+            "norm(x + f(x))."),
         mistake("norm after the sum in pre-norm", RIGHT.but(PRE_1,
-                  "x = self.norm1(x + self.drop(self.attention(x, x, mask)))\n            seen = x").without(SEEN_1).without(SEEN_2).but(
+                  "x = self.norm1(x + self.drop(self.attention(x, x, mask)))\n            seen = x").without(
+                      SEEN_1).without(SEEN_2).but(
                   PRE_2, "x = self.norm2(x + self.drop(self.think(seen)))"), PLACEMENT,
-              "With norm_first=True you normalize after the sum all the same. There the sub-layer reads norm(x), and the sum is left as it is."),
+            "With norm_first=True you normalize after the sum all the same. There the sub-layer reads norm(x), and "
+            "the sum is left as it is."),
         mistake("always pre-norm", RIGHT.but("if self.norm_first:", "if True:"), PLACEMENT,
-              "norm_first=False is the paper's order: norm(x + f(x)). Yours is pre-norm whatever the flag says."),
+            "norm_first=False is the paper's order: norm(x + f(x)). Yours is pre-norm whatever the flag says."),
         mistake("the flag the wrong way round", RIGHT.but("if self.norm_first:", "if not self.norm_first:"), PLACEMENT,
-              "Pre-norm and post-norm are exchanged: norm_first=True means that the norm comes before the sub-layer."),
-        mistake("norm of what is said", RIGHT.but(PRE_1, PRE_1.replace("self.drop(", "self.drop(self.norm1(").replace("mask))", "mask)))")).but(
-                  PRE_2, PRE_2.replace("self.drop(", "self.drop(self.norm2(") + ")").but(SEEN_1, "seen = x").but(SEEN_2, "seen = x"), PLACEMENT,
-              "In pre-norm you computed x + norm(f(x)): the norm comes before the sub-layer, x + f(norm(x))."),
+            "Pre-norm and post-norm are exchanged: norm_first=True means that the norm comes before the sub-layer."),
+        mistake("norm of what is said",
+                RIGHT.but(PRE_1, PRE_1.replace("self.drop(", "self.drop(self.norm1(").replace("mask))", "mask)))")).but(
+                  PRE_2, PRE_2.replace("self.drop(", "self.drop(self.norm2(") + ")").but(SEEN_1, "seen = x").but(SEEN_2,
+                      "seen = x"), PLACEMENT,
+            "In pre-norm you computed x + norm(f(x)): the norm comes before the sub-layer, x + f(norm(x))."),
         mistake("one norm in front of both", RIGHT.but(SEEN_2, "seen = seen + 0 * self.norm2(x)"), PLACEMENT,
-              "In pre-norm the feed-forward network reads what attention read. It reads a norm of the x that the first sum left."),
+            "In pre-norm the feed-forward network reads what attention read. It reads a norm of the x that the first "
+            "sum left."),
         mistake("one residual from the normed x", RIGHT.but(PRE_1, PRE_1.replace("x + ", "seen + ")), RESIDUAL,
-              "In pre-norm the first sum was made with the *normed* x. The sub-layer reads that; the sum is made with x."),
+            "In pre-norm the first sum was made with the *normed* x. The sub-layer reads that; the sum "
+            "is made with x."),
         mistake("normed once more at the end", RIGHT.but(
                   "        return x\n", "        return self.norm2(x) if self.norm_first else x\n"), PLACEMENT,
-              "In pre-norm a norm was used once more at the end of the layer. The last sum is left as it is."),
-        mistake("norms on both sides", RIGHT.but(PRE_1, "x = self.norm1(x + self.drop(self.attention(seen, seen, mask)))").but(
+            "In pre-norm a norm was used once more at the end of the layer. The last sum is left as it is."),
+        mistake("norms on both sides",
+                RIGHT.but(PRE_1, "x = self.norm1(x + self.drop(self.attention(seen, seen, mask)))").but(
                   PRE_2, "x = self.norm2(x + self.drop(self.think(seen)))"), PLACEMENT,
-              "In pre-norm you normalize before the sub-layer and once more after the sum. The sum is left as it is."),
-        mistake("one norm for both", RIGHT.but(NORMS, "self.norm1 = nn.LayerNorm(d)\n        self.norm2 = self.norm1"), NORM,
-              "One norm serves both sub-layers. Each has its own, with its own scale and shift.", quotes=None),
+            "In pre-norm you normalize before the sub-layer and once more after the sum. The sum is left as it is."),
+        mistake("one norm for both", RIGHT.but(NORMS, "self.norm1 = nn.LayerNorm(d)\n        self.norm2 = self.norm1"),
+                NORM,
+            "One norm serves both sub-layers. Each has its own, with its own scale and shift.", quotes=None),
         mistake("only one norm", RIGHT.but(NORMS, "self.norm1, self.norm2 = nn.LayerNorm(d), nn.Identity()"), NORM,
-              "There is one norm. Two are wanted: each of the two sub-layers has its own."),
+            "There is one norm. Two are wanted: each of the two sub-layers has its own."),
         mistake("no norm at all", RIGHT.but(NORMS, "self.norm1, self.norm2 = nn.Identity(), nn.Identity()"), NORM,
-              "No norm was found that has a scale and a shift to learn. Each of the two sub-layers has one of its own."),
-        mistake("root mean square norms", RIGHT.but("nn.LayerNorm(d), nn.LayerNorm(d)", "nn.RMSNorm(d), nn.RMSNorm(d)"), NORM,
-              "The norms have a scale and no shift: those are RMS norms, or layer norms without a bias. Here both are wanted."),
-        mistake("mask ignored", RIGHT.but(PRE_1, PRE_1.replace("mask", "None")).but(POST_1, POST_1.replace("mask", "None")), LAYER,
-              "The mask was not handed on to attention: pads are looked at as if they were words."),
+            "No norm was found that has a scale and a shift to learn. Each of the two sub-layers has one of its own."),
+        mistake("root mean square norms", RIGHT.but("nn.LayerNorm(d), nn.LayerNorm(d)", "nn.RMSNorm(d), nn.RMSNorm(d)"),
+                NORM,
+            "The norms have a scale and no shift: those are RMS norms, or layer norms without a bias. Here "
+            "both are wanted."),
+        mistake("mask ignored",
+                RIGHT.but(PRE_1, PRE_1.replace("mask", "None")).but(POST_1, POST_1.replace("mask", "None")), LAYER,
+            "The mask was not handed on to attention: pads are looked at as if they were words."),
         mistake("mask the wrong way round", RIGHT.beginning_with("mask = None if mask is None else ~mask"), LAYER,
-              """The mask was turned on its way to attention. True = *may* attend, here and in your attention (nn.MultiheadAttention means the
-              opposite)."""),
+            """The mask was turned on its way to attention. True = *may* attend, here and in your attention
+            (nn.MultiheadAttention means the opposite)."""),
         mistake("mask always needed", RIGHT.but("mask=None", "mask"), LAYER,
-              "mask may be left out: then everybody may look everywhere. Give it the default None."),
+            "mask may be left out: then everybody may look everywhere. Give it the default None."),
         mistake("dropout that never sleeps", RIGHT.but(DROP, "self.drop = lambda x: F.dropout(x, dropout)"), LAYER,
-              "Numbers are dropped in evaluation too: F.dropout does that unless it is told `training=self.training`. nn.Dropout knows by itself."),
+            "Numbers are dropped in evaluation too: F.dropout does that unless it is told `training=self.training`. "
+            "nn.Dropout knows by itself."),
         mistake("no dropout", RIGHT.but(DROP, "self.drop = nn.Identity()"), LAYER,
-              "Evaluation is right, and in training nothing is dropped. Dropout is put on what each sub-layer says, before it is added."),
-        mistake("dropout after the sum", RIGHT.but(PRE_1, "x = self.drop(x + self.attention(seen, seen, mask))").but(PRE_2,
+            "Evaluation is right, and in training nothing is dropped. Dropout is put on what each sub-layer says, "
+            "before it is added."),
+        mistake("dropout after the sum",
+                RIGHT.but(PRE_1, "x = self.drop(x + self.attention(seen, seen, mask))").but(PRE_2,
                   "x = self.drop(x + self.think(seen))").but(
-                  POST_1, "x = self.norm1(self.drop(x + self.attention(x, x, mask)))").but(POST_2, "x = self.norm2(self.drop(x + self.think(x)))"), RESIDUAL,
-              """Dropout was put on the sum, so x itself is dropped with it. It is put on what the sub-layer says, before the sum: the stream is left
-              alone."""),
-        mistake("dropout after the norm", RIGHT.but(POST_1, "x = self.drop(self.norm1(x + self.attention(x, x, mask)))").but(
+                  POST_1, "x = self.norm1(self.drop(x + self.attention(x, x, mask)))").but(POST_2,
+                      "x = self.norm2(self.drop(x + self.think(x)))"), RESIDUAL,
+            """Dropout was put on the sum, so x itself is dropped with it. It is put on what the sub-layer says, before
+            the sum: the stream is left alone."""),
+        mistake("dropout after the norm",
+                RIGHT.but(POST_1, "x = self.drop(self.norm1(x + self.attention(x, x, mask)))").but(
                   POST_2, "x = self.drop(self.norm2(x + self.think(x)))"), RESIDUAL,
-              "In post-norm dropout was put on the normed sum, so x is dropped with it. It is put on what the sub-layer says, before the sum."),
-        mistake("dropout on attention alone", RIGHT.but(PRE_2, PRE_2.replace("self.drop(self.think(seen))", "self.think(seen)")).but(
+            "In post-norm dropout was put on the normed sum, so x is dropped with it. It is put on what the sub-layer "
+            "says, before the sum."),
+        mistake("dropout on attention alone",
+                RIGHT.but(PRE_2, PRE_2.replace("self.drop(self.think(seen))", "self.think(seen)")).but(
                   POST_2, POST_2.replace("self.drop(self.think(x))", "self.think(x)")), LAYER,
-              "In training what the feed-forward network says is not dropped. Both sub-layers' words are."),
-        mistake("dropout on the feed-forward network alone", RIGHT.but(PRE_1, "x = x + self.attention(seen, seen, mask)").but(
+            "In training what the feed-forward network says is not dropped. Both sub-layers' words are."),
+        mistake("dropout on the feed-forward network alone",
+                RIGHT.but(PRE_1, "x = x + self.attention(seen, seen, mask)").but(
                   POST_1, "x = self.norm1(x + self.attention(x, x, mask))"), LAYER,
-              "In training what attention says is not dropped. Both sub-layers' words are."),
+            "In training what attention says is not dropped. Both sub-layers' words are."),
         mistake("feed-forward first", forward("""
             if self.norm_first:
                 x = x + self.drop(self.think(self.norm1(x)))
@@ -197,47 +230,60 @@ EXERCISE = Exercise(
                 return x + self.drop(self.attention(seen, seen, mask))
             x = self.norm1(x + self.drop(self.think(x)))
             return self.norm2(x + self.drop(self.attention(x, x, mask)))"""), LAYER,
-              "The sub-layers are in the wrong order: words listen to each other first, then each thinks."),
+            "The sub-layers are in the wrong order: words listen to each other first, then each thinks."),
         mistake("side by side", forward("""
             if self.norm_first:
                 seen, again = self.norm1(x), self.norm2(x)
                 return x + self.drop(self.attention(seen, seen, mask)) + self.drop(self.think(again))
             heard = self.norm1(x + self.drop(self.attention(x, x, mask)))
             return self.norm2(heard + self.drop(self.think(x)))"""), LAYER,
-              """The feed-forward network read what came *into* the layer, so attention and it stand side by side. It reads what the words are after
-              attention."""),
-        mistake("x as it came in added at the end", RIGHT.but(PRE_1, "came = x\n            " + PRE_1).but(PRE_2, "x = came + self.drop(self.think(seen))").but(
-                  POST_1, "came = x\n            " + POST_1).but(POST_2, "x = self.norm2(came + self.drop(self.think(x)))"), RESIDUAL,
-              "The second sum was made with the x that came into the layer, so what attention added is lost. Add to the x of now."),
+            """The feed-forward network read what came *into* the layer, so attention and it stand side by side. It
+            reads what the words are after attention."""),
+        mistake("x as it came in added at the end",
+                RIGHT.but(PRE_1, "came = x\n            " + PRE_1).but(PRE_2,
+                    "x = came + self.drop(self.think(seen))").but(
+                  POST_1, "came = x\n            " + POST_1).but(POST_2,
+                      "x = self.norm2(came + self.drop(self.think(x)))"), RESIDUAL,
+            "The second sum was made with the x that came into the layer, so what attention added is lost. Add to the "
+            "x of now."),
         mistake("attention alone", RIGHT.without(PRE_2).without(POST_2).without(SEEN_2), LAYER,
-              "The feed-forward network was left out, and with it the second norm."),
+            "The feed-forward network was left out, and with it the second norm."),
         mistake("the feed-forward network alone", RIGHT.without(PRE_1).without(POST_1).without(SEEN_1), LAYER,
-              "Attention was left out, and with it a norm. Words have to hear each other first."),
+            "Attention was left out, and with it a norm. Words have to hear each other first."),
         mistake("no ReLU", RIGHT.but("torch.relu(self.widen(x))", "self.widen(x)"), FEED,
-              "There is nothing between the two maps of the feed-forward network, so they are one. A ReLU belongs there."),
+            "There is nothing between the two maps of the feed-forward network, so they are one. A ReLU "
+            "belongs there."),
         mistake("GELU", RIGHT.but("torch.relu(", "F.gelu("), FEED,
-              "Between the two maps stands a GELU. Here it is ReLU, as in the paper."),
+            "Between the two maps stands a GELU. Here it is ReLU, as in the paper."),
         mistake("a second ReLU", RIGHT.but(THINK, "return torch.relu(self.narrow(torch.relu(self.widen(x))))"), FEED,
-              "There is a second ReLU, after the second map, so nothing is ever lowered. One stands between the two."),
+            "There is a second ReLU, after the second map, so nothing is ever lowered. One stands between the two."),
         mistake("ReLU at the end", RIGHT.but(THINK, "return torch.relu(self.narrow(self.widen(x)))"), FEED,
-              "The ReLU stands after the second map, so nothing is ever lowered. It belongs between the two."),
+            "The ReLU stands after the second map, so nothing is ever lowered. It belongs between the two."),
         mistake("keys and values not normed", RIGHT.but(PRE_1, PRE_1.replace("seen, seen", "seen, x")), PLACEMENT,
-              "In pre-norm only the queries come from the normed x. Whoever is asked is normed as well: self-attention reads one thing."),
+            "In pre-norm only the queries come from the normed x. Whoever is asked is normed as well: self-attention "
+            "reads one thing."),
         mistake("the second norm forgotten in pre-norm", RIGHT.but(SEEN_2, "seen = x"), PLACEMENT,
-              "In pre-norm the feed-forward network read x as it is. It reads a normed x, as attention does."),
+            "In pre-norm the feed-forward network read x as it is. It reads a normed x, as attention does."),
         mistake("scores not divided", RIGHT.but(" / q.shape[-1] ** 0.5", ""), LAYER,
-              "Your layer's attention does not divide the scores by the root of d_k (chapter 05)."),
+            "Your layer's attention does not divide the scores by the root of d_k (chapter 05)."),
         mistake("one head", RIGHT.but("Heads(d, h)", "Heads(d, 1)"), LAYER,
-              "Attention works as one head, whatever h says. Hand h on."),
+            "Attention works as one head, whatever h says. Hand h on."),
         mistake("heads and their width exchanged", RIGHT.but("Heads(d, h)", "Heads(d, d // h)"), LAYER,
-              "Attention has d / h heads of width h. It has h heads, each d / h wide."),
+            "Attention has d / h heads of width h. It has h heads, each d / h wide."),
         mistake("the batch taken for the words", RIGHT.but(PRE_1, PRE_1.replace("self.attention(seen, seen, mask)",
                   "self.attention(seen.transpose(0, 1), seen.transpose(0, 1), None).transpose(0, 1)")).but(
-                  POST_1, POST_1.replace("self.attention(x, x, mask)", "self.attention(x.transpose(0, 1), x.transpose(0, 1), None).transpose(0, 1)")), LAYER,
-              "Attention ran over the sentences of the batch. nn.MultiheadAttention takes the words first unless it is told batch_first=True."),
-        mistake("eps of 1e-6", RIGHT.but("nn.LayerNorm(d), nn.LayerNorm(d)", "nn.LayerNorm(d, eps=0.01), nn.LayerNorm(d, eps=0.01)"), EPSILON,
-              "The norms have another eps than 0.00001, which nn.LayerNorm has by itself."),
-        mistake("divided by D - 1", RIGHT.but("nn.LayerNorm(d), nn.LayerNorm(d)", "Norm(d), Norm(d)").but("class EncoderLayer", '''class Norm(nn.Module):
+                  POST_1, POST_1.replace("self.attention(x, x, mask)",
+                                         "self.attention(x.transpose(0, 1), x.transpose(0, 1), None).transpose(0, 1)")),
+                                         LAYER,
+            "Attention ran over the sentences of the batch. nn.MultiheadAttention takes the words first unless it is "
+            "told batch_first=True."),
+        mistake("eps of 1e-6",
+                RIGHT.but("nn.LayerNorm(d), nn.LayerNorm(d)", "nn.LayerNorm(d, eps=0.01), nn.LayerNorm(d, eps=0.01)"),
+                EPSILON,
+            "The norms have another eps than 0.00001, which nn.LayerNorm has by itself."),
+        mistake("divided by D - 1",
+                RIGHT.but("nn.LayerNorm(d), nn.LayerNorm(d)", "Norm(d), Norm(d)").but("class EncoderLayer",
+                    '''class Norm(nn.Module):
     def __init__(self, d):
         super().__init__()
         self.g, self.b = nn.Parameter(torch.ones(d)), nn.Parameter(torch.zeros(d))
@@ -247,26 +293,31 @@ EXERCISE = Exercise(
 
 
 class EncoderLayer'''), NORM,
-              "Your layer's norms divide the squares by D - 1. Layer norm divides by D (09.1)."),
+            "Your layer's norms divide the squares by D - 1. Layer norm divides by D (09.1)."),
         mistake("attention without biases", RIGHT.but(
                   "self.attention = Heads(d, h)",
-                  "self.attention = Heads(d, h)\n        self.attention.W_q.bias = self.attention.W_k.bias = self.attention.W_v.bias = "
+                  "self.attention = Heads(d, h)\n        self.attention.W_q.bias = self.attention.W_k.bias = "
+                  "self.attention.W_v.bias = "
                   "self.attention.W_o.bias = None"), LAYER,
-              "The projections of attention have no biases. Here they have, as those of the feed-forward network."),
+            "The projections of attention have no biases. Here they have, as those of the feed-forward network."),
         mistake("feed-forward without biases", RIGHT.but(
-                  "nn.Linear(d, d_ff), nn.Linear(d_ff, d)", "nn.Linear(d, d_ff, bias=False), nn.Linear(d_ff, d, bias=False)"), FEED,
-              "The maps of the feed-forward network have no biases. Here they have: b1 and b2 of 09.2."),
+                  "nn.Linear(d, d_ff), nn.Linear(d_ff, d)",
+                  "nn.Linear(d, d_ff, bias=False), nn.Linear(d_ff, d, bias=False)"), FEED,
+            "The maps of the feed-forward network have no biases. Here they have: b1 and b2 of 09.2."),
         mistake("the weights returned too", RIGHT.ending_in(", None"), LAYER,
-              "Two things came back. forward returns the words alone, (B, T, D)."),
+            "Two things came back. forward returns the words alone, (B, T, D)."),
         mistake("layers in a plain list", RIGHT.but(MAPS, "self.maps = [nn.Linear(d, d_ff), nn.Linear(d_ff, d)]").but(
                   THINK, "return self.maps[1](torch.relu(self.maps[0](x)))"), LAYER,
-              "A Python list hides its layers from the module, so nobody trains them. nn.ModuleList or nn.Sequential shows them."),
+            "A Python list hides its layers from the module, so nobody trains them. nn.ModuleList or nn.Sequential "
+            "shows them."),
         mistake("maps made in forward", RIGHT.without(MAPS).but(
-                  THINK, "return nn.Linear(4 * x.shape[-1], x.shape[-1])(torch.relu(nn.Linear(x.shape[-1], 4 * x.shape[-1])(x)))"), LAYER,
-              """The feed-forward network has no parameters of its own: layers that are made in forward are new at each call. Make them once, in the
-              constructor."""),
-        mistake("d_ff not used", RIGHT.but(MAPS, "self.widen, self.narrow = nn.Linear(d, 4 * d), nn.Linear(4 * d, d)"), FEED,
-              "The feed-forward network is not d_ff wide inside. Four times d is usual, but here the argument says it."),
+                  THINK, "return nn.Linear(4 * x.shape[-1], x.shape[-1])(torch.relu(nn.Linear(x.shape[-1], 4 * "
+                         "x.shape[-1])(x)))"), LAYER,
+            """The feed-forward network has no parameters of its own: layers that are made in forward are new at each
+            call. Make them once, in the constructor."""),
+        mistake("d_ff not used", RIGHT.but(MAPS, "self.widen, self.narrow = nn.Linear(d, 4 * d), nn.Linear(4 * d, d)"),
+                FEED,
+            "The feed-forward network is not d_ff wide inside. Four times d is usual, but here the argument says it."),
         *usual_mistakes(RIGHT, arguments="x", detached=LAYER, float32=LAYER, squeezed=LAYER, viewed=LAYER),
     ),
     correct=(
@@ -335,7 +386,8 @@ class EncoderLayer'''), NORM,
             self.g_one = nn.Parameter(torch.ones(d))
             self.s_one = nn.Parameter(torch.zeros(d))
             self.g_two = nn.Parameter(torch.ones(d))
-            self.s_two = nn.Parameter(torch.zeros(d))""").but(THINK, "return torch.relu(x @ self.W1 + self.b1) @ self.W2 + self.b2").but(
+            self.s_two = nn.Parameter(torch.zeros(d))""").but(THINK,
+                "return torch.relu(x @ self.W1 + self.b1) @ self.W2 + self.b2").but(
             "def think(self, x):", '''def norm(self, x, g, b):
         m = x.mean(-1, keepdim=True)
         v = x.var(-1, keepdim=True, unbiased=False)
@@ -381,15 +433,19 @@ class EncoderLayer'''), NORM,
                     x = x + self.drop_a(self.listen(self.ln_a(x), mask))
                     return x + self.drop_b(self.down(self.up(self.ln_b(x)).clamp(min=0)))
         """),
-        correct("norms made second, used first", RIGHT.but(NORMS, "self.norm2, self.norm1 = nn.LayerNorm(d), nn.LayerNorm(d)")),
-        correct("dropout inside as well", RIGHT.but("torch.relu(self.widen(x))", "self.drop(torch.relu(self.widen(x)))")),
+        correct("norms made second, used first",
+                RIGHT.but(NORMS, "self.norm2, self.norm1 = nn.LayerNorm(d), nn.LayerNorm(d)")),
+        correct("dropout inside as well",
+                RIGHT.but("torch.relu(self.widen(x))", "self.drop(torch.relu(self.widen(x)))")),
         correct("bare square matrices", RIGHT.but(MAPS, MAPS).but("self.W_q = nn.Linear(width, width)", """
             self.W_q = nn.Parameter(torch.randn(width, width))
             self.b_q = nn.Parameter(torch.zeros(width))""").but("self.W_q(asking)", "asking @ self.W_q + self.b_q")),
     ),
     hints=(
         "which two sub-layers are there, and what does each of them read? Where does x itself go?",
-        "everything stays (B, T, D): attention reads (B, T, D) and says (B, T, D); the feed-forward network is d_ff wide inside.",
-        "post-norm: x = norm(x + dropout(sub-layer(x))), twice, attention first. Pre-norm: x = x + dropout(sub-layer(norm(x))).",
+        "everything stays (B, T, D): attention reads (B, T, D) and says (B, T, D); the feed-forward network is d_ff "
+        "wide inside.",
+        "post-norm: x = norm(x + dropout(sub-layer(x))), twice, attention first. Pre-norm: x = x + "
+        "dropout(sub-layer(norm(x))).",
     ),
 )  # fmt: skip

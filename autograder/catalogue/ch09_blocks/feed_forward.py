@@ -17,7 +17,8 @@ def feed_forward(x: Tensor, W1: Tensor, b1: Tensor, W2: Tensor, b2: Tensor) -> T
 
 
 def inputs(g: torch.Generator, B: int, T: int, D: int, d_ff: int, dtype: torch.dtype = torch.float32) -> Case:
-    draw = (4 * normal(g, B, T, D), normal(g, D, d_ff) / D**0.5, normal(g, d_ff), normal(g, d_ff, D) / d_ff**0.5, normal(g, D))
+    draw = (4 * normal(g, B, T, D), normal(g, D, d_ff) / D**0.5, normal(g, d_ff), normal(g, d_ff, D) / d_ff**0.5,
+            normal(g, D))
     return Case(tuple(tensor.to(dtype) for tensor in draw))
 
 
@@ -71,62 +72,65 @@ EXERCISE = Exercise(
     ),
     mistakes=(
         mistake("no ReLU", RIGHT.without(RELU), FEED,
-              """There is nothing between the two maps. Two linear maps in a row are one linear map: (x W1) W2 is x (W1 W2). The ReLU in between is
-              what makes it more."""),
+            """There is nothing between the two maps. Two linear maps in a row are one linear map: (x W1) W2 is x (W1
+            W2). The ReLU in between is what makes it more."""),
         mistake("ReLU at the end", RIGHT.without(RELU).but("return out", "return torch.relu(out)"), FEED,
-              """The ReLU stands after the second map, so no word can ever be told to lower a number: nothing below 0 comes out. It belongs between
-              the two."""),
+            """The ReLU stands after the second map, so no word can ever be told to lower a number: nothing below 0
+            comes out. It belongs between the two."""),
         mistake("ReLU twice", RIGHT.but("return out", "return torch.relu(out)"), FEED,
-              "There is a second ReLU, after the second map. What comes out may be below 0."),
+            "There is a second ReLU, after the second map. What comes out may be below 0."),
         mistake("ReLU on the input", RIGHT.without(RELU).but("x @ W1", "torch.relu(x) @ W1"), FEED,
-              "The ReLU was put on the input, so what is below 0 in a word is never read. It belongs between the two maps."),
+            "The ReLU was put on the input, so what is below 0 in a word is never read. It belongs "
+            "between the two maps."),
         mistake("ReLU before the bias", RIGHT.without(RELU).but("x @ W1 + b1", "torch.relu(x @ W1) + b1"), FEED,
-              "b1 was added after the ReLU. It decides where each hidden number wakes up, so it comes before."),
+            "b1 was added after the ReLU. It decides where each hidden number wakes up, so it comes before."),
         mistake("GELU", instead("F.gelu(hidden)"), FEED,
-              "That is GELU, which later models use. Here it is ReLU: what is below 0 becomes exactly 0."),
+            "That is GELU, which later models use. Here it is ReLU: what is below 0 becomes exactly 0."),
         mistake("SiLU", instead("F.silu(hidden)"), FEED,
-              "That is SiLU, which later models use. Here it is ReLU: what is below 0 becomes exactly 0."),
+            "That is SiLU, which later models use. Here it is ReLU: what is below 0 becomes exactly 0."),
         mistake("sigmoid", instead("torch.sigmoid(hidden)"), FEED,
-              "A sigmoid was used: every hidden number lies between 0 and 1. ReLU leaves what is above 0 as it is."),
+            "A sigmoid was used: every hidden number lies between 0 and 1. ReLU leaves what is above 0 as it is."),
         mistake("tanh", instead("torch.tanh(hidden)"), FEED,
-              "tanh was used: every hidden number lies between -1 and 1. ReLU leaves what is above 0 as it is."),
+            "tanh was used: every hidden number lies between -1 and 1. ReLU leaves what is above 0 as it is."),
         mistake("absolute value", instead("hidden.abs()"), FEED,
-              "What was below 0 had its sign turned. ReLU makes it 0."),
+            "What was below 0 had its sign turned. ReLU makes it 0."),
         mistake("leaky ReLU", instead("F.leaky_relu(hidden)"), FEED,
-              "A little of what is below 0 came through: that is a leaky ReLU. ReLU makes it 0."),
+            "A little of what is below 0 came through: that is a leaky ReLU. ReLU makes it 0."),
         mistake("softmax", instead("torch.softmax(hidden, dim=-1)"), FEED,
-              "The hidden numbers were shared out to sum to 1. Nothing competes here: each is kept, or becomes 0."),
+            "The hidden numbers were shared out to sum to 1. Nothing competes here: each is kept, or becomes 0."),
         mistake("the wrong half kept", instead("hidden.clamp(max=0)"), FEED,
-              "You kept what is below 0 and dropped the rest: ReLU is max(0, x), not min."),
+            "You kept what is below 0 and dropped the rest: ReLU is max(0, x), not min."),
         mistake("the largest of all", instead("hidden.amax(dim=-1, keepdim=True).clamp(min=0).expand_as(hidden)"), FEED,
-              "A maximum over the features was taken. max(0, x) compares each number with 0, by itself."),
+            "A maximum over the features was taken. max(0, x) compares each number with 0, by itself."),
         mistake("capped at 6", instead("F.relu6(hidden)"), FEED,
-              "Numbers above 6 were cut off: ReLU has no upper end."),
+            "Numbers above 6 were cut off: ReLU has no upper end."),
         mistake("no first bias", RIGHT.but("x @ W1 + b1", "x @ W1"), FEED,
-              "b1 plays no part."),
+            "b1 plays no part."),
         mistake("no second bias", RIGHT.but("hidden @ W2 + b2", "hidden @ W2"), FEED,
-              "b2 plays no part."),
+            "b2 plays no part."),
         mistake("no bias at all", RIGHT.but("x @ W1 + b1", "x @ W1").but("hidden @ W2 + b2", "hidden @ W2"), FEED,
-              "Neither b1 nor b2 plays a part."),
+            "Neither b1 nor b2 plays a part."),
         mistake("biases subtracted", RIGHT.but("W1 + b1", "W1 - b1").but("W2 + b2", "W2 - b2"), FEED,
-              "The biases were subtracted. They are added."),
+            "The biases were subtracted. They are added."),
         mistake("the first map alone", RIGHT.but(SECOND, "out = hidden"), FEED,
-              "The second map is missing: d_ff numbers came back for each word where D are wanted."),
+            "The second map is missing: d_ff numbers came back for each word where D are wanted."),
         mistake("the word added", RIGHT.but("return out", "return x + out"), FEED,
-              "x was added to the result. That sum, the residual, is made outside, by the layer (09.3)."),
-        mistake("words mixed", RIGHT.before(SECOND, "hidden = hidden.mean(dim=-2, keepdim=True).expand_as(hidden)"), AXIS,
-              "Words were mixed: all words of a sentence come out alike. Each word is treated by itself."),
+            "x was added to the result. That sum, the residual, is made outside, by the layer (09.3)."),
+        mistake("words mixed", RIGHT.before(SECOND, "hidden = hidden.mean(dim=-2, keepdim=True).expand_as(hidden)"),
+                AXIS,
+            "Words were mixed: all words of a sentence come out alike. Each word is treated by itself."),
         mistake("the first word for all", RIGHT.before(FIRST, "x = x[:, :1].expand_as(x)"), AXIS,
-              "Every word came out as the first. Each word is treated by itself."),
+            "Every word came out as the first. Each word is treated by itself."),
         mistake("W1 transposed", RIGHT.but("x @ W1", "x @ W1.T"), FEED,
-              """W1 was transposed. Here it is (D, d_ff) and stands on the right of x, so it can be used as it is. (F.linear and nn.Linear store it
-              the other way round.)"""),
+            """W1 was transposed. Here it is (D, d_ff) and stands on the right of x, so it can be used as it is.
+            (F.linear and nn.Linear store it the other way round.)"""),
         mistake("W2 transposed", RIGHT.but("hidden @ W2", "hidden @ W2.T"), FEED,
-              "W2 was transposed. Here it is (d_ff, D) and stands on the right, so it can be used as it is."),
+            "W2 was transposed. Here it is (d_ff, D) and stands on the right, so it can be used as it is."),
         mistake("dropout inside", RIGHT.before(SECOND, "hidden = F.dropout(hidden, 0.1)"), FEED,
-              "Some hidden numbers were dropped, at random. There is no dropout in this exercise."),
+            "Some hidden numbers were dropped, at random. There is no dropout in this exercise."),
         in_place("x", RIGHT.before(FIRST, "x.relu_()"), FEED, "relu_ writes in place; relu makes a new tensor."),
-        *usual_mistakes(RIGHT, arguments="x W1 b1 W2 b2", detached=FEED, float32=FEED, single=FEED, squeezed=AXIS, viewed=AXIS),
+        *usual_mistakes(RIGHT, arguments="x W1 b1 W2 b2", detached=FEED, float32=FEED, single=FEED, squeezed=AXIS,
+                        viewed=AXIS),
     ),
     correct=(
         correct("two lines", RIGHT),
@@ -146,7 +150,8 @@ EXERCISE = Exercise(
                 out = []
                 for sentence in x:
                     for word in sentence:
-                        hidden = torch.stack([torch.clamp((word * W1[:, j]).sum() + b1[j], min=0.0) for j in range(W1.shape[1])])
+                        hidden = torch.stack([torch.clamp((word * W1[:, j]).sum() + b1[j], min=0.0)
+                            for j in range(W1.shape[1])])
                         out.append(torch.stack([(hidden * W2[:, i]).sum() + b2[i] for i in range(W2.shape[1])]))
                 return torch.stack(out).reshape(x.shape)
         """),

@@ -72,7 +72,8 @@ ROOT = "torch.sqrt(variance + eps)"
 
 def over(axes: str):
     """The answer whose mean and variance run over other axes."""
-    return RIGHT.but("x.mean(dim=-1", f"x.mean(dim={axes}").but("centered.pow(2).mean(dim=-1", f"centered.pow(2).mean(dim={axes}")
+    return RIGHT.but("x.mean(dim=-1", f"x.mean(dim={axes}").but("centered.pow(2).mean(dim=-1",
+        f"centered.pow(2).mean(dim={axes}")
 
 
 EXERCISE = Exercise(
@@ -92,106 +93,117 @@ EXERCISE = Exercise(
         hidden("one word alone", inputs, 6, announced_by="any number of axes before it"),
     ),
     mistakes=(
-        mistake("the mean square as variance", RIGHT.but(VARIANCE, "variance = x.pow(2).mean(dim=-1, keepdim=True)"), NORM,
-              "The squares of x itself were averaged. The variance is the mean square of x minus its mean."),
-        mistake("the root of the mean distance", RIGHT.but(VARIANCE, "variance = centered.abs().mean(dim=-1, keepdim=True)"), NORM,
-              "The distances from the mean were averaged as they are. Their *squares* are, and then the root is taken."),
+        mistake("the mean square as variance", RIGHT.but(VARIANCE, "variance = x.pow(2).mean(dim=-1, keepdim=True)"),
+                NORM,
+            "The squares of x itself were averaged. The variance is the mean square of x minus its mean."),
+        mistake("the root of the mean distance",
+                RIGHT.but(VARIANCE, "variance = centered.abs().mean(dim=-1, keepdim=True)"), NORM,
+            "The distances from the mean were averaged as they are. Their *squares* are, and then the root is taken."),
         mistake("4 features written in", RIGHT.but(MEAN, "mean = x.sum(dim=-1, keepdim=True) / 4").but(
                   VARIANCE, "variance = centered.pow(2).sum(dim=-1, keepdim=True) / 4"), NORM,
-              "You divided by 4, whatever D is. That many features has the example."),
-        mistake("divided by D - 1", RIGHT.but(VARIANCE, "variance = centered.pow(2).sum(dim=-1, keepdim=True) / (x.shape[-1] - 1)"), NORM,
-              """The squares were divided by D - 1. torch.var and torch.std do that unless told otherwise. Layer norm divides by D: these are all the
-              numbers that the word has, no sample of more. With 4 features you are 13 % too small, with 512 a tenth of a percent, which is why it
-              goes unseen."""),
+            "You divided by 4, whatever D is. That many features has the example."),
+        mistake("divided by D - 1",
+                RIGHT.but(VARIANCE, "variance = centered.pow(2).sum(dim=-1, keepdim=True) / (x.shape[-1] - 1)"), NORM,
+            """The squares were divided by D - 1. torch.var and torch.std do that unless told otherwise. Layer norm
+            divides by D: these are all the numbers that the word has, no sample of more. With 4 features you are 13 %
+            too small, with 512 a tenth of a percent, which is why it goes unseen."""),
         mistake("eps outside of the root", RIGHT.but(ROOT, "(torch.sqrt(variance) + eps)"), EPSILON,
-              """eps was added to the standard deviation, after the root. Inside the root it has far more weight where a word's numbers hardly differ:
-              sqrt(0.00001) is 0.003."""),
-        mistake("eps added to the variance and to nothing else, twice", RIGHT.but(ROOT, "(torch.sqrt(variance + eps) + eps)"), EPSILON,
-              "eps was added twice, inside the root and after it. Once is enough: inside."),
+            """eps was added to the standard deviation, after the root. Inside the root it has far more weight where a
+            word's numbers hardly differ: sqrt(0.00001) is 0.003."""),
+        mistake("eps added to the variance and to nothing else, twice",
+                RIGHT.but(ROOT, "(torch.sqrt(variance + eps) + eps)"), EPSILON,
+            "eps was added twice, inside the root and after it. Once is enough: inside."),
         mistake("eps squared", RIGHT.but("variance + eps", "variance + eps ** 2"), EPSILON,
-              "eps was squared before it was added to the variance. It is a variance already."),
+            "eps was squared before it was added to the variance. It is a variance already."),
         mistake("no eps", RIGHT.but("variance + eps", "variance"), EPSILON,
-              """eps plays no part. Where all numbers of a word are equal its variance is 0, and 0 / 0 is NaN; where they hardly differ, noise is
-              blown up to full size."""),
+            """eps plays no part. Where all numbers of a word are equal its variance is 0, and 0 / 0 is NaN; where they
+            hardly differ, noise is blown up to full size."""),
         mistake("eps of its own", RIGHT.but("variance + eps", "variance + 1e-5"), EPSILON,
-              "You wrote 0.00001 where the argument eps belongs: it is right until someone asks for another eps."),
+            "You wrote 0.00001 where the argument eps belongs: it is right until someone asks for another eps."),
         mistake("a smallest variance of eps", RIGHT.but("variance + eps", "variance.clamp(min=eps)"), EPSILON,
-              "The variance was held at eps where it is smaller. eps is added, always."),
+            "The variance was held at eps where it is smaller. eps is added, always."),
         mistake("over the words", over("-2"), AXIS,
-              """Mean and variance run over the *words* of a sentence, feature by feature. Changing word 0 changed word 1. Each word is normalized by
-              itself, over its features: the last axis."""),
+            """Mean and variance run over the *words* of a sentence, feature by feature. Changing word 0 changed word 1.
+            Each word is normalized by itself, over its features: the last axis."""),
         mistake("over the batch", over("0"), AXIS,
-              """Mean and variance run over the first axis, so sentences change each other: that is batch norm's way. Each word is normalized by
-              itself, over its features: the last axis."""),
+            """Mean and variance run over the first axis, so sentences change each other: that is batch norm's way. Each
+            word is normalized by itself, over its features: the last axis."""),
         mistake("over words and features", over("(-2, -1)"), AXIS,
-              """Mean and variance run over all words of the sentence together. Changing word 0 changed word 1. Each word is normalized by itself,
-              over its features."""),
+            """Mean and variance run over all words of the sentence together. Changing word 0 changed word 1. Each word
+            is normalized by itself, over its features."""),
         mistake("over everything", RIGHT.but("x.mean(dim=-1, keepdim=True)", "x.mean()").but(
                   "centered.pow(2).mean(dim=-1, keepdim=True)", "centered.pow(2).mean()"), AXIS,
-              "One mean and one variance were taken of all numbers. Each word has its own."),
+            "One mean and one variance were taken of all numbers. Each word has its own."),
         mistake("over batch and words", RIGHT.but("x.mean(dim=-1", "x.mean(dim=tuple(range(x.ndim - 1))").but(
                   "centered.pow(2).mean(dim=-1", "centered.pow(2).mean(dim=tuple(range(x.ndim - 1))"), AXIS,
-              "Every feature was normalized over all words of the batch, which is batch norm. Each word is normalized by itself, over its features."),
+            "Every feature was normalized over all words of the batch, which is batch norm. Each word is normalized "
+            "by itself, over its features."),
         mistake("the mean kept", RIGHT.but("normed = centered /", "normed = x /"), NORM,
-              "Divided by the right root, but the mean was never taken off the result."),
+            "Divided by the right root, but the mean was never taken off the result."),
         mistake("root mean square", RIGHT.but(CENTERED, "centered = x"), NORM,
-              """The mean was kept: you divide by the root of the mean square. That is RMS norm, which newer models use. Layer norm subtracts the mean
-              first."""),
+            """The mean was kept: you divide by the root of the mean square. That is RMS norm, which newer models use.
+            Layer norm subtracts the mean first."""),
         mistake("divided by the variance", RIGHT.but(ROOT, "(variance + eps)"), NORM,
-              "You divided by the variance. Its *root*, the standard deviation, is as large as the numbers are."),
+            "You divided by the variance. Its *root*, the standard deviation, is as large as the numbers are."),
         mistake("the mean alone", RIGHT.but(f"centered / {ROOT}", "centered"), NORM,
-              "The mean was subtracted, and that was all: the division by the spread is missing."),
+            "The mean was subtracted, and that was all: the division by the spread is missing."),
         mistake("mean absolute deviation", RIGHT.but(ROOT, "(centered.abs().mean(dim=-1, keepdim=True) + eps)"), NORM,
-              "The spread was taken as the mean of absolute differences. Layer norm takes the root of the mean *square*."),
+            "The spread was taken as the mean of absolute differences. Layer norm takes the root of the mean "
+            "*square*."),
         mistake("divided by the length", RIGHT.but("centered.pow(2).mean(", "centered.pow(2).sum("), NORM,
-              """You divided by the length of the vector, the root of the *sum* of squares. The *mean* of squares makes the variance 1, whatever D
-              is."""),
+            """You divided by the length of the vector, the root of the *sum* of squares. The *mean* of squares makes
+            the variance 1, whatever D is."""),
         mistake("between smallest and largest", RIGHT.but(f"centered / {ROOT}",
                   "(x - x.amin(-1, keepdim=True)) / (x.amax(-1, keepdim=True) - x.amin(-1, keepdim=True) + eps)"), NORM,
-              "The numbers were pressed between 0 and 1. Layer norm gives them mean 0 and variance 1."),
+            "The numbers were pressed between 0 and 1. Layer norm gives them mean 0 and variance 1."),
         mistake("neither stretched nor shifted", RIGHT.but("return normed * g + b", "return normed"), NORM,
-              "g and b play no part. After normalizing, each feature is multiplied by its g, and its b is added."),
+            "g and b play no part. After normalizing, each feature is multiplied by its g, and its b is added."),
         mistake("g forgotten", RIGHT.but("normed * g + b", "normed + b"), NORM,
-              "g plays no part: each feature is multiplied by its g before b is added."),
+            "g plays no part: each feature is multiplied by its g before b is added."),
         mistake("b forgotten", RIGHT.but("normed * g + b", "normed * g"), NORM,
-              "b plays no part: it is added last."),
+            "b plays no part: it is added last."),
         mistake("g and b exchanged", RIGHT.but("normed * g + b", "normed * b + g"), NORM,
-              "g and b are exchanged: g multiplies, b is added."),
+            "g and b are exchanged: g multiplies, b is added."),
         mistake("b before g", RIGHT.but("normed * g + b", "(normed + b) * g"), NORM,
-              "b was added first and multiplied by g with the rest. The product comes first."),
+            "b was added first and multiplied by g with the rest. The product comes first."),
         mistake("divided by g", RIGHT.but("normed * g + b", "normed / g + b"), NORM,
-              "You divided by g. It multiplies."),
-        mistake("g before the normalizing", RIGHT.but(MEAN, "x = x * g\n    " + MEAN).but("normed * g + b", "normed + b"), NORM,
-              "x was multiplied by g before it was normalized, which takes most of it away again. g comes after."),
+            "You divided by g. It multiplies."),
+        mistake("g before the normalizing",
+                RIGHT.but(MEAN, "x = x * g\n    " + MEAN).but("normed * g + b", "normed + b"), NORM,
+            "x was multiplied by g before it was normalized, which takes most of it away again. g comes after."),
         mistake("one plus g", RIGHT.but("normed * g", "normed * (1 + g)"), NORM,
-              "You multiplied by 1 + g. Some models store g that way; here g is 1 where nothing shall change."),
+            "You multiplied by 1 + g. Some models store g that way; here g is 1 where nothing shall change."),
         mistake("b subtracted", RIGHT.but("normed * g + b", "normed * g - b"), NORM,
-              "b was subtracted. It is added."),
+            "b was subtracted. It is added."),
         mistake("the sign turned", RIGHT.but(CENTERED, "centered = mean - x"), NORM,
-              "Every sign is the wrong way round: x was subtracted from the mean."),
+            "Every sign is the wrong way round: x was subtracted from the mean."),
         mistake("divided by D - 1 and eps outside", RIGHT.but(
                   VARIANCE, "variance = centered.pow(2).sum(dim=-1, keepdim=True) / (x.shape[-1] - 1)").but(
                   ROOT, "(torch.sqrt(variance) + eps)"), NORM,
-              """Two things at once: the squares were divided by D - 1 instead of D, and eps was added after the root. The well-known `std()` with eps
-              behind it does both."""),
+            """Two things at once: the squares were divided by D - 1 instead of D, and eps was added after the root. The
+            well-known `std()` with eps behind it does both."""),
         mistake("divided by the words and not by D", RIGHT.but(
-                  "centered.pow(2).mean(dim=-1, keepdim=True)", "centered.pow(2).sum(dim=-1, keepdim=True) / x.shape[0]"), AXIS,
-              "The squares were divided by the length of another axis than that of the features.", quotes=first_number),
+                  "centered.pow(2).mean(dim=-1, keepdim=True)",
+                  "centered.pow(2).sum(dim=-1, keepdim=True) / x.shape[0]"), AXIS,
+            "The squares were divided by the length of another axis than that of the features.", quotes=first_number),
         mistake("the variance of the whole batch", RIGHT.but(VARIANCE, "variance = centered.pow(2).mean()"), AXIS,
-              "Every word has its own mean, but all share one variance. The variance is each word's own as well."),
+            "Every word has its own mean, but all share one variance. The variance is each word's own as well."),
         mistake("the axis lost", RIGHT.but(MEAN, "mean = x.mean(dim=-1)"), AXIS,
-              """The mean has lost an axis: (B, T) against (B, T, D). Matched from the right, that is an error or, worse, something else that fits.
-              keepdim=True leaves an axis of size 1."""),
+            """The mean has lost an axis: (B, T) against (B, T, D). Matched from the right, that is an error or, worse,
+            something else that fits. keepdim=True leaves an axis of size 1."""),
         in_place("x", RIGHT.before(MEAN, "x -= x.mean(dim=-1, keepdim=True)"), NORM),
         *usual_mistakes(RIGHT, arguments="x g b", detached=NORM, float32=NORM, single=NORM, squeezed=AXIS, viewed=AXIS),
-        mistake("the mean cut off from the gradient", RIGHT.but(MEAN, "mean = x.mean(dim=-1, keepdim=True).detach()"), NORM,
-              "The values are right, but mean or variance were detached. The gradient flows through both: they depend on x."),
+        mistake("the mean cut off from the gradient", RIGHT.but(MEAN, "mean = x.mean(dim=-1, keepdim=True).detach()"),
+                NORM,
+            "The values are right, but mean or variance were detached. The gradient flows through both: "
+            "they depend on x."),
     ),
     correct=(
         correct("step by step", RIGHT),
         correct("torch.var told to divide by D", """
             def layer_norm(x, g, b, eps):
-                return (x - x.mean(-1, keepdim=True)) / torch.sqrt(x.var(-1, keepdim=True, unbiased=False) + eps) * g + b
+                return (x - x.mean(-1, keepdim=True)) / torch.sqrt(x.var(-1, keepdim=True, unbiased=False)
+                    + eps) * g + b
         """),
         correct("mean of squares less square of the mean", """
             def layer_norm(x, gain, bias, epsilon):
@@ -209,7 +221,8 @@ EXERCISE = Exercise(
                 D = x.shape[-1]
                 center = torch.eye(D, dtype=x.dtype) - 1 / D
                 c = torch.einsum("...i,ij->...j", x, center)
-                return torch.einsum("...d,d->...d", c / torch.sqrt(torch.einsum("...d,...d->...", c, c) / D + eps).unsqueeze(-1), g) + b
+                return torch.einsum("...d,d->...d",
+                    c / torch.sqrt(torch.einsum("...d,...d->...", c, c) / D + eps).unsqueeze(-1), g) + b
         """),
         correct("loops over words", """
             def layer_norm(x, g, b, eps):
@@ -220,7 +233,9 @@ EXERCISE = Exercise(
                     rows.append(g * (word - m) / (v + eps) ** 0.5 + b)
                 return torch.stack(rows).reshape(x.shape)
         """),
-        correct("double inside", RIGHT.but(MEAN, "dtype, x = x.dtype, x.double()\n    " + MEAN).but("normed * g + b", "(normed * g + b).to(dtype)")),
+        correct("double inside",
+                RIGHT.but(MEAN, "dtype, x = x.dtype, x.double()\n    " + MEAN).but("normed * g + b",
+                    "(normed * g + b).to(dtype)")),
         correct("std without correction", formula(
             "layer_norm(x, g, b, eps)",
             "b + g * (x - x.mean(-1, True)) / (x.std(-1, correction=0, keepdim=True).square() + eps).sqrt()").replace(
@@ -233,7 +248,8 @@ EXERCISE = Exercise(
     ),
     hints=(
         "which numbers belong to one word? Only they decide its mean and its variance.",
-        "x (B, T, D) gives mean and variance (B, T, 1), one for each word; g and b are (D,) and meet the last axis by themselves.",
+        "x (B, T, D) gives mean and variance (B, T, 1), one for each word; g and b are (D,) and meet the last axis by "
+        "themselves.",
         "subtract the mean of the last axis; divide by the root of (mean square of that, plus eps); times g, plus b.",
     ),
 )  # fmt: skip

@@ -35,7 +35,8 @@ def drawn(g: torch.Generator, blocks: Sequence[Block], dtype: torch.dtype = torc
 def silent(blocks: Sequence[Block]) -> dict[str, Tensor]:
     """Weights under which sub-layers answer with zeros and norms do nothing but normalize."""
     shapes = {role: shape for block in blocks for role, shape in block.shapes().items()}
-    return {role: torch.ones(shape) if role.endswith(".scale") else torch.zeros(shape) for role, shape in shapes.items()}
+    return {role: torch.ones(shape) if role.endswith(".scale") else torch.zeros(shape) for role,
+            shape in shapes.items()}
 
 
 def wrong_word(evidence: Evidence) -> str:

@@ -25,10 +25,12 @@ def parts(cfg: ModelConfig) -> tuple[Block, ...]:
     D, vocabulary = cfg.d_model, cfg.target_vocabulary
     tables = [Block("shared table", "table", (vocabulary, D))]
     if not cfg.tie_embeddings:
-        tables = [Block("source table", "table", (cfg.source_vocabulary, D)), Block("target table", "table", (vocabulary, D)),
+        tables = [Block("source table", "table", (cfg.source_vocabulary, D)),
+                  Block("target table", "table", (vocabulary, D)),
                   Block("output", "output", (D, vocabulary))]
     blocks = list(tables)
-    for side, layers, attentions in (("encoder", cfg.encoder_layers, ("self",)), ("decoder", cfg.decoder_layers, ("self", "cross"))):
+    for side, layers, attentions in (("encoder", cfg.encoder_layers, ("self",)),
+                                     ("decoder", cfg.decoder_layers, ("self", "cross"))):
         for layer in range(layers):
             name = f"{side} layer {layer}"
             blocks += [Block(f"{name}, {which}-attention", "attention", (D, cfg.heads)) for which in attentions]
@@ -40,7 +42,8 @@ def parts(cfg: ModelConfig) -> tuple[Block, ...]:
 
 
 def config(**changes: Any) -> ModelConfig:
-    sizes = {"source_vocabulary": 11, "target_vocabulary": 13, "d_model": 6, "heads": 3, "encoder_layers": 2, "decoder_layers": 2,
+    sizes = {"source_vocabulary": 11, "target_vocabulary": 13, "d_model": 6, "heads": 3, "encoder_layers": 2,
+             "decoder_layers": 2,
              "d_ff": 10, "dropout": 0.0, "max_length": 17, "pad": 0, "bos": 1, "eos": 2}  # fmt: skip
     return ModelConfig(**sizes | changes)
 
@@ -155,7 +158,9 @@ RIGHT = with_layers("""
             y = self.decode(memory, seen, tgt_in)
             return self.output(y)
 """)
-TABLE, PLACES = "x = table(ids) * self.cfg.d_model ** 0.5", "x = x + positions(ids.shape[1], self.cfg.d_model).to(x.dtype)"
+TABLE, PLACES = (
+    "x = table(ids) * self.cfg.d_model ** 0.5", "x = x + positions(ids.shape[1], self.cfg.d_model).to(x.dtype)"
+)
 ENCODER = "self.encoder = nn.ModuleList([Layer(cfg, False) for _ in range(cfg.encoder_layers)])"
 DECODER = "self.decoder = nn.ModuleList([Layer(cfg, True) for _ in range(cfg.decoder_layers)])"
 AFTER_ENCODER, AFTER_DECODER = "return self.after_encoder(x), seen", "return self.after_decoder(y)"
@@ -174,179 +179,225 @@ EXERCISE = Exercise(
         visible("pre-norm, with pads", inputs, 2, 5, 4, norm_first=True),
         visible("post-norm, one table", inputs, 2, 5, 4, source_vocabulary=13, tie_embeddings=True),
         visible("1 encoder layer, 2 decoder layers", inputs, 2, 4, 3, encoder_layers=1, norm_first=True),
-        hidden("other sizes", inputs, 3, 5, 6, d_model=8, heads=2, d_ff=14, encoder_layers=1, decoder_layers=2, announced_by=PROMISED),
-        hidden("one sentence, one word", inputs, 1, 1, 1, encoder_layers=1, decoder_layers=1, norm_first=True, announced_by=PROMISED),
+        hidden("other sizes", inputs, 3, 5, 6, d_model=8, heads=2, d_ff=14, encoder_layers=1, decoder_layers=2,
+               announced_by=PROMISED),
+        hidden("one sentence, one word", inputs, 1, 1, 1, encoder_layers=1, decoder_layers=1, norm_first=True,
+               announced_by=PROMISED),
         hidden("a sentence twice", twice_the_same, announced_by=PROMISED),
         hidden("another pad", inputs, 3, 5, 4, pad=7, announced_by="cfg.pad, which is not always 0"),
-        hidden("many pads", inputs, 3, 9, 8, encoder_layers=1, decoder_layers=1, norm_first=True, announced_by="A pad is seen by nobody"),
-        hidden("vocabularies of one size, three tables", inputs, 2, 4, 5, source_vocabulary=13, encoder_layers=1, announced_by="only where cfg.tie_embeddings says so"),
-        hidden("one table, pre-norm", inputs, 2, 4, 5, source_vocabulary=13, tie_embeddings=True, norm_first=True, decoder_layers=1,
+        hidden("many pads", inputs, 3, 9, 8, encoder_layers=1, decoder_layers=1, norm_first=True,
+               announced_by="A pad is seen by nobody"),
+        hidden("vocabularies of one size, three tables", inputs, 2, 4, 5, source_vocabulary=13, encoder_layers=1,
+               announced_by="only where cfg.tie_embeddings says so"),
+        hidden("one table, pre-norm", inputs, 2, 4, 5, source_vocabulary=13, tie_embeddings=True, norm_first=True,
+               decoder_layers=1,
                   announced_by="one table serves source, target and output"),
-        hidden("2 encoder layers, 1 decoder layer", inputs, 2, 3, 4, decoder_layers=1, announced_by="cfg.encoder_layers and cfg.decoder_layers"),
-        hidden("float64, gradients", inputs, 2, 3, 4, False, torch.float64, encoder_layers=1, decoder_layers=1, checks=GRADIENTS, announced_by=PROMISED),
-        hidden("in training, everything dropped", inputs, 2, 3, 4, dropout=NEARLY_ALL, norm_first=True, encoder_layers=1, decoder_layers=1, checks="training",
+        hidden("2 encoder layers, 1 decoder layer", inputs, 2, 3, 4, decoder_layers=1,
+               announced_by="cfg.encoder_layers and cfg.decoder_layers"),
+        hidden("float64, gradients", inputs, 2, 3, 4, False, torch.float64, encoder_layers=1, decoder_layers=1,
+               checks=GRADIENTS, announced_by=PROMISED),
+        hidden("in training, everything dropped", inputs, 2, 3, 4, dropout=NEARLY_ALL, norm_first=True,
+               encoder_layers=1, decoder_layers=1, checks="training",
                announced_by="dropout on the embedded words and on what every sub-layer says"),
         second_call(inputs, 2, 4, 5, encoder_layers=1, decoder_layers=1),
     ),
     omits={"precision": "ids go in, which are small whole numbers"},
     mistakes=(
-        mistake("no positions for the target", RIGHT.but(SOURCE, SOURCE).but(TARGET, NO_PLACES.format("target", "tgt")), ENDS,
-              "The target's words got no positions, so all orders of what was said look alike. Both sides get them."),
+        mistake("no positions for the target", RIGHT.but(SOURCE, SOURCE).but(TARGET, NO_PLACES.format("target", "tgt")),
+                ENDS,
+            "The target's words got no positions, so all orders of what was said look alike. Both sides get them."),
         mistake("no positions for the source", RIGHT.but(SOURCE, NO_PLACES.format("source", "src")), ENDS,
-              "The source's words got no positions: *dog bites man* and *man bites dog* are one sentence. Both sides get them."),
+            "The source's words got no positions: *dog bites man* and *man bites dog* are one sentence. Both sides "
+            "get them."),
         mistake("no positions", RIGHT.without(PLACES), ENDS,
-              "Nobody got a position. Attention does not know any order by itself (05.6): both sides need them."),
+            "Nobody got a position. Attention does not know any order by itself (05.6): both sides need them."),
         mistake("positions from 1", RIGHT.but("torch.arange(T).float()", "torch.arange(1, T + 1).float()"), ENDS,
-              "Positions begin at 1 in your model. The first word stands at 0, as in 07.1."),
+            "Positions begin at 1 in your model. The first word stands at 0, as in 07.1."),
         mistake("sines before cosines", RIGHT.but(
-                  "torch.stack([angle.sin(), angle.cos()], dim=-1).flatten(1)[:, :d]", "torch.cat([angle.sin(), angle.cos()], dim=-1)[:, :d]"), ENDS,
-              "The positions have all sines first and all cosines after. As in 07.1, they take turns."),
+                  "torch.stack([angle.sin(), angle.cos()], dim=-1).flatten(1)[:, :d]",
+                  "torch.cat([angle.sin(), angle.cos()], dim=-1)[:, :d]"), ENDS,
+            "The positions have all sines first and all cosines after. As in 07.1, they take turns."),
         mistake("no root of d_model", RIGHT.but(TABLE, "x = table(ids)"), ENDS,
-              """The embeddings were not multiplied by the root of d_model. Their numbers are small, and the positions, added to them, drown the
-              words."""),
+            """The embeddings were not multiplied by the root of d_model. Their numbers are small, and the positions,
+            added to them, drown the words."""),
         mistake("positions multiplied too", RIGHT.but(TABLE, "x = table(ids)").but(
                   "return self.drop(x)", "return self.drop(x * self.cfg.d_model ** 0.5)"), ENDS,
-              "Words *and* positions were multiplied by the root of d_model. Only the words are; then the positions are added."),
+            "Words *and* positions were multiplied by the root of d_model. Only the words are; then the "
+            "positions are added."),
         mistake("multiplied by d_model", RIGHT.but(TABLE, "x = table(ids) * self.cfg.d_model"), ENDS,
-              "The embeddings were multiplied by d_model itself. Its root is meant."),
+            "The embeddings were multiplied by d_model itself. Its root is meant."),
         mistake("divided by the root of d_model", RIGHT.but(TABLE, "x = table(ids) / self.cfg.d_model ** 0.5"), ENDS,
-              "The embeddings were divided by the root of d_model. They are multiplied by it."),
+            "The embeddings were divided by the root of d_model. They are multiplied by it."),
         mistake("the source alone multiplied", RIGHT.but(
-                  TABLE, "x = table(ids) * (self.cfg.d_model ** 0.5 if table is self.source and not self.cfg.tie_embeddings else 1.0)"), ENDS,
-              "The target's embeddings were not multiplied by the root of d_model. Those of both sides are."),
+                  TABLE, "x = table(ids) * (self.cfg.d_model ** 0.5 if table is self.source and not "
+                         "self.cfg.tie_embeddings else 1.0)"), ENDS,
+            "The target's embeddings were not multiplied by the root of d_model. Those of both sides are."),
         mistake("one encoder layer again and again", RIGHT.but(
                   ENCODER, "self.encoder = nn.ModuleList([Layer(cfg, False)] * cfg.encoder_layers)"), STACK,
-              """Your encoder layers are one object: however many there are, they have one set of parameters. [layer] * N repeats the same one. Make a
-              new one each time."""),
-        mistake("one decoder layer again and again", RIGHT.but(DECODER, "self.decoder = nn.ModuleList([Layer(cfg, True)] * cfg.decoder_layers)"), STACK,
-              """Your decoder layers are one object: however many there are, they have one set of parameters. [layer] * N repeats the same one. Make a
-              new one each time."""),
-        mistake("one layer of each kind again and again", RIGHT.but(ENCODER, "self.encoder = nn.ModuleList([Layer(cfg, False)] * cfg.encoder_layers)").but(
+            """Your encoder layers are one object: however many there are, they have one set of parameters. [layer] * N
+            repeats the same one. Make a new one each time."""),
+        mistake("one decoder layer again and again",
+                RIGHT.but(DECODER, "self.decoder = nn.ModuleList([Layer(cfg, True)] * cfg.decoder_layers)"), STACK,
+            """Your decoder layers are one object: however many there are, they have one set of parameters. [layer] * N
+            repeats the same one. Make a new one each time."""),
+        mistake("one layer of each kind again and again",
+                RIGHT.but(ENCODER, "self.encoder = nn.ModuleList([Layer(cfg, False)] * cfg.encoder_layers)").but(
                   DECODER, "self.decoder = nn.ModuleList([Layer(cfg, True)] * cfg.decoder_layers)"), STACK,
-              """Your layers are one object of each kind: however many there are, they have one set of parameters. [layer] * N repeats the same one.
-              Make a new one each time."""),
+            """Your layers are one object of each kind: however many there are, they have one set of parameters. [layer]
+            * N repeats the same one. Make a new one each time."""),
         mistake("layers in a plain list", RIGHT.but(ENCODER, ENCODER.replace("nn.ModuleList([", "list([")).but(
                   DECODER, DECODER.replace("nn.ModuleList([", "list([")), STACK,
-              """A Python list hides its layers from the module: their parameters are not registered and nobody trains them. nn.ModuleList shows
-              them."""),
+            """A Python list hides its layers from the module: their parameters are not registered and nobody trains
+            them. nn.ModuleList shows them."""),
         mistake("the encoder in a plain list", RIGHT.but(ENCODER, ENCODER.replace("nn.ModuleList([", "list([")), STACK,
-              "The encoder's layers lie in a Python list, which hides them: their parameters are not registered. nn.ModuleList shows them."),
+            "The encoder's layers lie in a Python list, which hides them: their parameters are not registered. "
+            "nn.ModuleList shows them."),
         mistake("softmax at the end", RIGHT.but(LAST, "return torch.softmax(self.output(y), dim=-1)"), ENDS,
-              "Your rows sum to 1: a softmax stands at the end. The loss of chapter 10 expects logits and makes the softmax itself."),
+            "Your rows sum to 1: a softmax stands at the end. The loss of chapter 10 expects logits and makes the "
+            "softmax itself."),
         mistake("log_softmax at the end", RIGHT.but(LAST, "return torch.log_softmax(self.output(y), dim=-1)"), ENDS,
-              "All your numbers are below 0: a log_softmax stands at the end. Logits are wanted, as they are."),
-        mistake("no last norms", RIGHT.but("nn.LayerNorm(cfg.d_model) if cfg.norm_first else nn.Identity()\n            self.after_decoder".replace(
+            "All your numbers are below 0: a log_softmax stands at the end. Logits are wanted, as they are."),
+        mistake("no last norms",
+                RIGHT.but("nn.LayerNorm(cfg.d_model) if cfg.norm_first else nn.Identity()\n            "
+                          "self.after_decoder".replace(
                   "            ", "        "),
                   "nn.Identity()\n        self.after_decoder").but(
-                  "self.after_decoder = nn.LayerNorm(cfg.d_model) if cfg.norm_first else nn.Identity()", "self.after_decoder = nn.Identity()"), PLACEMENT,
-              "In pre-norm both stacks end in one norm more: nobody normalizes the stream after the last layer else. Yours have none."),
+                  "self.after_decoder = nn.LayerNorm(cfg.d_model) if cfg.norm_first else nn.Identity()",
+                  "self.after_decoder = nn.Identity()"), PLACEMENT,
+            "In pre-norm both stacks end in one norm more: nobody normalizes the stream after the last layer else. "
+            "Yours have none."),
         mistake("one last norm", RIGHT.but(
-                  "self.after_encoder = nn.LayerNorm(cfg.d_model) if cfg.norm_first else nn.Identity()", "self.after_encoder = nn.Identity()"), PLACEMENT,
-              "In pre-norm *both* stacks end in a norm of their own: the encoder and the decoder. One is missing, or was made and never used."),
-        mistake("last norms in post-norm too", RIGHT.but("self.after_encoder = nn.LayerNorm(cfg.d_model) if cfg.norm_first else nn.Identity()",
+                  "self.after_encoder = nn.LayerNorm(cfg.d_model) if cfg.norm_first else nn.Identity()",
+                  "self.after_encoder = nn.Identity()"), PLACEMENT,
+            "In pre-norm *both* stacks end in a norm of their own: the encoder and the decoder. One is missing, or "
+            "was made and never used."),
+        mistake("last norms in post-norm too",
+                RIGHT.but("self.after_encoder = nn.LayerNorm(cfg.d_model) if cfg.norm_first else nn.Identity()",
                   "self.after_encoder = nn.LayerNorm(cfg.d_model)").but(
                   "self.after_decoder = nn.LayerNorm(cfg.d_model) if cfg.norm_first else nn.Identity()",
                   "self.after_decoder = nn.LayerNorm(cfg.d_model)"), PLACEMENT,
-              "In post-norm every layer ends in a norm already. You added a last one: that belongs to pre-norm alone."),
+            "In post-norm every layer ends in a norm already. You added a last one: that belongs to pre-norm alone."),
         mistake("one norm for both stacks", RIGHT.but(
-                  "self.after_decoder = nn.LayerNorm(cfg.d_model) if cfg.norm_first else nn.Identity()", "self.after_decoder = self.after_encoder"), PLACEMENT,
-              "One last norm serves encoder and decoder. Each stack has its own."),
-        mistake("the source's mask not given to the decoder", RIGHT.but("layer(y, said, memory, seen)", "layer(y, said, memory)"), THREE,
-              """The decoder reads the source's pads: appending pads to the source changed your logits. Its second attention needs the source's mask
-              too."""),
+                  "self.after_decoder = nn.LayerNorm(cfg.d_model) if cfg.norm_first else nn.Identity()",
+                  "self.after_decoder = self.after_encoder"), PLACEMENT,
+            "One last norm serves encoder and decoder. Each stack has its own."),
+        mistake("the source's mask not given to the decoder",
+                RIGHT.but("layer(y, said, memory, seen)", "layer(y, said, memory)"), THREE,
+            """The decoder reads the source's pads: appending pads to the source changed your logits. Its second
+            attention needs the source's mask too."""),
         mistake("pads of the source seen", RIGHT.but("x = layer(x, seen)", "x = layer(x, None)").but(
                   "layer(y, said, memory, seen)", "layer(y, said, memory)"), THREE,
-              "The source's pads are seen everywhere: appending pads to the source changed your logits. Encoder and second attention need its mask."),
+            "The source's pads are seen everywhere: appending pads to the source changed your logits. Encoder and "
+            "second attention need its mask."),
         mistake("pads seen in the encoder", RIGHT.but("x = layer(x, seen)", "x = layer(x, None)"), THREE,
-              "In the encoder the source's pads are seen: its attention needs the source's mask."),
+            "In the encoder the source's pads are seen: its attention needs the source's mask."),
         mistake("no causal mask", RIGHT.without(CAUSAL), THREE,
-              """The decoder sees words that are not said yet: changing word 3 changed the logits of word 1. Its first attention needs the causal
-              mask."""),
+            """The decoder sees words that are not said yet: changing word 3 changed the logits of word 1. Its first
+            attention needs the causal mask."""),
         mistake("causal in the encoder", RIGHT.but(
-                  "x = layer(x, seen)", "x = layer(x, seen & torch.ones(src.shape[1], src.shape[1], dtype=torch.bool).tril())"), THREE,
-              "The encoder reads the source through a causal mask. The source is there whole: its words see each other in both directions."),
+                  "x = layer(x, seen)",
+                  "x = layer(x, seen & torch.ones(src.shape[1], src.shape[1], dtype=torch.bool).tril())"), THREE,
+            "The encoder reads the source through a causal mask. The source is there whole: its words see each other "
+            "in both directions."),
         mistake("causal by one place too far", RIGHT.but(".tril()", ".tril(1)"), THREE,
-              "Every word sees the one after it: the causal mask is open by one place."),
+            "Every word sees the one after it: the causal mask is open by one place."),
         mistake("a word blind to itself", RIGHT.but(".tril()", ".tril(-1)"), THREE,
-              """Every word sees those before it and not itself, and the first sees nothing at all: the causal mask leaves out its diagonal.
-              torch.triu marks the diagonal too, unless it is told to begin one place later."""),
+            """Every word sees those before it and not itself, and the first sees nothing at all: the causal mask leaves
+            out its diagonal. torch.triu marks the diagonal too, unless it is told to begin one place later."""),
         mistake("a word blind to itself, and zeros for the first", RIGHT.but(".tril()", ".tril(-1)").but(
-                  "shares = torch.softmax(scores, dim=-1)", "shares = torch.softmax(scores, dim=-1).nan_to_num()"), THREE,
-              """Every word sees those before it and not itself: the causal mask leaves out its diagonal. torch.triu marks the diagonal too, unless it
-              is told to begin one place later."""),
-        mistake("cross-attention reads the decoder", RIGHT.but("self.read(t, memory, memory_mask)", "self.read(t, t, mask)"), THREE,
-              """The second attention never reads memory: another source gives the same logits. Queries come from the words said, keys and values from
-              what the encoder made of the source."""),
-        mistake("pad is always 0", RIGHT.but("(src != self.cfg.pad)", "(src != 0)").but("(tgt != self.cfg.pad)", "(tgt != 0)"), THREE,
-              "You wrote 0 where cfg.pad belongs: it is right until a config has another pad."),
+                  "shares = torch.softmax(scores, dim=-1)", "shares = torch.softmax(scores, dim=-1).nan_to_num()"),
+                  THREE,
+            """Every word sees those before it and not itself: the causal mask leaves out its diagonal. torch.triu marks
+            the diagonal too, unless it is told to begin one place later."""),
+        mistake("cross-attention reads the decoder",
+                RIGHT.but("self.read(t, memory, memory_mask)", "self.read(t, t, mask)"), THREE,
+            """The second attention never reads memory: another source gives the same logits. Queries come from the
+            words said, keys and values from what the encoder made of the source."""),
+        mistake("pad is always 0",
+                RIGHT.but("(src != self.cfg.pad)", "(src != 0)").but("(tgt != self.cfg.pad)", "(tgt != 0)"), THREE,
+            "You wrote 0 where cfg.pad belongs: it is right until a config has another pad."),
         mistake("the masks the wrong way round", RIGHT.but("(src != self.cfg.pad)", "(src == self.cfg.pad)"), THREE,
-              "The source's mask is True at its pads. True = may attend: it is True at real words."),
+            "The source's mask is True at its pads. True = may attend: it is True at real words."),
         mistake("tying ignored", RIGHT.but(TYING, "pass"), ENDS,
-              """With cfg.tie_embeddings there is *one* table for source, target and output; yours has three. Let all three be the same parameter: a
-              copy is equal once and then goes its own way."""),
+            """With cfg.tie_embeddings there is *one* table for source, target and output; yours has three. Let all
+            three be the same parameter: a copy is equal once and then goes its own way."""),
         mistake("the source not tied", RIGHT.without(TIED_SOURCE), ENDS,
-              """With cfg.tie_embeddings there is *one* table for source, target and output; yours has two. The third has to be the same parameter as
-              well."""),
+            """With cfg.tie_embeddings there is *one* table for source, target and output; yours has two. The third has
+            to be the same parameter as well."""),
         mistake("always tied", RIGHT.but(TYING, TIED_OUTPUT), ENDS,
-              "Target and output share a table though cfg.tie_embeddings is off: then each has its own."),
+            "Target and output share a table though cfg.tie_embeddings is off: then each has its own."),
         mistake("an output bias", RIGHT.but("cfg.target_vocabulary, bias=False)", "cfg.target_vocabulary)"), ENDS,
-              "The output adds a bias to the logits. There is none there: bias=False."),
-        mistake("the target embedded as the source", RIGHT.but(TARGET, "self.embed(self.source, tgt % self.cfg.source_vocabulary)"), ENDS,
-              "The target's ids were looked up in the source's table. Each language has its own, unless they are tied."),
+            "The output adds a bias to the logits. There is none there: bias=False."),
+        mistake("the target embedded as the source",
+                RIGHT.but(TARGET, "self.embed(self.source, tgt % self.cfg.source_vocabulary)"), ENDS,
+            "The target's ids were looked up in the source's table. Each language has its own, unless they are tied."),
         mistake("no encoder", RIGHT.but("x = layer(x, seen)", "pass"), WHOLE,
-              "The decoder reads the source's embeddings: the encoder's layers were made and never used."),
-        mistake("as many decoder layers as encoder layers", RIGHT.but("range(cfg.decoder_layers)", "range(cfg.encoder_layers)"), STACK,
-              "The decoder was given cfg.encoder_layers layers. It has cfg.decoder_layers."),
-        mistake("one layer each", RIGHT.but("range(cfg.encoder_layers)", "range(1)").but("range(cfg.decoder_layers)", "range(1)"), STACK,
-              "There is one layer of each kind. The config says how many: cfg.encoder_layers and cfg.decoder_layers."),
+            "The decoder reads the source's embeddings: the encoder's layers were made and never used."),
+        mistake("as many decoder layers as encoder layers",
+                RIGHT.but("range(cfg.decoder_layers)", "range(cfg.encoder_layers)"), STACK,
+            "The decoder was given cfg.encoder_layers layers. It has cfg.decoder_layers."),
+        mistake("one layer each",
+                RIGHT.but("range(cfg.encoder_layers)", "range(1)").but("range(cfg.decoder_layers)", "range(1)"), STACK,
+            "There is one layer of each kind. The config says how many: cfg.encoder_layers and cfg.decoder_layers."),
         mistake("post-norm whatever the config says", RIGHT.but(
                   "self.before, d = cfg.norm_first, cfg.d_model", "self.before, d = False, cfg.d_model"), PLACEMENT,
-              "The layers are post-norm whatever cfg.norm_first says. Hand it on to them."),
+            "The layers are post-norm whatever cfg.norm_first says. Hand it on to them."),
         mistake("the last word alone", RIGHT.but(LAST, "return self.output(y[:, -1])"), WHOLE,
-              "Logits of the last word alone came back. Training needs them for every word: (B, Tt, V)."),
-        mistake("the target shifted inside", RIGHT.but("self.decode(memory, seen, tgt_in)", "self.decode(memory, seen, tgt_in[:, :-1])"), WHOLE,
-              "You cut the last word off tgt_in. It comes shifted already: one row of logits for each of its words."),
+            "Logits of the last word alone came back. Training needs them for every word: (B, Tt, V)."),
+        mistake("the target shifted inside",
+                RIGHT.but("self.decode(memory, seen, tgt_in)", "self.decode(memory, seen, tgt_in[:, :-1])"), WHOLE,
+            "You cut the last word off tgt_in. It comes shifted already: one row of logits for each of its words."),
         mistake("vocabulary before words", RIGHT.but(LAST, "return self.output(y).transpose(1, 2)"), WHOLE,
-              "The logits are (B, V, Tt). Wanted are (B, Tt, V): a row of scores for each word."),
+            "The logits are (B, V, Tt). Wanted are (B, Tt, V): a row of scores for each word."),
         mistake("hidden vectors came back", RIGHT.but(LAST, "return y"), ENDS,
-              "The decoder's vectors came back, D numbers a word. The output makes V scores of them."),
+            "The decoder's vectors came back, D numbers a word. The output makes V scores of them."),
         mistake("a pair came back", RIGHT.but(LAST, "return self.output(y), memory"), WHOLE,
-              "Two things came back. forward returns the logits alone."),
+            "Two things came back. forward returns the logits alone."),
         mistake("no dropout on the embeddings", RIGHT.but("return self.drop(x)", "return x"), ENDS,
-              """In training the embedded words are not dropped. Dropout is put on words and positions together, as well as on what every sub-layer
-              says."""),
+            """In training the embedded words are not dropped. Dropout is put on words and positions together, as well
+            as on what every sub-layer says."""),
         mistake("sentences exchanged", RIGHT.but(
-                  "memory, seen = self.encode(src)", "src, tgt_in = tgt_in, src\n        memory, seen = self.encode(src)"), WHOLE,
-              "Source and target are exchanged: the first argument is read, the second is being written."),
+                  "memory, seen = self.encode(src)",
+                  "src, tgt_in = tgt_in, src\n        memory, seen = self.encode(src)"), WHOLE,
+            "Source and target are exchanged: the first argument is read, the second is being written."),
         mistake("scores not divided", RIGHT.but(" / q.shape[-1] ** 0.5", ""), WHOLE,
-              "Your machine's attention does not divide the scores by the root of d_k (chapter 05)."),
+            "Your machine's attention does not divide the scores by the root of d_k (chapter 05)."),
         mistake("no ReLU", RIGHT.but("torch.relu(self.widen(t))", "self.widen(t)"), WHOLE,
-              "Your machine's feed-forward networks have no ReLU (09.2)."),
+            "Your machine's feed-forward networks have no ReLU (09.2)."),
         mistake("no residual", RIGHT.but("x + self.drop(said(norm(x)))", "self.drop(said(norm(x)))").but(
                   "norm(x + self.drop(said(x)))", "norm(self.drop(said(x)))"), WHOLE,
-              "Your machine's layers have no residuals (09.3)."),
+            "Your machine's layers have no residuals (09.3)."),
         *usual_mistakes(RIGHT, detached=WHOLE, float32=WHOLE, squeezed=WHOLE),
     ),
     correct=(
         correct("written out", RIGHT),
-        correct("logits by the table itself", RIGHT.but("self.output = nn.Linear(cfg.d_model, cfg.target_vocabulary, bias=False)",
-              "self.output = None if cfg.tie_embeddings else nn.Linear(cfg.d_model, cfg.target_vocabulary, bias=False)").but(
-              TYING, "if cfg.tie_embeddings:\n            self.source = self.target").but(
-              LAST, "return y @ self.target.weight.T if self.output is None else self.output(y)")),
-        correct("positions kept in a buffer, last norms always made", RIGHT.but("self.drop = nn.Dropout(cfg.dropout)\n        if cfg",
+        correct("logits by the table itself",
+                RIGHT.but("self.output = nn.Linear(cfg.d_model, cfg.target_vocabulary, bias=False)",
+            "self.output = None if cfg.tie_embeddings else nn.Linear(cfg.d_model, cfg.target_vocabulary, "
+            "bias=False)").but(
+            TYING, "if cfg.tie_embeddings:\n            self.source = self.target").but(
+            LAST, "return y @ self.target.weight.T if self.output is None else self.output(y)")),
+        correct("positions kept in a buffer, last norms always made",
+                RIGHT.but("self.drop = nn.Dropout(cfg.dropout)\n        if cfg",
                   '''self.drop = nn.Dropout(cfg.dropout)
         self.register_buffer("places", positions(cfg.max_length, cfg.d_model), persistent=False)
         if cfg''').but(PLACES, "x = x + self.places[: ids.shape[1]]").but(
-              "self.after_encoder = nn.LayerNorm(cfg.d_model) if cfg.norm_first else nn.Identity()", "self.after_encoder = nn.LayerNorm(cfg.d_model)").but(
-              "self.after_decoder = nn.LayerNorm(cfg.d_model) if cfg.norm_first else nn.Identity()", "self.after_decoder = nn.LayerNorm(cfg.d_model)").but(
-              AFTER_ENCODER, "return (self.after_encoder(x) if self.cfg.norm_first else x), seen").but(
-              AFTER_DECODER, "return self.after_decoder(y) if self.cfg.norm_first else y")),
-        correct("a causal mask alone on the target", RIGHT.but(CAUSAL, "said = torch.ones(tgt.shape[1], tgt.shape[1], dtype=torch.bool).tril()")),
+            "self.after_encoder = nn.LayerNorm(cfg.d_model) if cfg.norm_first else nn.Identity()",
+            "self.after_encoder = nn.LayerNorm(cfg.d_model)").but(
+            "self.after_decoder = nn.LayerNorm(cfg.d_model) if cfg.norm_first else nn.Identity()",
+            "self.after_decoder = nn.LayerNorm(cfg.d_model)").but(
+            AFTER_ENCODER, "return (self.after_encoder(x) if self.cfg.norm_first else x), seen").but(
+            AFTER_DECODER, "return self.after_decoder(y) if self.cfg.norm_first else y")),
+        correct("a causal mask alone on the target",
+                RIGHT.but(CAUSAL, "said = torch.ones(tgt.shape[1], tgt.shape[1], dtype=torch.bool).tril()")),
         correct("padding rows of zeros, made in another order", RIGHT.but(
-              "nn.Embedding(cfg.source_vocabulary, cfg.d_model)", "nn.Embedding(cfg.source_vocabulary, cfg.d_model, padding_idx=cfg.pad)").but(
-              DECODER, "pass").but(ENCODER, f"{DECODER}\n        {ENCODER}")),
-        correct("the library's attention inside", answer(LAYERS.replace("self.own = Heads(d, cfg.heads)", "self.own = Own(d, cfg.heads)").replace(
-              "self.read = Heads(d, cfg.heads) if cross else None", "self.read = Own(d, cfg.heads) if cross else None")).join([answer('''
+            "nn.Embedding(cfg.source_vocabulary, cfg.d_model)",
+            "nn.Embedding(cfg.source_vocabulary, cfg.d_model, padding_idx=cfg.pad)").but(
+            DECODER, "pass").but(ENCODER, f"{DECODER}\n        {ENCODER}")),
+        correct("the library's attention inside",
+                answer(LAYERS.replace("self.own = Heads(d, cfg.heads)", "self.own = Own(d, cfg.heads)").replace(
+            "self.read = Heads(d, cfg.heads) if cross else None",
+            "self.read = Own(d, cfg.heads) if cross else None")).join([answer('''
     class Own(nn.Module):
         def __init__(self, d, h):
             super().__init__()
@@ -391,13 +442,17 @@ EXERCISE = Exercise(
                     seen = (src != self.pad)[:, None, None]
                     T = tgt_in.size(1)
                     said = (tgt_in != self.pad)[:, None, None] & (torch.arange(T) <= torch.arange(T)[:, None])
-                    return torch.einsum("btd,vd->btv", self.writer(tgt_in, said, self.reader(src, seen), seen), self.scores)
+                    return torch.einsum("btd,vd->btv", self.writer(tgt_in, said, self.reader(src, seen), seen),
+                        self.scores)
         """)),
     ),
     hints=(
-        "which parts have you built already, and what goes from one to the next? Draw the two stacks, and write a mask on each of the three attentions.",
-        "src (B, Ts) becomes memory (B, Ts, D); tgt_in (B, Tt) becomes (B, Tt, D) and then logits (B, Tt, V). Masks: (B, 1, 1, Ts) and (B, 1, Tt, Tt).",
-        "embed: table times the root of D, plus positions, dropout. Encoder layers with the source's mask. Decoder layers with memory and both masks. "
+        "which parts have you built already, and what goes from one to the next? Draw the two stacks, and write a "
+        "mask on each of the three attentions.",
+        "src (B, Ts) becomes memory (B, Ts, D); tgt_in (B, Tt) becomes (B, Tt, D) and then logits (B, Tt, V). Masks: "
+        "(B, 1, 1, Ts) and (B, 1, Tt, Tt).",
+        "embed: table times the root of D, plus positions, dropout. Encoder layers with the source's mask. Decoder "
+        "layers with memory and both masks. "
         "In pre-norm a last norm each. One matrix to the vocabulary.",
     ),
 )  # fmt: skip

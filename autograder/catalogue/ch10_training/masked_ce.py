@@ -33,7 +33,8 @@ def by_hand(labels: list[list[int]], costs: list[list[float]], V: int = 14) -> C
     return Case((costing(labels, costs, V), torch.tensor(labels), 0))
 
 
-def inputs(g: torch.Generator, B: int, T: int, V: int, pad: int = 0, size: float = 1.5, dtype: torch.dtype = torch.float32) -> Case:
+def inputs(g: torch.Generator, B: int, T: int, V: int, pad: int = 0, size: float = 1.5,
+           dtype: torch.dtype = torch.float32) -> Case:
     labels = sentences(g, B, T, V).remainder(V)
     labels = labels.where(labels != pad, (pad + 1) % V)  # no word is a pad
     lengths = (sentences(g, B, T, 99) == 99).long()  # where a sentence is over
@@ -62,12 +63,16 @@ SHORT_AND_LONG = by_hand([[3, 5, 7, 4, 2], [6, 0, 0, 0, 0]], [[1.0, 2.0, 1.5, 2.
 
 def of_the_first(evidence: Evidence) -> str:
     """The shape, where a number was wanted."""
-    return f"You returned shape {tuple(evidence.got.shape)}; one number is wanted." if evidence.got.ndim else the_number(evidence)
+    return (
+        f"You returned shape {tuple(evidence.got.shape)}; one number is wanted." if evidence.got.ndim
+        else the_number(evidence)
+    )
 
 
 def floor(evidence: Evidence) -> str:
     V = evidence.arguments[0].shape[-1]
-    return (f"{the_number(evidence)} Once the right label has all of the probability your loss is still ln(1 + (V - 1)/e) = "
+    return (f"{the_number(evidence)} Once the right label has all of the probability your loss is still ln(1 + (V - "
+            f"1)/e) = "
             f"{number(math.log(1 + (V - 1) / math.e))} for V = {V}.")
 
 
@@ -97,140 +102,179 @@ EXERCISE = Exercise(
         visible("ten words at 4 nats, ten pads at 0.01", TEN_AND_TEN),
         visible("a long sentence and a short one", SHORT_AND_LONG),
         visible("other numbers, pad = 3", inputs, 2, 4, 6, 3),
-        *usual_probes(inputs, other=(3, 5, 8), smallest=(1, 1, 4), common=(2, 6, 5), precise=far_away, zero=False, equal_rows=False),
+        *usual_probes(inputs, other=(3, 5, 8), smallest=(1, 1, 4), common=(2, 6, 5), precise=far_away, zero=False,
+                      equal_rows=False),
         hidden("pad = 6", inputs, 3, 4, 9, 6, announced_by="pad: the pad's id, any id of the vocabulary"),
-        hidden("scores a hundred times as large", inputs, 2, 5, 7, 1, 150.0, rtol=1e-3, announced_by="Scores may be large"),
+        hidden("scores a hundred times as large", inputs, 2, 5, 7, 1, 150.0, rtol=1e-3,
+               announced_by="Scores may be large"),
         hidden("scores of a million at the pads", wild_at_pads, announced_by="whatever their scores are"),
-        hidden("gradients, with scores of a million at the pads", wild_at_pads, checks="gradients", announced_by="whatever their scores are"),
+        hidden("gradients, with scores of a million at the pads", wild_at_pads, checks="gradients",
+               announced_by="whatever their scores are"),
         hidden("no word at all", nobody, announced_by="A batch of pads alone gives 0"),
         hidden("equal sentences", lambda g: Case(tuple(a.repeat(2, *[1] * (a.ndim - 1)) if isinstance(a, Tensor) else a
-                                                        for a in inputs(g, 2, 5, 6, 2).arguments)), announced_by=PROMISED),
+                                                        for a in inputs(g, 2, 5, 6, 2).arguments)),
+                                                        announced_by=PROMISED),
     ),
     mistakes=(
-        mistake("scores of pads made 0", RIGHT.but(LOG_P, "torch.log_softmax(logits * real[..., None], dim=-1)").but(" * real).sum()", ").sum()"), AVERAGE,
-              "The scores at the pads were made 0, and then cost ln V each. It is the *costs* that do not count there."),
+        mistake("scores of pads made 0",
+                RIGHT.but(LOG_P, "torch.log_softmax(logits * real[..., None], dim=-1)").but(" * real).sum()",
+                    ").sum()"), AVERAGE,
+            "The scores at the pads were made 0, and then cost ln V each. It is the *costs* that do not count there."),
         mistake("pads counted", RIGHT.but(REAL, "torch.ones_like(labels, dtype=torch.bool)"), AVERAGE,
-              """It looks good because the pads count as words: a pad after a pad is trivial to guess, so the more padding, the
-              better the loss. Only real tokens count, in the sum and in what it is divided by.""", quotes=the_number),
+            """It looks good because the pads count as words: a pad after a pad is trivial to guess, so the more
+            padding, the better the loss. Only real tokens count, in the sum and in what it is divided by.""",
+            quotes=the_number),
         mistake("divided by all places", RIGHT.but(COUNT, "labels.numel()"), AVERAGE,
-              """The pads were left out of the sum and still counted when it was divided: B times T is the number of *places*. Divide by the number of
-              real tokens, or a batch with more padding seems to be better.""", quotes=the_number),
-        mistake("the mean of the sentences' means", RIGHT.but(TOTAL, "total = -((of_label * real).sum(1) / real.sum(1).clamp(min=1)).sum()").but(
+            """The pads were left out of the sum and still counted when it was divided: B times T is the number of
+            *places*. Divide by the number of real tokens, or a batch with more padding seems to be better.""",
+            quotes=the_number),
+        mistake("the mean of the sentences' means",
+                RIGHT.but(TOTAL, "total = -((of_label * real).sum(1) / real.sum(1).clamp(min=1)).sum()").but(
                   COUNT, "real.any(dim=1).sum().clamp(min=1)"), AVERAGE,
-              """Each sentence was averaged by itself, and then the sentences. So a word of a short sentence weighs more than one of a
-              long one. Average over *tokens*: all sums first, one division at the end.""", quotes=the_number),
-        mistake("the mean of the sentences' means, NaN for an empty one", RIGHT.but(TOTAL, "total = -((of_label * real).sum(1) / real.sum(1)).sum()").but(
+            """Each sentence was averaged by itself, and then the sentences. So a word of a short sentence weighs more
+            than one of a long one. Average over *tokens*: all sums first, one division at the end.""",
+            quotes=the_number),
+        mistake("the mean of the sentences' means, NaN for an empty one",
+                RIGHT.but(TOTAL, "total = -((of_label * real).sum(1) / real.sum(1)).sum()").but(
                   COUNT, "len(labels)"), AVERAGE,
-              """Each sentence was averaged by itself, and a row of pads alone gives 0 divided by 0, NaN. Average over the *tokens* of the batch: all sums first, one
-              division at the end."""),
-        mistake("the mean of all sentences' means, empty ones too", RIGHT.but(TOTAL, "total = -((of_label * real).sum(1) / real.sum(1).clamp(min=1)).sum()").but(
+            """Each sentence was averaged by itself, and a row of pads alone gives 0 divided by 0, NaN. Average over the
+            *tokens* of the batch: all sums first, one division at the end."""),
+        mistake("the mean of all sentences' means, empty ones too",
+                RIGHT.but(TOTAL, "total = -((of_label * real).sum(1) / real.sum(1).clamp(min=1)).sum()").but(
                   COUNT, "len(labels)"), AVERAGE,
-              """Each sentence was averaged by itself, then all sentences, even those without a word. Average over *tokens*: all sums first,
-              one division at the end.""", quotes=the_number),
-        mistake("the mean over places of the means over sentences", RIGHT.but(TOTAL, "total = -((of_label * real).sum(0) / real.sum(0).clamp(min=1)).sum()").but(
+            """Each sentence was averaged by itself, then all sentences, even those without a word. Average over
+            *tokens*: all sums first, one division at the end.""", quotes=the_number),
+        mistake("the mean over places of the means over sentences",
+                RIGHT.but(TOTAL, "total = -((of_label * real).sum(0) / real.sum(0).clamp(min=1)).sum()").but(
                   COUNT, "real.any(dim=0).sum().clamp(min=1)"), AVERAGE,
-              """Each *place* was averaged by itself, and then the places, so a word that stands late in the longest sentence weighs
-              more. Average over tokens: all sums first, one division at the end.""", quotes=the_number),
+            """Each *place* was averaged by itself, and then the places, so a word that stands late in the longest
+            sentence weighs more. Average over tokens: all sums first, one division at the end.""", quotes=the_number),
         mistake("the sum", RIGHT.but(MEAN, "total"), AVERAGE,
-              """This is the sum over the tokens, not their mean. Twice the batch would give twice the loss, and steps twice as
-              large.""", quotes=the_number),
+            """This is the sum over the tokens, not their mean. Twice the batch would give twice the loss, and steps
+            twice as large.""", quotes=the_number),
         mistake("divided by the batch", RIGHT.but(COUNT, "len(labels)"), AVERAGE,
-              "The sum was divided by the number of *sentences*. Long ones then have a larger loss. Divide by the number of real tokens.",
-              quotes=the_number),
+            "The sum was divided by the number of *sentences*. Long ones then have a larger loss. Divide by the "
+            "number of real tokens.",
+            quotes=the_number),
         mistake("divided by the places of a sentence", RIGHT.but(COUNT, "labels.shape[1]"), AVERAGE,
-              "The sum was divided by T, the number of places in a row. Divide by the number of real tokens of the whole batch.", quotes=the_number),
+            "The sum was divided by T, the number of places in a row. Divide by the number of real tokens of the "
+            "whole batch.", quotes=the_number),
         mistake("softmax before the loss", SHORT.but("logits[real]", "torch.softmax(logits, dim=-1)[real]"), FLOOR,
-              """Softmax was applied twice: cross_entropy wants scores and makes shares of them itself. It cannot fall any further, and hardly
-              any gradient is left.""", quotes=floor),
+            """Softmax was applied twice: cross_entropy wants scores and makes shares of them itself. It cannot fall any
+            further, and hardly any gradient is left.""", quotes=floor),
         mistake("<eos> left out", RIGHT.but(REAL, "(labels != pad) & (labels != 2)"), LOSS,
-              """The loss leaves out <eos> (id 2). Then nothing teaches the model to stop, and no translation ends. <eos> is a real token;
-              only pads are not.""", quotes=the_number),
+            """The loss leaves out <eos> (id 2). Then nothing teaches the model to stop, and no translation ends. <eos>
+            is a real token; only pads are not.""", quotes=the_number),
         mistake("classes and places exchanged", answer("""
                   def masked_ce(logits, labels, pad):
                       B, T, V = logits.shape
                       scores = logits.reshape(B, V, T)
                       lost = F.cross_entropy(scores, labels, reduction="none") * (labels != pad)
                       return lost.sum() / (labels != pad).sum().clamp(min=1)
-              """), LOSS, """Classes and places were exchanged by cutting the strip of numbers anew: (B, T, V) became (B, V, T), and each score belongs to
-              another word now. Axes are turned, never cut.""", quotes=the_number),
+            """), LOSS, """Classes and places were exchanged by cutting the strip of numbers anew: (B, T, V) became (B,
+            V, T), and each score belongs to another word now. Axes are turned, never cut.""", quotes=the_number),
         mistake("logits given as they are", answer("""
                   def masked_ce(logits, labels, pad):
                       return F.cross_entropy(logits, labels, ignore_index=pad)
-              """), LOSS, """cross_entropy wants the classes on axis 1, and they stand on the last one here: your code stops, or takes places for classes. Make
-              one list of places of both, (B * T, V) and (B * T,), or bring the classes to axis 1."""),
+            """), LOSS, """cross_entropy wants the classes on axis 1, and they stand on the last one here: your code
+            stops, or takes places for classes. Make one list of places of both, (B * T, V) and (B * T,), or bring the
+            classes to axis 1."""),
         mistake("cut into rows of the wrong length", answer("""
                   def masked_ce(logits, labels, pad):
                       return F.cross_entropy(logits.view(-1, logits.shape[1]), labels.view(-1), ignore_index=pad)
-              """), LOSS, """The scores were cut into rows as long as a *sentence*. A row of scores belongs to one place and is as long as the vocabulary, the last size of
-              logits."""),
+            """), LOSS, """The scores were cut into rows as long as a *sentence*. A row of scores belongs to one place
+            and is as long as the vocabulary, the last size of logits."""),
         mistake("pad 0 written in", RIGHT.but("!= pad", "!= 0"), AVERAGE,
-              "Your loss leaves out id 0 whatever pad is. The pad's id is the third argument.", quotes=the_number),
-        mistake("log of the softmax", RIGHT.but("torch.log_softmax(logits, dim=-1)", "torch.log(torch.softmax(logits, dim=-1))"), LOSS,
-              """With large scores the softmax of the label underflows to 0, and the logarithm of 0 is minus infinity. The logarithm of a share
-              has a form of its own, which never goes through the share (chapter 04)."""),
-        mistake("a little something inside the logarithm", RIGHT.but("torch.log_softmax(logits, dim=-1)", "torch.log(torch.softmax(logits, dim=-1) + 1e-9)"), LOSS,
-              """A small number inside the logarithm hides the underflow: no word can cost more than 20.7 nats, and the worst ones teach nothing.
-              The logarithm of a share has a form of its own (chapter 04)."""),
-        mistake("exponentials without care", RIGHT.but("torch.log_softmax(logits, dim=-1)", "logits - torch.log(torch.exp(logits).sum(dim=-1, keepdim=True))"), LOSS,
-              """With large scores exp overflows, and infinity comes back. Subtract the largest score of each place first, or use what does
-              (chapter 04)."""),
+            "Your loss leaves out id 0 whatever pad is. The pad's id is the third argument.", quotes=the_number),
+        mistake("log of the softmax",
+                RIGHT.but("torch.log_softmax(logits, dim=-1)", "torch.log(torch.softmax(logits, dim=-1))"), LOSS,
+            """With large scores the softmax of the label underflows to 0, and the logarithm of 0 is minus infinity. The
+            logarithm of a share has a form of its own, which never goes through the share (chapter 04)."""),
+        mistake("a little something inside the logarithm",
+                RIGHT.but("torch.log_softmax(logits, dim=-1)", "torch.log(torch.softmax(logits, dim=-1) + 1e-9)"), LOSS,
+            """A small number inside the logarithm hides the underflow: no word can cost more than 20.7 nats, and the
+            worst ones teach nothing. The logarithm of a share has a form of its own (chapter 04)."""),
+        mistake("exponentials without care",
+                RIGHT.but("torch.log_softmax(logits, dim=-1)",
+                          "logits - torch.log(torch.exp(logits).sum(dim=-1, keepdim=True))"), LOSS,
+            """With large scores exp overflows, and infinity comes back. Subtract the largest score of each place first,
+            or use what does (chapter 04)."""),
         mistake("softmax over the places", RIGHT.but("dim=-1)\n", "dim=1)\n"), LOSS,
-              """The *places* of a sentence share out 1 among themselves. At each place the words of the vocabulary do: the last axis.""", quotes=the_number),
+            """The *places* of a sentence share out 1 among themselves. At each place the words of the vocabulary do:
+            the last axis.""", quotes=the_number),
         mistake("softmax over the batch", RIGHT.but("dim=-1)\n", "dim=0)\n"), LOSS,
-              "The *sentences* share out 1 among themselves: axis 0 is the batch. At each place the words of the vocabulary do, on the last axis.",
-              quotes=the_number),
+            "The *sentences* share out 1 among themselves: axis 0 is the batch. At each place the words of the "
+            "vocabulary do, on the last axis.",
+            quotes=the_number),
         mistake("no logarithm", RIGHT.but("log_softmax", "softmax"), LOSS,
-              "This is minus the mean *probability* of the label. Its logarithm is wanted: being sure and wrong must cost much more than being unsure.",
-              quotes=the_number),
+            "This is minus the mean *probability* of the label. Its logarithm is wanted: being sure and wrong must "
+            "cost much more than being unsure.",
+            quotes=the_number),
         mistake("no softmax", RIGHT.but(LOG_P, "logits"), LOSS,
-              "The scores themselves were averaged. A score means something beside the others only: take log_softmax first.", quotes=the_number),
+            "The scores themselves were averaged. A score means something beside the others only: take "
+            "log_softmax first.", quotes=the_number),
         mistake("sign missing", RIGHT.but("-(of_label", "(of_label"), LOSS,
-              "A negative number: the sign is missing. A probability is at most 1, its logarithm at most 0, and the loss is *minus* that.",
-              quotes=the_number),
+            "A negative number: the sign is missing. A probability is at most 1, its logarithm at most 0, and the "
+            "loss is *minus* that.",
+            quotes=the_number),
         mistake("base 2", RIGHT.but(MEAN, f"{MEAN} / math.log(2)"), LOSS,
-              "This is in bits: the logarithm has base 2. Nats are wanted, the natural logarithm.", quotes=the_number),
+            "This is in bits: the logarithm has base 2. Nats are wanted, the natural logarithm.", quotes=the_number),
         mistake("perplexity", RIGHT.but(MEAN, f"torch.exp({MEAN})"), AVERAGE,
-              "This is e to the power of the loss, the perplexity. The mean itself is wanted, in nats.", quotes=the_number),
-        mistake("the pad's column taken out", RIGHT.but("log_softmax(logits", "log_softmax(logits.index_fill(-1, torch.tensor([pad]), float('-inf'))").but(
+            "This is e to the power of the loss, the perplexity. The mean itself is wanted, in nats.",
+            quotes=the_number),
+        mistake("the pad's column taken out",
+                RIGHT.but("log_softmax(logits",
+                          "log_softmax(logits.index_fill(-1, torch.tensor([pad]), float('-inf'))").but(
                   "(of_label * real)", "of_label.masked_fill(~real, 0.0)"), AVERAGE,
-              """The score of the pad was hidden before the softmax, so the other words share what a model gives to the pad. It is the *places*
-              whose label is a pad that do not count; at the others all scores do.""", quotes=the_number),
+            """The score of the pad was hidden before the softmax, so the other words share what a model gives to the
+            pad. It is the *places* whose label is a pad that do not count; at the others all scores do.""",
+            quotes=the_number),
         mistake("labels one place late", RIGHT.but("labels[..., None]", "labels.roll(-1, dims=1)[..., None]"), LOSS,
-              """Each place was compared with the label of the *next* one. The labels come ready, place under place: the shift has been made in
-              the input (10.1).""", quotes=the_number),
+            """Each place was compared with the label of the *next* one. The labels come ready, place under place: the
+            shift has been made in the input (10.1).""", quotes=the_number),
         mistake("the last place cut off", answer("""
                   def masked_ce(logits, labels, pad):
                       logits, labels = logits[:, :-1], labels[:, 1:]
                       real = labels != pad
                       of_label = torch.log_softmax(logits, dim=-1).gather(-1, labels[..., None])[..., 0]
                       return -(of_label * real).sum() / real.sum().clamp(min=1)
-              """), LOSS, """The labels were shifted once more: each place is compared with the next one's label, and one place is lost. They come ready; the
-              shift has been made in the input (10.1).""", quotes=the_number),
-        mistake("the first sentence alone", RIGHT.but("real = labels", "logits, labels = logits[:1], labels[:1]\n    real = labels"), AVERAGE,
-              "Only the first sentence counts. All tokens of the batch do.", quotes=the_number),
-        mistake("one number for each sentence", RIGHT.but("real).sum()", "real).sum(1)").but(COUNT, "real.sum(1).clamp(min=1)"), AVERAGE,
-              "One number for each sentence came back. One for the whole batch is wanted.", quotes=of_the_first),
+            """), LOSS, """The labels were shifted once more: each place is compared with the next one's label, and one
+            place is lost. They come ready; the shift has been made in the input (10.1).""", quotes=the_number),
+        mistake("the first sentence alone",
+                RIGHT.but("real = labels", "logits, labels = logits[:1], labels[:1]\n    real = labels"), AVERAGE,
+            "Only the first sentence counts. All tokens of the batch do.", quotes=the_number),
+        mistake("one number for each sentence",
+                RIGHT.but("real).sum()", "real).sum(1)").but(COUNT, "real.sum(1).clamp(min=1)"), AVERAGE,
+            "One number for each sentence came back. One for the whole batch is wanted.", quotes=of_the_first),
         mistake("one number for each place", RIGHT.but("real).sum()", "real)").but(MEAN, "total"), AVERAGE,
-              "One number for each place came back. Their mean over the real tokens is wanted.", quotes=of_the_first),
-        mistake("NaN without a word", SHORT.but("if not real.any():\n        return logits.sum() * 0\n    ", ""), AVERAGE,
-              "A batch of pads alone gives NaN, 0 divided by 0. It is to give 0."),
+            "One number for each place came back. Their mean over the real tokens is wanted.", quotes=of_the_first),
+        mistake("NaN without a word", SHORT.but("if not real.any():\n        return logits.sum() * 0\n    ", ""),
+                AVERAGE,
+            "A batch of pads alone gives NaN, 0 divided by 0. It is to give 0."),
         mistake("one added to the count", RIGHT.but(COUNT, "(real.sum() + 1)"), AVERAGE,
-              "There is a 1 too many in what the sum is divided by, so every loss is a little too small.", quotes=the_number),
+            "There is a 1 too many in what the sum is divided by, so every loss is a little too small.",
+            quotes=the_number),
         mistake("a small number added to the count", RIGHT.but(COUNT, "(real.sum() + 1e-2)"), AVERAGE,
-              "There is something added to the count of tokens, so every loss is a little too small. At least 1 is another thing than 1 more.",
-              quotes=the_number),
+            "There is something added to the count of tokens, so every loss is a little too small. At least 1 is "
+            "another thing than 1 more.",
+            quotes=the_number),
         mistake("a plain number", RIGHT.but(MEAN, f"({MEAN}).item()"), LOSS,
-              "A plain number came back, and no graph with it: there is nothing left to differentiate. Return the tensor."),
-        mistake("the pads' scores set to zero", RIGHT.but("log_softmax(logits", "log_softmax(logits * real[..., None]").but(
+            "A plain number came back, and no graph with it: there is nothing left to differentiate. "
+            "Return the tensor."),
+        mistake("the pads' scores set to zero",
+                RIGHT.but("log_softmax(logits", "log_softmax(logits * real[..., None]").but(
                   "(of_label * real)", "of_label").but(COUNT, "labels.numel()"), AVERAGE,
-              """The scores at the pads were set to 0. A place of equal scores is not left out: it costs ln V. Leave pads out of the sum and of the
-              count.""", quotes=the_number),
+            """The scores at the pads were set to 0. A place of equal scores is not left out: it costs ln V. Leave pads
+            out of the sum and of the count.""", quotes=the_number),
         mistake("label smoothing", SHORT.but("labels[real])", "labels[real], label_smoothing=0.1)"), FLOOR,
-              "This is the loss against smoothed targets. Here the label alone counts; smoothing is the next exercise.", quotes=the_number),
+            "This is the loss against smoothed targets. Here the label alone counts; smoothing is the next exercise.",
+            quotes=the_number),
         mistake("squared error", RIGHT.but(LOG_P, "-(torch.softmax(logits, dim=-1) - 1) ** 2"), LOSS,
-              "This is the squared distance of the label's probability from 1. Its logarithm is wanted: minus log p.", quotes=the_number),
+            "This is the squared distance of the label's probability from 1. Its logarithm is wanted: minus log p.",
+            quotes=the_number),
         mistake("the largest score's cost", RIGHT.but(GATHERED, "log_p.amax(-1)"), LOSS,
-              "This is what the *likeliest* word costs, at each place. The label's cost is wanted, whether or not it is the likeliest.", quotes=the_number),
+            "This is what the *likeliest* word costs, at each place. The label's cost is wanted, whether or not it is "
+            "the likeliest.", quotes=the_number),
         *usual_mistakes(RIGHT, arguments="logits", detached=LOSS, float32=LOSS, single=LOSS, viewed=LOSS),
     ),
     correct=(
@@ -284,8 +328,10 @@ EXERCISE = Exercise(
     ),
     hints=(
         "over what is the average? Count the tokens that are words.",
-        "(B, T, V) scores and (B, T) labels give (B, T) costs; those of the words are summed and divided by their number.",
-        "log-softmax along the vocabulary; minus the entry of the label; sum where the label is no pad; divide by how many those are, "
+        "(B, T, V) scores and (B, T) labels give (B, T) costs; those of the words are summed and divided "
+        "by their number.",
+        "log-softmax along the vocabulary; minus the entry of the label; sum where the label is no pad; divide by how "
+        "many those are, "
         "by 1 if there are none.",
     ),
 )  # fmt: skip

@@ -117,7 +117,8 @@ def facts(case: Case, result: Any) -> Any:
 
 
 def _told(questions: dict[str, Any], scores: list[Tensor], said: Tensor) -> dict[str, Any]:
-    """Numbers about the model: its loss with the right words before it, its translations, and what changes its scores."""
+    """Numbers about the model: its loss with the right words before it, its translations, and what changes its
+    scores."""
     batch = the_batch()
     sound, padded, changed, again, other, *alone = scores
     labels, real = batch.labels, batch.labels != CFG.pad
@@ -135,8 +136,10 @@ def _told(questions: dict[str, Any], scores: list[Tensor], said: Tensor) -> dict
     return {
         "loss": float(costs.sum() / real.sum()), "at first": float(costs[:, 0].mean()),
         "later": float(costs[:, 1:].sum() / later.sum()), "known rows": int((of_rows < LEARNED).sum()),
-        "right": sum(map(list.__eq__, words, wanted)), "first right": sum(a[:1] == b[:1] for a, b in zip(words, wanted, strict=True)),
-        "without end": sum(CFG.eos not in row and row[: len(want) - 1] == want[:-1] for row, want in zip(words, wanted, strict=True)),
+        "right": sum(map(list.__eq__, words, wanted)),
+        "first right": sum(a[:1] == b[:1] for a, b in zip(words, wanted, strict=True)),
+        "without end": sum(CFG.eos not in row and row[: len(want) - 1] == want[:-1] for row,
+                           want in zip(words, wanted, strict=True)),
         "different": len(set(map(tuple, words))), "first": [batch.italian[i] for i in words[0]],
         "repeats its input": float((guesses[:, 1:] == batch.target_input[:, 1:])[later].float().mean()),
         "sure": float(sound.softmax(-1).amax(-1)[real].mean()), "finite": bool(sound.isfinite().all()),
@@ -171,7 +174,10 @@ def kind_of(evidence: Evidence) -> str:
 
 
 def shape_of(evidence: Evidence) -> str:
-    return f"For {tuple(the_batch().target_input.shape)} words your model gives scores of shape {evidence.got.told['shape']}."
+    return (
+        f"For {tuple(the_batch().target_input.shape)} words your model gives scores of shape "
+        f"{evidence.got.told['shape']}."
+    )
 
 
 HEAD = """
@@ -201,7 +207,9 @@ LN_V, LOWEST = math.log(CFG.target_vocabulary), math.log(1 + (CFG.target_vocabul
 def other_model(body: str, steps: int = 50) -> Answer:
     """The right training of a Transformer whose forward is this."""
     lines = "\n".join(f"            {line}" for line in body.splitlines())
-    changed = RIGHT.but("def overfit_one_batch(cfg):", f"class Changed(Transformer):\n    def forward(self, source, target):\n{lines}\n\n\ndef overfit_one_batch(cfg):")
+    changed = RIGHT.but("def overfit_one_batch(cfg):",
+                        f"class Changed(Transformer):\n    def forward(self, source, target):\n{lines}\n\n\ndef "
+                        f"overfit_one_batch(cfg):")
     return changed.but(MADE, "model = Changed(cfg)").but(STEPS, f"range({steps})")
 
 
@@ -215,87 +223,127 @@ EXERCISE = Exercise(
     reference=overfit_one_batch, normalize=facts, harness="training", section=OVERFIT,
     probes=(
         visible("eight pairs, translated word by word", asked, "translations"),
-        hidden("more pads behind the sources, in another order", asked, "padding", announced_by="more pads behind the sources"),
+        hidden("more pads behind the sources, in another order", asked, "padding",
+               announced_by="more pads behind the sources"),
         hidden("a sentence alone", asked, "alone", announced_by="a sentence alone"),
         hidden("later words of the target changed", asked, "future", announced_by="later words of the target"),
         hidden("the same question again", asked, "again", announced_by="the same question twice"),
     ),
     mistakes=(
         mistake("no model came back", RIGHT.but(DONE, "return loss.item()"), OVERFIT,
-              "A trained model is wanted: something that is called with source and target input and gives logits.", quotes=kind_of,
-              shows=lambda evidence: "kind" in evidence.got.told),
+            "A trained model is wanted: something that is called with source and target input and gives logits.",
+            quotes=kind_of,
+            shows=lambda evidence: "kind" in evidence.got.told),
         mistake("logits of another shape", after_training("return model(source, target)[:, -1]"), OVERFIT,
-              "For every place of the target input one score for each token of the target vocabulary is wanted, (B, T, V).", quotes=shape_of,
-              shows=lambda evidence: "shape" in evidence.got.told),
+            "For every place of the target input one score for each token of the target vocabulary is "
+            "wanted, (B, T, V).", quotes=shape_of,
+            shows=lambda evidence: "shape" in evidence.got.told),
         mistake("no numbers any more", RIGHT.but(RATE, "lr=1e30").but(STEPS, "range(4)"), SYMPTOMS,
-              "The scores are not numbers any more (NaN or infinite). The steps are far too large: a smaller rate, or clipped gradients.",
-              shows=if_told(lambda told: not told["finite"])),
-        mistake("it answers otherwise each time", after_training("return F.dropout(model(source, target), 0.4)"), SYMPTOMS,
-              """Asked twice, your model gives two answers. Something in it is drawn anew at each call, as dropout is; the check puts it in evaluation mode,
-              so it must be something that does not heed the mode.""", shows=if_told(lambda told: told["again"] > SMALL)),
+            "The scores are not numbers any more (NaN or infinite). The steps are far too large: a smaller rate, or "
+            "clipped gradients.",
+            shows=if_told(lambda told: not told["finite"])),
+        mistake("it answers otherwise each time", after_training("return F.dropout(model(source, target), 0.4)"),
+                SYMPTOMS,
+            """Asked twice, your model gives two answers. Something in it is drawn anew at each call, as dropout is; the
+            check puts it in evaluation mode, so it must be something that does not heed the mode.""",
+            shows=if_told(lambda told: told["again"] > SMALL)),
         mistake("it repeats its input", RIGHT.but("batch.target_input)", "batch.labels)").but(STEPS, "range(30)"), LIAR,
-              """At every place your model says the word that it has just been given. In training its input must have been the answer itself, so all
-              that there was to learn was to copy, and its loss reached nothing. See 10.1: the input is the labels *shifted*.""",
-              quotes=how_it_says, shows=if_told(lambda told: told["right"] < WANTED and told["repeats its input"] > 0.5)),
-        mistake("it reads the future", other_model("encoded = self.encode(source)\neverything = torch.ones(1, 1, target.shape[1], target.shape[1], dtype=torch.bool)\n"
+            """At every place your model says the word that it has just been given. In training its input must have been
+            the answer itself, so all that there was to learn was to copy, and its loss reached nothing. See 10.1: the
+            input is the labels *shifted*.""",
+            quotes=how_it_says, shows=if_told(lambda told: told["right"] < WANTED and told["repeats its input"] > 0.5)),
+        mistake("it reads the future",
+                other_model("encoded = self.encode(source)\neverything = torch.ones(1, 1, target.shape[1], "
+                            "target.shape[1], dtype=torch.bool)\n"
                   "return self.logits(self.decode(target, encoded, mask=everything).hidden)"), LIAR,
-              """The loss is nearly nothing, and the translations are wrong: you leak the future. With the right words before it, *and after it*, the
-              model only copies; when it translates there is no after. Check 08.2 (the causal mask), 10.1 (the shift) and 06.2 (heads merged without a
-              transpose mix the places).""", quotes=how_it_says,
-              shows=if_told(lambda told: told["right"] < WANTED and told["future"] > SMALL)),
+            """The loss is nearly nothing, and the translations are wrong: you leak the future. With the right words
+            before it, *and after it*, the model only copies; when it translates there is no after. Check 08.2 (the
+            causal mask), 10.1 (the shift) and 06.2 (heads merged without a transpose mix the places).""",
+            quotes=how_it_says,
+            shows=if_told(lambda told: told["right"] < WANTED and told["future"] > SMALL)),
         mistake("it has not learned anything", RIGHT.but(MOVE, "pass"), SYMPTOMS,
-              f"""An untrained model guesses among all {CFG.target_vocabulary} tokens, which costs about ln {CFG.target_vocabulary} = {LN_V:.2f}; yours still does. No step has
-              moved it: a gradient that is detached, an optimizer without parameters (or with those of another model), no step(), a rate near 0; or
-              what you returned is not the model that you trained.""", quotes=how_it_says,
-              shows=if_told(lambda told: told["right"] < WANTED and told["source"] > 1e-6 and not told["are shares"]
+            f"""An untrained model guesses among all {CFG.target_vocabulary} tokens, which costs about ln
+            {CFG.target_vocabulary} = {LN_V:.2f}; yours still does. No step has moved it: a gradient that is detached,
+            an optimizer without parameters (or with those of another model), no step(), a rate near 0; or what you
+            returned is not the model that you trained.""", quotes=how_it_says,
+            shows=if_told(lambda told: told["right"] < WANTED and told["source"] > 1e-6 and not told["are shares"]
                             and told["sure"] < 0.5 and NEW * LN_V < told["loss"] < 2 * LN_V)),
-        mistake("shares in the place of scores", other_model("return super().forward(source, target).softmax(-1)", 12), FLOOR,
-              f"""What your model gives at each place sums to 1: these are shares, not scores. The loss takes a softmax of them once more and stays near
-              ln(1 + (V - 1)/e) = {LOWEST:.2f}: double softmax. The model ends in plain scores.""", quotes=how_it_says,
-              shows=if_told(lambda told: told["right"] < WANTED and told["are shares"])),
-        mistake("it ignores the source", other_model("encoded = self.encode(source * 0 + 5)\nreturn self.logits(self.decode(target, encoded).hidden)"), SYMPTOMS,
-              """Another source changes nothing in what your model says: it does not listen to it, so all translations are one and the same. Where do the
-              keys and values of the cross-attention come from?""", quotes=how_it_says,
-              shows=if_told(lambda told: told["right"] < WANTED and told["source"] <= 1e-6)),
-        mistake("it never ends", RIGHT.but("batch.labels.flatten()", "batch.labels.masked_fill(batch.labels == cfg.eos, cfg.pad).flatten()"), SYMPTOMS,
-              """The words are right, and then your model goes on and on: nothing ever taught it to say <eos>. It belongs to the labels, and the loss counts
-              it.""", quotes=how_it_says, shows=if_told(lambda told: told["right"] < WANTED and told["without end"] >= 4)),
-        mistake("some pairs only", RIGHT.but("batch = eight_pairs()", "batch = eight_pairs()\n    source, begun, labels = (part[:2] for part in batch[:3])").but(
+        mistake("shares in the place of scores", other_model("return super().forward(source, target).softmax(-1)", 12),
+                FLOOR,
+            f"""What your model gives at each place sums to 1: these are shares, not scores. The loss takes a softmax of
+            them once more and stays near ln(1 + (V - 1)/e) = {LOWEST:.2f}: double softmax. The model ends in plain
+            scores.""", quotes=how_it_says,
+            shows=if_told(lambda told: told["right"] < WANTED and told["are shares"])),
+        mistake("it ignores the source",
+                other_model("encoded = self.encode(source * 0 + 5)\nreturn self.logits(self.decode(target, "
+                            "encoded).hidden)"), SYMPTOMS,
+            """Another source changes nothing in what your model says: it does not listen to it, so all translations are
+            one and the same. Where do the keys and values of the cross-attention come from?""", quotes=how_it_says,
+            shows=if_told(lambda told: told["right"] < WANTED and told["source"] <= 1e-6)),
+        mistake("it never ends",
+                RIGHT.but("batch.labels.flatten()",
+                          "batch.labels.masked_fill(batch.labels == cfg.eos, cfg.pad).flatten()"), SYMPTOMS,
+            """The words are right, and then your model goes on and on: nothing ever taught it to say <eos>. It belongs
+            to the labels, and the loss counts it.""", quotes=how_it_says,
+            shows=if_told(lambda told: told["right"] < WANTED and told["without end"] >= 4)),
+        mistake("some pairs only",
+                RIGHT.but("batch = eight_pairs()",
+                          "batch = eight_pairs()\n    source, begun, labels = (part[:2] for part in batch[:3])").but(
                   SCORED, "model(source, begun)").but("batch.labels.flatten()", "labels.flatten()"), SYMPTOMS,
-              "A few pairs were learned by heart and the others never seen. All eight belong to the batch.", quotes=how_it_says,
-              shows=if_told(lambda told: told["right"] < WANTED and 1 <= told["known rows"] <= 5 and told["loss"] > 1.0)),
-        mistake("the first word alone", after_training("return torch.cat([model(source, target[:, t:t + 1]) for t in range(target.shape[1])], dim=1)"), SYMPTOMS,
-              """The first word is right, and then it goes astray or repeats itself. What the model is given at the second place is not what it was given
-              there in training: positions that begin at 0 anew (a cache without an offset), or an input that was shifted twice.""", quotes=how_it_says,
-              shows=if_told(lambda told: told["right"] < WANTED and told["first right"] >= 6
+            "A few pairs were learned by heart and the others never seen. All eight belong to the batch.",
+            quotes=how_it_says,
+            shows=if_told(lambda told: told["right"] < WANTED and 1 <= told["known rows"] <= 5 and told["loss"] > 1.0)),
+        mistake("the first word alone",
+                after_training("return torch.cat([model(source, target[:, t:t + 1]) for t in "
+                               "range(target.shape[1])], dim=1)"), SYMPTOMS,
+            """The first word is right, and then it goes astray or repeats itself. What the model is given at the second
+            place is not what it was given there in training: positions that begin at 0 anew (a cache without an
+            offset), or an input that was shifted twice.""", quotes=how_it_says,
+            shows=if_told(lambda told: told["right"] < WANTED and told["first right"] >= 6
                             and told["at first"] < LEARNED < told["later"] and told["later"] > 5 * told["at first"])),
-        mistake("trained on another input", RIGHT.but("batch.target_input)", "batch.labels.roll(-1, 1))").but(STEPS, "range(30)"), LIAR,
-              """Your model is sure of itself and wrong: it has learned something, from another input or to other labels than these. Place t reads the word
-              *before* the one that it is to say (10.1); shifted to the other side, it reads the one after it, and its loss reaches nothing.""",
-              quotes=how_it_says, shows=if_told(lambda told: told["right"] < WANTED and told["sure"] > 0.5 and told["source"] > 0.05
+        mistake("trained on another input",
+                RIGHT.but("batch.target_input)", "batch.labels.roll(-1, 1))").but(STEPS, "range(30)"), LIAR,
+            """Your model is sure of itself and wrong: it has learned something, from another input or to other labels
+            than these. Place t reads the word *before* the one that it is to say (10.1); shifted to the other side, it
+            reads the one after it, and its loss reaches nothing.""",
+            quotes=how_it_says,
+            shows=if_told(lambda told: told["right"] < WANTED and told["sure"] > 0.5 and told["source"] > 0.05
                                                 and told["loss"] > LN_V)),
         mistake("far too large steps", RIGHT.but(RATE, "lr=3.0").but(STEPS, "range(12)"), SYMPTOMS,
-              f"""Your model is worse than one that knows nothing, which costs ln {CFG.target_vocabulary} = {LN_V:.2f}: the steps threw it about. A smaller rate, or clipped
-              gradients.""", quotes=how_it_says, shows=if_told(lambda told: told["right"] < WANTED and told["loss"] > 1.2 * LN_V)),
-        mistake("the first word guessed", RIGHT.but("model(batch.source,", "model(torch.full_like(batch.source, 4),"), SYMPTOMS,
-              """Once a sentence has begun your model knows how it goes on; how it begins it guesses, for only the source tells. In training the source was not
-              heard: was it given to the model, and do gradients reach the encoder?""", quotes=how_it_says,
-              shows=if_told(lambda told: told["right"] < WANTED and told["later"] < LEARNED and told["at first"] > 1.0)),
+            f"""Your model is worse than one that knows nothing, which costs ln {CFG.target_vocabulary} = {LN_V:.2f}:
+            the steps threw it about. A smaller rate, or clipped gradients.""", quotes=how_it_says,
+            shows=if_told(lambda told: told["right"] < WANTED and told["loss"] > 1.2 * LN_V)),
+        mistake("the first word guessed", RIGHT.but("model(batch.source,", "model(torch.full_like(batch.source, 4),"),
+                SYMPTOMS,
+            """Once a sentence has begun your model knows how it goes on; how it begins it guesses, for only the source
+            tells. In training the source was not heard: was it given to the model, and do gradients reach the
+            encoder?""", quotes=how_it_says,
+            shows=if_told(lambda told: told["right"] < WANTED and told["later"] < LEARNED and told["at first"] > 1.0)),
         mistake("not yet", RIGHT.but(STEPS, "range(3)"), OVERFIT,
-              """It is learning, and it is not there yet. More steps, or larger ones; eight sentences can be learned by heart. If the loss does not fall
-              any further, train on one pair, and see what it cannot say.""", quotes=how_it_says, shows=if_told(lambda told: told["right"] < WANTED)),
-        mistake("it heeds the pads", other_model("encoded = self.encode(source)\nencoded = encoded._replace(mask=torch.ones_like(encoded.mask))\n"
+            """It is learning, and it is not there yet. More steps, or larger ones; eight sentences can be learned by
+            heart. If the loss does not fall any further, train on one pair, and see what it cannot say.""",
+            quotes=how_it_says, shows=if_told(lambda told: told["right"] < WANTED)),
+        mistake("it heeds the pads",
+                other_model("encoded = self.encode(source)\nencoded = "
+                            "encoded._replace(mask=torch.ones_like(encoded.mask))\n"
                   "return self.logits(self.decode(target, encoded).hidden)"), SYMPTOMS,
-              """The translations are right, and more pads behind the sources change the scores: words look at pads. In this batch the pads stand where they
-              stood in training; in another they will not. Check the padding mask, in the encoder *and* in the cross-attention (08.1).""",
-              shows=if_told(lambda told: told["padding"] > SMALL)),
-        mistake("the sentences mix", after_training("scores = model(source, target)\n        return scores + 0.1 * scores.mean(dim=0, keepdim=True)"), SYMPTOMS,
-              """The translations are right, and a sentence alone gets other scores than among its neighbors: the sentences of a batch are mixed somewhere. Which
-              axis is the batch?""", shows=if_told(lambda told: told["alone"] > SMALL and told["padding"] <= SMALL)),
-        mistake("it reads the future a little", after_training("scores = model(source, target)\n        return scores + 0.1 * scores.mean(dim=1, keepdim=True)"), LIAR,
-              """The translations are right, and still later words of the target change the scores before them. By heart that does no harm; on other sentences it
-              will. Check the causal mask (08.2) and every axis along which something is averaged.""",
-              shows=if_told(lambda told: told["future"] > SMALL)),
+            """The translations are right, and more pads behind the sources change the scores: words look at pads. In
+            this batch the pads stand where they stood in training; in another they will not. Check the padding mask, in
+            the encoder *and* in the cross-attention (08.1).""",
+            shows=if_told(lambda told: told["padding"] > SMALL)),
+        mistake("the sentences mix",
+                after_training("scores = model(source, target)\n        return scores + 0.1 * scores.mean(dim=0, "
+                               "keepdim=True)"), SYMPTOMS,
+            """The translations are right, and a sentence alone gets other scores than among its neighbors: the
+            sentences of a batch are mixed somewhere. Which axis is the batch?""",
+            shows=if_told(lambda told: told["alone"] > SMALL and told["padding"] <= SMALL)),
+        mistake("it reads the future a little",
+                after_training("scores = model(source, target)\n        return scores + 0.1 * scores.mean(dim=1, "
+                               "keepdim=True)"), LIAR,
+            """The translations are right, and still later words of the target change the scores before them. By heart
+            that does no harm; on other sentences it will. Check the causal mask (08.2) and every axis along which
+            something is averaged.""",
+            shows=if_told(lambda told: told["future"] > SMALL)),
     ),
     correct=(
         correct("Adam, fifty steps", RIGHT),
@@ -344,7 +392,8 @@ EXERCISE = Exercise(
                 batch, model = eight_pairs(), Recurrent(cfg)
                 opt = torch.optim.Adam(model.parameters(), lr=0.02)
                 for _ in range(60):
-                    loss = F.cross_entropy(model(batch.source, batch.target_input).transpose(1, 2), batch.labels, ignore_index=cfg.pad)
+                    loss = F.cross_entropy(model(batch.source, batch.target_input).transpose(1, 2), batch.labels,
+                        ignore_index=cfg.pad)
                     opt.zero_grad()
                     loss.backward()
                     opt.step()
@@ -360,7 +409,8 @@ EXERCISE = Exercise(
             def overfit_one_batch(cfg):
                 torch.manual_seed(5)
                 batch = eight_pairs()
-                model = Transformer(dataclasses.replace(cfg, d_model=24, heads=2, d_ff=48, dropout=0.1, norm_first=False))
+                model = Transformer(dataclasses.replace(cfg, d_model=24, heads=2, d_ff=48, dropout=0.1,
+                    norm_first=False))
                 opt = torch.optim.Adam(model.parameters(), lr=0.008)
                 real = batch.labels != cfg.pad
                 for step in range(400):
@@ -381,8 +431,10 @@ EXERCISE = Exercise(
     },
     hints=(
         "it is the loop of 10.6 around one and the same batch. When has the model learned it?",
-        "source (8, S), target input and labels (8, T); logits (8, T, V). A model of d_model 32 needs some fifty steps at a rate of 0.01.",
-        "a model of cfg; an optimizer of its parameters; many times: logits, mean cost of the real labels, forget gradients, backward, "
+        "source (8, S), target input and labels (8, T); logits (8, T, V). A model of d_model 32 needs some fifty "
+        "steps at a rate of 0.01.",
+        "a model of cfg; an optimizer of its parameters; many times: logits, mean cost of the real labels, forget "
+        "gradients, backward, "
         "step; return the model.",
     ),
 )  # fmt: skip

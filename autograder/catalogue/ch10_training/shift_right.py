@@ -56,69 +56,84 @@ EXERCISE = Exercise(
     ),
     mistakes=(
         mistake("not shifted", formula("shift_right(labels, bos)", "labels.clone()"), FORCING,
-              """The input *is* the answer: place t reads the very word that it is to say. In training the loss reaches 0.00, and the
-              translations are nonsense.""", quotes=ids_of_the_first),
-        mistake("shifted to the left", formula("shift_right(labels, bos)", "torch.cat([labels[:, 1:], torch.full_like(labels[:, :1], bos)], dim=1)"),
-              FORCING, """This is a shift to the *left*: place t reads the word after the one that it is to say, which is the future. Everything moves
-              one place to the right.""", quotes=ids_of_the_first),
-        mistake("shifted to the left, the end repeated", formula("shift_right(labels, bos)", "torch.cat([labels[:, 1:], labels[:, -1:]], dim=1)"),
-              FORCING, "Everything moved to the *left*, and bos is nowhere. Place t should read the word *before* the one that it is to say.",
-              quotes=ids_of_the_first),
+            """The input *is* the answer: place t reads the very word that it is to say. In training the loss reaches
+            0.00, and the translations are nonsense.""", quotes=ids_of_the_first),
+        mistake("shifted to the left",
+                formula("shift_right(labels, bos)",
+                        "torch.cat([labels[:, 1:], torch.full_like(labels[:, :1], bos)], dim=1)"),
+            FORCING, """This is a shift to the *left*: place t reads the word after the one that it is to say, which is
+            the future. Everything moves one place to the right.""", quotes=ids_of_the_first),
+        mistake("shifted to the left, the end repeated",
+                formula("shift_right(labels, bos)", "torch.cat([labels[:, 1:], labels[:, -1:]], dim=1)"),
+            FORCING, "Everything moved to the *left*, and bos is nowhere. Place t should read the word *before* the "
+                     "one that it is to say.",
+            quotes=ids_of_the_first),
         mistake("rolled", formula("shift_right(labels, bos)", "labels.roll(1, dims=1)"), SHIFT,
-              """The last label wrapped round to the front, where bos belongs. roll moves in a circle; what falls off at the end is to be
-              dropped.""", quotes=ids_of_the_first),
+            """The last label wrapped round to the front, where bos belongs. roll moves in a circle; what falls off at
+            the end is to be dropped.""", quotes=ids_of_the_first),
         mistake("rolled as one long row", formula("shift_right(labels, bos)", "labels.roll(1)"), SHIFT,
-              """Without an axis, roll moves all sentences as one long row: each begins with the last label of the sentence before
-              it. Each begins with bos.""", quotes=ids_of_the_first),
+            """Without an axis, roll moves all sentences as one long row: each begins with the last label of the
+            sentence before it. Each begins with bos.""", quotes=ids_of_the_first),
         mistake("rolled to the left", formula("shift_right(labels, bos)", "labels.roll(-1, dims=1)"), FORCING,
-              "A roll to the *left*: place t reads the future, and the first label wrapped round to the end.", quotes=ids_of_the_first),
+            "A roll to the *left*: place t reads the future, and the first label wrapped round to the end.",
+            quotes=ids_of_the_first),
         mistake("nothing dropped", RIGHT.but(REST, "labels"), SHIFT,
-              """The length is T + 1: bos was put in front and nothing dropped. Input and labels stand place under place, so both have T; the last
-              label is never read.""", quotes=sizes),
+            """The length is T + 1: bos was put in front and nothing dropped. Input and labels stand place under place,
+            so both have T; the last label is never read.""", quotes=sizes),
         mistake("the first label overwritten", RIGHT.but(REST, "labels[:, 1:]"), SHIFT,
-              """bos stands where the first label stood, and nothing moved. The first label (*Ti*) has disappeared; the last is
-              what no place has to read.""", quotes=ids_of_the_first),
+            """bos stands where the first label stood, and nothing moved. The first label (*Ti*) has disappeared; the
+            last is what no place has to read.""", quotes=ids_of_the_first),
         mistake("bos missing", formula("shift_right(labels, bos)", "labels[:, :-1].clone()"), SHIFT,
-              "The last label was dropped, but nothing stands in front. A sentence begins with bos, so that the first word has something to follow.",
-              quotes=sizes),
+            "The last label was dropped, but nothing stands in front. A sentence begins with bos, so that the first "
+            "word has something to follow.",
+            quotes=sizes),
         mistake("bos at the end", RIGHT.but("[first, rest]", "[rest, first]"), SHIFT,
-              "bos stands at the end. It is what the first word follows: it goes in front, and the labels after it.", quotes=ids_of_the_first),
-        mistake("shifted twice", RIGHT.but(JOINED, "torch.cat([first, first, rest], dim=1)[:, : labels.shape[1]]"), FORCING,
-              """Everything moved by two places: place t reads the word before the last one said, and never the last. One place is
-              enough.""", quotes=ids_of_the_first),
-        mistake("along the batch", RIGHT.but("labels[:, :1]", "labels[:1]").but(REST, "labels[:-1]").but("dim=1", "dim=0"), SHIFT,
-              """The *sentences* moved down by one, under a row of bos: axis 0 is the batch. It is the words of each sentence that move, along
-              axis 1.""", quotes=ids_of_the_first),
+            "bos stands at the end. It is what the first word follows: it goes in front, and the labels after it.",
+            quotes=ids_of_the_first),
+        mistake("shifted twice", RIGHT.but(JOINED, "torch.cat([first, first, rest], dim=1)[:, : labels.shape[1]]"),
+                FORCING,
+            """Everything moved by two places: place t reads the word before the last one said, and never the last. One
+            place is enough.""", quotes=ids_of_the_first),
+        mistake("along the batch",
+                RIGHT.but("labels[:, :1]", "labels[:1]").but(REST, "labels[:-1]").but("dim=1", "dim=0"), SHIFT,
+            """The *sentences* moved down by one, under a row of bos: axis 0 is the batch. It is the words of each
+            sentence that move, along axis 1.""", quotes=ids_of_the_first),
         mistake("rolled over the batch, bos in front", formula("shift_right(labels, bos)",
                   "torch.cat([torch.full_like(labels[:, :1], bos), labels.roll(1, dims=0)[:, :-1]], dim=1)"), SHIFT,
-              "Each sentence got the words of another: the batch was rolled. Nothing moves from one sentence to the next.", quotes=ids_of_the_first),
+            "Each sentence got the words of another: the batch was rolled. Nothing moves from one "
+            "sentence to the next.", quotes=ids_of_the_first),
         mistake("rolled over the batch, bos written in", RIGHT.but(REST, "labels.roll(1, dims=0)[:, 1:]"), SHIFT,
-              """Axis 0 is the batch: each sentence got the words of another one, and in its own row nothing moved. The words move along
-              axis 1.""", quotes=ids_of_the_first),
+            """Axis 0 is the batch: each sentence got the words of another one, and in its own row nothing moved. The
+            words move along axis 1.""", quotes=ids_of_the_first),
         mistake("bos 1 written in", RIGHT.but(FIRST, "torch.ones_like(labels[:, :1])"), SHIFT,
-              "A 1 stands in front whatever bos is. The id to begin with is the second argument.", quotes=ids_of_the_first),
+            "A 1 stands in front whatever bos is. The id to begin with is the second argument.",
+            quotes=ids_of_the_first),
         mistake("a zero in front", RIGHT.but(FIRST, "torch.zeros_like(labels[:, :1])"), SHIFT,
-              "A 0 stands in front: in this course the id of a pad. The id to begin with is the second argument.", quotes=ids_of_the_first),
+            "A 0 stands in front: in this course the id of a pad. The id to begin with is the second argument.",
+            quotes=ids_of_the_first),
         mistake("only the first sentence", answer("""
                   def shift_right(labels, bos):
                       shifted = labels.clone()
                       shifted[0, 1:] = labels[0, :-1]
                       shifted[0, 0] = bos
                       return shifted
-              """), SHIFT, "The first sentence was shifted, the others were not. A colon in place of the 0 means all sentences."),
+            """), SHIFT,
+            "The first sentence was shifted, the others were not. A colon in place of the 0 means all sentences."),
         mistake("bos for the first sentence alone", answer("""
                   def shift_right(labels, bos):
                       shifted = labels.roll(1, dims=1)
                       shifted[0, 0] = bos
                       return shifted
-              """), SHIFT, "The first sentence begins with bos, and the others with their last label, which roll brought round. Every sentence begins with bos."),
+            """), SHIFT,
+            "The first sentence begins with bos, and the others with their last label, which roll brought round. "
+            "Every sentence begins with bos."),
         mistake("<eos> taken out", answer("""
                   def shift_right(labels, bos):
                       first = torch.full_like(labels[:, :1], bos)
                       moved = torch.cat([first, labels[:, :-1]], dim=1)
                       return moved.masked_fill(moved == 2, 0)
-              """), SHIFT, """An <eos> in the middle of the row was turned into a pad. Only the last place of each row falls off; everything else moves as it
-              is, since what follows an <eos> counts nowhere."""),
+            """), SHIFT, """An <eos> in the middle of the row was turned into a pad. Only the last place of each row
+            falls off; everything else moves as it is, since what follows an <eos> counts nowhere."""),
         mistake("the last word dropped, not the last place", answer("""
                   def shift_right(labels, bos):
                       rows = []
@@ -126,10 +141,13 @@ EXERCISE = Exercise(
                           words = [n for n in row if n != 0]
                           rows.append([bos] + words[:-1] + [0] * (len(row) - len(words)))
                       return torch.tensor(rows)
-              """), SHIFT, """In a padded sentence the last *word* was dropped, and the pads kept. Only the last place of the row falls off, whatever
-              stands there: no id is looked at."""),
-        mistake("reversed", formula("shift_right(labels, bos)", "torch.cat([torch.full_like(labels[:, :1], bos), labels.flip(1)[:, 1:]], dim=1)"), SHIFT,
-              "The words come in the opposite order. They keep their order and move one place to the right.", quotes=ids_of_the_first),
+            """), SHIFT, """In a padded sentence the last *word* was dropped, and the pads kept. Only the last place of
+            the row falls off, whatever stands there: no id is looked at."""),
+        mistake("reversed", formula("shift_right(labels, bos)",
+                                    "torch.cat([torch.full_like(labels[:, :1], bos), labels.flip(1)[:, 1:]], dim=1)"),
+                                    SHIFT,
+            "The words come in the opposite order. They keep their order and move one place to the right.",
+            quotes=ids_of_the_first),
         mistake("copied place by place", answer("""
                   def shift_right(labels, bos):
                       shifted = labels.clone()
@@ -137,39 +155,44 @@ EXERCISE = Exercise(
                           shifted[:, t] = shifted[:, t - 1]
                       shifted[:, 0] = bos
                       return shifted
-              """), SHIFT, """The first label runs through the whole row: each place was copied from one that had just been overwritten. Read from the
-              labels, write into the copy.""", quotes=ids_of_the_first),
+            """), SHIFT, """The first label runs through the whole row: each place was copied from one that had just
+            been overwritten. Read from the labels, write into the copy.""", quotes=ids_of_the_first),
         mistake("bos in all of the first row", answer("""
                   def shift_right(labels, bos):
                       shifted = labels.roll(1, dims=1)
                       shifted[0] = bos
                       return shifted
-              """), SHIFT, "All of the first *row* became bos: the first index is the sentence. bos goes to the first place of every sentence, the first column.",
-              quotes=ids_of_the_first),
+            """), SHIFT,
+            "All of the first *row* became bos: the first index is the sentence. bos goes to the first place of every "
+            "sentence, the first column.",
+            quotes=ids_of_the_first),
         mistake("the first sentence came back alone", RIGHT.but(JOINED, "torch.cat([first, rest], dim=1)[:1]"), SHIFT,
-              "Only the first sentence came back. All of them are shifted, one a row.", quotes=sizes),
+            "Only the first sentence came back. All of them are shifted, one a row.", quotes=sizes),
         mistake("written over itself", answer("""
                   def shift_right(labels, bos):
                       labels[:, 1:] = labels[:, :-1]
                       labels[:, 0] = bos
                       return labels
-              """), SHIFT, """A tensor cannot be copied onto itself one place further: what is read has been overwritten by then. And these are the caller's labels, which
-              stay as they are. Write into a new tensor."""),
+            """), SHIFT, """A tensor cannot be copied onto itself one place further: what is read has been overwritten
+            by then. And these are the caller's labels, which stay as they are. Write into a new tensor."""),
         in_place("labels", answer("""
                   def shift_right(labels, bos):
                       labels[:, 1:] = labels[:, :-1].clone()
                       labels[:, 0] = bos
                       return labels
-              """), SHIFT, "They now begin with bos too, so the model is taught to say what it reads. Write into a new tensor."),
+            """), SHIFT,
+            "They now begin with bos too, so the model is taught to say what it reads. Write into a new tensor."),
         mistake("floats", RIGHT.but(JOINED, JOINED + ".float()"), SHIFT,
-              "Your ids are float32. They are numbers of rows in a table, so they stay whole: long (int64)."),
+            "Your ids are float32. They are numbers of rows in a table, so they stay whole: long (int64)."),
         mistake("floats on the way", RIGHT.but(JOINED, "torch.cat([first.float(), rest.float()], dim=1).long()"), SHIFT,
-              "Large ids came back as others: on the way they were float32, which holds no whole number above 16,777,216 exactly."),
+            "Large ids came back as others: on the way they were float32, which holds no whole number above "
+            "16,777,216 exactly."),
         mistake("int32", RIGHT.but(JOINED, JOINED + ".int()"), SHIFT,
-              "Your ids are int32. The result keeps the dtype of the labels, long (int64)."),
-        mistake("a list", RIGHT.but(JOINED, JOINED + ".tolist()"), SHIFT, "The rows are right, but they are lists. A tensor is wanted."),
+            "Your ids are int32. The result keeps the dtype of the labels, long (int64)."),
+        mistake("a list", RIGHT.but(JOINED, JOINED + ".tolist()"), SHIFT,
+                "The rows are right, but they are lists. A tensor is wanted."),
         mistake("sentences and places exchanged", RIGHT.but(JOINED, JOINED + ".T"), SHIFT,
-              "The sentences stand in the columns. One sentence a row: (B, T).", quotes=sizes),
+            "The sentences stand in the columns. One sentence a row: (B, T).", quotes=sizes),
         *usual_mistakes(RIGHT, squeezed=SHIFT, quotes_size=sizes),
     ),
     correct=(

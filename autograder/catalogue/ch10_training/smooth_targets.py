@@ -63,7 +63,8 @@ def first_sum(evidence: Evidence) -> str:
     return f"Your first row is {row(evidence.got[0, 0])}, in all {row(evidence.got[0, 0].sum()[None])}."
 
 
-SUMS = Law("the shares of a word sum to 1", lambda got: torch.allclose(got[0].sum(-1), torch.ones((), dtype=got.dtype), atol=1e-4))
+SUMS = Law("the shares of a word sum to 1",
+           lambda got: torch.allclose(got[0].sum(-1), torch.ones((), dtype=got.dtype), atol=1e-4))
 
 RIGHT = answer("""
     def smooth_targets(labels, V, eps, pad):
@@ -95,105 +96,123 @@ EXERCISE = Exercise(
     ),
     mistakes=(
         mistake("a share for the pad", RIGHT.but(SHARE, "eps / (V - 1)").without(NO_PAD), SMOOTH,
-              """Part of the probability goes to <pad>, a token that no sentence says. eps is shared among the V - 2 others: all but the label
-              and the pad.""", quotes=first_row),
+            """Part of the probability goes to <pad>, a token that no sentence says. eps is shared among the V - 2
+            others: all but the label and the pad.""", quotes=first_row),
         mistake("a share for the pad, all too large", RIGHT.without(NO_PAD), SMOOTH,
-              """The shares are right, but the pad has one too, so the row sums to more than 1. <pad> is a token that no sentence
-              says.""", quotes=first_sum),
+            """The shares are right, but the pad has one too, so the row sums to more than 1. <pad> is a token that no
+            sentence says.""", quotes=first_sum),
         mistake("the pad's share lost", RIGHT.but(SHARE, "eps / (V - 1)"), SMOOTH,
-              """The pad's column is zero, but eps was shared among V - 1, so what the pad had is lost and the row sums to less than 1. Share it
-              among V - 2.""", quotes=first_sum),
+            """The pad's column is zero, but eps was shared among V - 1, so what the pad had is lost and the row sums to
+            less than 1. Share it among V - 2.""", quotes=first_sum),
         mistake("the pad's share lost, of all V", RIGHT.but(SHARE, "eps / V"), SMOOTH,
-              """eps was shared among all V, and the shares of the label and of the pad were taken away again: the row sums to less than 1. Share it
-              among the V - 2 others.""", quotes=first_sum),
+            """eps was shared among all V, and the shares of the label and of the pad were taken away again: the row
+            sums to less than 1. Share it among the V - 2 others.""", quotes=first_sum),
         mistake("rows of pads left", RIGHT.without(NO_ROW), SMOOTH,
-              "Where the label is a pad, the row is to be all 0: nothing is wished for there. Yours hold shares."),
-        mistake("the label set last, in rows of pads too", RIGHT.without(NO_PAD).without(NO_ROW).before(SCATTER, NO_PAD), SMOOTH,
-              "Where the label is a pad, the pad got 1 - eps and the others their shares. Nothing is wished for there: the row is all 0."),
+            "Where the label is a pad, the row is to be all 0: nothing is wished for there. Yours hold shares."),
+        mistake("the label set last, in rows of pads too",
+                RIGHT.without(NO_PAD).without(NO_ROW).before(SCATTER, NO_PAD), SMOOTH,
+            "Where the label is a pad, the pad got 1 - eps and the others their shares. Nothing is wished for there: "
+            "the row is all 0."),
         mistake("rows of pads and their column left", RIGHT.without(NO_ROW).without(NO_PAD), SMOOTH,
-              """Nothing was done about the pad: it has a share in every row, so rows sum to more than 1, and where it is the label the row is to
-              be all 0.""", quotes=first_sum),
-        mistake("rows of pads left, a share for the pad", RIGHT.but(SHARE, "eps / (V - 1)").without(NO_PAD).without(NO_ROW), SMOOTH,
-              """eps was shared among all but the label, <pad> too, a token that no sentence says; and where the label is a pad the row is to be all
-              0.""", quotes=first_row),
+            """Nothing was done about the pad: it has a share in every row, so rows sum to more than 1, and where it is
+            the label the row is to be all 0.""", quotes=first_sum),
+        mistake("rows of pads left, a share for the pad",
+                RIGHT.but(SHARE, "eps / (V - 1)").without(NO_PAD).without(NO_ROW), SMOOTH,
+            """eps was shared among all but the label, <pad> too, a token that no sentence says; and where the label
+            is a pad the row is to be all 0.""", quotes=first_row),
         mistake("rows of uniform shares at pads", RIGHT.but(NO_ROW, "targets[labels == pad] = 1 / V"), SMOOTH,
-              "Where the label is a pad, every word got the same share. Nothing is wished for there: the row is all 0."),
+            "Where the label is a pad, every word got the same share. Nothing is wished for there: the row is all 0."),
         mistake("eps over all V", answer("""
                   def smooth_targets(labels, V, eps, pad):
                       wanted = F.one_hot(labels, V).float()
                       targets = (1 - eps) * wanted + eps / V
                       return targets * (labels != pad)[..., None]
-              """), SMOOTH, """eps was spread over *all* classes, the label and the pad among them: this is what PyTorch's label_smoothing does. It is right
-              elsewhere; here the label has exactly 1 - eps, and the pad nothing.""", quotes=first_row),
+            """), SMOOTH, """eps was spread over *all* classes, the label and the pad among them: this is what PyTorch's
+            label_smoothing does. It is right elsewhere; here the label has exactly 1 - eps, and the pad nothing.""",
+            quotes=first_row),
         mistake("eps over all V, everywhere", answer("""
                   def smooth_targets(labels, V, eps, pad):
                       return (1 - eps) * F.one_hot(labels, V).float() + eps / V
-              """), SMOOTH, """eps was spread over *all* classes, as PyTorch's label_smoothing does, and pads were not looked at. Here the label has exactly
-              1 - eps, the pad nothing, and rows of pads are all 0.""", quotes=first_row),
+            """), SMOOTH, """eps was spread over *all* classes, as PyTorch's label_smoothing does, and pads were not
+            looked at. Here the label has exactly 1 - eps, the pad nothing, and rows of pads are all 0.""",
+            quotes=first_row),
         mistake("eps over all V but the pad", answer("""
                   def smooth_targets(labels, V, eps, pad):
                       targets = (1 - eps) * F.one_hot(labels, V).float() + eps / (V - 1)
                       targets[..., pad] = 0
                       return targets * (labels != pad)[..., None]
-              """), SMOOTH, """eps was shared among all but the pad, and the label got a share on top: it has more than 1 - eps. The V - 2 *others* share
-              eps.""", quotes=first_row),
-        mistake("eps over all V, the label with its share, the pad with none", RIGHT.but(SHARE, "eps / V").but(LABEL, "1 - eps + eps / V)"), SMOOTH,
-              "eps was shared among all V, the label too, as PyTorch's label_smoothing does. The label has exactly 1 - eps, the V - 2 others share eps.",
-              quotes=first_row),
+            """), SMOOTH, """eps was shared among all but the pad, and the label got a share on top: it has more than 1
+            - eps. The V - 2 *others* share eps.""", quotes=first_row),
+        mistake("eps over all V, the label with its share, the pad with none",
+                RIGHT.but(SHARE, "eps / V").but(LABEL, "1 - eps + eps / V)"), SMOOTH,
+            "eps was shared among all V, the label too, as PyTorch's label_smoothing does. The label has exactly 1 - "
+            "eps, the V - 2 others share eps.",
+            quotes=first_row),
         mistake("the label has its share on top", RIGHT.but(LABEL, "1 - eps + eps / (V - 2))"), SMOOTH,
-              "The label got a share of eps on top of its 1 - eps, so the row sums to more than 1.", quotes=first_sum),
-        mistake("1 - eps at labels that are pads", RIGHT.without(NO_PAD).without(NO_ROW).before(SCATTER, NO_PAD).before(SCATTER, NO_ROW), SMOOTH,
-              "Where the label is a pad, the pad got 1 - eps: the label was set after the pads were cleared. That row is all 0."),
+            "The label got a share of eps on top of its 1 - eps, so the row sums to more than 1.", quotes=first_sum),
+        mistake("1 - eps at labels that are pads",
+                RIGHT.without(NO_PAD).without(NO_ROW).before(SCATTER, NO_PAD).before(SCATTER, NO_ROW), SMOOTH,
+            "Where the label is a pad, the pad got 1 - eps: the label was set after the pads were cleared. That row "
+            "is all 0."),
         mistake("eps added, the label untouched", RIGHT.but(LABEL, "1.0)"), SMOOTH,
-              "The label kept all of its 1 and the others got eps on top, so the row sums to more than 1. What they get is taken from the label.",
-              quotes=first_sum),
+            "The label kept all of its 1 and the others got eps on top, so the row sums to more than 1. What they get "
+            "is taken from the label.",
+            quotes=first_sum),
         mistake("eps and 1 - eps exchanged", RIGHT.but(LABEL, "eps)").but(SHARE, "(1 - eps) / (V - 2)"), SMOOTH,
-              "eps and 1 - eps are exchanged: the label has the small share, all others together the large one.", quotes=first_row),
+            "eps and 1 - eps are exchanged: the label has the small share, all others together the large one.",
+            quotes=first_row),
         mistake("eps for each of the others", RIGHT.but(SHARE, "eps"), SMOOTH,
-              "Each of the others got all of eps. They *share* it, V - 2 of them.", quotes=first_sum),
+            "Each of the others got all of eps. They *share* it, V - 2 of them.", quotes=first_sum),
         mistake("no smoothing", RIGHT.but(SHARE, "0.0").but(LABEL, "1.0)"), SMOOTH,
-              "All of the probability stands at the label, whatever eps is: nothing was smoothed.", quotes=first_row),
+            "All of the probability stands at the label, whatever eps is: nothing was smoothed.", quotes=first_row),
         mistake("the label alone lowered", RIGHT.but(SHARE, "0.0"), SMOOTH,
-              "The label has 1 - eps, and nobody got the rest: the row sums to less than 1.", quotes=first_sum),
+            "The label has 1 - eps, and nobody got the rest: the row sums to less than 1.", quotes=first_sum),
         mistake("shared among V - 3", RIGHT.but(SHARE, "eps / max(V - 3, 1)"), SMOOTH,
-              "eps was shared among one too few: it is V less the label and the pad, V - 2.", quotes=first_sum),
-        mistake("pad 0 written in", RIGHT.but("targets[..., pad]", "targets[..., 0]").but("labels == pad", "labels == 0"), SMOOTH,
-              "Your function leaves out id 0 whatever pad is. The pad's id is the fourth argument."),
-        mistake("the pad's column left out after the label was set, labels of pads too", RIGHT.but("labels == pad] = 0", "labels == 0] = 0"), SMOOTH,
-              "Rows whose label is 0 were made all 0, whatever pad is. The pad's id is the fourth argument."),
+            "eps was shared among one too few: it is V less the label and the pad, V - 2.", quotes=first_sum),
+        mistake("pad 0 written in",
+                RIGHT.but("targets[..., pad]", "targets[..., 0]").but("labels == pad", "labels == 0"), SMOOTH,
+            "Your function leaves out id 0 whatever pad is. The pad's id is the fourth argument."),
+        mistake("the pad's column left out after the label was set, labels of pads too",
+                RIGHT.but("labels == pad] = 0", "labels == 0] = 0"), SMOOTH,
+            "Rows whose label is 0 were made all 0, whatever pad is. The pad's id is the fourth argument."),
         mistake("the pad's column alone zero", RIGHT.but("targets[..., pad]", "targets[..., 0]"), SMOOTH,
-              "The column of id 0 was made 0, whatever pad is. The pad's id is the fourth argument."),
+            "The column of id 0 was made 0, whatever pad is. The pad's id is the fourth argument."),
         mistake("eps .1 written in", RIGHT.but("eps / (V - 2)", "0.1 / (V - 2)").but(LABEL, "0.9)"), SMOOTH,
-              "Your shares are those of eps = .1 whatever eps is. It is the third argument."),
+            "Your shares are those of eps = .1 whatever eps is. It is the third argument."),
         mistake("the logarithm", RIGHT.but("return targets", "return torch.log(targets)"), SMOOTH,
-              """These are logarithms, and where a share is 0 stands minus infinity, which makes NaN of any loss (0 times minus infinity). The shares
-              themselves are wanted.""", quotes=first_row),
-        mistake("the logarithm of what is not 0", RIGHT.but("return targets", "return torch.log(targets.clamp(min=1e-9))"), SMOOTH,
-              "These are logarithms of the shares. The shares themselves are wanted.", quotes=first_row),
+            """These are logarithms, and where a share is 0 stands minus infinity, which makes NaN of any loss (0 times
+            minus infinity). The shares themselves are wanted.""", quotes=first_row),
+        mistake("the logarithm of what is not 0",
+                RIGHT.but("return targets", "return torch.log(targets.clamp(min=1e-9))"), SMOOTH,
+            "These are logarithms of the shares. The shares themselves are wanted.", quotes=first_row),
         mistake("softmax of a one-hot row", answer("""
                   def smooth_targets(labels, V, eps, pad):
                       targets = torch.softmax(F.one_hot(labels, V).float(), dim=-1)
                       targets[..., pad] = 0
                       return targets * (labels != pad)[..., None]
-              """), SMOOTH, """A softmax of the one-hot rows also makes them softer, but by an amount that eps has no say in. Write the two numbers
-              themselves.""", quotes=first_row),
+            """), SMOOTH, """A softmax of the one-hot rows also makes them softer, but by an amount that eps has no say
+            in. Write the two numbers themselves.""", quotes=first_row),
         mistake("the places smoothed", answer("""
                   def smooth_targets(labels, V, eps, pad):
                       wanted = F.one_hot(labels, V).float() * (labels != pad)[..., None]
                       T = labels.shape[1]
                       targets = (1 - eps) * wanted + eps * (wanted.sum(1, keepdim=True) - wanted) / max(T - 1, 1)
                       return targets
-              """), SMOOTH, """What was taken from the label went to the words of the *other places* of its sentence. It is shared among the vocabulary, on the
-              last axis, at each place by itself.""", quotes=first_row),
+            """), SMOOTH, """What was taken from the label went to the words of the *other places* of its sentence. It
+            is shared among the vocabulary, on the last axis, at each place by itself.""", quotes=first_row),
         mistake("whole numbers", RIGHT.but("return targets", "return targets.long()"), SMOOTH,
-              "The shares were cut to whole numbers, and all that is left is 0. Probabilities are floats.", quotes=first_row),
+            "The shares were cut to whole numbers, and all that is left is 0. Probabilities are floats.",
+            quotes=first_row),
         mistake("vocabulary on axis 1", RIGHT.but("return targets", "return targets.transpose(1, 2)"), SMOOTH,
-              "The vocabulary stands on axis 1. It belongs last, as in the logits: (B, T, V).", quotes=sizes),
+            "The vocabulary stands on axis 1. It belongs last, as in the logits: (B, T, V).", quotes=sizes),
         mistake("one long list of places", RIGHT.but("return targets", "return targets.reshape(-1, V)"), SMOOTH,
-              "Sentences and places were merged. Three axes are wanted: (B, T, V).", quotes=sizes),
-        mistake("divided by what is left", RIGHT.but("return targets", "return targets / targets.sum(-1, keepdim=True)"), SMOOTH,
-              "Rows of pads are NaN: all 0 was divided by its sum, 0. They sum to 0, and stay so."),
-        in_place("labels", RIGHT.but("B, T = labels.shape", "B, T = labels.shape\n    labels[labels == pad] = pad + 1 if pad + 1 < V else 0"), SMOOTH),
+            "Sentences and places were merged. Three axes are wanted: (B, T, V).", quotes=sizes),
+        mistake("divided by what is left",
+                RIGHT.but("return targets", "return targets / targets.sum(-1, keepdim=True)"), SMOOTH,
+            "Rows of pads are NaN: all 0 was divided by its sum, 0. They sum to 0, and stay so."),
+        in_place("labels", RIGHT.but("B, T = labels.shape",
+                                     "B, T = labels.shape\n    labels[labels == pad] = pad + 1 if pad + 1 < V else 0"),
+                                     SMOOTH),
         *usual_mistakes(RIGHT, squeezed=SMOOTH, quotes_size=sizes),
     ),
     correct=(

@@ -76,7 +76,8 @@ def judged(case: Case, result: Any) -> Any:
             "too much padding": padding > least + MORE_PADDING,
             "too many batches": len(batches) > MORE_BATCHES * len(best) + len(set(lengths)),
         },
-        {"padding": padding, "least": least, "batches": batches, "best": len(best), "beyond": beyond, "limit": max_tokens,
+        {"padding": padding, "least": least, "batches": batches, "best": len(best), "beyond": beyond,
+         "limit": max_tokens,
          "items": len(lengths)},
     )  # fmt: skip
 
@@ -171,7 +172,10 @@ RIGHT = answer("""
         batches.append(batch)
         return batches
 """)
-ORDER, LONGEST, LAST = "sorted(range(len(lengths)), key=lambda item: lengths[item])", "longest = lengths[item]", "batches.append(batch)\n    return batches"
+ORDER, LONGEST, LAST = (
+    "sorted(range(len(lengths)), key=lambda item: lengths[item])", "longest = lengths[item]",
+    "batches.append(batch)\n    return batches"
+)
 TEST, REFUSED = "if longest * (len(batch) + 1) > max_tokens:", 'raise ValueError(f"item {item} has {length} tokens")'
 WHOLE_CHECK = f'for item, length in enumerate(lengths):\n        if length > max_tokens:\n            {REFUSED}\n    '
 UNSORTED = RIGHT.but(ORDER, "range(len(lengths))").but(LONGEST, "longest = max(lengths[i] for i in batch + [item])")
@@ -183,48 +187,68 @@ EXERCISE = Exercise(
         visible("six sentences, 18 cells", Case(([3, 9, 4, 3, 8, 4], 18))),
         visible("sixty sentences, 64 cells", drawn, 60, 1, 12, 64),
         visible("one sentence is too long", Case(([3, 9, 4, 19, 8, 4], 18))),
-        hidden("one long sentence among a hundred and fifty short ones", one_long_among_short, announced_by="as if all its sentences were as long as the longest"),
+        hidden("one long sentence among a hundred and fifty short ones", one_long_among_short,
+               announced_by="as if all its sentences were as long as the longest"),
         hidden("three hundred sentences", drawn, 300, 1, 12, 48, announced_by=PROMISED),
-        hidden("sentences of one length, batches full to the last cell", exactly_full, announced_by="at most `max_tokens`"),
+        hidden("sentences of one length, batches full to the last cell", exactly_full,
+               announced_by="at most `max_tokens`"),
         hidden("a sentence as long as the limit", as_long_as_allowed, announced_by="at most `max_tokens`"),
         hidden("one sentence", drawn, 1, 4, 9, 30, announced_by=PROMISED),
         hidden("all in one batch", drawn, 5, 1, 5, 40, announced_by=PROMISED),
-        hidden("a sentence that is too long", too_long, announced_by="Raises ValueError naming a sentence that is longer than `max_tokens`"),
-        hidden("the only sentence is too long", too_long, 1, announced_by="Raises ValueError naming a sentence that is longer than `max_tokens`"),
+        hidden("a sentence that is too long", too_long,
+               announced_by="Raises ValueError naming a sentence that is longer than `max_tokens`"),
+        hidden("the only sentence is too long", too_long, 1,
+               announced_by="Raises ValueError naming a sentence that is longer than `max_tokens`"),
         second_call(drawn, 40, 1, 10, 50),
     ),
     mistakes=(
         mistake("everything in one batch", RIGHT.but(TEST, "if False:"), BATCHES,
-              "Everything is in one batch, whatever the limit is.", quotes=cells, shows=all_in_one),
-        mistake("real tokens counted, not padded ones", RIGHT.but(TEST, "if sum(lengths[i] for i in batch) + longest > max_tokens:"), BATCHES,
-              """The *words* of a batch were counted. A batch is a rectangle as wide as its longest sentence: one of 30 words and thirty of 1
-              make 31 times 30 = 930 cells. Count cells, pads too.""", quotes=cells, shows=all_beyond(lambda batch, limit: sum(batch) <= limit and batch == sorted(batch))),
-        mistake("real tokens counted, unsorted", UNSORTED.but(TEST, "if sum(lengths[i] for i in batch) + lengths[item] > max_tokens:"), BATCHES,
-              """The *words* of a batch were counted, and the sentences taken as they came. A batch is a rectangle as wide as its longest sentence:
-              count cells, pads too, and put sentences of similar length together.""", quotes=cells, shows=all_beyond(lambda batch, limit: sum(batch) <= limit)),
+            "Everything is in one batch, whatever the limit is.", quotes=cells, shows=all_in_one),
+        mistake("real tokens counted, not padded ones",
+                RIGHT.but(TEST, "if sum(lengths[i] for i in batch) + longest > max_tokens:"), BATCHES,
+            """The *words* of a batch were counted. A batch is a rectangle as wide as its longest sentence: one of 30
+            words and thirty of 1 make 31 times 30 = 930 cells. Count cells, pads too.""", quotes=cells,
+            shows=all_beyond(lambda batch, limit: sum(batch) <= limit and batch == sorted(batch))),
+        mistake("real tokens counted, unsorted",
+                UNSORTED.but(TEST, "if sum(lengths[i] for i in batch) + lengths[item] > max_tokens:"), BATCHES,
+            """The *words* of a batch were counted, and the sentences taken as they came. A batch is a rectangle as wide
+            as its longest sentence: count cells, pads too, and put sentences of similar length together.""",
+            quotes=cells, shows=all_beyond(lambda batch, limit: sum(batch) <= limit)),
         mistake("width of the newest, unsorted", RIGHT.but(ORDER, "range(len(lengths))"), BATCHES,
-              """The newest sentence was taken for the longest. That is so in rising order only: elsewhere the longest stands
-              anywhere.""", quotes=cells, shows=all_beyond(lambda batch, limit: batch[-1] * len(batch) <= limit)),
+            """The newest sentence was taken for the longest. That is so in rising order only: elsewhere the longest
+            stands anywhere.""", quotes=cells, shows=all_beyond(lambda batch, limit: batch[-1] * len(batch) <= limit)),
         mistake("the limit tested too late", RIGHT.but("(len(batch) + 1)", "len(batch)"), BATCHES,
-              "The batch was measured without the sentence that is about to enter, so it overflows by one. Count it too.", quotes=cells, shows=all_beyond(lambda batch, limit: max(batch[:-1]) * (len(batch) - 1) <= limit)),
+            "The batch was measured without the sentence that is about to enter, so it overflows by one. Count it too.",
+            quotes=cells, shows=all_beyond(lambda batch, limit: max(batch[:-1]) * (len(batch) - 1) <= limit)),
         mistake("the last batch lost", RIGHT.but(LAST, "return batches"), BATCHES,
-              "The last batch is missing: it was never full, so it was never put into the list.", quotes=left_out),
-        mistake("the sentence that did not fit lost", RIGHT.but("        batch.append(item)", "            continue\n        batch.append(item)"), BATCHES,
-              "The sentence that begins a new batch was lost: the old batch was closed and the sentence put into neither.", quotes=left_out),
-        mistake("too long ones left out", RIGHT.but(WHOLE_CHECK, "").but("sorted(range(len(lengths))", "sorted((i for i in range(len(lengths)) if lengths[i] <= max_tokens)"), BATCHES,
-              "A sentence that is longer than max_tokens disappeared without a word. The caller has to hear of it: raise ValueError, and name it."),
-        mistake("too long ones in a batch of their own", RIGHT.but(WHOLE_CHECK, "").but("> max_tokens:", "> max_tokens and batch:"), BATCHES,
-              """A sentence that is longer than max_tokens got a batch of its own, beyond the limit. On the machine that is the batch for which the memory
-              does not suffice: raise ValueError, and name the sentence."""),
+            "The last batch is missing: it was never full, so it was never put into the list.", quotes=left_out),
+        mistake("the sentence that did not fit lost",
+                RIGHT.but("        batch.append(item)", "            continue\n        batch.append(item)"), BATCHES,
+            "The sentence that begins a new batch was lost: the old batch was closed and the sentence put into "
+            "neither.", quotes=left_out),
+        mistake("too long ones left out",
+                RIGHT.but(WHOLE_CHECK, "").but("sorted(range(len(lengths))",
+                                               "sorted((i for i in range(len(lengths)) if lengths[i] <= max_tokens)"),
+                                               BATCHES,
+            "A sentence that is longer than max_tokens disappeared without a word. The caller has to hear of it: "
+            "raise ValueError, and name it."),
+        mistake("too long ones in a batch of their own",
+                RIGHT.but(WHOLE_CHECK, "").but("> max_tokens:", "> max_tokens and batch:"), BATCHES,
+            """A sentence that is longer than max_tokens got a batch of its own, beyond the limit. On the machine that
+            is the batch for which the memory does not suffice: raise ValueError, and name the sentence."""),
         mistake("as long as the limit refused", RIGHT.but("length > max_tokens", "length >= max_tokens"), BATCHES,
-              "A sentence that is exactly as long as the limit was refused. It fits, in a batch of its own."),
-        mistake("an empty batch", RIGHT.but(TEST, "if not batches or longest * (len(batch) + 1) > max_tokens:"), BATCHES,
-              "There is an empty batch: one that was closed before anything was in it, or begun and never filled. No loss can be averaged over it.", shows=only("empty batches")),
+            "A sentence that is exactly as long as the limit was refused. It fits, in a batch of its own."),
+        mistake("an empty batch", RIGHT.but(TEST, "if not batches or longest * (len(batch) + 1) > max_tokens:"),
+                BATCHES,
+            "There is an empty batch: one that was closed before anything was in it, or begun and never filled. No "
+            "loss can be averaged over it.", shows=only("empty batches")),
         mistake("unsorted", UNSORTED, BATCHES,
-              """The sentences were taken as they came, so short ones stand beside long ones and are filled up to their length. Put sentences of similar
-              length together.""", quotes=padding, shows=only("too much padding")),
+            """The sentences were taken as they came, so short ones stand beside long ones and are filled up to their
+            length. Put sentences of similar length together.""", quotes=padding, shows=only("too much padding")),
         mistake("one sentence a batch", RIGHT.but(TEST, "if batch:"), BATCHES,
-              "Every sentence has a batch of its own. No pads, and no gain either: fill each batch up to max_tokens cells.", quotes=count, shows=only("too many batches", lambda told: all(len(batch) == 1 for batch in told["batches"]))),
+            "Every sentence has a batch of its own. No pads, and no gain either: fill each batch up to "
+            "max_tokens cells.", quotes=count,
+            shows=only("too many batches", lambda told: all(len(batch) == 1 for batch in told["batches"]))),
         mistake("as many sentences in every batch", answer("""
                   def token_batches(lengths, max_tokens):
                       if max(lengths) > max_tokens:
@@ -232,38 +256,51 @@ EXERCISE = Exercise(
                       order = sorted(range(len(lengths)), key=lambda i: lengths[i])
                       size = max_tokens // max(lengths)
                       return [order[i:i + size] for i in range(0, len(order), size)]
-              """), BATCHES, """Every batch has the same number of *sentences*, as many as the longest allow. Batches of short sentences are then almost empty: fill each
-              up to max_tokens cells.""", quotes=count, shows=only("too many batches", lambda told: len({len(batch) for batch in told["batches"][:-1]}) == 1)),
+            """), BATCHES, """Every batch has the same number of *sentences*, as many as the longest allow. Batches of
+            short sentences are then almost empty: fill each up to max_tokens cells.""", quotes=count,
+            shows=only("too many batches", lambda told: len({len(batch) for batch in told["batches"][:-1]}) == 1)),
         mistake("lengths instead of places", RIGHT.but("batch.append(item)", "batch.append(longest)"), BATCHES,
-              "Your batches hold *lengths*. What is wanted is which sentences they are: their places in the list, from 0."),
+            "Your batches hold *lengths*. What is wanted is which sentences they are: their places in "
+            "the list, from 0."),
         mistake("places from 1", RIGHT.but("batch.append(item)", "batch.append(item + 1)"), BATCHES,
-              "Your places begin at 1. The first sentence is number 0, as everywhere in Python."),
+            "Your places begin at 1. The first sentence is number 0, as everywhere in Python."),
         mistake("pairs", RIGHT.but("batch.append(item)", "batch.append((item, longest))"), BATCHES,
-              "Your batches hold pairs. The place of each sentence alone is wanted, a plain int."),
-        mistake("sentences twice", RIGHT.but("            batch = []", "            batch = [batch[-1]] if batch else []"), BATCHES,
-              "Some sentences stand in two batches: the new batch began with the last one of the old."),
-        mistake("all batches one and the same list", RIGHT.but("            batch = []", "            batch.clear()"), BATCHES,
-              """All your batches are one and the same list: clear() empties it everywhere, and what is in it at the end is in all of them. Begin
-              a new list."""),
-        mistake("one long list", RIGHT.but("return batches", "return [item for batch in batches for item in batch]"), BATCHES,
-              "One list of numbers came back. A list for each batch is wanted, of the places of its sentences."),
-        mistake("stops after the first batch", RIGHT.but("            batches.append(batch)\n            batch = []", "            return [batch]"), BATCHES,
-              "Only the first batch came back: a `return` inside the loop ends all of it.", quotes=left_out),
+            "Your batches hold pairs. The place of each sentence alone is wanted, a plain int."),
+        mistake("sentences twice",
+                RIGHT.but("            batch = []", "            batch = [batch[-1]] if batch else []"), BATCHES,
+            "Some sentences stand in two batches: the new batch began with the last one of the old."),
+        mistake("all batches one and the same list", RIGHT.but("            batch = []", "            batch.clear()"),
+                BATCHES,
+            """All your batches are one and the same list: clear() empties it everywhere, and what is in it at the end
+            is in all of them. Begin a new list."""),
+        mistake("one long list", RIGHT.but("return batches", "return [item for batch in batches for item in batch]"),
+                BATCHES,
+            "One list of numbers came back. A list for each batch is wanted, of the places of its sentences."),
+        mistake("stops after the first batch",
+                RIGHT.but("            batches.append(batch)\n            batch = []", "            return [batch]"),
+                BATCHES,
+            "Only the first batch came back: a `return` inside the loop ends all of it.", quotes=left_out),
         mistake("an assertion", RIGHT.but(REFUSED, "assert False, item"), BATCHES,
-              "A sentence that is too long raises AssertionError. A wrong argument is a ValueError, which names the sentence."),
+            "A sentence that is too long raises AssertionError. A wrong argument is a ValueError, which names the "
+            "sentence."),
         in_place("lengths", RIGHT.but("order = ", "lengths.sort()\n    order = "), BATCHES,
-                 "The places no longer belong to the caller's sentences. Sort the places, and leave the lengths where they are."),
+                 "The places no longer belong to the caller's sentences. Sort the places, and leave the lengths where "
+                 "they are."),
         mistake("places in a sorted copy", RIGHT.but("order = ", "lengths = sorted(lengths)\n    order = "), BATCHES,
-              """The lengths were sorted, and the places are those in the sorted list: they belong to other sentences. Sort the *places* by
-              length."""),
+            """The lengths were sorted, and the places are those in the sorted list: they belong to other sentences.
+            Sort the *places* by length."""),
         mistake("twice the limit", RIGHT.but(TEST, "if longest * (len(batch) + 1) > 2 * max_tokens:"), BATCHES,
-              """There are batches beyond the limit. A batch takes as many cells as it has sentences, times the length of the longest: that is what may
-              not exceed max_tokens.""", quotes=cells, shows=all_beyond(lambda batch, limit: True)),
+            """There are batches beyond the limit. A batch takes as many cells as it has sentences, times the length of
+            the longest: that is what may not exceed max_tokens.""", quotes=cells,
+            shows=all_beyond(lambda batch, limit: True)),
         mistake("every third left out", RIGHT.but(ORDER, f"{ORDER}[::3]"), BATCHES,
-              "There are sentences that stand in no batch. Every one must stand in exactly one.", quotes=left_out, shows=leaves_out),
-        mistake("half as full as they could be", RIGHT.but(TEST, "if longest * (len(batch) + 1) > max_tokens / 3 and batch:"), BATCHES,
-              "There are far more batches than needed. Fill each up to max_tokens cells before another begins.", quotes=count,
-              shows=only("too many batches")),
+            "There are sentences that stand in no batch. Every one must stand in exactly one.", quotes=left_out,
+            shows=leaves_out),
+        mistake("half as full as they could be",
+                RIGHT.but(TEST, "if longest * (len(batch) + 1) > max_tokens / 3 and batch:"), BATCHES,
+            "There are far more batches than needed. Fill each up to max_tokens cells before another begins.",
+            quotes=count,
+            shows=only("too many batches")),
     ),
     correct=(
         correct("sorted and filled", RIGHT),
@@ -337,7 +374,8 @@ EXERCISE = Exercise(
     hints=(
         "how many cells does a batch take? Which sentence decides its width?",
         "a list of places, sorted by length, is cut into lists: the longest times how many is at most max_tokens.",
-        "refuse what is too long; places by rising length; a new batch when (how many + 1) times this length exceeds the limit; "
+        "refuse what is too long; places by rising length; a new batch when (how many + 1) times this length exceeds "
+        "the limit; "
         "the last batch too.",
     ),
 )  # fmt: skip

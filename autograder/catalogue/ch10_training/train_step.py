@@ -33,7 +33,8 @@ def inputs(
     stale: float = 0.0, training: bool = True,
 ) -> Case:
     """A model of drawn weights, a batch whose sentences differ in length, and an optimizer."""
-    sizes = {"source": (WORDS[0], WIDTH), "target": (WORDS[1], WIDTH), "hidden": (WIDTH, WIDTH), "scores": (WIDTH, WORDS[1])}
+    sizes = {"source": (WORDS[0], WIDTH), "target": (WORDS[1], WIDTH), "hidden": (WIDTH, WIDTH),
+             "scores": (WIDTH, WORDS[1])}
     given: dict[str, Any] = {name: normal(g, *size) for name, size in sizes.items()}
     lengths = torch.randint(1, T, (B,), generator=g) if T > 1 else torch.ones(B, dtype=torch.int64)
     lengths[0] = T
@@ -45,7 +46,8 @@ def inputs(
     labels = labels.where(labels != pad, (pad + 1) % WORDS[1]).masked_fill(over, pad)
     begun = torch.cat([torch.full((B, 1), 1 if pad != 1 else 2), labels[:, :-1]], dim=1)
     given |= {"training": training, "stale": stale}
-    return Case((given, (source, begun, labels), {"lr": 0.7, "momentum": momentum, "steps": steps}, pad, clip))  # fmt: skip
+    return Case((given, (source, begun, labels), {"lr": 0.7, "momentum": momentum, "steps": steps}, pad,
+                 clip))  # fmt: skip
 
 
 def what_became(case: Case, result: Any) -> Any:
@@ -55,7 +57,8 @@ def what_became(case: Case, result: Any) -> Any:
     losses = [each.get("loss") if isinstance(each, dict) and "loss" in each else _NoLoss for each in result["returned"]]
     if _NoLoss in losses:
         return {"what came back": result["returned"][0]}
-    return Seen({"loss of each step": losses, "weights afterwards": result.get("weights")}, {"diary": result.get("diary")})
+    return Seen({"loss of each step": losses, "weights afterwards": result.get("weights")},
+                {"diary": result.get("diary")})
 
 
 class _NoLoss:
@@ -64,7 +67,8 @@ class _NoLoss:
 
 def losses(evidence: Evidence) -> str:
     """The losses of the steps, as they are and as they should be."""
-    got, wanted = (", ".join(number(loss) for loss in seen["loss of each step"]) for seen in (evidence.got, evidence.expected))
+    got, wanted = (", ".join(number(loss) for loss in seen["loss of each step"]) for seen in (evidence.got,
+        evidence.expected))
     return f"The losses of your steps are {got}; they should be {wanted}."
 
 
@@ -136,72 +140,87 @@ EXERCISE = Exercise(
     probes=(
         visible("three steps on one batch", inputs, 3, 5, 4, 0, 0.3),
         visible("a model that comes in evaluation mode", inputs, 2, 4, 5, 0, 50.0, 1, training=False),
-        hidden("gradients that were there before", inputs, 3, 4, 6, 0, 0.3, 2, stale=5.0, announced_by="whatever gradients the weights come with"),
+        hidden("gradients that were there before", inputs, 3, 4, 6, 0, 0.3, 2, stale=5.0,
+               announced_by="whatever gradients the weights come with"),
         hidden("gradients below the limit", inputs, 2, 6, 4, 0, 1000.0, 2, announced_by="at most `clip`"),
-        hidden("an optimizer with momentum", inputs, 3, 5, 7, 0, 0.4, 3, 0.9, announced_by="opt: any optimizer of torch"),
+        hidden("an optimizer with momentum", inputs, 3, 5, 7, 0, 0.4, 3, 0.9,
+               announced_by="opt: any optimizer of torch"),
         hidden("pad = 6", inputs, 4, 3, 5, 6, 0.3, 2, announced_by="pad: the pad's id, any id"),
         hidden("one sentence of one word", inputs, 1, 1, 1, 0, 0.3, 2, announced_by=PROMISED),
-        hidden("in evaluation mode, with old gradients", inputs, 2, 4, 3, 0, 0.2, 2, 0.5, -2.0, False, announced_by="It may come in evaluation mode"),
+        hidden("in evaluation mode, with old gradients", inputs, 2, 4, 3, 0, 0.2, 2, 0.5, -2.0, False,
+               announced_by="It may come in evaluation mode"),
         second_call(inputs, 2, 5, 6, 0, 0.3, 2, checks=UNTOUCHED),
     ),
     mistakes=(
         mistake("a step before backward", RIGHT.without(MOVE).before(BACKWARD, MOVE), STEP,
-              """The optimizer stepped before backward had computed anything: it moved by the gradients of the step before, or not at
-              all.""", quotes=diary, shows=steps_before_backward),
+            """The optimizer stepped before backward had computed anything: it moved by the gradients of the step
+            before, or not at all.""", quotes=diary, shows=steps_before_backward),
         mistake("no step", RIGHT.without(MOVE), STEP,
-              "The weights never move: nobody asked the optimizer to step.", quotes=diary, shows=never_steps),
+            "The weights never move: nobody asked the optimizer to step.", quotes=diary, shows=never_steps),
         mistake("gradients never forgotten", RIGHT.without(ZERO), STEP,
-              """Gradients of earlier steps are still there: backward *adds* to what stands in .grad, so each step goes where the last ones wanted to
-              go too. Forget them first.""", quotes=diary),
+            """Gradients of earlier steps are still there: backward *adds* to what stands in .grad, so each step goes
+            where the last ones wanted to go too. Forget them first.""", quotes=diary),
         mistake("gradients forgotten at the end", RIGHT.without(ZERO).after(MOVE, ZERO), STEP,
-              """The gradients are forgotten at the end of the step only. Those that the weights come with, from before the first step, still
-              count: forget them before backward."""),
+            """The gradients are forgotten at the end of the step only. Those that the weights come with, from before
+            the first step, still count: forget them before backward."""),
         mistake("gradients forgotten after backward", RIGHT.without(ZERO).after(BACKWARD, ZERO), STEP,
-              """The gradients were computed and then forgotten, before the optimizer could use them: the weights never move. Forget them
-              *before* backward.""", quotes=diary),
-        mistake("two steps", RIGHT.after(MOVE, MOVE), STEP, "The optimizer stepped twice. Once for each batch.", quotes=diary),
+            """The gradients were computed and then forgotten, before the optimizer could use them: the weights never
+            move. Forget them *before* backward.""", quotes=diary),
+        mistake("two steps", RIGHT.after(MOVE, MOVE), STEP, "The optimizer stepped twice. Once for each batch.",
+                quotes=diary),
         mistake("backward twice", RIGHT.but(BACKWARD, "loss.backward(retain_graph=True)\n    loss.backward()"), STEP,
-              "backward was called twice, and the second time adds to the first: gradients twice as long, before they are clipped."),
+            "backward was called twice, and the second time adds to the first: gradients twice as long, before they "
+            "are clipped."),
         mistake("clipped after the step", RIGHT.without(CLIPPED).after(MOVE, CLIPPED), CLIP,
-              "The gradients were clipped after the step, when they had done their work. Clip between backward and step.", quotes=norms, shows=clipped_too_late),
+            "The gradients were clipped after the step, when they had done their work. Clip between backward and step.",
+            quotes=norms, shows=clipped_too_late),
         mistake("no clipping", RIGHT.without(CLIPPED), CLIP,
-              """The gradients were not clipped, or clipped before backward had computed them. One batch with a huge gradient then throws the weights far
-              away: together they may be at most clip long, when the step is taken.""", quotes=norms),
+            """The gradients were not clipped, or clipped before backward had computed them. One batch with a huge
+            gradient then throws the weights far away: together they may be at most clip long, when the step is
+            taken.""", quotes=norms),
         mistake("each number clipped", RIGHT.but(CLIPPED, "nn.utils.clip_grad_value_(model.parameters(), clip)"), CLIP,
-              """Each *number* of the gradient was cut at clip, which turns the gradient into another direction. What is limited is the length of all
-              gradients together; the direction stays.""", quotes=norms),
-        mistake("each matrix clipped by itself", RIGHT.but(CLIPPED, "for p in model.parameters():\n        nn.utils.clip_grad_norm_(p, clip)"), CLIP,
-              """Each matrix was clipped by itself, so together they are still longer than clip, and in another direction. One norm for all
-              gradients together.""", quotes=norms),
+            """Each *number* of the gradient was cut at clip, which turns the gradient into another direction. What is
+            limited is the length of all gradients together; the direction stays.""", quotes=norms),
+        mistake("each matrix clipped by itself",
+                RIGHT.but(CLIPPED, "for p in model.parameters():\n        nn.utils.clip_grad_norm_(p, clip)"), CLIP,
+            """Each matrix was clipped by itself, so together they are still longer than clip, and in another direction.
+            One norm for all gradients together.""", quotes=norms),
         mistake("always as long as the limit", RIGHT.but(CLIPPED, """
                   norm = sum((p.grad ** 2).sum() for p in model.parameters()) ** 0.5
                   for p in model.parameters():
                       p.grad *= clip / norm
-              """), CLIP, "Gradients that are shorter than clip were made longer. clip is a limit: what is below it stays as it is.", quotes=norms),
+            """), CLIP, "Gradients that are shorter than clip were made longer. clip is a limit: what is below it "
+                        "stays as it is.", quotes=norms),
         mistake("another norm", RIGHT.but(CLIPPED, CLIPPED.replace("clip)", "clip, norm_type=1.0)")), CLIP,
-              "The absolute numbers were added up, which is another norm. The total norm is the root of the sum of the squares.", quotes=norms),
-        mistake("the largest number limited", RIGHT.but(CLIPPED, CLIPPED.replace("clip)", 'clip, norm_type=float("inf"))')), CLIP,
-              "The largest number of all gradients was brought down to clip. The total norm is the root of the sum of the squares.", quotes=norms),
+            "The absolute numbers were added up, which is another norm. The total norm is the root of the sum of the "
+            "squares.", quotes=norms),
+        mistake("the largest number limited",
+                RIGHT.but(CLIPPED, CLIPPED.replace("clip)", 'clip, norm_type=float("inf"))')), CLIP,
+            "The largest number of all gradients was brought down to clip. The total norm is the root of the sum of "
+            "the squares.", quotes=norms),
         mistake("the square of the norm", RIGHT.but(CLIPPED, """
     squares = sum(float(p.grad.pow(2).sum()) for p in model.parameters())
     for p in model.parameters():
         p.grad.mul_(min(1.0, clip / squares))"""), CLIP,
-              "The sum of the squares was taken for the norm. The total norm is its root."),
+            "The sum of the squares was taken for the norm. The total norm is its root."),
         mistake("clip 1 written in", RIGHT.but(CLIPPED, CLIPPED.replace("clip)", "1.0)")), CLIP,
-              "The gradients were clipped at 1 whatever clip is. It is the fifth argument.", quotes=norms),
+            "The gradients were clipped at 1 whatever clip is. It is the fifth argument.", quotes=norms),
         mistake("in evaluation mode", RIGHT.but(TRAIN, "model.eval()"), STEP,
-              "The model was trained in evaluation mode, where dropout is switched off. Training mode first.", quotes=diary),
+            "The model was trained in evaluation mode, where dropout is switched off. Training mode first.",
+            quotes=diary),
         mistake("the mode left as it was", RIGHT.without(TRAIN), STEP,
-              "The model came in evaluation mode and was trained in it: dropout never acted. Put it in training mode first.", quotes=diary),
+            "The model came in evaluation mode and was trained in it: dropout never acted. Put it in "
+            "training mode first.", quotes=diary),
         mistake("pads counted", RIGHT.but(", ignore_index=pad", ""), AVERAGE,
-              "The pads count as words, in the loss and in the gradients. The mean is over the real labels alone.", quotes=losses),
+            "The pads count as words, in the loss and in the gradients. The mean is over the real labels alone.",
+            quotes=losses),
         mistake("pad 0 written in", RIGHT.but("ignore_index=pad", "ignore_index=0"), AVERAGE,
-              "Id 0 is left out whatever pad is. The pad's id is the fourth argument."),
+            "Id 0 is left out whatever pad is. The pad's id is the fourth argument."),
         mistake("the mean of the sentences' means", RIGHT.but(LOSS, """
                   costs = F.cross_entropy(logits.transpose(1, 2), labels, ignore_index=pad, reduction="none")
                   loss = (costs.sum(1) / (labels != pad).sum(1)).mean()
-              """), AVERAGE, """Each sentence was averaged by itself, so a word of a short sentence weighs more, in the loss and in the gradients.
-              Average over the tokens of the batch.""", quotes=losses),
+            """), AVERAGE, """Each sentence was averaged by itself, so a word of a short sentence weighs more, in the
+            loss and in the gradients. Average over the tokens of the batch.""", quotes=losses),
         mistake("sentences one by one, not divided by tokens", RIGHT.but(f"{FORWARD}\n    {LOSS}\n    {BACKWARD}", """
                   total = 0.0
                   for b in range(len(src)):
@@ -209,54 +228,69 @@ EXERCISE = Exercise(
                       loss = F.cross_entropy(logits[0], labels[b], ignore_index=pad)
                       loss.backward()
                       total += loss.item()
-              """.rstrip()).but("loss.item()}", "total / len(src)}"), AVERAGE,
-              """The sentences went through one by one, and the gradients of their means were added up. Divide each by the tokens of the whole *batch*,
-              or the step depends on how the batch was cut.""", quotes=losses),
+            """.rstrip()).but("loss.item()}", "total / len(src)}"), AVERAGE,
+            """The sentences went through one by one, and the gradients of their means were added up. Divide each by the
+            tokens of the whole *batch*, or the step depends on how the batch was cut.""", quotes=losses),
         mistake("the sum", RIGHT.but("ignore_index=pad", 'ignore_index=pad, reduction="sum"'), AVERAGE,
-              "This is the sum of the costs, not their mean over the real tokens.", quotes=losses),
-        mistake("divided by all places", RIGHT.but("ignore_index=pad)", 'ignore_index=pad, reduction="sum") / labels.numel()'), AVERAGE,
-              "The pads were left out of the sum and still counted when it was divided. Divide by the number of real tokens.", quotes=losses),
+            "This is the sum of the costs, not their mean over the real tokens.", quotes=losses),
+        mistake("divided by all places",
+                RIGHT.but("ignore_index=pad)", 'ignore_index=pad, reduction="sum") / labels.numel()'), AVERAGE,
+            "The pads were left out of the sum and still counted when it was divided. Divide by the number "
+            "of real tokens.", quotes=losses),
         mistake("smoothed labels", RIGHT.but("ignore_index=pad", "ignore_index=pad, label_smoothing=0.1"), AVERAGE,
-              "The loss was taken against smoothed labels. Here it is the mean cost of the labels themselves, as in 10.2.", quotes=losses),
+            "The loss was taken against smoothed labels. Here it is the mean cost of the labels "
+            "themselves, as in 10.2.", quotes=losses),
         mistake("softmax before the loss", RIGHT.but("logits.flatten", "logits.softmax(-1).flatten"), STEP,
-              "Softmax was applied twice: cross_entropy wants the scores themselves.", quotes=losses),
+            "Softmax was applied twice: cross_entropy wants the scores themselves.", quotes=losses),
         mistake("the labels as input", RIGHT.but("model(src, tgt_in)", "model(src, labels)"), FORCING,
-              "The model was given the labels to read: it only has to copy. Its input is the second part of the batch.", quotes=losses),
+            "The model was given the labels to read: it only has to copy. Its input is the second part of the batch.",
+            quotes=losses),
         mistake("the input as labels", RIGHT.but("labels.flatten()", "tgt_in.flatten()"), FORCING,
-              "The model was asked for the word that it had just read. What it is to say are the labels, the third part of the batch.", quotes=losses),
-        mistake("shifted once more", RIGHT.but(LOSS, LOSS.replace("logits.flatten", "logits[:, :-1].flatten").replace("labels.flatten", "labels[:, 1:].flatten")),
-              FORCING, "Each place was compared with the label of the next one. Input and labels come shifted already.", quotes=losses),
+            "The model was asked for the word that it had just read. What it is to say are the labels, the third part "
+            "of the batch.", quotes=losses),
+        mistake("shifted once more",
+                RIGHT.but(LOSS, LOSS.replace("logits.flatten", "logits[:, :-1].flatten").replace("labels.flatten",
+                    "labels[:, 1:].flatten")),
+            FORCING, "Each place was compared with the label of the next one. Input and labels come shifted already.",
+            quotes=losses),
         mistake("a tensor", RIGHT.but("loss.item()", "loss"), STEP,
-              """The loss came back as a tensor, and with it the graph of the whole step: whoever collects losses keeps all of them in memory. Return a
-              plain number.""", shows=keeps_a_graph),
+            """The loss came back as a tensor, and with it the graph of the whole step: whoever collects losses keeps
+            all of them in memory. Return a plain number.""", shows=keeps_a_graph),
         mistake("a tensor without a graph", RIGHT.but("loss.item()", "loss.detach()"), STEP,
-              "The loss came back as a tensor. A plain number is wanted, a float."),
+            "The loss came back as a tensor. A plain number is wanted, a float."),
         mistake("the number alone", RIGHT.but('{"loss": loss.item()}', "loss.item()"), STEP,
-              "The loss came back by itself. A dictionary is wanted that has it under `loss`; later steps will tell more in it."),
+            "The loss came back by itself. A dictionary is wanted that has it under `loss`; later steps will tell "
+            "more in it."),
         mistake("nothing", RIGHT.without(RETURNED), STEP, "Nothing came back. A dictionary with the loss is wanted."),
-        mistake("another key", RIGHT.but('"loss"', '"Loss"'), STEP, "The dictionary that came back has no `loss`, spelled exactly so."),
+        mistake("another key", RIGHT.but('"loss"', '"Loss"'), STEP,
+                "The dictionary that came back has no `loss`, spelled exactly so."),
         mistake("the loss after the step", RIGHT.but(RETURNED, """
                   with torch.no_grad():
                       loss = F.cross_entropy(model(src, tgt_in).flatten(0, 1), labels.flatten(), ignore_index=pad)
                   return {"loss": loss.item()}
-              """), STEP, """The loss was computed once more after the step. It costs another pass through the model; the one that the step was taken for is
-              wanted.""", quotes=losses),
+            """), STEP, """The loss was computed once more after the step. It costs another pass through the model; the
+            one that the step was taken for is wanted.""", quotes=losses),
         mistake("the perplexity", RIGHT.but("loss.item()", "math.exp(loss.item())"), STEP,
-              "This is e to the power of the loss, the perplexity. The loss itself is wanted.", quotes=losses),
-        mistake("rounded", RIGHT.but("loss.item()", "round(loss.item(), 2)"), STEP, "The loss was rounded. Return it as it is.", quotes=losses),
+            "This is e to the power of the loss, the perplexity. The loss itself is wanted.", quotes=losses),
+        mistake("rounded", RIGHT.but("loss.item()", "round(loss.item(), 2)"), STEP,
+                "The loss was rounded. Return it as it is.", quotes=losses),
         mistake("moved by hand", RIGHT.but(MOVE, """
                   with torch.no_grad():
                       for p in model.parameters():
                           p -= opt.param_groups[0]["lr"] * p.grad
-              """), STEP, "The weights were moved by hand, past the optimizer. What it keeps from step to step, such as its momentum, plays no part then."),
+            """), STEP, "The weights were moved by hand, past the optimizer. What it keeps from step to step, such as "
+                        "its momentum, plays no part then."),
         mistake("Adam", RIGHT.before(MOVE, "opt = torch.optim.Adam(model.parameters(), lr=1e-3)"), STEP,
-              "A new optimizer was made in every step. Use the one that is given: it keeps its memory from step to step.", quotes=diary),
+            "A new optimizer was made in every step. Use the one that is given: it keeps its memory from step to step.",
+            quotes=diary),
         mistake("no gradients", RIGHT.but(FORWARD, "with torch.no_grad():\n        logits = model(src, tgt_in)"), STEP,
-              "Your code stops at backward: the model was asked under no_grad (or its result was detached), and no graph leads back to the weights."),
+            "Your code stops at backward: the model was asked under no_grad (or its result was detached), and no "
+            "graph leads back to the weights."),
     ),
     correct=(
         correct("in order", RIGHT),
-        correct("gradients forgotten just before backward", RIGHT.without(ZERO).before(BACKWARD, "opt.zero_grad(set_to_none=False)")),
+        correct("gradients forgotten just before backward",
+                RIGHT.without(ZERO).before(BACKWARD, "opt.zero_grad(set_to_none=False)")),
         correct("the model forgets its gradients", RIGHT.but(ZERO, "model.zero_grad()")),
         correct("clipped by hand", """
             def train_step(model, batch, optimizer, pad_id, limit):
@@ -336,8 +370,10 @@ EXERCISE = Exercise(
     omits={"precision": "a step of a training is no place for numbers of 100,000,000"},
     hints=(
         "what must be forgotten before anything is computed? What is limited just before the weights move?",
-        "model(src, tgt_in) gives (B, T, V); labels (B, T); the loss is one number, a gradient for every weight has its shape.",
-        "training mode; forget gradients; logits; mean cost of the real labels; backward; clip the total norm; step; the loss as "
+        "model(src, tgt_in) gives (B, T, V); labels (B, T); the loss is one number, a gradient for every weight has "
+        "its shape.",
+        "training mode; forget gradients; logits; mean cost of the real labels; backward; clip the total norm; step; "
+        "the loss as "
         "a plain number under `loss`.",
     ),
 )  # fmt: skip

@@ -41,7 +41,8 @@ def where_all_agree(case: Case, result: Any) -> Any:
         if not isinstance(pair, (list, tuple)) or len(pair) != 2:
             return result
         ids, score = (part.tolist() if isinstance(part, Tensor) else part for part in pair)
-        ids = [one.item() if isinstance(one, Tensor) and one.numel() == 1 else one for one in ids] if isinstance(ids, (list, tuple)) else ids
+        ids = [one.item() if isinstance(one, Tensor) and one.numel() == 1 else one for one in ids] if isinstance(ids,
+            (list, tuple)) else ids
         plain.append([ids, score])
     return plain[: agreed(*case.arguments)]
 
@@ -94,7 +95,10 @@ def best(evidence: Evidence) -> str:
     (got, score), (wanted, right_score) = evidence.got[0], evidence.expected[0]
     if list(got) == list(wanted) and abs(score - right_score) < 1e-4:
         return ""
-    return f"Your best is {ids_as_text(got)} with {number(score)}; it should be {ids_as_text(wanted)} with {number(right_score)}."
+    return (
+        f"Your best is {ids_as_text(got)} with {number(score)}; it should be {ids_as_text(wanted)} with "
+        f"{number(right_score)}."
+    )
 
 
 RIGHT = answer("""
@@ -122,8 +126,12 @@ RIGHT = answer("""
         scored.sort(key=lambda one: one[1], reverse=True)
         return scored[:k]
 """)
-SORT, SORT_END = "candidates.sort(key=lambda one: one[1], reverse=True)", "scored.sort(key=lambda one: one[1], reverse=True)"
-SCORED, POOL = "scored = [(ids, total / (len(ids) - 1) ** alpha) for ids, total in pool]", "pool = finished if finished else live"
+SORT, SORT_END = (
+    "candidates.sort(key=lambda one: one[1], reverse=True)", "scored.sort(key=lambda one: one[1], reverse=True)"
+)
+SCORED, POOL = (
+    "scored = [(ids, total / (len(ids) - 1) ** alpha) for ids, total in pool]", "pool = finished if finished else live"
+)
 KEPT, DROPS = "for ids, total in candidates[:k]:", "if ids[-1] == eos:"
 TOTAL, START = "total + log_p", "live = [([bos], 0.0)]"
 
@@ -137,127 +145,159 @@ EXERCISE = Exercise(
         visible("by hand, k = 2", by_hand(2, 0.0), rtol=1e-3),
         visible("by hand, k = 1", by_hand(1, 0.0), rtol=1e-3),
         visible("by hand, k = 3, alpha = 1", by_hand(3, 1.0), rtol=1e-3),
-        hidden("k = 3, where greedy fails", drawn, 3, 6, 0.0, 1, unlike=a_greedy_search_fails, announced_by="the k most probable", rtol=1e-3),
-        hidden("alpha = 0.7, where the length decides", drawn, 3, 6, 0.7, 1, unlike=length_decides, announced_by="to the power of alpha", rtol=1e-3),
+        hidden("k = 3, where greedy fails", drawn, 3, 6, 0.0, 1, unlike=a_greedy_search_fails,
+               announced_by="the k most probable", rtol=1e-3),
+        hidden("alpha = 0.7, where the length decides", drawn, 3, 6, 0.7, 1, unlike=length_decides,
+               announced_by="to the power of alpha", rtol=1e-3),
         hidden("alpha = 1.3", drawn, 4, 5, 1.3, 1, unlike=long_enough, announced_by="to the power of alpha", rtol=1e-3),
         hidden("several hypotheses", drawn, 4, 6, 0.0, 2, unlike=long_enough, announced_by="the best first", rtol=1e-3),
-        hidden("other ids of bos and eos", drawn, 2, 6, 0.5, 1, bos=5, eos=0, unlike=long_enough, announced_by="bos, eos: ids, any two", rtol=1e-3),
+        hidden("other ids of bos and eos", drawn, 2, 6, 0.5, 1, bos=5, eos=0, unlike=long_enough,
+               announced_by="bos, eos: ids, any two", rtol=1e-3),
         hidden("no hypothesis ends", drawn, 2, 3, 0.0, 1, likely_end=-9.0, ended=False,
                announced_by="If none has ended after max_len tokens", rtol=1e-3),
         hidden("one that max_len cut scores more", drawn, 3, 4, 1.0, 1, unlike=an_open_one_scores_more, likely_end=0.0,
                announced_by="Only those that end in eos count", rtol=1e-3),
-        hidden("one step", drawn, 2, 1, 0.0, 1, likely_end=2.0, announced_by="max_len: the most tokens after bos, at least 1", rtol=1e-3),
-        hidden("a beam wider than the vocabulary", drawn, 9, 4, 0.5, 1, V=5, announced_by="may be more than V", rtol=1e-3),
+        hidden("one step", drawn, 2, 1, 0.0, 1, likely_end=2.0,
+               announced_by="max_len: the most tokens after bos, at least 1", rtol=1e-3),
+        hidden("a beam wider than the vocabulary", drawn, 9, 4, 0.5, 1, V=5, announced_by="may be more than V",
+               rtol=1e-3),
         second_call(drawn, 3, 5, 0.6, rtol=1e-3, unlike=long_enough),
     ),
     mistakes=(
-        mistake("probabilities added", RIGHT.but("log_probs = step_fn(prefixes)", "log_probs = step_fn(prefixes).exp()"), BEAM,
-              "Probabilities were added up. A sentence is as probable as the *product* of its words: multiply, or add the logarithms as they come."),
-        mistake("probabilities multiplied", RIGHT.but("log_probs = step_fn(prefixes)", "log_probs = step_fn(prefixes).exp()").but(
+        mistake("probabilities added",
+                RIGHT.but("log_probs = step_fn(prefixes)", "log_probs = step_fn(prefixes).exp()"), BEAM,
+            "Probabilities were added up. A sentence is as probable as the *product* of its words: multiply, or add "
+            "the logarithms as they come."),
+        mistake("probabilities multiplied",
+                RIGHT.but("log_probs = step_fn(prefixes)", "log_probs = step_fn(prefixes).exp()").but(
                   TOTAL, "total * log_p").but(START, "live = [([bos], 1.0)]"), LENGTH,
-              """Your score is the probability itself. Products of many small numbers end at 0 in a computer: keep the sum of the logarithms, and
-              divide that by the length."""),
+            """Your score is the probability itself. Products of many small numbers end at 0 in a computer: keep the sum
+            of the logarithms, and divide that by the length."""),
         mistake("finished hypotheses extended", RIGHT.but(DROPS, "if ids[-1] == eos and step == max_len - 1:").but(
                   POOL, "pool = finished + live"), FINISHED,
-              "Hypotheses went on after eos: eos eos, or more words. A sentence that has ended is set aside and never extended."),
+            "Hypotheses went on after eos: eos eos, or more words. A sentence that has ended is set aside and never "
+            "extended."),
         mistake("finished ones kept, and extended too", RIGHT.but(
-                  "finished.append((ids, total))\n", "finished.append((ids, total))\n                live.append((ids, total))\n"), FINISHED,
-              """A hypothesis with eos was set aside, as it should be, but stayed in the beam as well: it is extended by words after its end, and
-              takes a place from others."""),
+                  "finished.append((ids, total))\n",
+                  "finished.append((ids, total))\n                live.append((ids, total))\n"), FINISHED,
+            """A hypothesis with eos was set aside, as it should be, but stayed in the beam as well: it is extended by
+            words after its end, and takes a place from others."""),
         mistake("no division by the length", RIGHT.but(SCORED, "scored = list(pool)"), LENGTH,
-              """alpha has no effect: the scores are plain sums of logarithms, and every word makes such a sum smaller. Divide by the length to the
-              power of alpha."""),
+            """alpha has no effect: the scores are plain sums of logarithms, and every word makes such a sum smaller.
+            Divide by the length to the power of alpha."""),
         mistake("ranked without the division", RIGHT.without(SORT_END).but(
                   POOL, POOL + "\n    pool.sort(key=lambda one: one[1], reverse=True)"), LENGTH,
-              "The scores are divided, but the order is that of the sums before. Sort by the score that you return."),
+            "The scores are divided, but the order is that of the sums before. Sort by the score that you return."),
         mistake("multiplied by the length", RIGHT.but("total / (len(ids) - 1)", "total * (len(ids) - 1)"), LENGTH,
-              "The sums were multiplied by the length, so long sentences are punished twice. Divide."),
+            "The sums were multiplied by the length, so long sentences are punished twice. Divide."),
         mistake("alpha as a factor", RIGHT.but("(len(ids) - 1) ** alpha", "max(1, (len(ids) - 1) * alpha)"), LENGTH,
-              "The length was multiplied by alpha. It is a power: 0 leaves the sum as it is, 1 makes it a mean."),
-        mistake("multiplied by alpha", RIGHT.but("total / (len(ids) - 1) ** alpha", "total / (len(ids) - 1) * alpha"), LENGTH,
-              "The mean was multiplied by alpha, so every score is 0 where alpha is. It is a power of the length."),
+            "The length was multiplied by alpha. It is a power: 0 leaves the sum as it is, 1 makes it a mean."),
+        mistake("multiplied by alpha", RIGHT.but("total / (len(ids) - 1) ** alpha", "total / (len(ids) - 1) * alpha"),
+                LENGTH,
+            "The mean was multiplied by alpha, so every score is 0 where alpha is. It is a power of the length."),
         mistake("another penalty", RIGHT.but("(len(ids) - 1) ** alpha", "((5 + len(ids) - 1) / 6) ** alpha"), LENGTH,
-              """The length plus 5, divided by 6, was taken to the power of alpha: that is the penalty of another paper (Wu et al. 2016). Here it is
-              the length itself."""),
+            """The length plus 5, divided by 6, was taken to the power of alpha: that is the penalty of another paper
+            (Wu et al. 2016). Here it is the length itself."""),
         mistake("a probability as score", RIGHT.but("total / (len(ids) - 1) ** alpha)", "math.exp(total))"), LENGTH,
-              "Your score is the probability. The sum of the logarithms is wanted, divided by the length to the power of alpha."),
+            "Your score is the probability. The sum of the logarithms is wanted, divided by the length to the power "
+            "of alpha."),
         mistake("always the mean", RIGHT.but("(len(ids) - 1) ** alpha", "(len(ids) - 1)"), LENGTH,
-              "The sums were divided by the length whatever alpha is. To the power of alpha: 0 divides by 1."),
+            "The sums were divided by the length whatever alpha is. To the power of alpha: 0 divides by 1."),
         mistake("bos counted", RIGHT.but("(len(ids) - 1)", "len(ids)"), LENGTH,
-              "bos was counted as a word. It was given, not generated: the length counts the tokens after it, eos among them."),
+            "bos was counted as a word. It was given, not generated: the length counts the tokens after it, "
+            "eos among them."),
         mistake("eos not counted", RIGHT.but("(len(ids) - 1)", "max(1, len(ids) - 2)"), LENGTH,
-              "eos was not counted. It is generated like a word, with a probability of its own: the length counts all tokens after bos."),
-        mistake("divided at every step", RIGHT.but(TOTAL, "(total + log_p) / len(ids) ** alpha").but(SCORED, "scored = list(pool)"), LENGTH,
-              "The sum was divided by the length at every step, so early words count less and less. Add up to the end, and divide once."),
+            "eos was not counted. It is generated like a word, with a probability of its own: the length counts all "
+            "tokens after bos."),
+        mistake("divided at every step",
+                RIGHT.but(TOTAL, "(total + log_p) / len(ids) ** alpha").but(SCORED, "scored = list(pool)"), LENGTH,
+            "The sum was divided by the length at every step, so early words count less and less. Add up to the end, "
+            "and divide once."),
         mistake("k copies of bos", RIGHT.but(START, "live = [([bos], 0.0)] * k"), BEAM,
-              "All your beams are equal: the search began with k copies of bos, which grow alike and fill the beam. Begin with one."),
+            "All your beams are equal: the search began with k copies of bos, which grow alike and fill the beam. "
+            "Begin with one."),
         mistake("the best of each beam", RIGHT.but(
                   "for token, log_p in enumerate(row):",
-                  "for token, log_p in [max(enumerate(row), key=lambda one: one[1])] if step else enumerate(row):"), BEAM,
-              """Each hypothesis was continued by its likeliest word alone, so a beginning never gets two continuations and most are never looked at.
-              All continuations of all hypotheses compete."""),
+                  "for token, log_p in [max(enumerate(row), key=lambda one: one[1])] if step else enumerate(row):"),
+                  BEAM,
+            """Each hypothesis was continued by its likeliest word alone, so a beginning never gets two continuations
+            and most are never looked at. All continuations of all hypotheses compete."""),
         mistake("greedy", RIGHT.but(KEPT, "for ids, total in candidates[:1]:"), BEAM,
-              "Only the likeliest hypothesis was kept: that is greedy, whatever k is. Keep k."),
+            "Only the likeliest hypothesis was kept: that is greedy, whatever k is. Keep k."),
         mistake("one more than k", RIGHT.but(KEPT, "for ids, total in candidates[:k + 1]:"), BEAM,
-              "More than k hypotheses were kept. Of all continuations the k most probable stay; with k = 1 the search is greedy."),
+            "More than k hypotheses were kept. Of all continuations the k most probable stay; with k = 1 the search "
+            "is greedy."),
         mistake("the least probable kept", RIGHT.but(SORT, "candidates.sort(key=lambda one: one[1])"), BEAM,
-              "The k *least* probable continuations were kept. Logarithms of probabilities are negative: the largest is the one nearest to 0."),
+            "The k *least* probable continuations were kept. Logarithms of probabilities are negative: the largest is "
+            "the one nearest to 0."),
         mistake("the worst first", RIGHT.but(SORT_END, "scored.sort(key=lambda one: one[1])"), FINISHED,
-              "The worst hypothesis came first. Best first: scores are negative, and the best is the one nearest to 0."),
+            "The worst hypothesis came first. Best first: scores are negative, and the best is the one nearest to 0."),
         mistake("not sorted at the end", RIGHT.without(SORT_END), FINISHED,
-              "The hypotheses came in the order in which they ended. Best score first."),
+            "The hypotheses came in the order in which they ended. Best score first."),
         mistake("stops at the first that ends", RIGHT.but("if not live:", "if finished:"), FINISHED,
-              """The search stopped as soon as one hypothesis had ended. A longer one may still be better: go on until none is left to extend, or k
-              have ended."""),
-        mistake("only the likeliest may end", RIGHT.but("if ids[-1] == eos:", "if ids[-1] == eos and (ids, total) == candidates[0]:").but(
-                  "            else:\n                live", "            elif ids[-1] != eos:\n                live"), FINISHED,
-              """A hypothesis that ended was kept only where it was the likeliest of its step; the others were thrown away. Each of the k that ends in
-              eos is finished."""),
+            """The search stopped as soon as one hypothesis had ended. A longer one may still be better: go on until
+            none is left to extend, or k have ended."""),
+        mistake("only the likeliest may end",
+                RIGHT.but("if ids[-1] == eos:", "if ids[-1] == eos and (ids, total) == candidates[0]:").but(
+                  "            else:\n                live", "            elif ids[-1] != eos:\n                live"),
+                  FINISHED,
+            """A hypothesis that ended was kept only where it was the likeliest of its step; the others were thrown
+            away. Each of the k that ends in eos is finished."""),
         mistake("finished ones thrown away", RIGHT.but("finished.append((ids, total))", "pass"), FINISHED,
-              "Hypotheses that ended were thrown away, and only those without an end came back. A finished one is set aside, with its score."),
+            "Hypotheses that ended were thrown away, and only those without an end came back. A finished one is set "
+            "aside, with its score."),
         mistake("nothing where none ends", RIGHT.but(POOL, "pool = finished"), FINISHED,
-              "Where no hypothesis has ended after max_len tokens, nothing came back. Then those that are left do, as they are."),
+            "Where no hypothesis has ended after max_len tokens, nothing came back. Then those that are left do, as "
+            "they are."),
         mistake("unfinished ones alone", RIGHT.but(POOL, "pool = live if live else finished"), FINISHED,
-              "Hypotheses that max_len cut came back in place of finished ones. Those count only if none has ended."),
+            "Hypotheses that max_len cut came back in place of finished ones. Those count only if none has ended."),
         mistake("every end set aside", RIGHT.but(KEPT, """
         finished += [one for one in candidates if one[0][-1] == eos]
         candidates = [one for one in candidates if one[0][-1] != eos]
         for ids, total in candidates[:k]:"""), FINISHED,
-              "Every continuation that ends was set aside, the unlikely ones too. They compete with all others for the k places."),
+            "Every continuation that ends was set aside, the unlikely ones too. They compete with all others for the "
+            "k places."),
         mistake("unfinished before finished", RIGHT.but(POOL, "pool = finished + live"), FINISHED,
-              "A hypothesis that max_len cut came back before finished ones. It counts only if none has ended."),
+            "A hypothesis that max_len cut came back before finished ones. It counts only if none has ended."),
         mistake("the sum forgotten", RIGHT.but(TOTAL, "log_p"), BEAM,
-              "Only the last word's probability counts with you. Add it to the sum of the words before."),
+            "Only the last word's probability counts with you. Add it to the sum of the words before."),
         mistake("logarithms multiplied", RIGHT.but(TOTAL, "total * log_p if total else log_p"), BEAM,
-              "Logarithms were multiplied. It is the probabilities that are multiplied: their logarithms are *added*."),
+            "Logarithms were multiplied. It is the probabilities that are multiplied: their logarithms are *added*."),
         mistake("scores without their sign", RIGHT.but("total / (len(ids)", "-total / (len(ids)"), FINISHED,
-              "Your scores are positive. A sum of logarithms of probabilities is negative: return it so, and the best is the one nearest to 0."),
+            "Your scores are positive. A sum of logarithms of probabilities is negative: return it so, and the best "
+            "is the one nearest to 0."),
         mistake("eos left out of the result", RIGHT.but(
-                  "return scored[:k]", "return [([i for i in ids if i != eos], score) for ids, score in scored[:k]]"), FINISHED,
-              "eos is missing at the end. The ids go from bos to eos, both among them."),
-        mistake("bos left out of the result", RIGHT.but("return scored[:k]", "return [(ids[1:], score) for ids, score in scored[:k]]"), FINISHED,
-              "bos is missing in front. The ids go from bos to eos, both among them."),
+                  "return scored[:k]", "return [([i for i in ids if i != eos], score) for ids, score in scored[:k]]"),
+                  FINISHED,
+            "eos is missing at the end. The ids go from bos to eos, both among them."),
+        mistake("bos left out of the result",
+                RIGHT.but("return scored[:k]", "return [(ids[1:], score) for ids, score in scored[:k]]"), FINISHED,
+            "bos is missing in front. The ids go from bos to eos, both among them."),
         mistake("only the best", RIGHT.but("return scored[:k]", "return scored[0]"), FINISHED,
-              "One pair came back. A list of pairs is wanted, also where it holds only one."),
+            "One pair came back. A list of pairs is wanted, also where it holds only one."),
         mistake("only the ids", RIGHT.but("return scored[:k]", "return [ids for ids, score in scored[:k]]"), FINISHED,
-              "Only the ids came back. Each hypothesis is a pair (ids, score)."),
-        mistake("score first", RIGHT.but("return scored[:k]", "return [(score, ids) for ids, score in scored[:k]]"), FINISHED,
-              "The pairs are the wrong way round: first the ids, then the score."),
+            "Only the ids came back. Each hypothesis is a pair (ids, score)."),
+        mistake("score first", RIGHT.but("return scored[:k]", "return [(score, ids) for ids, score in scored[:k]]"),
+                FINISHED,
+            "The pairs are the wrong way round: first the ids, then the score."),
         mistake("one step too few", RIGHT.but("range(max_len)", "range(max_len - 1)"), FINISHED,
-              "The search ended one step early. max_len counts the tokens after bos, so there are max_len steps."),
+            "The search ended one step early. max_len counts the tokens after bos, so there are max_len steps."),
         mistake("one step too many", RIGHT.but("range(max_len)", "range(max_len + 1)"), FINISHED,
-              "The search went one step too far. max_len counts the tokens after bos, so there are max_len steps."),
+            "The search went one step too far. max_len counts the tokens after bos, so there are max_len steps."),
         mistake("no end", RIGHT.but("for step in range(max_len):", "while True:"), FINISHED,
-              "Your loop has no end but eos: the model was asked about more tokens than max_len allows, and stopped you. Count the steps."),
+            "Your loop has no end but eos: the model was asked about more tokens than max_len allows, and stopped "
+            "you. Count the steps."),
         mistake("eos written as 2", RIGHT.but("== eos", "== 2"), FINISHED,
-              "The id 2 is written into your code where eos belongs. Other vocabularies have other ids."),
+            "The id 2 is written into your code where eos belongs. Other vocabularies have other ids."),
         mistake("bos written as 1", RIGHT.but("[([bos], 0.0)]", "[([1], 0.0)]"), BEAM,
-              "The id 1 is written into your code where bos belongs. Other vocabularies have other ids."),
-        mistake("only the last word shown", RIGHT.but("[ids for ids, _ in live]", "[ids[-1:] for ids, _ in live]"), BEAM,
-              "The model was shown only the last word of each hypothesis. Show it the whole prefix, bos in front."),
+            "The id 1 is written into your code where bos belongs. Other vocabularies have other ids."),
+        mistake("only the last word shown", RIGHT.but("[ids for ids, _ in live]", "[ids[-1:] for ids, _ in live]"),
+                BEAM,
+            "The model was shown only the last word of each hypothesis. Show it the whole prefix, bos in front."),
         mistake("a word of another hypothesis", RIGHT.but(
-                  "for (ids, total), row in zip(live, log_probs.tolist()):", "for (ids, total), row in zip(live, log_probs.flip(0).tolist()):"), BEAM,
-              "The hypotheses were continued by the probabilities of others: row i of the table belongs to prefix i."),
+                  "for (ids, total), row in zip(live, log_probs.tolist()):",
+                  "for (ids, total), row in zip(live, log_probs.flip(0).tolist()):"), BEAM,
+            "The hypotheses were continued by the probabilities of others: row i of the table belongs to prefix i."),
     ),
     correct=(
         correct("lists", RIGHT),
@@ -267,7 +307,8 @@ EXERCISE = Exercise(
                 for t in range(1, max_len + 1):
                     logp = step_fn(torch.tensor([b for _, b in beams]))
                     options = sorted(
-                        ((s + lp, b + [v]) for (s, b), row in zip(beams, logp.tolist()) for v, lp in enumerate(row)), reverse=True)
+                        ((s + lp, b + [v]) for (s, b), row in zip(beams, logp.tolist())
+                            for v, lp in enumerate(row)), reverse=True)
                     done += [(s / t ** alpha, b) for s, b in options[:k] if b[-1] == eos]
                     beams = [(s, b) for s, b in options if b[-1] != eos][:k]
                     if len(done) >= k:
@@ -321,7 +362,8 @@ EXERCISE = Exercise(
                 return [(s.tolist(), float(v)) for s, v in done[:k]]
         """),
         correct("those without an end behind the others", RIGHT.but("return scored[:k]", """
-            rest = sorted(((i, t / (len(i) - 1) ** alpha) for i, t in live), key=lambda one: -one[1]) if finished else []
+            rest = sorted(((i, t / (len(i) - 1) ** alpha) for i, t in live),
+                key=lambda one: -one[1]) if finished else []
             return (scored + rest)[:k]""")),
         correct("finished ones keep their place", """
             def beam_search(step_fn, k, max_len, alpha, bos, eos):
@@ -336,7 +378,8 @@ EXERCISE = Exercise(
                     if all(over(ids) for ids, _ in beam):
                         break
                 ended = [b for b in beam if over(b[0])] or beam
-                return sorted([(ids, s / (len(ids) - 1) ** alpha) for ids, s in ended], key=lambda b: b[1], reverse=True)
+                return sorted([(ids, s / (len(ids) - 1) ** alpha) for ids, s in ended], key=lambda b: b[1],
+                    reverse=True)
         """),
         correct("one prefix at a time, recursive", """
             def beam_search(step_fn, k, max_len, alpha, bos, eos):
@@ -348,15 +391,18 @@ EXERCISE = Exercise(
                         for v, lp in enumerate(step_fn(torch.tensor([ids]))[0].tolist()):
                             options.append((ids + [v], s + lp))
                     top = sorted(options, key=lambda o: -o[1])[:k]
-                    return grow([o for o in top if o[0][-1] != eos], done + [o for o in top if o[0][-1] == eos], left - 1)
+                    return grow([o for o in top if o[0][-1] != eos], done + [o for o in top if o[0][-1] == eos],
+                        left - 1)
                 found = grow([([bos], 0.0)], [], max_len)
                 return sorted([(i, s / (len(i) - 1) ** alpha) for i, s in found], key=lambda o: o[1], reverse=True)[:k]
         """),
     ),
     hints=(
         "how many continuations compete in a step? What becomes of one that ends in eos?",
-        "n prefixes (n, t) give log-probabilities (n, V): n times V continuations, of which k stay. A list of (ids, sum) is enough.",
-        "begin with bos and sum 0; max_len times: all continuations of all live ones with their sums, the k largest stay, those with eos are set "
+        "n prefixes (n, t) give log-probabilities (n, V): n times V continuations, of which k stay. A list of (ids, "
+        "sum) is enough.",
+        "begin with bos and sum 0; max_len times: all continuations of all live ones with their sums, the k largest "
+        "stay, those with eos are set "
         "aside; at the end divide each sum by the length to the power of alpha and sort.",
     ),
 )  # fmt: skip

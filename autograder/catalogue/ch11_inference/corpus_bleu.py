@@ -73,7 +73,8 @@ def across(g: torch.Generator) -> Case:
     hyps, refs = corpus(g, 4, 0).arguments
     flat = [word for line in refs for word in line]
     cut = len(hyps[0]) - 2
-    return Case(([flat[:cut], flat[cut:], *hyps[2:]], [refs[0], [word for line in refs[1:] for word in line], *refs[2:]]))
+    return Case(([flat[:cut], flat[cut:], *hyps[2:]],
+                 [refs[0], [word for line in refs[1:] for word in line], *refs[2:]]))
 
 
 def no_four(g: torch.Generator) -> Case:
@@ -108,7 +109,10 @@ RIGHT = answer("""
         penalty = math.exp(min(0.0, 1 - r / c))
         return 100 * penalty * math.exp(log_mean)
 """)
-CLIP, MEAN = "sum(min(count, want[gram]) for gram, count in have.items())", "log_mean = sum(math.log(m / t) for m, t in zip(matches, totals)) / 4"
+CLIP, MEAN = (
+    "sum(min(count, want[gram]) for gram, count in have.items())",
+    "log_mean = sum(math.log(m / t) for m, t in zip(matches, totals)) / 4"
+)
 PENALTY, GRAMS = "penalty = math.exp(min(0.0, 1 - r / c))", "tuple(hyp[i:i + n])"
 NONE = "if 0 in matches:"
 EACH = """
@@ -137,7 +141,9 @@ EXERCISE = Exercise(
     probes=(
         visible("the cat sat on mat", pair("the cat sat on mat", "the cat sat on the mat")),
         visible("words repeated, and too long", pair("the the cat sat on the mat the", "the cat sat on the mat")),
-        visible("two sentences", Case((lines("the cat sat on the mat today", "a dog ran home"), lines("the cat sat on a mat", "a dog ran home fast")))),
+        visible("two sentences",
+                Case((lines("the cat sat on the mat today", "a dog ran home"),
+                      lines("the cat sat on a mat", "a dog ran home fast")))),
         hidden("fifty sentences, too short", corpus, 50, -1, announced_by="hyps, refs: lists"),
         hidden("fifty sentences, too long", corpus, 50, 2, announced_by="hyps, refs: lists"),
         hidden("ids for tokens", corpus, 20, 0, numbers=True, announced_by="words or ids"),
@@ -148,104 +154,134 @@ EXERCISE = Exercise(
         second_call(corpus, 12, -1),
     ),
     mistakes=(
-        mistake("pairs of words at most", RIGHT.but("range(1, 5)", "range(1, 3)").but("[0] * 4, [0] * 4", "[0] * 2, [0] * 2").but(
+        mistake("pairs of words at most",
+                RIGHT.but("range(1, 5)", "range(1, 3)").but("[0] * 4, [0] * 4", "[0] * 2, [0] * 2").but(
                   "totals)) / 4", "totals)) / 2"), BLEU,
-              "Only words and pairs were counted. BLEU counts n-grams of 1, 2, 3 and 4 tokens, and takes the mean of all four."),
-        mistake("a mean over sentences", answer(EACH.replace("MEAN", "sum(one(h, r) for h, r in zip(hyps, refs)) / len(hyps)")), BLEU,
-              """A score was computed for each sentence, and their mean taken. Corpus BLEU adds up matches and counts over *all* sentences first, and
-              divides once."""),
+            "Only words and pairs were counted. BLEU counts n-grams of 1, 2, 3 and 4 tokens, and takes the mean of "
+            "all four."),
+        mistake("a mean over sentences",
+                answer(EACH.replace("MEAN", "sum(one(h, r) for h, r in zip(hyps, refs)) / len(hyps)")), BLEU,
+            """A score was computed for each sentence, and their mean taken. Corpus BLEU adds up matches and counts over
+            *all* sentences first, and divides once."""),
         mistake("a mean over sentences by their length", answer(EACH.replace(
                   "MEAN", "sum(one(h, r) * len(h) for h, r in zip(hyps, refs)) / sum(len(h) for h in hyps)")), BLEU,
-              """A score was computed for each sentence, and a mean taken that is weighted by length. Add up matches and counts over all sentences
-              first, and divide once."""),
+            """A score was computed for each sentence, and a mean taken that is weighted by length. Add up matches and
+            counts over all sentences first, and divide once."""),
         mistake("not clipped", RIGHT.but(CLIP, "sum(count for gram, count in have.items() if gram in want)"), CLIPPED,
-              """A word of the reference was counted as often as the translation repeats it: 'the the the' scored 3 of 3. It counts at most as often
-              as the *reference* has it."""),
-        mistake("every n-gram once", RIGHT.but(CLIP, "len(have.keys() & want.keys())").but("sum(have.values())", "len(have)"), CLIPPED,
-              "Each n-gram was counted once, however often it stands there (a set forgets how often). 'the' that is twice in both counts twice."),
+            """A word of the reference was counted as often as the translation repeats it: 'the the the' scored 3 of 3.
+            It counts at most as often as the *reference* has it."""),
+        mistake("every n-gram once",
+                RIGHT.but(CLIP, "len(have.keys() & want.keys())").but("sum(have.values())", "len(have)"), CLIPPED,
+            "Each n-gram was counted once, however often it stands there (a set forgets how often). 'the' that is "
+            "twice in both counts twice."),
         mistake("matches once, counts all", RIGHT.but(CLIP, "len(have.keys() & want.keys())"), CLIPPED,
-              "Matches were counted once for each n-gram, while the counts below hold them all. 'the' that is twice in both matches twice."),
-        mistake("divided by the reference's n-grams", RIGHT.but("totals[n - 1] += sum(have.values())", "totals[n - 1] += sum(want.values())"), BLEU,
-              """The matches were divided by the n-grams of the *reference*, which is recall. BLEU's precisions divide by those of the translation,
-              and leave what is missing to the brevity penalty."""),
+            "Matches were counted once for each n-gram, while the counts below hold them all. 'the' that is twice in "
+            "both matches twice."),
+        mistake("divided by the reference's n-grams",
+                RIGHT.but("totals[n - 1] += sum(have.values())", "totals[n - 1] += sum(want.values())"), BLEU,
+            """The matches were divided by the n-grams of the *reference*, which is recall. BLEU's precisions divide by
+            those of the translation, and leave what is missing to the brevity penalty."""),
         mistake("no brevity penalty", RIGHT.but(PENALTY, "penalty = 1.0"), BREVITY,
-              "A translation that is too short is not punished: one sure word would score 100. Multiply by the brevity penalty."),
+            "A translation that is too short is not punished: one sure word would score 100. Multiply by the brevity "
+            "penalty."),
         mistake("the penalty reversed", RIGHT.but("1 - r / c", "1 - c / r"), BREVITY,
-              "The brevity penalty is the wrong way round: long translations are punished and short ones are not."),
-        mistake("the quotient in the exponent reversed", RIGHT.but(PENALTY, "penalty = 1.0 if c >= r else math.exp(1 - c / r)"), BREVITY,
-              """A translation that is too short was rewarded: with r and c exchanged in the exponent, the penalty is above 1. It is never more than
-              1."""),
+            "The brevity penalty is the wrong way round: long translations are punished and short ones are not."),
+        mistake("the quotient in the exponent reversed",
+                RIGHT.but(PENALTY, "penalty = 1.0 if c >= r else math.exp(1 - c / r)"), BREVITY,
+            """A translation that is too short was rewarded: with r and c exchanged in the exponent, the penalty is
+            above 1. It is never more than 1."""),
         mistake("a reward for length", RIGHT.but("min(0.0, 1 - r / c)", "1 - r / c"), BREVITY,
-              """A translation that is longer than its reference was rewarded: the penalty was above 1. It is never more than 1; what is too long
-              costs precision already."""),
+            """A translation that is longer than its reference was rewarded: the penalty was above 1. It is never more
+            than 1; what is too long costs precision already."""),
         mistake("the quotient as penalty", RIGHT.but(PENALTY, "penalty = min(1.0, c / r)"), BREVITY,
-              "The quotient of the lengths itself was taken as the penalty. It is exp(1 - r/c) where the translation is shorter."),
+            "The quotient of the lengths itself was taken as the penalty. It is exp(1 - r/c) where the translation is "
+            "shorter."),
         mistake("a penalty for each sentence", RIGHT.but(PENALTY,
-                  "penalty = sum(math.exp(min(0.0, 1 - len(y) / len(x))) for x, y in zip(hyps, refs)) / len(hyps)"), BREVITY,
-              """The brevity penalty was computed for each sentence. It compares the lengths of the two whole texts, so a short sentence may be made
-              up for by a long one."""),
-        mistake("arithmetic mean", RIGHT.but(MEAN, "log_mean = math.log(sum(m / t for m, t in zip(matches, totals)) / 4)"), BLEU,
-              """The four precisions were averaged as they are. BLEU takes the geometric mean, the fourth root of their product, so that one that is
-              near 0 pulls the whole down."""),
+                  "penalty = sum(math.exp(min(0.0, 1 - len(y) / len(x))) for x, y in zip(hyps, refs)) / len(hyps)"),
+                  BREVITY,
+            """The brevity penalty was computed for each sentence. It compares the lengths of the two whole texts, so a
+            short sentence may be made up for by a long one."""),
+        mistake("arithmetic mean",
+                RIGHT.but(MEAN, "log_mean = math.log(sum(m / t for m, t in zip(matches, totals)) / 4)"), BLEU,
+            """The four precisions were averaged as they are. BLEU takes the geometric mean, the fourth root of their
+            product, so that one that is near 0 pulls the whole down."""),
         mistake("the product without a root", RIGHT.but("totals)) / 4", "totals))"), BLEU,
-              "The four precisions were multiplied, and no fourth root taken."),
+            "The four precisions were multiplied, and no fourth root taken."),
         mistake("all lengths in one fraction", RIGHT.but(MEAN, "log_mean = math.log(sum(matches) / sum(totals))"), BLEU,
-              "Matches of all four lengths were added up before dividing. Each length has a precision of its own; their geometric mean counts."),
+            "Matches of all four lengths were added up before dividing. Each length has a precision of its own; their "
+            "geometric mean counts."),
         mistake("from 0 to 1", RIGHT.but("return 100 * penalty", "return penalty"), BLEU,
-              "Your score lies between 0 and 1. Here it is given in hundredths, 0 to 100."),
-        mistake("only single words", RIGHT.but("range(1, 5)", "range(1, 2)").but("[0] * 4, [0] * 4", "[0], [0]").but("totals)) / 4", "totals))"), BLEU,
-              "Only single words were counted. Their order shows in pairs, triples and fours."),
+            "Your score lies between 0 and 1. Here it is given in hundredths, 0 to 100."),
+        mistake("only single words",
+                RIGHT.but("range(1, 5)", "range(1, 2)").but("[0] * 4, [0] * 4", "[0], [0]").but("totals)) / 4",
+                    "totals))"), BLEU,
+            "Only single words were counted. Their order shows in pairs, triples and fours."),
         mistake("up to three", RIGHT.but("range(1, 5)", "range(1, 4)").but("[0] * 4, [0] * 4", "[0] * 3, [0] * 3").but(
                   "totals)) / 4", "totals)) / 3"), BLEU,
-              "n-grams of one to three words were counted; range ends before its second number. BLEU goes up to four."),
-        mistake("up to three, and a fourth root", RIGHT.but("range(1, 5)", "range(1, 4)").but("[0] * 4, [0] * 4", "[0] * 3, [0] * 3"), BLEU,
-              "n-grams of one to three words were counted (range ends before its second number), and the fourth root taken of three factors."),
-        mistake("pieces at the end counted", RIGHT.but("len(hyp) - n + 1)", "len(hyp))").but("len(ref) - n + 1)", "len(ref))"), BLEU,
-              """The ends of sentences were counted as n-grams of every length, though fewer than n words are left there. A sentence of T words has T
-              - n + 1 of them."""),
-        mistake("from two on", RIGHT.but("range(1, 5)", "range(2, 5)").but("[0] * 4, [0] * 4", "[0] * 3, [0] * 3").but("matches[n - 1]", "matches[n - 2]").but(
+            "n-grams of one to three words were counted; range ends before its second number. BLEU goes up to four."),
+        mistake("up to three, and a fourth root",
+                RIGHT.but("range(1, 5)", "range(1, 4)").but("[0] * 4, [0] * 4", "[0] * 3, [0] * 3"), BLEU,
+            "n-grams of one to three words were counted (range ends before its second number), and the fourth root "
+            "taken of three factors."),
+        mistake("pieces at the end counted",
+                RIGHT.but("len(hyp) - n + 1)", "len(hyp))").but("len(ref) - n + 1)", "len(ref))"), BLEU,
+            """The ends of sentences were counted as n-grams of every length, though fewer than n words are left
+            there. A sentence of T words has T - n + 1 of them."""),
+        mistake("from two on",
+                RIGHT.but("range(1, 5)", "range(2, 5)").but("[0] * 4, [0] * 4",
+                    "[0] * 3, [0] * 3").but("matches[n - 1]", "matches[n - 2]").but(
                   "totals[n - 1]", "totals[n - 2]").but("totals)) / 4", "totals)) / 3"), BLEU,
-              "n-grams of two to four words were counted. Single words belong to it."),
-        mistake("only fours", RIGHT.but("range(1, 5)", "range(4, 5)").but("[0] * 4, [0] * 4", "[0], [0]").but("matches[n - 1]", "matches[0]").but(
+            "n-grams of two to four words were counted. Single words belong to it."),
+        mistake("only fours",
+                RIGHT.but("range(1, 5)", "range(4, 5)").but("[0] * 4, [0] * 4", "[0], [0]").but("matches[n - 1]",
+                    "matches[0]").but(
                   "totals[n - 1]", "totals[0]").but("totals)) / 4", "totals))"), BLEU,
-              "Only fours were counted. BLEU is the geometric mean of the precisions of one to four words."),
-        mistake("the last n-gram forgotten", RIGHT.but("len(hyp) - n + 1)", "len(hyp) - n)").but("len(ref) - n + 1)", "len(ref) - n)"), BLEU,
-              "The last n-gram of every sentence was left out: a sentence of T words has T - n + 1 of them."),
+            "Only fours were counted. BLEU is the geometric mean of the precisions of one to four words."),
+        mistake("the last n-gram forgotten",
+                RIGHT.but("len(hyp) - n + 1)", "len(hyp) - n)").but("len(ref) - n + 1)", "len(ref) - n)"), BLEU,
+            "The last n-gram of every sentence was left out: a sentence of T words has T - n + 1 of them."),
         mistake("n-grams across sentences", RIGHT.but("matches, totals = [0] * 4, [0] * 4", """
                   c, r = sum(len(hyp) for hyp in hyps), sum(len(ref) for ref in refs)
                   hyps, refs = [[word for line in hyps for word in line]], [[word for line in refs for word in line]]
                   matches, totals = [0] * 4, [0] * 4"""), BLEU,
-              """The sentences were joined to one text, so n-grams reach over their ends, and a word of one sentence matches that of another. Count
-              sentence by sentence, and add up."""),
-        mistake("matches anywhere in the corpus", RIGHT.but("want = Counter(tuple(ref[i:i + n]) for i in range(len(ref) - n + 1))",
+            """The sentences were joined to one text, so n-grams reach over their ends, and a word of one sentence
+            matches that of another. Count sentence by sentence, and add up."""),
+        mistake("matches anywhere in the corpus",
+                RIGHT.but("want = Counter(tuple(ref[i:i + n]) for i in range(len(ref) - n + 1))",
                   "want = Counter(tuple(other[i:i + n]) for other in refs for i in range(len(other) - n + 1))"), BLEU,
-              "A translation's n-grams were looked for in *all* references. Each has its own."),
+            "A translation's n-grams were looked for in *all* references. Each has its own."),
         mistake("words as sets of letters", RIGHT.but("tuple(hyp[i:i + n])", "frozenset(hyp[i:i + n])").but(
                   "tuple(ref[i:i + n])", "frozenset(ref[i:i + n])"), BLEU,
-              "The words of an n-gram were compared without their order ('on the' and 'the on' are two pairs)."),
+            "The words of an n-gram were compared without their order ('on the' and 'the on' are two pairs)."),
         mistake("stops at a precision of 0", RIGHT.but(NONE, "if False:"), BLEU,
-              "Your code stops where a precision is 0: there is no logarithm of 0. The geometric mean is then 0."),
+            "Your code stops where a precision is 0: there is no logarithm of 0. The geometric mean is then 0."),
         mistake("a precision of 0 left out", RIGHT.but(NONE, "if False:").but(
                   "for m, t in zip(matches, totals)) / 4", "for m, t in zip(matches, totals) if m) / 4"), BLEU,
-              "Where no n-gram of a length agrees, that length was left out. Without smoothing the score is then 0."),
-        mistake("a precision of 0 smoothed", RIGHT.but(NONE, "if False:").but("math.log(m / t)", "math.log((m or 1e-9) / t)"), BLEU,
-              """A small number took the place of a precision of 0. That is smoothing, and its signature has to say so; here there is none: the score
-              is 0."""),
-        mistake("one added to every count", RIGHT.but(NONE, "if False:").but("math.log(m / t)", "math.log((m + 1) / (t + 1))"), BLEU,
-              "One was added to every count. That is smoothing; here there is none."),
+            "Where no n-gram of a length agrees, that length was left out. Without smoothing the score is then 0."),
+        mistake("a precision of 0 smoothed",
+                RIGHT.but(NONE, "if False:").but("math.log(m / t)", "math.log((m or 1e-9) / t)"), BLEU,
+            """A small number took the place of a precision of 0. That is smoothing, and its signature has to say so;
+            here there is none: the score is 0."""),
+        mistake("one added to every count",
+                RIGHT.but(NONE, "if False:").but("math.log(m / t)", "math.log((m + 1) / (t + 1))"), BLEU,
+            "One was added to every count. That is smoothing; here there is none."),
         mistake("n-grams as joined text", RIGHT.but("tuple(hyp[i:i + n])", '"".join(map(str, hyp[i:i + n]))').but(
                   "tuple(ref[i:i + n])", '"".join(map(str, ref[i:i + n]))'), CLIPPED,
-              "The tokens of an n-gram were joined to one text, so 1 12 and 11 2 are the same to you. Compare them token by token, as tuples."),
+            "The tokens of an n-gram were joined to one text, so 1 12 and 11 2 are the same to you. Compare them "
+            "token by token, as tuples."),
         mistake("capitals taken for small letters", RIGHT.beginning_with(
-                  "hyps, refs = ([[str(word).lower() for word in line] for line in side] for side in (hyps, refs))"), CLIPPED,
-              "*The* was taken for *the*. These are two tokens, and a token agrees with itself alone."),
-        mistake("references and translations exchanged", RIGHT.but("zip(hyps, refs):", "zip(refs, hyps):").but("for hyp in hyps)", "for hyp in refs)").but(
+                  "hyps, refs = ([[str(word).lower() for word in line] for line in side] for side in (hyps, refs))"),
+                  CLIPPED,
+            "*The* was taken for *the*. These are two tokens, and a token agrees with itself alone."),
+        mistake("references and translations exchanged",
+                RIGHT.but("zip(hyps, refs):", "zip(refs, hyps):").but("for hyp in hyps)", "for hyp in refs)").but(
                   "for ref in refs)", "for ref in hyps)"), BLEU,
-              "Translations and references are exchanged: the first argument holds the translations."),
-        mistake("rounded", RIGHT.but("return 100 * penalty * math.exp(log_mean)", "return round(100 * penalty * math.exp(log_mean), 1)"), BLEU,
-              "The score was rounded. Return it as it comes; whoever prints it rounds."),
+            "Translations and references are exchanged: the first argument holds the translations."),
+        mistake("rounded", RIGHT.but("return 100 * penalty * math.exp(log_mean)",
+                                     "return round(100 * penalty * math.exp(log_mean), 1)"), BLEU,
+            "The score was rounded. Return it as it comes; whoever prints it rounds."),
         mistake("base-ten logarithms", RIGHT.but("math.log(m", "math.log10(m"), BLEU,
-              "The logarithms have base 10 and the exponential base e, so they do not undo each other."),
+            "The logarithms have base 10 and the exponential base e, so they do not undo each other."),
     ),
     correct=(
         correct("counters", RIGHT),
@@ -312,8 +348,10 @@ EXERCISE = Exercise(
     ),
     hints=(
         "which numbers are added up over all sentences, and what is computed only once at the end?",
-        "for n = 1 to 4 two numbers over the whole corpus: n-grams that agree, and n-grams of the translations; beside them two lengths in words.",
-        "per sentence and n: count the n-grams of both, add the smaller of the two counts to the matches; precisions, their geometric mean, times "
+        "for n = 1 to 4 two numbers over the whole corpus: n-grams that agree, and n-grams of the translations; "
+        "beside them two lengths in words.",
+        "per sentence and n: count the n-grams of both, add the smaller of the two counts to the matches; precisions, "
+        "their geometric mean, times "
         "exp(1 - r/c) where c is less than r, times 100; 0 where a precision is 0.",
     ),
 )  # fmt: skip

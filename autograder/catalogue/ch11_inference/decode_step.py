@@ -46,7 +46,8 @@ def in_any_order(case: Case, result: Any) -> Any:
         if not all(isinstance(part, Tensor) and part.ndim == 3 and part.numel() for part in (K, V)):
             return result
         order = K[0, :, 0].argsort()
-        layers.append([K[:, order], V[:, order] if V.shape[1] == K.shape[1] else V, list(cross) if isinstance(cross, tuple) else cross])
+        layers.append([K[:, order], V[:, order] if V.shape[1] == K.shape[1] else V,
+                       list(cross) if isinstance(cross, tuple) else cross])
     return logits, layers
 
 
@@ -118,116 +119,143 @@ EXERCISE = Exercise(
     ),
     mistakes=(
         mistake("position always 0", RIGHT.but(PLACES, "torch.arange(c)"), CACHE,
-              """Each new word was given the place 0, as if a sentence began with it. The t words in the cache come before: the first new one stands
-              at place t."""),
+            """Each new word was given the place 0, as if a sentence began with it. The t words in the cache come
+            before: the first new one stands at place t."""),
         mistake("position one too many", RIGHT.but(PLACES, "torch.arange(t + 1, t + c + 1)"), CACHE,
-              "Your places are one too high. Places count from 0: after t words the next one stands at place t."),
+            "Your places are one too high. Places count from 0: after t words the next one stands at place t."),
         mistake("position one too few", RIGHT.but(PLACES, "torch.arange(t - 1, t + c - 1).clamp(min=0)"), CACHE,
-              "Your places are one too low: the new word got that of the last one in the cache. After t words the next one stands at place t."),
+            "Your places are one too low: the new word got that of the last one in the cache. After t words the next "
+            "one stands at place t."),
         mistake("one place for all new words", RIGHT.but(PLACES, "torch.full((c,), t)"), CHUNKS,
-              "All new words got the place t. Of several at once, the second stands at t + 1, and so on."),
+            "All new words got the place t. Of several at once, the second stands at t + 1, and so on."),
         mistake("the last place for all new words", RIGHT.but(PLACES, "torch.full((c,), t + c - 1)"), CHUNKS,
-              "All new words got the place of the last of them. They stand at t, t + 1, and so on."),
+            "All new words got the place of the last of them. They stand at t, t + 1, and so on."),
         mistake("the new word cannot see itself", RIGHT.without(KEYS).without(VALUES).but(
                   MASK, "mask = torch.ones(c, t, dtype=torch.bool)").but(HIDE, "pass").but(
                   MIXED, "mixed = torch.softmax(scores, dim=-1) @ V").after(REST, """
                       K = torch.cat([K, layer.key(x)], dim=1)
                       V = torch.cat([V, layer.value(x)], dim=1)
                   """), CACHE,
-              """Attention came before the new keys and values were appended, so a word cannot see itself, and the first one sees nobody. And what was
-              appended then was made of the layer's result. Append first, then attend."""),
-        mistake("attends before it appends", RIGHT.but(KEYS, "k, v, K_old, V_old = layer.key(x), layer.value(x), K, V").but(
+            """Attention came before the new keys and values were appended, so a word cannot see itself, and the first
+            one sees nobody. And what was appended then was made of the layer's result. Append first, then attend."""),
+        mistake("attends before it appends",
+                RIGHT.but(KEYS, "k, v, K_old, V_old = layer.key(x), layer.value(x), K, V").but(
                   VALUES, "K, V = torch.cat([K, k], dim=1), torch.cat([V, v], dim=1)").but(
-                  "layer.query(x) @ K.tr", "layer.query(x) @ K_old.tr").but(HIDE, "pass").but("dim=-1) @ V", "dim=-1) @ V_old"), CACHE,
-              """The scores were computed with the keys of the *earlier* words alone, so the new word cannot see itself, and the first one sees
-              nobody. Append first, then attend."""),
-        mistake("the cache not asked, and no mask", RIGHT.but(KEYS, "k, v = layer.key(x), layer.value(x)").without(VALUES).but(
-                  HIDE, "pass").but("layer.query(x) @ K.tr", "layer.query(x) @ k.tr").but("dim=-1) @ V", "dim=-1) @ v").but(
+                  "layer.query(x) @ K.tr", "layer.query(x) @ K_old.tr").but(HIDE, "pass").but("dim=-1) @ V",
+                      "dim=-1) @ V_old"), CACHE,
+            """The scores were computed with the keys of the *earlier* words alone, so the new word cannot see itself,
+            and the first one sees nobody. Append first, then attend."""),
+        mistake("the cache not asked, and no mask",
+                RIGHT.but(KEYS, "k, v = layer.key(x), layer.value(x)").without(VALUES).but(
+                  HIDE, "pass").but("layer.query(x) @ K.tr", "layer.query(x) @ k.tr").but("dim=-1) @ V",
+                      "dim=-1) @ v").but(
                   GROWN, "grown.append((torch.cat([K, k], dim=1), torch.cat([V, v], dim=1), cross))"), CACHE,
-              """The new words attend to each other alone, and to later ones: the cache grows, and nobody asks it. Scores are computed with all keys,
-              old and new, under a mask that is closed for what comes later."""),
+            """The new words attend to each other alone, and to later ones: the cache grows, and nobody asks it. Scores
+            are computed with all keys, old and new, under a mask that is closed for what comes later."""),
         mistake("keys of the embedding in every layer", RIGHT.but(
-                  "x = model.embed(y_t, torch.arange(t, t + c))", "x = first = model.embed(y_t, torch.arange(t, t + c))").but(
+                  "x = model.embed(y_t, torch.arange(t, t + c))",
+                  "x = first = model.embed(y_t, torch.arange(t, t + c))").but(
                   "layer.key(x)", "layer.key(first)").but("layer.value(x)", "layer.value(first)"), CACHE,
-              """Keys and values of every layer were made of the embedding. Each layer makes them of what *it* reads, which is what the layer before
-              it left."""),
+            """Keys and values of every layer were made of the embedding. Each layer makes them of what *it* reads,
+            which is what the layer before it left."""),
         mistake("the diagonal blocked", RIGHT.but("tril(t)", "tril(t - 1)"), CACHE,
-              "The new word cannot see itself: the mask is closed on its own place. Row i stands at place t + i, and may look at itself."),
-        mistake("the diagonal blocked by a large number", RIGHT.but("tril(t)", "tril(t - 1)").but("float('-inf')", "-1e9"), CACHE,
-              """The new word cannot see itself: the mask is closed on its own place (the first word has nobody else, so it goes unnoticed there). Row
-              i stands at place t + i, and may look at itself."""),
+            "The new word cannot see itself: the mask is closed on its own place. Row i stands at place t + i, and "
+            "may look at itself."),
+        mistake("the diagonal blocked by a large number",
+                RIGHT.but("tril(t)", "tril(t - 1)").but("float('-inf')", "-1e9"), CACHE,
+            """The new word cannot see itself: the mask is closed on its own place (the first word has nobody else, so
+            it goes unnoticed there). Row i stands at place t + i, and may look at itself."""),
         mistake("values in front, keys behind", RIGHT.but("[V, layer.value(x)]", "[layer.value(x), V]"), CACHE,
-              "New values stand in front and new keys behind, so each key has the value of another word. Both at the same end."),
+            "New values stand in front and new keys behind, so each key has the value of another word. Both at the "
+            "same end."),
         mistake("the cache overwritten", RIGHT.but("torch.cat([K, layer.key(x)], dim=1)", "layer.key(x)").but(
-                  "torch.cat([V, layer.value(x)], dim=1)", "layer.value(x)").but(MASK, "mask = torch.ones(c, c, dtype=torch.bool).tril()"), CACHE,
-              "The new keys and values took the place of the old ones. A cache grows: append to what is there.", quotes=kept_words),
-        mistake("the cache handed back as it was", RIGHT.but("return model.head(x)[:, -1], grown", "return model.head(x)[:, -1], cache"), CACHE,
-              """The logits are right, but the cache came back as it was, without the new words: the next step would know nothing of them.""",
-              quotes=kept_words),
+                  "torch.cat([V, layer.value(x)], dim=1)", "layer.value(x)").but(MASK,
+                      "mask = torch.ones(c, c, dtype=torch.bool).tril()"), CACHE,
+            "The new keys and values took the place of the old ones. A cache grows: append to what is there.",
+            quotes=kept_words),
+        mistake("the cache handed back as it was",
+                RIGHT.but("return model.head(x)[:, -1], grown", "return model.head(x)[:, -1], cache"), CACHE,
+            """The logits are right, but the cache came back as it was, without the new words: the next step would know
+            nothing of them.""",
+            quotes=kept_words),
         mistake("only the new ones in the cache", RIGHT.but(GROWN, "grown.append((K[:, t:], V[:, t:], cross))"), CACHE,
-              """The logits are right, but of all keys and values only the new ones came back. The next step needs those before as well.""",
-              quotes=kept_words),
+            """The logits are right, but of all keys and values only the new ones came back. The next step needs those
+            before as well.""",
+            quotes=kept_words),
         mistake("keys in front, values behind", RIGHT.but("[K, layer.key(x)]", "[layer.key(x), K]"), CACHE,
-              "New keys stand in front and new values behind, so each key has the value of another word. Both at the same end."),
+            "New keys stand in front and new values behind, so each key has the value of another word. Both at the "
+            "same end."),
         mistake("in front, with a mask for behind", RIGHT.but("[K, layer.key(x)]", "[layer.key(x), K]").but(
                   "[V, layer.value(x)]", "[layer.value(x), V]"), CHUNKS,
-              """New keys and values were put in front of the old ones. For one word that is as good, but the mask of several counts on the order of
-              the sentence: the columns of your newest words are not where it closes them."""),
+            """New keys and values were put in front of the old ones. For one word that is as good, but the mask of
+            several counts on the order of the sentence: the columns of your newest words are not where it closes
+            them."""),
         mistake("the mask not shifted", RIGHT.but("tril(t)", "tril()"), CHUNKS,
-              """The new words lost what is in the cache: row 0 of your mask opens only the first column. Row i stands at place t + i, so its row of
-              ones is longer by t."""),
+            """The new words lost what is in the cache: row 0 of your mask opens only the first column. Row i stands at
+            place t + i, so its row of ones is longer by t."""),
         mistake("no mask for several words", RIGHT.but(HIDE, "pass"), CHUNKS,
-              """Of several words at once, each saw the ones after it. One word alone needs no mask; several need one that is closed for what comes
-              later."""),
+            """Of several words at once, each saw the ones after it. One word alone needs no mask; several need one that
+            is closed for what comes later."""),
         mistake("only the newest words looked at", RIGHT.but(
                   MASK, "mask = torch.ones(c, t + c, dtype=torch.bool).tril(t)\n    mask[:, :t] = t == 0"), CHUNKS,
-              "The new words look at each other alone; the columns of the cache are closed."),
+            "The new words look at each other alone; the columns of the cache are closed."),
         mistake("the mask the wrong way round", RIGHT.but("~mask", "mask"), CHUNKS,
-              "The mask is the wrong way round: what should be hidden is looked at. A step that may look at nobody gives NaN."),
+            "The mask is the wrong way round: what should be hidden is looked at. A step that may look at nobody "
+            "gives NaN."),
         mistake("scale missing", RIGHT.but(" / K.shape[-1] ** 0.5", ""), CACHE,
-              "The division by the root of d_k is missing, so the shares are sharper than those of the model that was trained."),
+            "The division by the root of d_k is missing, so the shares are sharper than those of the model that was "
+            "trained."),
         mistake("divided by d_k", RIGHT.but("K.shape[-1] ** 0.5", "K.shape[-1]"), CACHE,
-              "The scores were divided by d_k itself, not by its root."),
+            "The scores were divided by d_k itself, not by its root."),
         mistake("divided by the root of the number of words", RIGHT.but("K.shape[-1]", "K.shape[1]"), CACHE,
-              "The scores were divided by the root of the number of words in the cache. It is the width of a key, d_k, that makes them large."),
-        mistake("softmax over the new words", RIGHT.but("torch.softmax(scores, dim=-1)", "torch.softmax(scores, dim=-2)"), CACHE,
-              "The softmax ran over the words that ask. Each shares out 1 over the *keys*, the last axis."),
+            "The scores were divided by the root of the number of words in the cache. It is the width of a key, d_k, "
+            "that makes them large."),
+        mistake("softmax over the new words",
+                RIGHT.but("torch.softmax(scores, dim=-1)", "torch.softmax(scores, dim=-2)"), CACHE,
+            "The softmax ran over the words that ask. Each shares out 1 over the *keys*, the last axis."),
         mistake("no softmax", RIGHT.but("torch.softmax(scores, dim=-1)", "scores.nan_to_num(neginf=0)"), CACHE,
-              "The scores themselves mixed the values. The softmax between is missing."),
+            "The scores themselves mixed the values. The softmax between is missing."),
         mistake("the first word's logits", RIGHT.but("[:, -1], grown", "[:, 0], grown"), CHUNKS,
-              "Of several words you returned the logits of the first. What comes next is said at the *last*."),
+            "Of several words you returned the logits of the first. What comes next is said at the *last*."),
         mistake("logits of all new words", RIGHT.but("[:, -1], grown", ", grown"), CHUNKS,
-              "Logits of every new word came back, (B, c, V). Those of the last one are wanted, (B, V)."),
+            "Logits of every new word came back, (B, c, V). Those of the last one are wanted, (B, V)."),
         mistake("only the logits", RIGHT.but("[:, -1], grown", "[:, -1]"), CACHE,
-              "Only the logits came back. The next step needs the cache as well: return both."),
-        mistake("the cache first", RIGHT.but("return model.head(x)[:, -1], grown", "return grown, model.head(x)[:, -1]"), CACHE,
-              "The pair is the wrong way round: first the logits, then the cache."),
+            "Only the logits came back. The next step needs the cache as well: return both."),
+        mistake("the cache first",
+                RIGHT.but("return model.head(x)[:, -1], grown", "return grown, model.head(x)[:, -1]"), CACHE,
+            "The pair is the wrong way round: first the logits, then the cache."),
         mistake("the source's keys forgotten", RIGHT.but(GROWN, "grown.append((K, V))"), CACHE,
-              "The cache came back without the keys and values of the source, its third part. They never change, but the next step needs them too."),
-        mistake("the first layer's cache for all", RIGHT.but("zip(model.layers, cache)", "zip(model.layers, [cache[0]] * len(cache))"), CACHE,
-              "All layers used the keys and values of layer 0. Each layer has its own."),
+            "The cache came back without the keys and values of the source, its third part. They never change, but "
+            "the next step needs them too."),
+        mistake("the first layer's cache for all",
+                RIGHT.but("zip(model.layers, cache)", "zip(model.layers, [cache[0]] * len(cache))"), CACHE,
+            "All layers used the keys and values of layer 0. Each layer has its own."),
         mistake("the last layer's cache for all", RIGHT.but(
                   "return model.head(x)[:, -1], grown", "return model.head(x)[:, -1], [grown[-1]] * len(grown)"), CACHE,
-              "The cache that came back has one layer's keys and values for all layers. Each layer has its own."),
+            "The cache that came back has one layer's keys and values for all layers. Each layer has its own."),
         mistake("the first layer alone", RIGHT.but(GROWN, "grown.append((K, V, cross))\n        break"), CACHE,
-              "Only the first layer was run. The loop ends after the last one."),
+            "Only the first layer was run. The loop ends after the last one."),
         mistake("x added to what is mixed", RIGHT.but(REST, "x = layer.rest(x, x + mixed, cross)"), CACHE,
-              "x was added to the mixed values. layer.rest adds it by itself."),
+            "x was added to the mixed values. layer.rest adds it by itself."),
         mistake("rest called the other way round", RIGHT.but(REST, "x = layer.rest(mixed, x, cross)"), CACHE,
-              "layer.rest was given the mixed values first. Its first argument is x, as it came into the layer."),
-        mistake("keys cut anew", RIGHT.but("K.transpose(-2, -1)", "K.reshape(K.shape[0], K.shape[2], K.shape[1])"), CACHE,
-              "The keys were cut anew, (B, t, D) to (B, D, t), so each holds numbers of several words. Axes are turned, by transpose."),
+            "layer.rest was given the mixed values first. Its first argument is x, as it came into the layer."),
+        mistake("keys cut anew", RIGHT.but("K.transpose(-2, -1)", "K.reshape(K.shape[0], K.shape[2], K.shape[1])"),
+                CACHE,
+            "The keys were cut anew, (B, t, D) to (B, D, t), so each holds numbers of several words. Axes are turned, "
+            "by transpose."),
         mistake("every layer fed with the embedding", RIGHT.but(REST, "x_last = layer.rest(x, mixed, cross)").but(
                   "model.head(x)", "model.head(x_last)"), CACHE,
-              "Each layer was given the embedding. A layer works on what the one before it has made."),
+            "Each layer was given the embedding. A layer works on what the one before it has made."),
         mistake("the rest of the layer left out", RIGHT.but(REST, "x = mixed"), CACHE,
-              "What follows attention in a layer was left out: the sum, the norms, the look at the source, feed-forward. `layer.rest` has it all."),
+            "What follows attention in a layer was left out: the sum, the norms, the look at the source, "
+            "feed-forward. `layer.rest` has it all."),
         mistake("the head left out", RIGHT.but("model.head(x)[:, -1]", "x[:, -1]"), CACHE,
-              "Vectors of width D came back. The model's head makes logits over the vocabulary of them."),
+            "Vectors of width D came back. The model's head makes logits over the vocabulary of them."),
         mistake("values for keys", RIGHT.but("[V, layer.value(x)]", "[V, layer.key(x)]"), CACHE,
-              "The new word's key was appended to the values. A key is matched, a value is mixed: each layer computes both."),
+            "The new word's key was appended to the values. A key is matched, a value is mixed: each layer "
+            "computes both."),
         mistake("everything computed with old words as x", RIGHT.but("layer.query(x)", "layer.key(x)"), CACHE,
-              "The new word asked with its key. What asks is the query."),
+            "The new word asked with its key. What asks is the query."),
     ),
     correct=(
         correct("appended by cat", RIGHT),
@@ -309,8 +337,10 @@ EXERCISE = Exercise(
     ),
     hints=(
         "which words ask, and which are asked? Where in the sentence does the first new word stand?",
-        "x (B, c, D); K and V grow from (B, t, D) to (B, t + c, D); scores (B, c, t + c), in which row i may see t + i + 1 columns.",
-        "embed at places t and on; for each layer: append the new keys and values, attend with the causal mask of offset t, then rest; at the "
+        "x (B, c, D); K and V grow from (B, t, D) to (B, t + c, D); scores (B, c, t + c), in which row i may see t + "
+        "i + 1 columns.",
+        "embed at places t and on; for each layer: append the new keys and values, attend with the causal mask of "
+        "offset t, then rest; at the "
         "end the head, at the last word. Return the logits and, for each layer, (K, V, cross).",
     ),
 )  # fmt: skip

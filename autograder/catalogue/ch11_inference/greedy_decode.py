@@ -109,102 +109,117 @@ EXERCISE = Exercise(
     probes=(
         visible("answers of 2, 1 and 4 words", scripted, (2, 1, 4), 7),
         visible("one answer is longer than max_len", scripted, (1, 7, 2), 5),
-        hidden("other words, other ids", scripted, (3, 5, 1, 2, 6, 4), 12, bos=7, eos=9, pad=11, S=7, announced_by="bos, eos, pad: ids, any three"),
+        hidden("other words, other ids", scripted, (3, 5, 1, 2, 6, 4), 12, bos=7, eos=9, pad=11, S=7,
+               announced_by="bos, eos, pad: ids, any three"),
         hidden("one sentence of one word", scripted, (3,), 5, S=1, announced_by=PROMISED),
         hidden("one step only", scripted, (1, 3), 1, announced_by="max_len: the most tokens after bos, at least 1"),
         hidden("the answer of every sentence is cut", scripted, (4, 6, 5), 3, bos=3, eos=0, pad=4,
                announced_by="A row without eos by then is cut there"),
-        hidden("an empty answer, and the same sentence twice", scripted, (0, 3, 2), 6, twice=True, announced_by="An answer may be empty"),
-        hidden("a model in training mode", scripted, (4, 2, 3), 6, training=True, checks=UNTOUCHED, announced_by="It may come in training mode"),
+        hidden("an empty answer, and the same sentence twice", scripted, (0, 3, 2), 6, twice=True,
+               announced_by="An answer may be empty"),
+        hidden("a model in training mode", scripted, (4, 2, 3), 6, training=True, checks=UNTOUCHED,
+               announced_by="It may come in training mode"),
         second_call(scripted, (2, 4, 1), 6),
     ),
     mistakes=(
         mistake("finished rows go on", RIGHT.without(PADDED).but(STOPS, "if False:").without(DONE), STOP,
-              """A row went on after eos, up to max_len. Once a row has written eos its sentence is over: whatever the model says there is no part of
-              it."""),
+            """A row went on after eos, up to max_len. Once a row has written eos its sentence is over: whatever the
+            model says there is no part of it."""),
         mistake("finished rows go on until all have ended", RIGHT.without(PADDED), STOP,
-              """The loop ends when every row has its eos, as it should, but until then the finished rows are written on. Each row remembers whether
-              it is over, and gets pads from then on."""),
+            """The loop ends when every row has its eos, as it should, but until then the finished rows are written on.
+            Each row remembers whether it is over, and gets pads from then on."""),
         mistake("stops when any row ends", RIGHT.but("done.all()", "done.any()"), STOP,
-              "The first eos in any row ended the whole batch, so longer sentences were cut. Go on until *every* row has ended."),
+            "The first eos in any row ended the whole batch, so longer sentences were cut. Go on until *every* row "
+            "has ended."),
         mistake("stops when the first row ends", RIGHT.but("done.all()", "done[0]"), STOP,
-              "The loop ended with row 0, and longer rows were cut. Every row has an end of its own."),
+            "The loop ended with row 0, and longer rows were cut. Every row has an end of its own."),
         mistake("stops when the last row ends", RIGHT.but("done.all()", "done[-1]"), STOP,
-              "The loop ended with the last row, and longer rows were cut. Every row has an end of its own."),
+            "The loop ended with the last row, and longer rows were cut. Every row has an end of its own."),
         mistake("done only in the step of eos", RIGHT.but(DONE, "done = chosen == eos"), STOP,
-              "A row paused for one step after its eos and then wrote on. `done` has to remember: once true, it stays true."),
+            "A row paused for one step after its eos and then wrote on. `done` has to remember: once true, "
+            "it stays true."),
         mistake("eos is not kept", RIGHT.without(PADDED).without(DONE).after(CHOICE, f"""
             {DONE}
             {PADDED}
         """), STOP,
-              "Where eos belongs stands a pad: the row was marked as done before its eos was written. The result keeps eos."),
+            "Where eos belongs stands a pad: the row was marked as done before its eos was written. The "
+            "result keeps eos."),
         mistake("the first position asked", RIGHT.but("logits[:, -1]", "logits[:, 0]"), STEPS,
-              """The first word came again and again. What follows bos is said at position 0; what follows the last word, at the *last* position, and
-              only if the model was shown all that is written so far."""),
-        mistake("one choice for all rows", RIGHT.but(CHOICE, "chosen = logits[:, -1].argmax().expand(len(src)) % logits.shape[-1]"), GREEDY,
-              """All rows got one and the same token: the largest logit of the whole batch was looked for. Each row chooses for itself, over the
-              vocabulary, the last axis."""),
-        mistake("the first row's choice for all", RIGHT.but(CHOICE, "chosen = logits[0, -1].argmax().expand(len(src))"), GREEDY,
-              "All rows got the words of row 0. Each source has its own answer."),
+            """The first word came again and again. What follows bos is said at position 0; what follows the last word,
+            at the *last* position, and only if the model was shown all that is written so far."""),
+        mistake("one choice for all rows",
+                RIGHT.but(CHOICE, "chosen = logits[:, -1].argmax().expand(len(src)) % logits.shape[-1]"), GREEDY,
+            """All rows got one and the same token: the largest logit of the whole batch was looked for. Each row
+            chooses for itself, over the vocabulary, the last axis."""),
+        mistake("the first row's choice for all", RIGHT.but(CHOICE, "chosen = logits[0, -1].argmax().expand(len(src))"),
+                GREEDY,
+            "All rows got the words of row 0. Each source has its own answer."),
         mistake("places in a flattened table", RIGHT.but(CHOICE, "chosen = logits.flatten(1).argmax(dim=-1)"), GREEDY,
-              """Your numbers are beyond the vocabulary, or repeat: the largest was looked for among all positions at once, and its place counted
-              through all of them. Look at the last position alone."""),
+            """Your numbers are beyond the vocabulary, or repeat: the largest was looked for among all positions at
+            once, and its place counted through all of them. Look at the last position alone."""),
         mistake("over the batch", RIGHT.but(CHOICE, "chosen = logits[:, -1].argmax(dim=0)[:len(src)]"), GREEDY,
-              "The largest was looked for over axis 0, the sentences. Which *token* is likeliest runs along the last axis."),
-        mistake("the value instead of its place", RIGHT.but(CHOICE, "chosen = logits[:, -1].max(dim=-1).values.long()"), GREEDY,
-              "You wrote down how large the largest logit is, and not which token has it. The token's id is its *place*."),
+            "The largest was looked for over axis 0, the sentences. Which *token* is likeliest runs along "
+            "the last axis."),
+        mistake("the value instead of its place", RIGHT.but(CHOICE, "chosen = logits[:, -1].max(dim=-1).values.long()"),
+                GREEDY,
+            "You wrote down how large the largest logit is, and not which token has it. The token's id is its "
+            "*place*."),
         mistake("the least likely token", RIGHT.but("argmax", "argmin"), GREEDY,
-              "The smallest logit was chosen, the least likely token."),
+            "The smallest logit was chosen, the least likely token."),
         mistake("the second likeliest", RIGHT.but("argmax(dim=-1)", "topk(2, dim=-1).indices[:, 1]"), GREEDY,
-              "The second likeliest token was chosen. Greedy takes the first."),
+            "The second likeliest token was chosen. Greedy takes the first."),
         mistake("only the last token shown", RIGHT.but("model(src, out)", "model(src, out[:, -1:])"), STEPS,
-              "The model was shown only the last token. It keeps no memory of the earlier ones: show it all that has been written so far."),
+            "The model was shown only the last token. It keeps no memory of the earlier ones: show it all that has "
+            "been written so far."),
         mistake("the newest word shown first", RIGHT.but("[out, chosen[:, None]]", "[chosen[:, None], out]"), STEPS,
-              "New words were put in front. A sentence grows at its end."),
+            "New words were put in front. A sentence grows at its end."),
         mistake("the position before the last", RIGHT.but("logits[:, -1]", "logits[:, -2 if step else -1]"), STEPS,
-              """The position before the last was asked, which says what follows the last word but one: the word that stands there already. What comes
-              next is said at the *last* position."""),
-        mistake("pads shown as words", RIGHT.but("model(src, out)", "model(src, F.pad(out, (0, max_len - step), value=pad))"), STEPS,
-              """The model was shown the pads that fill up your table, and the last position is one of them. Show it only what has been written so
-              far."""),
+            """The position before the last was asked, which says what follows the last word but one: the word that
+            stands there already. What comes next is said at the *last* position."""),
+        mistake("pads shown as words",
+                RIGHT.but("model(src, out)", "model(src, F.pad(out, (0, max_len - step), value=pad))"), STEPS,
+            """The model was shown the pads that fill up your table, and the last position is one of them. Show it only
+            what has been written so far."""),
         mistake("bos after the end", RIGHT.but("masked_fill(done, pad)", "masked_fill(done, bos)"), STOP,
-              "Rows that have ended are filled up with bos. Pads belong there, or more eos."),
+            "Rows that have ended are filled up with bos. Pads belong there, or more eos."),
         mistake("starts from eos", RIGHT.but(STARTS, "out = torch.full((src.shape[0], 1), eos)"), STEPS,
-              "Your sentences begin with eos. The model was trained to begin after bos."),
+            "Your sentences begin with eos. The model was trained to begin after bos."),
         mistake("starts from pad", RIGHT.but(STARTS, "out = torch.full((src.shape[0], 1), pad)"), STEPS,
-              "Your sentences begin with a pad. The model was trained to begin after bos."),
+            "Your sentences begin with a pad. The model was trained to begin after bos."),
         mistake("bos cut off", RIGHT.but("return out", "return out[:, 1:]"), STEPS,
-              "bos is missing in front. The result begins with it, here as in training."),
+            "bos is missing in front. The result begins with it, here as in training."),
         mistake("bos and eos written as 1 and 2", RIGHT.but("1), bos)", "1), 1)").but("== eos", "== 2"), STOP,
-              "The ids 1 and 2 are written into your code. Other vocabularies have other ids: bos and eos are arguments."),
+            "The ids 1 and 2 are written into your code. Other vocabularies have other ids: bos and eos are "
+            "arguments."),
         mistake("bos written as 1", RIGHT.but("1), bos)", "1), 1)"), STEPS,
-              "The id 1 is written into your code where bos belongs. Other vocabularies have other ids."),
+            "The id 1 is written into your code where bos belongs. Other vocabularies have other ids."),
         mistake("eos written as 2", RIGHT.but("== eos", "== 2"), STOP,
-              "The id 2 is written into your code where eos belongs. Other vocabularies have other ids."),
+            "The id 2 is written into your code where eos belongs. Other vocabularies have other ids."),
         mistake("pad written as 0", RIGHT.but("masked_fill(done, pad)", "masked_fill(done, 0)"), STOP,
-              """The id 0 is written into your code where pad belongs. Other vocabularies have other ids: there, your finished rows went on with a
-              word."""),
+            """The id 0 is written into your code where pad belongs. Other vocabularies have other ids: there, your
+            finished rows went on with a word."""),
         mistake("one token too few", RIGHT.but("range(max_len)", "range(max_len - 1)"), STOP,
-              "Rows are cut one token early. max_len counts the tokens *after* bos, so there are max_len steps."),
+            "Rows are cut one token early. max_len counts the tokens *after* bos, so there are max_len steps."),
         mistake("one token too many", RIGHT.but("range(max_len)", "range(max_len + 1)"), STOP,
-              "max_len + 1 tokens came after bos. max_len counts the tokens after bos, so there are max_len steps."),
+            "max_len + 1 tokens came after bos. max_len counts the tokens after bos, so there are max_len steps."),
         mistake("no end but eos", RIGHT.but("for step in range(max_len):", "while True:"), STOP,
-              """Your loop has no end but eos. A model may never say it: it was asked about more tokens than max_len allows, and stopped you. Count
-              the steps."""),
+            """Your loop has no end but eos. A model may never say it: it was asked about more tokens than max_len
+            allows, and stopped you. Count the steps."""),
         mistake("no end at all", RIGHT.but("for step in range(max_len):", "while True:").but(STOPS, "if False:"), STOP,
-              """Your loop never ends: the model was asked about more tokens than max_len allows, and stopped you. A loop ends when every row has its
-              eos, or after max_len steps."""),
+            """Your loop never ends: the model was asked about more tokens than max_len allows, and stopped you. A loop
+            ends when every row has its eos, or after max_len steps."""),
         mistake("dropout left on", RIGHT.without("model.eval()").without(MODE), GREEDY,
-              """The model came in training mode, and you asked it as it was: dropout then leaves out parts at random, and it says other words than it
-              knows. Evaluation mode first."""),
+            """The model came in training mode, and you asked it as it was: dropout then leaves out parts at random, and
+            it says other words than it knows. Evaluation mode first."""),
         mistake("left in evaluation mode", RIGHT.without(MODE), GREEDY,
-              "The model came in training mode and went back in evaluation mode. Leave it in the mode in which it came."),
+            "The model came in training mode and went back in evaluation mode. Leave it in the mode in which it came."),
         mistake("always put in training mode", RIGHT.but(MODE, "model.train()"), GREEDY,
-              "The model went back in training mode, whatever it was in. Leave it in the mode in which it came."),
+            "The model went back in training mode, whatever it was in. Leave it in the mode in which it came."),
         mistake("lists instead of a tensor", RIGHT.but("return out", "return out.tolist()"), STEPS,
-              "A list came back. One tensor of ids is wanted, (B, at most max_len + 1); pads make the rows equally long."),
+            "A list came back. One tensor of ids is wanted, (B, at most max_len + 1); pads make the "
+            "rows equally long."),
         mistake("only the first sentence", RIGHT.but("model.eval()", "model.eval()\n    src = src[:1]"), STEPS,
-              "Only one row came back. Every source of the batch has an answer."),
+            "Only one row came back. Every source of the batch has an answer."),
     ),
     correct=(
         correct("a batch at a time", RIGHT),
@@ -264,8 +279,10 @@ EXERCISE = Exercise(
     ),
     hints=(
         "what is the model shown in step 3? And which of its rows is still being written?",
-        "out (B, t), logits (B, t, V); only (B, V) at the last position counts; its largest along V gives (B,), a new column of out.",
-        "begin with a column of bos; max_len times: choose at the last position, put pads into rows that have ended, append the column, "
+        "out (B, t), logits (B, t, V); only (B, V) at the last position counts; its largest along V gives (B,), a new "
+        "column of out.",
+        "begin with a column of bos; max_len times: choose at the last position, put pads into rows that have ended, "
+        "append the column, "
         "note which rows wrote eos, and stop when all have.",
     ),
 )  # fmt: skip

@@ -16,11 +16,10 @@ SLACK = 2  # tokens beyond max_length that an answer may ask about before it is 
 
 
 class Script(nn.Module):
-    """A model that knows the answer to each source by heart; its likeliest next token follows the script.
-
-    answers: a source without its pads -> the tokens after bos, eos among them if it ends. Shown anything that is not the
-    beginning of an answer, it babbles: other words, and never eos. In training mode it forgets some words, as dropout
-    would have it. It is asked about at most max_length tokens.
+    """A model that knows the answer to each source by heart; its likeliest next token follows the script. answers: a
+    source without its pads -> the tokens after bos, eos among them if it ends. Shown anything that is not the beginning
+    of an answer, it babbles: other words, and never eos. In training mode it forgets some words, as dropout would have
+    it. It is asked about at most max_length tokens.
     """
 
     def __init__(self, answers: dict[tuple[int, ...], list[int]], vocabulary: int, bos: int, eos: int, pad: int,

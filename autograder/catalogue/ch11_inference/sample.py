@@ -15,7 +15,8 @@ from transformer_ref.decoding.sampling import sampling_probabilities
 SAMPLE, TEMPERATURE, NUCLEUS = sections("sample temperature nucleus")
 SHARES = torch.tensor([0.4, 0.25, 0.15, 0.1, 0.06, 0.04])  # no sum of the first few is near one of the top_p below
 MANY, FEWER = 20_000, 4_000  # draws, of two kinds; a share near a half then differs by 0.007 and 0.016 by chance
-FLATTER = torch.tensor([0.28, 0.24, 0.2, 0.14, 0.08, 0.06])  # of which top_p = 0.75 keeps one token more, with tau = 0.5
+# of which top_p = 0.75 keeps one token more, with tau = 0.5
+FLATTER = torch.tensor([0.28, 0.24, 0.2, 0.14, 0.08, 0.06])
 CHANCE = {MANY: 0.045, FEWER: 0.1}  # six times as much, which chance never does
 SMALL = 1_000  # with fewer rows, the ids themselves are compared
 
@@ -86,7 +87,10 @@ def worst_kind(evidence: Evidence) -> str:
     got, wanted = evidence.got[0], evidence.expected[0]
     kind = int((got - wanted).abs().amax(dim=1).argmax())
     which = ("first", "second")[kind]
-    return f"In {len(evidence.arguments[0]):,} draws the {which} kind of row gave shares {row(got[kind])}; {row(wanted[kind])} would be right."
+    return (
+        f"In {len(evidence.arguments[0]):,} draws the {which} kind of row gave shares {row(got[kind])}; "
+        f"{row(wanted[kind])} would be right."
+    )
 
 
 RIGHT = answer("""
@@ -131,15 +135,21 @@ EXERCISE = Exercise(
         visible("tau = 0.5", draws, FEWER, 0.5, **among(FEWER)),
         visible("top_p = 0.3, which the likeliest token crosses", draws, FEWER, 1.0, None, 0.3, **among(FEWER)),
         visible("tau = 0", largest, 4),
-        hidden("20,000 draws from all tokens", draws, MANY, 1.0, checks={"generator"}, announced_by="drawn with the generator g alone", **among(MANY)),
+        hidden("20,000 draws from all tokens", draws, MANY, 1.0, checks={"generator"},
+               announced_by="drawn with the generator g alone", **among(MANY)),
         hidden("tau = 2", draws, FEWER, 2.0, announced_by="tau: 0 or more", **among(FEWER)),
         hidden("top_k = 3", draws, FEWER, 1.0, 3, announced_by="only the top_k likeliest stay", **among(FEWER)),
-        hidden("top_k of more than all tokens", draws, FEWER, 1.0, 10, announced_by="may be more than V", **among(FEWER)),
-        hidden("a top_p that the first token crosses", draws, FEWER, 1.0, None, 0.05, announced_by="The token that crosses p stays", **among(FEWER)),
+        hidden("top_k of more than all tokens", draws, FEWER, 1.0, 10, announced_by="may be more than V",
+               **among(FEWER)),
+        hidden("a top_p that the first token crosses", draws, FEWER, 1.0, None, 0.05,
+               announced_by="The token that crosses p stays", **among(FEWER)),
         hidden("top_p = 1", draws, FEWER, 1.0, None, 1.0, announced_by="above 0 and at most 1", **among(FEWER)),
-        hidden("tau, then top_p", draws, FEWER, 0.5, None, 0.75, second=FLATTER, announced_by="First tau, then top_k, then top_p", **among(FEWER)),
-        hidden("top_k, then top_p", draws, FEWER, 1.0, 3, 0.45, announced_by="shares of what top_k has left", **among(FEWER)),
-        hidden("float64, far from 0", draws, FEWER, 1.0, dtype=torch.float64, far=1e8, announced_by=PROMISED, **among(FEWER)),
+        hidden("tau, then top_p", draws, FEWER, 0.5, None, 0.75, second=FLATTER,
+               announced_by="First tau, then top_k, then top_p", **among(FEWER)),
+        hidden("top_k, then top_p", draws, FEWER, 1.0, 3, 0.45, announced_by="shares of what top_k has left",
+               **among(FEWER)),
+        hidden("float64, far from 0", draws, FEWER, 1.0, dtype=torch.float64, far=1e8, announced_by=PROMISED,
+               **among(FEWER)),
         hidden("one row, one token kept", nothing_to_draw, announced_by="logits: (B, V)"),
         hidden("a vocabulary of one token", one_token, announced_by=PROMISED),
         hidden("tau = 0 with top_k and top_p", largest, 3, 2, 0.5, announced_by="0 takes the likeliest token"),
@@ -147,106 +157,137 @@ EXERCISE = Exercise(
     ),
     mistakes=(
         mistake("the token that crosses p left out", RIGHT.but(CROSSES, "ordered.cumsum(dim=-1) > top_p"), NUCLEUS,
-              """The token whose share carries the sum over p was left out. The first alone may cross it, and then nothing is left to draw from. Ask
-              what the *likelier* ones reach without it."""),
-        mistake("the token that crosses p left out, but for the first", RIGHT.but("before >= top_p", "ordered.cumsum(dim=-1) > top_p").after(
-                  "ordered = ordered.masked_fill(ordered.cumsum(dim=-1) > top_p, 0.0)", "ordered[:, 0] = shares.max(dim=-1).values"), NUCLEUS,
-              """The token whose share carries the sum over p was left out; only the first is safe with you. What is kept reaches p, so the one that
-              crosses it stays."""),
+            """The token whose share carries the sum over p was left out. The first alone may cross it, and then nothing
+            is left to draw from. Ask what the *likelier* ones reach without it."""),
+        mistake("the token that crosses p left out, but for the first",
+                RIGHT.but("before >= top_p", "ordered.cumsum(dim=-1) > top_p").after(
+                  "ordered = ordered.masked_fill(ordered.cumsum(dim=-1) > top_p, 0.0)",
+                  "ordered[:, 0] = shares.max(dim=-1).values"), NUCLEUS,
+            """The token whose share carries the sum over p was left out; only the first is safe with you. What is kept
+            reaches p, so the one that crosses it stays."""),
         mistake("one token more than p", RIGHT.but(
-                  CROSSES, "before - ordered.roll(1, dims=-1) * (torch.arange(ordered.shape[-1]) > 0) >= top_p"), NUCLEUS,
-              "One token too many was kept: p had been crossed already by the one before."),
+                  CROSSES, "before - ordered.roll(1, dims=-1) * (torch.arange(ordered.shape[-1]) > 0) >= top_p"),
+                  NUCLEUS,
+            "One token too many was kept: p had been crossed already by the one before."),
         mistake("not put back in order", RIGHT.but(BACK, "shares = ordered"), NUCLEUS,
-              """The token ids are permuted: after sorting, place 0 is the *likeliest* token and no longer token 0. Put the shares back to the tokens
-              that they belong to."""),
+            """The token ids are permuted: after sorting, place 0 is the *likeliest* token and no longer token 0. Put
+            the shares back to the tokens that they belong to."""),
         mistake("put back the wrong way", RIGHT.but(BACK, "shares = ordered.gather(1, order)"), NUCLEUS,
-              """The shares went back to the wrong tokens: `order` says where a sorted place came from. Reading by it sorts a second time; writing by
-              it (or sorting `order` itself) undoes the sorting."""),
+            """The shares went back to the wrong tokens: `order` says where a sorted place came from. Reading by it
+            sorts a second time; writing by it (or sorting `order` itself) undoes the sorting."""),
         mistake("sorted from the least", RIGHT.but("descending=True", "descending=False"), NUCLEUS,
-              "The shares were added up from the smallest: the unlikely tokens stayed, and the likely ones were cut off."),
-        mistake("not sorted at all", RIGHT.but(SORTED, "ordered, order = shares, torch.arange(shares.shape[-1]).expand(shares.shape)"), NUCLEUS,
-              "The shares were added up in the order of the vocabulary. The fewest tokens that reach p are the likeliest: sort first."),
+            "The shares were added up from the smallest: the unlikely tokens stayed, and the likely "
+            "ones were cut off."),
+        mistake("not sorted at all",
+                RIGHT.but(SORTED, "ordered, order = shares, torch.arange(shares.shape[-1]).expand(shares.shape)"),
+                NUCLEUS,
+            "The shares were added up in the order of the vocabulary. The fewest tokens that reach p are the "
+            "likeliest: sort first."),
         mistake("a threshold for each token", RIGHT.but(CROSSES, "ordered < 1 - top_p"), NUCLEUS,
-              "Each share was compared with a number by itself. top_p looks at what the likeliest tokens reach *together*."),
+            "Each share was compared with a number by itself. top_p looks at what the likeliest tokens reach "
+            "*together*."),
         mistake("top_p not used", RIGHT.but("if top_p is not None:", "if False:"), NUCLEUS,
-              "top_p has no effect: tokens of the tail are drawn."),
+            "top_p has no effect: tokens of the tail are drawn."),
         mistake("left out, but not shared out anew", RIGHT.but(DRAWN, INVERSE), NUCLEUS,
-              """What was left out has left a gap: your shares sum to less than 1, and a number drawn beyond their sum belongs to no token. Divide by
-              the sum of what is left."""),
+            """What was left out has left a gap: your shares sum to less than 1, and a number drawn beyond their sum
+            belongs to no token. Divide by the sum of what is left."""),
         mistake("the gap goes to the last token", RIGHT.but(DRAWN, INVERSE).but("return drawn.squeeze(1)",
                   "return drawn.squeeze(1).clamp(max=shares.shape[-1] - 1)"), NUCLEUS,
-              """The last token is drawn far too often: what was left out has left a gap in the shares, and all that falls into it goes there. Divide
-              by the sum of what is left."""),
-        mistake("top_p before top_k", RIGHT.but("if top_k is not None:", "full = torch.softmax(logits, dim=-1)\n    if top_k is not None:").but(
-                  BEFORE, "ordered_full = full.sort(dim=-1, descending=True).values\n        before = ordered_full.cumsum(dim=-1) - ordered_full"), NUCLEUS,
-              """With both, top_p counted the shares that the tokens had before top_k. What top_k leaves is shared out anew first, so the likeliest
-              token may reach p alone."""),
-        mistake("tau after the filters", RIGHT.without(HOT).but(DRAWN, "drawn = torch.multinomial(shares ** (1 / tau), 1, generator=g)"), TEMPERATURE,
-              """The temperature came last, after top_p had chosen by the old shares. A sharper distribution reaches p with fewer tokens: first tau,
-              then the filters."""),
-        mistake("tau on the shares", RIGHT.without(HOT).but(SHARED, "shares = torch.softmax(logits, dim=-1) / tau"), TEMPERATURE,
-              """tau has no effect. If you divided the shares by it: all alike, so drawing shares them out as before. It is the *logits*, before the
-              softmax, that a temperature divides."""),
+            """The last token is drawn far too often: what was left out has left a gap in the shares, and all that falls
+            into it goes there. Divide by the sum of what is left."""),
+        mistake("top_p before top_k",
+                RIGHT.but("if top_k is not None:",
+                          "full = torch.softmax(logits, dim=-1)\n    if top_k is not None:").but(
+                  BEFORE, "ordered_full = full.sort(dim=-1, descending=True).values\n        before = "
+                          "ordered_full.cumsum(dim=-1) - ordered_full"), NUCLEUS,
+            """With both, top_p counted the shares that the tokens had before top_k. What top_k leaves is shared out
+            anew first, so the likeliest token may reach p alone."""),
+        mistake("tau after the filters",
+                RIGHT.without(HOT).but(DRAWN, "drawn = torch.multinomial(shares ** (1 / tau), 1, generator=g)"),
+                TEMPERATURE,
+            """The temperature came last, after top_p had chosen by the old shares. A sharper distribution reaches p
+            with fewer tokens: first tau, then the filters."""),
+        mistake("tau on the shares", RIGHT.without(HOT).but(SHARED, "shares = torch.softmax(logits, dim=-1) / tau"),
+                TEMPERATURE,
+            """tau has no effect. If you divided the shares by it: all alike, so drawing shares them out as before. It
+            is the *logits*, before the softmax, that a temperature divides."""),
         mistake("multiplied by tau", RIGHT.but("logits / tau", "logits * tau"), TEMPERATURE,
-              "Small tau made your shares flatter, and large tau sharper: divide by it."),
+            "Small tau made your shares flatter, and large tau sharper: divide by it."),
         mistake("divided by the root of tau", RIGHT.but("logits / tau", "logits / tau ** 0.5"), TEMPERATURE,
-              "tau works too weakly: the logits were divided by its root. Divide by tau itself."),
+            "tau works too weakly: the logits were divided by its root. Divide by tau itself."),
         mistake("tau = 0 divides", RIGHT.but(ZERO, "if False:"), TEMPERATURE,
-              "tau = 0 ended in a division by 0. As tau falls to 0 the likeliest token takes everything: that case is an argmax."),
-        mistake("tau = 0 as if it were 1", RIGHT.but(ZERO, "if False:").but("logits / tau", "logits / (tau or 1)"), TEMPERATURE,
-              """With tau = 0 you draw all the same, as if tau were another number (`tau or 1` takes 0 for nothing). 0 is a temperature: the
-              likeliest token takes everything.""",
-              shows=lambda evidence: evidence.arguments[1] == 0),
+            "tau = 0 ended in a division by 0. As tau falls to 0 the likeliest token takes everything: that case is "
+            "an argmax."),
+        mistake("tau = 0 as if it were 1", RIGHT.but(ZERO, "if False:").but("logits / tau", "logits / (tau or 1)"),
+                TEMPERATURE,
+            """With tau = 0 you draw all the same, as if tau were another number (`tau or 1` takes 0 for nothing). 0 is
+            a temperature: the likeliest token takes everything.""",
+            shows=lambda evidence: evidence.arguments[1] == 0),
         mistake("always the likeliest", RIGHT.but(DRAWN, "drawn = shares.argmax(dim=-1, keepdim=True)"), SAMPLE,
-              "Always the same token came: the likeliest. That is greedy. Here it is *drawn*, by its share."),
-        mistake("all tokens alike", RIGHT.but(DRAWN, "drawn = torch.multinomial((shares > 0).double(), 1, generator=g)"), SAMPLE,
-              "All tokens that are left come equally often. A likely one comes more often, by its share."),
+            "Always the same token came: the likeliest. That is greedy. Here it is *drawn*, by its share."),
+        mistake("all tokens alike",
+                RIGHT.but(DRAWN, "drawn = torch.multinomial((shares > 0).double(), 1, generator=g)"), SAMPLE,
+            "All tokens that are left come equally often. A likely one comes more often, by its share."),
         mistake("logits taken for shares", RIGHT.but(SHARED, "shares = logits.clamp(min=1e-9)"), SAMPLE,
-              "You drew by the logits themselves. Shares come out of the softmax."),
+            "You drew by the logits themselves. Shares come out of the softmax."),
         mistake("one number for all rows", RIGHT.but(DRAWN, """
                   u = torch.rand((), generator=g)
-                  drawn = (shares.cumsum(dim=-1) / shares.sum(dim=-1, keepdim=True) < u).sum(dim=-1, keepdim=True).clamp(max=shares.shape[-1] - 1)
-              """), SAMPLE,
-              """One random number decided for all rows, so equal rows got equal tokens. Each row draws for itself.""",
-              shows=lambda evidence: isinstance(evidence.got, tuple) and bool((evidence.got[0] == 1).any(dim=1).all())
-              and not bool((evidence.expected[0] == 1).any(dim=1).all())),
+                  drawn = (shares.cumsum(dim=-1) / shares.sum(dim=-1, keepdim=True) < u).sum(dim=-1,
+                      keepdim=True).clamp(max=shares.shape[-1] - 1)
+            """), SAMPLE,
+            """One random number decided for all rows, so equal rows got equal tokens. Each row draws for itself.""",
+            shows=lambda evidence: isinstance(evidence.got, tuple) and bool((evidence.got[0] == 1).any(dim=1).all())
+            and not bool((evidence.expected[0] == 1).any(dim=1).all())),
         mistake("the first row's shares for all", RIGHT.but(
-                  DRAWN, "drawn = torch.multinomial(shares[0], len(shares), replacement=True, generator=g)[:, None]"), SAMPLE,
-              "All rows were drawn by the shares of row 0. Each row has its own."),
+                  DRAWN, "drawn = torch.multinomial(shares[0], len(shares), replacement=True, generator=g)[:, None]"),
+                  SAMPLE,
+            "All rows were drawn by the shares of row 0. Each row has its own."),
         mistake("another generator", RIGHT.but(", generator=g", ""), SAMPLE,
-              "The generator g was not used: the draws came from torch's global random numbers, so nobody can repeat them by giving you the same g."),
-        mistake("a generator of its own", RIGHT.but("generator=g", "generator=torch.Generator().manual_seed(0)"), SAMPLE,
-              "The generator g was not used: yours is made anew at each call with the same seed, so every call draws the same. Draw from g."),
-        mistake("g seeded anew", RIGHT.but(DRAWN, "drawn = torch.multinomial(shares, 1, generator=g.manual_seed(0))"), SAMPLE,
-              """You gave g another seed, so every call draws the same numbers. A generator goes on where the last call left it: draw from it, and
-              leave its seed alone."""),
+            "The generator g was not used: the draws came from torch's global random numbers, so nobody can repeat "
+            "them by giving you the same g."),
+        mistake("a generator of its own", RIGHT.but("generator=g", "generator=torch.Generator().manual_seed(0)"),
+                SAMPLE,
+            "The generator g was not used: yours is made anew at each call with the same seed, so every call draws "
+            "the same. Draw from g."),
+        mistake("g seeded anew", RIGHT.but(DRAWN, "drawn = torch.multinomial(shares, 1, generator=g.manual_seed(0))"),
+                SAMPLE,
+            """You gave g another seed, so every call draws the same numbers. A generator goes on where the last call
+            left it: draw from it, and leave its seed alone."""),
         mistake("top_k not used", RIGHT.but("if top_k is not None:", "if False:"), NUCLEUS,
-              "top_k has no effect: tokens beyond the likeliest k are drawn."),
+            "top_k has no effect: tokens beyond the likeliest k are drawn."),
         mistake("one more than top_k", RIGHT.but("min(top_k, ", "min(top_k + 1, "), NUCLEUS,
-              "One token more than top_k was kept."),
-        mistake("one fewer than top_k", RIGHT.but("logits < weakest", "logits <= weakest").but("kept = min", "kept = 0 + min").but(
+            "One token more than top_k was kept."),
+        mistake("one fewer than top_k",
+                RIGHT.but("logits < weakest", "logits <= weakest").but("kept = min", "kept = 0 + min").but(
                   "(logits <= weakest", "(logits <= weakest) & (logits < logits.amax(dim=-1, keepdim=True)"), NUCLEUS,
-              "The last of the top_k tokens was left out: the weakest that is kept equals the threshold, so it is not below it."),
+            "The last of the top_k tokens was left out: the weakest that is kept equals the threshold, so it is not "
+            "below it."),
         mistake("the unlikeliest k", RIGHT.but("topk(kept, dim=-1)", "topk(kept, dim=-1, largest=False)").but(
                   "logits < weakest", "logits > weakest"), NUCLEUS,
-              "The k *un*likeliest tokens were kept."),
-        mistake("top_p by the first row", RIGHT.but("masked_fill(before >= top_p", "masked_fill((before >= top_p)[:1]"), NUCLEUS,
-              "How many tokens row 0 keeps was taken for all rows. Each row reaches p with as many as it needs."),
+            "The k *un*likeliest tokens were kept."),
+        mistake("top_p by the first row", RIGHT.but("masked_fill(before >= top_p", "masked_fill((before >= top_p)[:1]"),
+                NUCLEUS,
+            "How many tokens row 0 keeps was taken for all rows. Each row reaches p with as many as it needs."),
         mistake("top_k by the first row", RIGHT.but("values[:, -1:]", "values[:1, -1:]"), NUCLEUS,
-              "The threshold of row 0 was used for all rows. Each row has its own k likeliest tokens."),
+            "The threshold of row 0 was used for all rows. Each row has its own k likeliest tokens."),
         mistake("a zero instead of minus infinity", RIGHT.but("float('-inf')", "0.0"), NUCLEUS,
-              "What top_k leaves out got the logit 0, and exp(0) is 1: it is drawn all the same. Only minus infinity becomes a share of exactly 0."),
+            "What top_k leaves out got the logit 0, and exp(0) is 1: it is drawn all the same. Only minus infinity "
+            "becomes a share of exactly 0."),
         mistake("top_k beyond the vocabulary", RIGHT.but("min(top_k, logits.shape[-1])", "top_k"), NUCLEUS,
-              "Your code stops where top_k is more than there are tokens. Then all of them stay."),
+            "Your code stops where top_k is more than there are tokens. Then all of them stay."),
         mistake("an axis too many", RIGHT.but("drawn.squeeze(1)", "drawn"), SAMPLE,
-              "The shape is (B, 1). One token for each row is wanted, (B,)."),
+            "The shape is (B, 1). One token for each row is wanted, (B,)."),
         mistake("all axes of size 1 squeezed", RIGHT.but("drawn.squeeze(1)", "drawn.squeeze()"), SAMPLE,
-              "With a batch of one row the axis of the batch vanished: squeeze() removes every axis of size 1. Name the axis."),
+            "With a batch of one row the axis of the batch vanished: squeeze() removes every axis of size 1. "
+            "Name the axis."),
         mistake("single precision", RIGHT.but(HOT, "logits = logits.float() / tau"), SAMPLE,
-              """float64 logits became float32 on the way, which holds seven digits: 100,000,000 and 100,000,001 become one number there, and two
-              tokens one share."""),
-        mistake("exponential without care", RIGHT.but("torch.softmax(logits, dim=-1)", "logits.exp() / logits.exp().sum(dim=-1, keepdim=True)"), SAMPLE,
-              "Large logits became infinite, and infinity over infinity is nothing. Chapter 04's softmax subtracts the largest first."),
+            """float64 logits became float32 on the way, which holds seven digits: 100,000,000 and 100,000,001 become
+            one number there, and two tokens one share."""),
+        mistake("exponential without care",
+                RIGHT.but("torch.softmax(logits, dim=-1)", "logits.exp() / logits.exp().sum(dim=-1, keepdim=True)"),
+                SAMPLE,
+            "Large logits became infinite, and infinity over infinity is nothing. Chapter 04's softmax subtracts the "
+            "largest first."),
         in_place("logits", RIGHT.but(HOT, "logits /= tau"), TEMPERATURE),
     ),
     correct=(
@@ -302,9 +343,12 @@ EXERCISE = Exercise(
         """),
     ),
     hints=(
-        "which of the three works on logits, and which needs shares? What do the likelier tokens reach without this one?",
-        "logits (B, V) stay (B, V) until the last line; sorting gives two (B, V), shares and the tokens they belong to; one draw a row, (B,).",
-        "tau 0: argmax. Else divide by tau; below the k-th largest: minus infinity; softmax; sorted from the largest, keep where the sum "
+        "which of the three works on logits, and which needs shares? What do the likelier tokens reach "
+        "without this one?",
+        "logits (B, V) stay (B, V) until the last line; sorting gives two (B, V), shares and the tokens they belong "
+        "to; one draw a row, (B,).",
+        "tau 0: argmax. Else divide by tau; below the k-th largest: minus infinity; softmax; sorted from the largest, "
+        "keep where the sum "
         "of those before is less than p, and put the shares back; draw with g.",
     ),
 )  # fmt: skip

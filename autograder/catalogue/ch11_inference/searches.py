@@ -16,10 +16,9 @@ Found = list[tuple[list[int], float]]
 
 
 class Language:
-    """Log-probabilities of the next token after a prefix: out of a table by hand, else drawn for each prefix.
-
-    after: a prefix without bos -> probabilities; sharp: how far apart those are that are drawn; likely_end: added to the
-    logit of eos. After eos comes eos again, most likely. It is asked about at most max_length tokens.
+    """Log-probabilities of the next token after a prefix: out of a table by hand, else drawn for each prefix. after: a
+    prefix without bos -> probabilities; sharp: how far apart those are that are drawn; likely_end: added to the logit
+    of eos. After eos comes eos again, most likely. It is asked about at most max_length tokens.
     """
 
     def __init__(

@@ -46,7 +46,8 @@ def small(**splits: list[tuple[str, str]]) -> Case:
     return Case((splits,))
 
 
-def inputs(g: torch.Generator, train: int, test: int, extra: str = "", names: tuple[str, ...] = ("validation", "test")) -> Case:
+def inputs(g: torch.Generator, train: int, test: int, extra: str = "",
+           names: tuple[str, ...] = ("validation", "test")) -> Case:
     """Splits with sound pairs, and beside them what `extra` asks for, in words separated by blanks."""
     sound = [(words(g, 3 + n % 4), words(g, 2 + n % 5)) for n in range(train)]
     others = {name: [(words(g, 4), words(g, 3)) for _ in range(test + place)] for place, name in enumerate(names)}
@@ -60,10 +61,13 @@ def inputs(g: torch.Generator, train: int, test: int, extra: str = "", names: tu
         "spaces": lambda: splits["train"].append((f"  {b[0].replace(' ', '   ')}\t", f"{b[1]}\n")),
         "reversed": lambda: splits["train"].append((c[1], c[0])),
         "other-target": lambda: splits["train"].append((a[0], words(g, 4))),
-        "accents": lambda: splits["train"].extend([("caff\u00e8 e t\u00e8", words(g, 2)), ("caffe\u0300 e te\u0300", words(g, 2))]),
-        "accents-twice": lambda: splits["train"].extend([("perch\u00e9 no", "\u00e8 l\u00ec"), ("perche\u0301 no", "e\u0300 li\u0300"),
+        "accents": lambda: splits["train"].extend([("caff\u00e8 e t\u00e8", words(g, 2)),
+                                                   ("caffe\u0300 e te\u0300", words(g, 2))]),
+        "accents-twice": lambda: splits["train"].extend([("perch\u00e9 no", "\u00e8 l\u00ec"),
+            ("perche\u0301 no", "e\u0300 li\u0300"),
                                                           ("perche no", "e li")]),
-        "forms": lambda: splits["train"].extend([("\ufb01 m", "q"), ("fi m", "q"), ("Wei\u00df", "r"), ("WEISS", "r"), ("Gro\u00df", "s"),
+        "forms": lambda: splits["train"].extend([("\ufb01 m", "q"), ("fi m", "q"), ("Wei\u00df", "r"), ("WEISS", "r"),
+                                                 ("Gro\u00df", "s"),
                                                  ("gross", "s")]),
         "together": lambda: last.append((words(g, 27), words(g, 28))),
         "same-in-test": lambda: last.extend([last[0], last[0]]),
@@ -73,7 +77,8 @@ def inputs(g: torch.Generator, train: int, test: int, extra: str = "", names: tu
         "leak-target": lambda: first.append((words(g, 3), d[1])),
         "leak-reversed": lambda: last.append((d[1], words(g, 2))),
         "leak-twice": lambda: last.extend([a, a]),
-        "leak-accents": lambda: (splits["train"].append(("citt\u00e0", words(g, 2))), last.append(("citta\u0300", words(g, 2)))),
+        "leak-accents": lambda: (splits["train"].append(("citt\u00e0", words(g, 2))),
+                                 last.append(("citta\u0300", words(g, 2)))),
         "test-in-validation": lambda: last.append(first[0]),
         "empty-source": lambda: splits["train"].append(("", words(g, 3))),
         "empty-target": lambda: last.append((words(g, 3), "")),
@@ -88,7 +93,8 @@ def inputs(g: torch.Generator, train: int, test: int, extra: str = "", names: tu
         "just": lambda: splits["train"].append((words(g, LONGEST), words(g, LONGEST))),
         "just-spaced": lambda: splits["train"].append((words(g, LONGEST).replace(" ", "  "), words(g, 4))),
         "long-empty": lambda: splits["train"].append((words(g, LONGEST + 2), "")),
-        "long-leak": lambda: (splits["train"].append((long := words(g, LONGEST + 5), words(g, 5))), last.append((long, words(g, 3)))),
+        "long-leak": lambda: (splits["train"].append((long := words(g, LONGEST + 5), words(g, 5))),
+                              last.append((long, words(g, 3)))),
     }  # fmt: skip
     for name in extra.split():
         put[name]()
@@ -122,8 +128,10 @@ def counted(evidence: Evidence) -> str:
 
 
 SPELLINGS = small(
-    train=[("She slept.", "Ha dormito."), ("she slept.", "ha dormito."), ("SHE slept.", "Ha dormito."), ("She slept.", "ha DORMITO."),
-           ("She SLEPT.", "Ha dormito."), ("We sleep.", "Dormiamo."), ("We  sleep.", "Dormiamo."), ("Go home.", "Va a casa."),
+    train=[("She slept.", "Ha dormito."), ("she slept.", "ha dormito."), ("SHE slept.", "Ha dormito."),
+           ("She slept.", "ha DORMITO."),
+           ("She SLEPT.", "Ha dormito."), ("We sleep.", "Dormiamo."), ("We  sleep.", "Dormiamo."),
+           ("Go home.", "Va a casa."),
            ("Go home. ", "Va a casa."), ("Go home.", " Va a casa.")],
     test=[("I read.", "Leggo.")],
 )
@@ -134,9 +142,12 @@ AGAIN = small(
 )
 KNOWN = small(
     train=[("She slept.", "Ha dormito."), ("We sleep.", "Dormiamo."), ("Go.", "Va.")],
-    validation=[("Go.", "Vai."), ("We sleep.", "Si dorme."), ("She slept.", "Dormiva."), ("Va.", "Move."), ("I read.", "Leggo.")],
-    test=[("Go.", "Va."), ("Go.", "Va."), ("Go.", "Dormiamo."), ("He slept.", "Ha dormito."), ("Leave.", "Va."), ("Dormiamo.", "Sleep."),
-          ("Ha dormito.", "He did."), ("Va.", "Leave."), ("Va.", "Leave now."), ("go.", "Parti."), ("I read.", "Io leggo.")],
+    validation=[("Go.", "Vai."), ("We sleep.", "Si dorme."), ("She slept.", "Dormiva."), ("Va.", "Move."),
+                ("I read.", "Leggo.")],
+    test=[("Go.", "Va."), ("Go.", "Va."), ("Go.", "Dormiamo."), ("He slept.", "Ha dormito."), ("Leave.", "Va."),
+          ("Dormiamo.", "Sleep."),
+          ("Ha dormito.", "He did."), ("Va.", "Leave."), ("Va.", "Leave now."), ("go.", "Parti."),
+          ("I read.", "Io leggo.")],
 )
 EMPTY_LINES = small(
     train=[("Go.", "Va."), ("", "Dormi."), ("Go.", ""), ("Go.", " "), ("\t", " "), ("", "Leggo.")],
@@ -171,7 +182,9 @@ RIGHT = answer("""
         overlap = sum(normal(a) in known or normal(b) in known for a, b in others)
         return {"duplicates": duplicates, "overlap": overlap, "empty": empty, "too_long": too_long}
 """)
-LOWER, SPACES, FORM = "line = line.lower()", 'return " ".join(line.split())', 'line = unicodedata.normalize("NFC", line)'
+LOWER, SPACES, FORM = (
+    "line = line.lower()", 'return " ".join(line.split())', 'line = unicodedata.normalize("NFC", line)'
+)
 DISTINCT, DUPLICATES = "distinct = {tuple(sorted(pair)) for pair in train}", "duplicates = len(train) - len(distinct)"
 OVERLAP = "overlap = sum(normal(a) in known or normal(b) in known for a, b in others)"
 EMPTY, LONG = "not pair[0].strip() or not pair[1].strip()", "any(len(line.split()) > 50 for line in pair)"
@@ -186,20 +199,29 @@ EXERCISE = Exercise(
         visible("by hand: pairs that stand there again", AGAIN),
         visible("by hand: what training knows", KNOWN),
         visible("by hand: empty lines", EMPTY_LINES),
-        visible("lines of 51 words", inputs, 5, 3, "long-source long-both just just-spaced just-spaced ten together long-target long-leak"),
+        visible("lines of 51 words", inputs, 5, 3,
+                "long-source long-both just just-spaced just-spaced ten together long-target long-leak"),
         hidden("sound data", inputs, 9, 4, announced_by="dict of four whole numbers"),
-        hidden("pairs that stand there twice and three times", inputs, 7, 3, "twice three other-target", announced_by="minus the number of different ones"),
+        hidden("pairs that stand there twice and three times", inputs, 7, 3, "twice three other-target",
+               announced_by="minus the number of different ones"),
         hidden("capitals and spaces", inputs, 6, 3, "case spaces leak-case", announced_by="in lower case"),
-        hidden("an accent in two ways", inputs, 6, 3, "accents accents-twice leak-accents forms", announced_by="Unicode form NFC"),
+        hidden("an accent in two ways", inputs, 6, 3, "accents accents-twice leak-accents forms",
+               announced_by="Unicode form NFC"),
         hidden("pairs the other way round", inputs, 6, 3, "reversed leak-reversed", announced_by="whichever side"),
-        hidden("a source that is known, a target that is known", inputs, 8, 3, "leak leak-source leak-target leak-twice",
+        hidden("a source that is known, a target that is known", inputs, 8, 3,
+               "leak leak-source leak-target leak-twice",
                announced_by="whichever side"),
-        hidden("twice in the test, not in training", inputs, 5, 3, "same-in-test test-in-validation", announced_by="of the split \"train\""),
-        hidden("empty lines", inputs, 6, 3, "empty-source empty-target blanks both-empty", announced_by="nothing but white space"),
-        hidden("empty pairs are counted as nothing else", inputs, 6, 3, "empty-leak empty-twice long-empty both-empty twice",
+        hidden("twice in the test, not in training", inputs, 5, 3, "same-in-test test-in-validation",
+               announced_by="of the split \"train\""),
+        hidden("empty lines", inputs, 6, 3, "empty-source empty-target blanks both-empty",
+               announced_by="nothing but white space"),
+        hidden("empty pairs are counted as nothing else", inputs, 6, 3,
+               "empty-leak empty-twice long-empty both-empty twice",
                announced_by="counted here and nowhere else"),
-        hidden("long lines on either side", inputs, 6, 3, "long-target long-both just just-spaced long-leak together", announced_by="more than 50 words"),
-        hidden("other splits", inputs, 6, 3, "twice leak leak-source empty-target long-target", names=("dev", "held_out", "test 2016"),
+        hidden("long lines on either side", inputs, 6, 3, "long-target long-both just just-spaced long-leak together",
+               announced_by="more than 50 words"),
+        hidden("other splits", inputs, 6, 3, "twice leak leak-source empty-target long-target",
+               names=("dev", "held_out", "test 2016"),
                announced_by="any others"),
         hidden("the splits in another order", test_first, announced_by="in any order"),
         hidden("one pair", one_pair, announced_by="any others"),
@@ -208,126 +230,161 @@ EXERCISE = Exercise(
     ),
     mistakes=(
         mistake("capitals make another line", RIGHT.without(LOWER), DATA,
-              """*She slept.* and *she slept.* count as two lines with you, so a sentence that was learned can stand in the test with
-              a small letter. Compare in lower case.""", quotes=counted),
+            """*She slept.* and *she slept.* count as two lines with you, so a sentence that was learned can stand in
+            the test with a small letter. Compare in lower case.""", quotes=counted),
         mistake("spaces make another line", RIGHT.but(SPACES, "return line"), DATA,
-              """A line with two spaces, or with one at its end, counts as another one with you. Runs of white space are one space, and
-              none at the ends.""", quotes=counted),
+            """A line with two spaces, or with one at its end, counts as another one with you. Runs of white space are
+            one space, and none at the ends.""", quotes=counted),
         mistake("only the ends are stripped", RIGHT.but(SPACES, "return line.strip()"), DATA,
-              "The ends are stripped, but two spaces inside a line still make it another one. A run of white space is one space.", quotes=counted),
+            "The ends are stripped, but two spaces inside a line still make it another one. A run of white space is "
+            "one space.", quotes=counted),
         mistake("two ways to write an accent", RIGHT.without(FORM), DATA,
-              """One and the same letter with an accent can be one character or two, and looks alike. Your comparison takes them for
-              different lines. Bring every line to Unicode form NFC first.""", quotes=counted),
+            """One and the same letter with an accent can be one character or two, and looks alike. Your comparison
+            takes them for different lines. Bring every line to Unicode form NFC first.""", quotes=counted),
         mistake("nothing is normalized", RIGHT.without(LOWER).without(FORM).but(SPACES, "return line"), DATA,
-              """Lines are compared as they stand there, so capitals, spaces and accents hide what is the same. Normalize both sides of
-              every comparison.""", quotes=counted),
+            """Lines are compared as they stand there, so capitals, spaces and accents hide what is the same. Normalize
+            both sides of every comparison.""", quotes=counted),
         mistake("another form of Unicode", RIGHT.but('"NFC"', '"NFKC"'), DATA,
-              "Form NFKC makes more alike than NFC: a raised 2 becomes a 2, and two lines that differ become one."),
+            "Form NFKC makes more alike than NFC: a raised 2 becomes a 2, and two lines that differ become one."),
         mistake("casefold", RIGHT.but("line.lower()", "line.casefold()"), DATA,
-              "casefold goes further than lower case: it makes ss of \u00df, and two lines that differ become one."),
-        mistake("accents thrown away", RIGHT.but('"NFC", line)', '"NFKD", line).encode("ascii", "ignore").decode()'), DATA,
-              """Without its accents one word becomes another, and other scripts vanish. Form NFC keeps them and only writes them one
-              way.""", quotes=counted),
-        mistake("tokens counted", RIGHT.but(DISTINCT, "words = [word for pair in train for line in pair for word in line.split()]").but(
+            "casefold goes further than lower case: it makes ss of \u00df, and two lines that differ become one."),
+        mistake("accents thrown away", RIGHT.but('"NFC", line)', '"NFKD", line).encode("ascii", "ignore").decode()'),
+                DATA,
+            """Without its accents one word becomes another, and other scripts vanish. Form NFC keeps them and only
+            writes them one way.""", quotes=counted),
+        mistake("tokens counted",
+                RIGHT.but(DISTINCT, "words = [word for pair in train for line in pair for word in line.split()]").but(
                   DUPLICATES, "duplicates = len(words) - len(set(words))"), DATA,
-              "You counted *words* that occur again, and every text is full of those. A duplicate is a pair of lines.", quotes=counted),
+            "You counted *words* that occur again, and every text is full of those. A duplicate is a pair of lines.",
+            quotes=counted),
         mistake("lines counted", RIGHT.but(DISTINCT, "lines = [line for pair in train for line in pair]").but(
                   DUPLICATES, "duplicates = len(lines) - len(set(lines))"), DATA,
-              """You counted *lines* that occur again. A line may well have two translations; a duplicate is a *pair* that stands there
-              again.""", quotes=counted),
+            """You counted *lines* that occur again. A line may well have two translations; a duplicate is a *pair* that
+            stands there again.""", quotes=counted),
         mistake("sources counted", RIGHT.but(DISTINCT, "distinct = {a for a, b in train}"), DATA,
-              """You counted sources that occur again. One line may have two translations; a duplicate has both lines in common with
-              another pair.""", quotes=counted),
+            """You counted sources that occur again. One line may have two translations; a duplicate has both lines in
+            common with another pair.""", quotes=counted),
         mistake("every copy counted", RIGHT.but(DUPLICATES, """
                   order = [tuple(sorted(pair)) for pair in train]
                   duplicates = sum(order.count(pair) > 1 for pair in order)"""), DATA,
-              "The first of several equal pairs was counted too. It may stay: duplicates are the pairs minus the different ones.", quotes=counted),
+            "The first of several equal pairs was counted too. It may stay: duplicates are the pairs minus the "
+            "different ones.", quotes=counted),
         mistake("kinds of duplicates counted", RIGHT.but(DUPLICATES, """
                   order = [tuple(sorted(pair)) for pair in train]
                   duplicates = sum(order.count(pair) > 1 for pair in distinct)"""), DATA,
-              "A pair that stands there three times counts once with you, although two of the three are too many.", quotes=counted),
+            "A pair that stands there three times counts once with you, although two of the three are too many.",
+            quotes=counted),
         mistake("the other direction is another pair", RIGHT.but("tuple(sorted(pair)) for", "pair for"), DATA,
-              """*Ha dormito.* to *She slept.* and the same pair the other way round count as two with you. A corpus that was collected
-              in both directions holds everything twice: forget which side a line stands on.""", quotes=counted),
+            """*Ha dormito.* to *She slept.* and the same pair the other way round count as two with you. A corpus that
+            was collected in both directions holds everything twice: forget which side a line stands on.""",
+            quotes=counted),
         mistake("duplicates of all splits", RIGHT.but(DISTINCT, """
                   whole = [(normal(a), normal(b)) for a, b in pairs]
                   distinct = {tuple(sorted(pair)) for pair in whole}""").but("len(train) -", "len(whole) -"), DATA,
-              """Pairs of validation and test were counted as duplicates too. Duplicates are those of training; what is known from
-              training is the overlap.""", quotes=counted),
+            """Pairs of validation and test were counted as duplicates too. Duplicates are those of training; what is
+            known from training is the overlap.""", quotes=counted),
         mistake("overlap of whole pairs", RIGHT.but(OVERLAP, """
                   both = {tuple(sorted(pair)) for pair in train}
                   overlap = sum(tuple(sorted((normal(a), normal(b)))) in both for a, b in others)"""), DATA,
-              """Only pairs of which training knows both lines were counted. A test sentence whose source was learned with another
-              translation is no unseen sentence either: one known line suffices.""", quotes=counted),
+            """Only pairs of which training knows both lines were counted. A test sentence whose source was learned with
+            another translation is no unseen sentence either: one known line suffices.""", quotes=counted),
         mistake("both lines must be known", RIGHT.but("in known or", "in known and"), DATA,
-              "You asked that both lines be known from training. One of them suffices.", quotes=counted),
+            "You asked that both lines be known from training. One of them suffices.", quotes=counted),
         mistake("known on its own side only", RIGHT.but(OVERLAP, """
                   sources, targets = {a for a, b in train}, {b for a, b in train}
                   overlap = sum(normal(a) in sources or normal(b) in targets for a, b in others)"""), DATA,
-              """A test source was looked for among the sources of training only. In a corpus of both directions it may stand among the
-              targets: look on either side.""", quotes=counted),
-        mistake("sources of the test only", RIGHT.but("normal(a) in known or normal(b) in known", "normal(a) in known"), DATA,
-              "Only the sources were looked for. A target that was learned is known as well.", quotes=counted),
-        mistake("different pairs of the overlap", RIGHT.but(OVERLAP, """
-                  overlap = len({(normal(a), normal(b)) for a, b in others if normal(a) in known or normal(b) in known})"""), DATA,
-              "A pair that stands in the test twice is counted once. Each of its lines is scored, so each counts.", quotes=counted),
-        mistake("known lines counted", RIGHT.but(OVERLAP, "overlap = sum((normal(a) in known) + (normal(b) in known) for a, b in others)"), DATA,
-              "A pair of which both lines are known counted twice. Pairs are counted, not lines.", quotes=counted),
-        mistake("training's lines without their form", RIGHT.but("for pair in train for line in pair}", 'for pair in splits["train"] for line in pair}'), DATA,
-              "The lines of the test were normalized and those of training were not. Both sides of a comparison need the same form.", quotes=counted),
+            """A test source was looked for among the sources of training only. In a corpus of both directions it may
+            stand among the targets: look on either side.""", quotes=counted),
+        mistake("sources of the test only", RIGHT.but("normal(a) in known or normal(b) in known", "normal(a) in known"),
+                DATA,
+            "Only the sources were looked for. A target that was learned is known as well.", quotes=counted),
+        mistake("different pairs of the overlap", RIGHT.but(OVERLAP, """overlap = len({(normal(a), normal(b)) for a,
+                  b in others if normal(a) in known or normal(b) in known})"""), DATA,
+            "A pair that stands in the test twice is counted once. Each of its lines is scored, so each counts.",
+            quotes=counted),
+        mistake("known lines counted",
+                RIGHT.but(OVERLAP, "overlap = sum((normal(a) in known) + (normal(b) in known) for a, b in others)"),
+                DATA,
+            "A pair of which both lines are known counted twice. Pairs are counted, not lines.", quotes=counted),
+        mistake("training's lines without their form",
+                RIGHT.but("for pair in train for line in pair}", 'for pair in splits["train"] for line in pair}'), DATA,
+            "The lines of the test were normalized and those of training were not. Both sides of a comparison need "
+            "the same form.", quotes=counted),
         mistake("how many different ones", RIGHT.but(DUPLICATES, "duplicates = len(distinct)"), DATA,
-              "The number of different pairs came back as that of the duplicates. It is what there is beside them.", quotes=counted),
+            "The number of different pairs came back as that of the duplicates. It is what there is beside them.",
+            quotes=counted),
         mistake("the first split taken for training", RIGHT.but('splits["train"]', "next(iter(splits.values()))"), DATA,
-              'The split that comes first was taken for training. It is the one called "train", wherever it stands.'),
-        mistake("test lines searched without their form", RIGHT.but("normal(a) in known or normal(b) in known", "a in known or b in known"), DATA,
-              """The lines of training were normalized and those of the test were not, so a capital hides a leak. Both sides of a
-              comparison need the same form.""", quotes=counted),
+            'The split that comes first was taken for training. It is the one called "train", wherever it stands.'),
+        mistake("test lines searched without their form",
+                RIGHT.but("normal(a) in known or normal(b) in known", "a in known or b in known"), DATA,
+            """The lines of training were normalized and those of the test were not, so a capital hides a leak. Both
+            sides of a comparison need the same form.""", quotes=counted),
         mistake("the test alone", RIGHT.but(OTHERS, 'if name == "test" for pair in split'), DATA,
-              """Only the split called "test" was compared. What chooses a model must be unseen as well: every split but "train"
-              counts.""", quotes=counted),
+            """Only the split called "test" was compared. What chooses a model must be unseen as well: every split but
+            "train" counts.""", quotes=counted),
         mistake("every split against those before", RIGHT.but(OVERLAP, """
                   overlap = 0
                   for a, b in others:
                       overlap += normal(a) in known or normal(b) in known
                       known |= {normal(a), normal(b)}"""), DATA,
-              "A test pair that stands in validation was counted. Overlap is what is known from *training*.", quotes=counted),
-        mistake("share instead of number", RIGHT.but(OVERLAP, OVERLAP + "\n    overlap = overlap / max(len(others), 1)"), DATA,
-              "A share was returned, or a float. These are counts: whole numbers of pairs."),
-        mistake("empty only where both are", RIGHT.but("not pair[0].strip() or not", "not pair[0].strip() and not"), DATA,
-              "Only pairs with two empty lines were counted. One empty line leaves nothing to learn from: a pair is empty if either is.", quotes=counted),
-        mistake("empty lines counted", RIGHT.but("sum(is_empty(pair) for pair in pairs)", "sum(not line.strip() for pair in pairs for line in pair)"), DATA,
-              "A pair of two empty lines counted twice. Pairs are counted, not lines.", quotes=counted),
+            "A test pair that stands in validation was counted. Overlap is what is known from *training*.",
+            quotes=counted),
+        mistake("share instead of number",
+                RIGHT.but(OVERLAP, OVERLAP + "\n    overlap = overlap / max(len(others), 1)"), DATA,
+            "A share was returned, or a float. These are counts: whole numbers of pairs."),
+        mistake("empty only where both are", RIGHT.but("not pair[0].strip() or not", "not pair[0].strip() and not"),
+                DATA,
+            "Only pairs with two empty lines were counted. One empty line leaves nothing to learn from: a pair is "
+            "empty if either is.", quotes=counted),
+        mistake("empty lines counted",
+                RIGHT.but("sum(is_empty(pair) for pair in pairs)",
+                          "sum(not line.strip() for pair in pairs for line in pair)"), DATA,
+            "A pair of two empty lines counted twice. Pairs are counted, not lines.", quotes=counted),
         mistake("empty sources only", RIGHT.but(EMPTY, "not pair[0].strip()"), DATA,
-              "Only the sources were looked at. A pair whose target is empty teaches a model to say nothing.", quotes=counted),
+            "Only the sources were looked at. A pair whose target is empty teaches a model to say nothing.",
+            quotes=counted),
         mistake("blanks are not empty", RIGHT.but(EMPTY, "not pair[0] or not pair[1]"), DATA,
-              "A line of blanks holds a character, and no word. It is empty as well: nothing but white space.", quotes=counted),
-        mistake("empty in training only", RIGHT.but("empty = sum(is_empty(pair) for pair in pairs)", 'empty = sum(is_empty(pair) for pair in splits["train"])'), DATA,
-              "Empty pairs of validation and test were not counted. A score over them says nothing.", quotes=counted),
-        mistake("empty pairs counted again", RIGHT.but('splits["train"] if not is_empty((a, b))]', 'splits["train"]]').but(
+            "A line of blanks holds a character, and no word. It is empty as well: nothing but white space.",
+            quotes=counted),
+        mistake("empty in training only",
+                RIGHT.but("empty = sum(is_empty(pair) for pair in pairs)",
+                          'empty = sum(is_empty(pair) for pair in splits["train"])'), DATA,
+            "Empty pairs of validation and test were not counted. A score over them says nothing.", quotes=counted),
+        mistake("empty pairs counted again",
+                RIGHT.but('splits["train"] if not is_empty((a, b))]', 'splits["train"]]').but(
                   "for pair in split if not is_empty(pair)]", "for pair in split]"), DATA,
-              """Empty pairs were counted a second time, as duplicates or as overlap: all empty lines are equal. They are counted as empty
-              and nowhere else.""", quotes=counted),
-        mistake("empty pairs too long", RIGHT.but("pairs = [pair for pair in pairs if not is_empty(pair)]", "pass"), DATA,
-              "A pair with one empty and one long line was counted as too long as well. Empty pairs are counted as empty and nowhere else."),
+            """Empty pairs were counted a second time, as duplicates or as overlap: all empty lines are equal. They are
+            counted as empty and nowhere else.""", quotes=counted),
+        mistake("empty pairs too long", RIGHT.but("pairs = [pair for pair in pairs if not is_empty(pair)]", "pass"),
+                DATA,
+            "A pair with one empty and one long line was counted as too long as well. Empty pairs are counted as "
+            "empty and nowhere else."),
         mistake("fifty is too many", RIGHT.but("> 50", ">= 50"), DATA,
-              "A line of exactly 50 words was counted. Too long is *more than* 50.", quotes=counted),
+            "A line of exactly 50 words was counted. Too long is *more than* 50.", quotes=counted),
         mistake("letters counted", RIGHT.but("len(line.split()) >", "len(line) >"), DATA,
-              "You counted letters. The limit is 50 *words*: what white space separates.", quotes=counted),
+            "You counted letters. The limit is 50 *words*: what white space separates.", quotes=counted),
         mistake("spaces counted", RIGHT.but("len(line.split()) >", 'len(line.split(" ")) >'), DATA,
-              "Where two spaces follow each other you counted an empty word between them, so a line looks longer than it is."),
+            "Where two spaces follow each other you counted an empty word between them, so a line looks "
+            "longer than it is."),
         mistake("words of both lines together", RIGHT.but(LONG, "sum(len(line.split()) for line in pair) > 50"), DATA,
-              "The words of both lines were added up. A pair is too long if *one* line has more than 50.", quotes=counted),
+            "The words of both lines were added up. A pair is too long if *one* line has more than 50.",
+            quotes=counted),
         mistake("long sources only", RIGHT.but(LONG, "len(pair[0].split()) > 50"), DATA,
-              "Only the sources were measured. A target of more than 50 words makes a pair too long as well.", quotes=counted),
+            "Only the sources were measured. A target of more than 50 words makes a pair too long as well.",
+            quotes=counted),
         mistake("too long if both are", RIGHT.but("any(len", "all(len"), DATA,
-              "Only pairs with two long lines were counted. One line of more than 50 words is enough.", quotes=counted),
-        mistake("long lines counted", RIGHT.but("sum(is_long(pair) for pair in pairs)", "sum(len(line.split()) > 50 for pair in pairs for line in pair)"), DATA,
-              "A pair with two long lines was counted twice. Pairs are counted, not lines."),
+            "Only pairs with two long lines were counted. One line of more than 50 words is enough.", quotes=counted),
+        mistake("long lines counted",
+                RIGHT.but("sum(is_long(pair) for pair in pairs)",
+                          "sum(len(line.split()) > 50 for pair in pairs for line in pair)"), DATA,
+            "A pair with two long lines was counted twice. Pairs are counted, not lines."),
         mistake("too long in training only", RIGHT.but("sum(is_long(pair) for pair in pairs)",
                   'sum(is_long(pair) for pair in splits["train"] if not is_empty(pair))'), DATA,
-              "Long pairs of validation and test were not counted. The limit holds for every split."),
-        mistake("long pairs left out", RIGHT.but("if not is_empty((a, b))]", "if not is_empty((a, b)) and not is_long((a, b))]"), DATA,
-              "Pairs that are too long were left out of the other counts. They are there: a long sentence in the test that was learned is overlap too."),
+            "Long pairs of validation and test were not counted. The limit holds for every split."),
+        mistake("long pairs left out",
+                RIGHT.but("if not is_empty((a, b))]", "if not is_empty((a, b)) and not is_long((a, b))]"), DATA,
+            "Pairs that are too long were left out of the other counts. They are there: a long sentence in the test "
+            "that was learned is overlap too."),
     ),
     correct=(
         correct("sets", RIGHT),
@@ -376,7 +433,8 @@ EXERCISE = Exercise(
                         seen.append(p)
                 known = set(sum(map(list, full["train"]), []))
                 return {
-                    "too_long": sum(1 for v in full.values() for p in v if max(len(re.findall(r"\\S+", s)) for s in p) > 50),
+                    "too_long": sum(1 for v in full.values() for p in v
+                        if max(len(re.findall(r"\\S+", s)) for s in p) > 50),
                     "empty": sum(len(data[k]) - len(full[k]) for k in data),
                     "overlap": sum(1 for k in full if k != "train" for p in full[k] if set(p) & known),
                     "duplicates": dup,
@@ -385,9 +443,11 @@ EXERCISE = Exercise(
     ),
     hints=(
         "when are two lines the same, and on which side does a line stand?",
-        "a form for a line (NFC, lower case, single spaces); training's pairs without their direction, in a set; all of its lines, in "
+        "a form for a line (NFC, lower case, single spaces); training's pairs without their direction, in a set; all "
+        "of its lines, in "
         "another; four whole numbers.",
-        "count empty pairs and drop them; count the long ones; training's pairs minus the different ones, either way round; for every "
+        "count empty pairs and drop them; count the long ones; training's pairs minus the different ones, either way "
+        "round; for every "
         "pair of the other splits: is one of its lines among training's?",
     ),
 )  # fmt: skip

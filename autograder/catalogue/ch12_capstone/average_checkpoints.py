@@ -95,7 +95,10 @@ def first_number(evidence: Evidence) -> str:
     steps = evidence.got.get("steps")
     counter = f", and steps {steps.item():g}" if isinstance(steps, Tensor) and steps.numel() == 1 else ""
     wanted_counter = f" and {evidence.expected['steps'].item():g}" if counter else ""
-    return f"Your {name} begins with {number(got.flatten()[0])}{counter}; by hand it is {number(wanted.flatten()[0])}{wanted_counter}."
+    return (
+        f"Your {name} begins with {number(got.flatten()[0])}{counter}; by hand it is "
+        f"{number(wanted.flatten()[0])}{wanted_counter}."
+    )
 
 
 RIGHT = answer("""
@@ -122,7 +125,9 @@ RIGHT = answer("""
 """)
 LAST, TOTAL = "last = states[-k:]", "total = sum(state[name].double() for state in last)"
 DIVIDED = "mean[name] = (total / k).to(tensor.dtype)"
-NAMES, SHAPES = "if state.keys() != newest.keys():", "if any(state[name].shape != newest[name].shape for name in newest):"
+NAMES, SHAPES = (
+    "if state.keys() != newest.keys():", "if any(state[name].shape != newest[name].shape for name in newest):"
+)
 KEPT = "mean[name] = tensor.clone()"
 OTHER_NAMES = RIGHT.but(NAMES, "if False:").but("in newest):", "in newest.keys() & state.keys()):")
 
@@ -138,7 +143,8 @@ EXERCISE = Exercise(
         hidden("one state, of one number each", inputs, 1, 1, 1, announced_by="k: how many, from 1 to len(states)"),
         hidden("all of them", inputs, 3, 3, announced_by="k: how many, from 1 to len(states)"),
         hidden("the same state three times", twice_the_same, announced_by="the mean of the last k"),
-        hidden("float64 far from zero", inputs, 4, 3, dtype=torch.float64, at=FAR, rtol=0.0, checks=UNTOUCHED, announced_by="computed in float64"),
+        hidden("float64 far from zero", inputs, 4, 3, dtype=torch.float64, at=FAR, rtol=0.0, checks=UNTOUCHED,
+               announced_by="computed in float64"),
         hidden("float16, up to 55,000", half, 5, 4, rtol=2e-3, announced_by="computed in float64"),
         second_call(inputs, 4, 3),
         hidden("a name too many", misfit, "more", announced_by="names or shapes that differ"),
@@ -151,95 +157,117 @@ EXERCISE = Exercise(
     ),
     mistakes=(
         mistake("counters averaged", RIGHT.but("if tensor.is_floating_point():", "if True:"), AVERAGE,
-              """The counter of steps was averaged as well, and cut to a whole number again: a model that has taken 150 steps never
-              was. What counts or says yes or no comes from the newest state.""", quotes=first_number),
+            """The counter of steps was averaged as well, and cut to a whole number again: a model that has taken 150
+            steps never was. What counts or says yes or no comes from the newest state.""", quotes=first_number),
         mistake("counters averaged into fractions", RIGHT.but("if tensor.is_floating_point():", "if True:").but(
-                  "(total / k).to(tensor.dtype)", "(total / k).to(tensor.dtype if tensor.is_floating_point() else torch.float32)"), AVERAGE,
-              """Whole numbers and truth values were averaged and came back as fractions, which a model cannot load as what they
-              are. They come from the newest state, unchanged.""", quotes=first_number),
+                  "(total / k).to(tensor.dtype)",
+                  "(total / k).to(tensor.dtype if tensor.is_floating_point() else torch.float32)"), AVERAGE,
+            """Whole numbers and truth values were averaged and came back as fractions, which a model cannot load as
+            what they are. They come from the newest state, unchanged.""", quotes=first_number),
         mistake("counters from the oldest", RIGHT.but(KEPT, "mean[name] = last[0][name].clone()"), AVERAGE,
-              "The counters come from the oldest of the k states; it is the newest whose steps have all been taken.", quotes=first_number),
+            "The counters come from the oldest of the k states; it is the newest whose steps have all been taken.",
+            quotes=first_number),
         mistake("counters left out", RIGHT.but(KEPT, "continue"), AVERAGE,
-              """What is no fraction was left out, so loading the result stops with missing names. It comes from the newest
-              state."""),
-        mistake("the mean of all", RIGHT.but(LAST, "last = list(states)").but("total / k", "total / len(last)"), AVERAGE,
-              "All states went into the mean, the early ones too, when the model still knew little. Only the last k count.", quotes=first_number),
+            """What is no fraction was left out, so loading the result stops with missing names. It comes from the
+            newest state."""),
+        mistake("the mean of all", RIGHT.but(LAST, "last = list(states)").but("total / k", "total / len(last)"),
+                AVERAGE,
+            "All states went into the mean, the early ones too, when the model still knew little. Only "
+            "the last k count.", quotes=first_number),
         mistake("the sum of all divided by k", RIGHT.but(LAST, "last = list(states)"), AVERAGE,
-              "All states were added up, and their sum divided by k. Only the last k go into the sum.", quotes=first_number),
+            "All states were added up, and their sum divided by k. Only the last k go into the sum.",
+            quotes=first_number),
         mistake("divided by the number of all", RIGHT.but("total / k", "total / len(states)"), AVERAGE,
-              "The sum of the last k states was divided by the number of all states, so every weight is too small.", quotes=first_number),
+            "The sum of the last k states was divided by the number of all states, so every weight is too small.",
+            quotes=first_number),
         mistake("the first k", RIGHT.but(LAST, "last = states[:k]"), AVERAGE,
-              "The first k states were taken. The list begins with the oldest; the good ones stand at its end.", quotes=first_number),
-        mistake("the first k, counters of the newest", RIGHT.but(LAST, "last = states[:k]").but("newest = last[-1]", "newest = states[-1]"), AVERAGE,
-              "The weights come from the first k states. The list begins with the oldest; the good ones stand at its end.", quotes=first_number),
-        mistake("the newest left out", RIGHT.but(LAST, "last = states[-k - 1 : -1] or states[:1]").but("total / k", "total / len(last)").but(
+            "The first k states were taken. The list begins with the oldest; the good ones stand at its end.",
+            quotes=first_number),
+        mistake("the first k, counters of the newest",
+                RIGHT.but(LAST, "last = states[:k]").but("newest = last[-1]", "newest = states[-1]"), AVERAGE,
+            "The weights come from the first k states. The list begins with the oldest; the good ones "
+            "stand at its end.", quotes=first_number),
+        mistake("the newest left out",
+                RIGHT.but(LAST, "last = states[-k - 1 : -1] or states[:1]").but("total / k", "total / len(last)").but(
                   "newest = last[-1]", "newest = states[-1]"), AVERAGE,
-              """The window ends one too early: the newest state, which is the best of all, is not in your mean. A slice that ends
-              at -1 leaves out the last.""", quotes=first_number),
-        mistake("one too few", RIGHT.but(LAST, "last = states[len(states) - k + 1 :] or states[-1:]").but("total / k", "total / len(last)"), AVERAGE,
-              "Only k - 1 states went into your mean: the window begins one too late.", quotes=first_number),
-        mistake("one too many", RIGHT.but(LAST, "last = states[max(len(states) - k - 1, 0) :]").but("total / k", "total / len(last)"), AVERAGE,
-              "k + 1 states went into your mean, where there are so many: the window begins one too early.", quotes=first_number),
+            """The window ends one too early: the newest state, which is the best of all, is not in your mean. A slice
+            that ends at -1 leaves out the last.""", quotes=first_number),
+        mistake("one too few",
+                RIGHT.but(LAST, "last = states[len(states) - k + 1 :] or states[-1:]").but("total / k",
+                    "total / len(last)"), AVERAGE,
+            "Only k - 1 states went into your mean: the window begins one too late.", quotes=first_number),
+        mistake("one too many",
+                RIGHT.but(LAST, "last = states[max(len(states) - k - 1, 0) :]").but("total / k", "total / len(last)"),
+                AVERAGE,
+            "k + 1 states went into your mean, where there are so many: the window begins one too early.",
+            quotes=first_number),
         mistake("the newest alone", RIGHT.but("(total / k).to(tensor.dtype)", "tensor.clone()"), AVERAGE,
-              "These are the newest weights, not averaged with anything.", quotes=first_number),
+            "These are the newest weights, not averaged with anything.", quotes=first_number),
         mistake("the sum", RIGHT.but("total / k", "total"), AVERAGE,
-              "The last k states were added up and not divided by k.", quotes=first_number),
+            "The last k states were added up and not divided by k.", quotes=first_number),
         mistake("halved again and again", RIGHT.but(TOTAL, """
                   total = last[0][name].double()
                   for state in last[1:]:
                       total = (total + state[name].double()) / 2""").but("total / k", "total"), AVERAGE,
-              """Each state was averaged with the mean so far, two at a time. Then the newest counts half, the one before a quarter,
-              and so on. In the mean of k each counts the same.""", quotes=first_number),
-        mistake("the median", RIGHT.but(TOTAL, "total = torch.stack([state[name].double() for state in last]).median(0).values").but(
+            """Each state was averaged with the mean so far, two at a time. Then the newest counts half, the one before
+            a quarter, and so on. In the mean of k each counts the same.""", quotes=first_number),
+        mistake("the median",
+                RIGHT.but(TOTAL, "total = torch.stack([state[name].double() for state in last]).median(0).values").but(
                   "total / k", "total"), AVERAGE,
-              "This is the median of the last k, not their mean.", quotes=first_number),
+            "This is the median of the last k, not their mean.", quotes=first_number),
         mistake("written into the oldest", RIGHT.but(TOTAL, """
                   total = last[0][name]
                   for state in last[1:]:
                       total += state[name]"""), AVERAGE,
-              """The sum was written into one of the states, which are the caller's: += changes a tensor in place. Called again, it
-              averages what it has changed itself. Begin with a new tensor."""),
-        mistake("written into the newest", RIGHT.but(DIVIDED, "mean[name] = tensor.copy_((total / k).to(tensor.dtype))"), AVERAGE,
-              """The mean was written into the newest state, which is the caller's: what copy_ or an assignment to a slice changes is
-              the model's own weight. Make a new tensor."""),
+            """The sum was written into one of the states, which are the caller's: += changes a tensor in place. Called
+            again, it averages what it has changed itself. Begin with a new tensor."""),
+        mistake("written into the newest",
+                RIGHT.but(DIVIDED, "mean[name] = tensor.copy_((total / k).to(tensor.dtype))"), AVERAGE,
+            """The mean was written into the newest state, which is the caller's: what copy_ or an assignment to a slice
+            changes is the model's own weight. Make a new tensor."""),
         mistake("always float32", RIGHT.but("(total / k).to(tensor.dtype)", "(total / k).float()"), AVERAGE,
-              "Another dtype came back than went in, float32 for every weight. The mean has the dtype of its entry."),
+            "Another dtype came back than went in, float32 for every weight. The mean has the dtype of its entry."),
         mistake("always float64", RIGHT.but("(total / k).to(tensor.dtype)", "total / k"), AVERAGE,
-              "The mean came back as float64. It is computed so, and returned in the dtype that the entry has."),
+            "The mean came back as float64. It is computed so, and returned in the dtype that the entry has."),
         mistake("summed in its own dtype", RIGHT.but("state[name].double()", "state[name]"), AVERAGE,
-              """Your sum is computed in the dtype of the weights. In float16 it ends at 65,504, and in float32 it loses digits. Sum
-              in float64 and turn the mean back."""),
+            """Your sum is computed in the dtype of the weights. In float16 it ends at 65,504, and in float32 it loses
+            digits. Sum in float64 and turn the mean back."""),
         mistake("summed in float32", RIGHT.but("state[name].double()", "state[name].float()"), AVERAGE,
-              """float64 weights were summed as float32, which holds seven digits: 100,000,000 and 100,000,001 become one number
-              there. Sum in float64."""),
+            """float64 weights were summed as float32, which holds seven digits: 100,000,000 and 100,000,001 become one
+            number there. Sum in float64."""),
         mistake("names in common", OTHER_NAMES.but("for name, tensor in newest.items():", """
                   for name, tensor in newest.items():
                       if any(name not in state for state in last):
                           continue"""), AVERAGE,
-              """States of different models were averaged, over the names that they have in common. Half a model is none: names that
-              differ raise ValueError."""),
+            """States of different models were averaged, over the names that they have in common. Half a model is none:
+            names that differ raise ValueError."""),
         mistake("names of the newest trusted", RIGHT.but(NAMES, "if not newest.keys() <= state.keys():"), AVERAGE,
-              """A state with a name that the newest does not have went by unnoticed: look at the difference in both directions. Names
-              that differ raise ValueError."""),
+            """A state with a name that the newest does not have went by unnoticed: look at the difference in both
+            directions. Names that differ raise ValueError."""),
         mistake("names not compared", RIGHT.but(NAMES, "if False:"), AVERAGE,
-              """For a name that one state lacks your code stops with KeyError, by accident and without a word on what is wrong.
-              Names that differ raise ValueError, before anything is averaged."""),
+            """For a name that one state lacks your code stops with KeyError, by accident and without a word on what is
+            wrong. Names that differ raise ValueError, before anything is averaged."""),
         mistake("shapes not compared", RIGHT.but(SHAPES, "if False:"), AVERAGE,
-              """Shapes that differ were added up: one row was broadcast over all, and the result looks whole. Or torch stopped with
-              an error of its own. Compare the shapes, and raise ValueError."""),
+            """Shapes that differ were added up: one row was broadcast over all, and the result looks whole. Or torch
+            stopped with an error of its own. Compare the shapes, and raise ValueError."""),
         mistake("every state compared", RIGHT.but("for state in last:", "for state in states:"), AVERAGE,
-              """A state before the last k was refused. Only the last k go into the mean, so only they have to be of one model."""),
-        mistake("asserted", RIGHT.but("""raise ValueError("states: expected the same names in each")""", "assert False").but(
+            """A state before the last k was refused. Only the last k go into the mean, so only they have to be of one
+            model."""),
+        mistake("asserted", RIGHT.but("""raise ValueError("states: expected the same names in each")""",
+                                      "assert False").but(
                   """raise ValueError("states: expected the same shapes in each")""", "assert False"), AVERAGE,
-              "An assertion fails where a ValueError was asked for. Assertions vanish under python -O; an error that callers rely on is raised."),
-        mistake("any k is welcome", RIGHT.but("if k < 1:", "if False:").but("if k > len(states):", "if False:"), AVERAGE,
-              """k = 0 and a k beyond the list gave a result: a slice never complains, and the last 0 of a list, written as a slice
-              from -0, is the whole list. Both raise ValueError."""),
+            "An assertion fails where a ValueError was asked for. Assertions vanish under python -O; an error that "
+            "callers rely on is raised."),
+        mistake("any k is welcome", RIGHT.but("if k < 1:", "if False:").but("if k > len(states):", "if False:"),
+                AVERAGE,
+            """k = 0 and a k beyond the list gave a result: a slice never complains, and the last 0 of a list,
+            written as a slice from -0, is the whole list. Both raise ValueError."""),
         mistake("k beyond the list", RIGHT.but("if k > len(states):", "if False:"), AVERAGE,
-              """The last 4 of 3 states gave a result: a slice never complains, and the sum of 3 was divided by 4. A k beyond the list
-              raises ValueError."""),
+            """The last 4 of 3 states gave a result: a slice never complains, and the sum of 3 was divided by 4. A k
+            beyond the list raises ValueError."""),
         mistake("k of 0", RIGHT.but("if k < 1:", "if False:"), AVERAGE,
-              "The last 0 states have no mean. Written as a slice from -0 they are even the whole list. k below 1 raises ValueError."),
+            "The last 0 states have no mean. Written as a slice from -0 they are even the whole list. k below 1 "
+            "raises ValueError."),
     ),
     correct=(
         correct("sum in double", RIGHT),
@@ -267,7 +295,8 @@ EXERCISE = Exercise(
                 if not 0 < k <= len(states):
                     raise ValueError("k")
                 newest = states[-1]
-                mean = OrderedDict((n, t.clone().double() if t.is_floating_point() else t.clone()) for n, t in newest.items())
+                mean = OrderedDict((n, t.clone().double() if t.is_floating_point() else t.clone())
+                    for n, t in newest.items())
                 for count, state in enumerate(reversed(states[-k:-1]), 2):
                     if set(state) != set(newest):
                         raise ValueError("names differ")
@@ -304,7 +333,8 @@ EXERCISE = Exercise(
     hints=(
         "what should become of a counter of steps, and what if two states are not of one model?",
         "take the last k; compare names and shapes; for each name the k tensors of one shape become one of that shape.",
-        "refuse a k below 1 or beyond the list; refuse names or shapes that differ; for each name: fractions are summed in float64, "
+        "refuse a k below 1 or beyond the list; refuse names or shapes that differ; for each name: fractions are "
+        "summed in float64, "
         "divided by k and turned back; anything else is the newest's.",
     ),
 )  # fmt: skip

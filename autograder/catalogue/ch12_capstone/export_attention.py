@@ -15,7 +15,8 @@ KINDS = {"encoder": ("source", "source"), "decoder": ("target", "target"), "cros
 Head = tuple[str, int, int]
 
 
-def export_attention(weights: dict[str, list[Tensor]], source: Tensor, target: Tensor, pad: int) -> list[dict[str, Tensor]]:
+def export_attention(weights: dict[str, list[Tensor]], source: Tensor, target: Tensor,
+                     pad: int) -> list[dict[str, Tensor]]:
     """The weights of each sentence, kind by kind, (layers, heads, query, key), without pads."""
     found = []
     for row in range(len(source)):
@@ -34,7 +35,8 @@ def ablate(score: Callable, heads: list[Head], controls: list[list[Head]]) -> di
     return {"whole": whole, "drop": drop, "control": control, "holds": drop > max(control)}
 
 
-def inputs(g: torch.Generator, lengths: list[tuple[int, int]], layers: tuple[int, int] = (2, 3), heads: int = 4, pad: int = 0,
+def inputs(g: torch.Generator, lengths: list[tuple[int, int]], layers: tuple[int, int] = (2, 3), heads: int = 4,
+           pad: int = 0,
            dtype: torch.dtype = torch.float32) -> Case:
     """A batch of sentences: lengths of the source and of the target of each."""
     sizes = {"source": max(s for s, _ in lengths), "target": max(t for _, t in lengths)}
@@ -116,18 +118,23 @@ S, T = "s = int((source[row] != pad).sum())", "t = int((target[row] != pad).sum(
 STACK = "torch.stack([layer[row] for layer in weights[\"{}\"]])"
 ENCODER, DECODER, CROSS = (STACK.format(kind) for kind in KINDS)
 FOUND = 'found.append({"encoder": encoder, "decoder": decoder, "cross": cross})'
-DROP, CONTROLS, HOLDS = "drop = whole - score(heads)", "control = [whole - score(others) for others in controls]", "holds = drop > max(control)"
+DROP, CONTROLS, HOLDS = (
+    "drop = whole - score(heads)", "control = [whole - score(others) for others in controls]",
+    "holds = drop > max(control)"
+)
 
 
 def each(change: str) -> str:
     """The right answer with something done to every kind of weights."""
-    return RIGHT.but(FOUND, f'found.append({{"encoder": encoder{change}, "decoder": decoder{change}, "cross": cross{change}}})')
+    kinds = ", ".join(f'"{kind}": {kind}{change}' for kind in ("encoder", "decoder", "cross"))
+    return RIGHT.but(FOUND, f"found.append({{{kinds}}})")
 
 
 EXERCISE = Exercise(
     id="export-attention", number="12.5", difficulty=2, minutes=30, visible_points=1, hidden_points=4,
     reference=(export_attention, ablate), section=LOOK,
-    omits={"a second call": "nothing is kept that a batch or a claim could leave behind", "precision": "weights are copied, and a score is a float",
+    omits={"a second call": "nothing is kept that a batch or a claim could leave behind",
+           "precision": "weights are copied, and a score is a float",
            "repeated items": "each sentence is cut by itself, so one that stands there twice asks nothing new"},
     probes=(
         visible("two sentences, two layers, four heads", inputs, [(5, 3), (4, 6)]),
@@ -136,129 +143,182 @@ EXERCISE = Exercise(
         visible("a weaker claim", by_hand(0.1, 0.02, 0.35, 0.0)),
         visible("the same, the controls in another order", by_hand(0.1, 0.35, 0.02, 0.0)),
         visible("every control costs more", by_hand(0.1, 0.35, 0.2)),
-        hidden("other sizes, another pad", inputs, [(7, 4), (3, 8), (6, 5)], layers=(3, 1), heads=2, pad=7, announced_by="pad: the id of the padding"),
+        hidden("other sizes, another pad", inputs, [(7, 4), (3, 8), (6, 5)], layers=(3, 1), heads=2, pad=7,
+               announced_by="pad: the id of the padding"),
         hidden("one sentence", inputs, [(5, 6)], announced_by="one dict for each sentence"),
-        hidden("one word, one head, one layer", inputs, [(1, 1), (2, 3)], layers=(1, 2), heads=1, announced_by="(layers, heads, query, key)"),
-        hidden("as many words on both sides", inputs, [(4, 4), (6, 6)], heads=6, layers=(4, 4), announced_by="the words that ask are the rows"),
+        hidden("one word, one head, one layer", inputs, [(1, 1), (2, 3)], layers=(1, 2), heads=1,
+               announced_by="(layers, heads, query, key)"),
+        hidden("as many words on both sides", inputs, [(4, 4), (6, 6)], heads=6, layers=(4, 4),
+               announced_by="the words that ask are the rows"),
         hidden("float64", inputs, [(4, 5), (3, 2)], dtype=torch.float64, checks=UNTOUCHED, announced_by=PROMISED),
-        hidden("pairs of heads", tested, 3, 2, 0.3, (0.1, 0.0, 0.05), together=0.03, announced_by="as many as in `heads`"),
-        hidden("a control that costs more", tested, 4, 2, 0.2, (0.01, 0.25, 0.0, 0.1), announced_by="larger than the drop of every control"),
-        hidden("equal to a control", tested, 2, 1, 0.25, (0.25, 0.0), whole=0.75, announced_by="larger than the drop of every control"),
-        hidden("heads that nobody misses", tested, 3, 1, -0.125, (-0.25, -0.125, -0.5), whole=0.5, announced_by="A drop may be negative"),
-        hidden("heads that are in the way, and others more", tested, 2, 1, -0.125, (-0.25, -0.5), whole=0.5, announced_by="A drop may be negative"),
-        hidden("a control that is in the way", tested, 2, 1, 0.125, (-0.25, 0.0), whole=0.5, announced_by="A drop may be negative"),
+        hidden("pairs of heads", tested, 3, 2, 0.3, (0.1, 0.0, 0.05), together=0.03,
+               announced_by="as many as in `heads`"),
+        hidden("a control that costs more", tested, 4, 2, 0.2, (0.01, 0.25, 0.0, 0.1),
+               announced_by="larger than the drop of every control"),
+        hidden("equal to a control", tested, 2, 1, 0.25, (0.25, 0.0), whole=0.75,
+               announced_by="larger than the drop of every control"),
+        hidden("heads that nobody misses", tested, 3, 1, -0.125, (-0.25, -0.125, -0.5), whole=0.5,
+               announced_by="A drop may be negative"),
+        hidden("heads that are in the way, and others more", tested, 2, 1, -0.125, (-0.25, -0.5), whole=0.5,
+               announced_by="A drop may be negative"),
+        hidden("a control that is in the way", tested, 2, 1, 0.125, (-0.25, 0.0), whole=0.5,
+               announced_by="A drop may be negative"),
         hidden("one control", tested, 1, 3, 0.1, (0.4,), announced_by="one list of heads for each control"),
     ),
     mistakes=(
         mistake("rows and columns exchanged", each(".transpose(-2, -1)"), LOOK,
-              """Rows and columns are exchanged: the words that ask are the rows, the words that are looked at the columns. In the
-              encoder nothing shows it but the sums: each *row* sums to 1."""),
+            """Rows and columns are exchanged: the words that ask are the rows, the words that are looked at the
+            columns. In the encoder nothing shows it but the sums: each *row* sums to 1."""),
         mistake("heads averaged", each(".mean(1, keepdim=True)"), LOOK,
-              """The heads were averaged. One that looks left and one that looks right become a blur that neither shows: keep each by
-              itself."""),
+            """The heads were averaged. One that looks left and one that looks right become a blur that neither shows:
+            keep each by itself."""),
         mistake("heads averaged away", each(".mean(1)"), LOOK,
-              """The axis of heads is gone: they were averaged. One that looks left and one that looks right become a blur that neither
-              shows. Keep each by itself."""),
-        mistake("layers in a list", RIGHT.but(FOUND, "found.append({kind: list(w) for kind, w in zip(weights, (encoder, decoder, cross))})"), LOOK,
-              "A list of layers came back. One tensor of four axes is asked for: stack them."),
+            """The axis of heads is gone: they were averaged. One that looks left and one that looks right become a blur
+            that neither shows. Keep each by itself."""),
+        mistake("layers in a list",
+                RIGHT.but(FOUND, "found.append({kind: list(w) for kind, w in zip(weights, (encoder, decoder, "
+                                 "cross))})"), LOOK,
+            "A list of layers came back. One tensor of four axes is asked for: stack them."),
         mistake("layers averaged", each(".mean(0, keepdim=True)"), LOOK,
-              "The layers were averaged. Each layer reads what the one below has written: keep each by itself."),
+            "The layers were averaged. Each layer reads what the one below has written: keep each by itself."),
         mistake("heads before layers", each(".transpose(0, 1)"), LOOK,
-              "The first axis is the head and the second the layer with you. Asked for is (layers, heads, query, key)."),
-        mistake("the last layer alone", each("[-1:]"), LOOK, "Only the last layer came back. All of them are asked for, the first first."),
-        mistake("layers from the last", each(".flip(0)"), LOOK, "The layers came back in reverse: the first layer is the one that reads the words."),
+            "The first axis is the head and the second the layer with you. Asked for is (layers, heads, query, key)."),
+        mistake("the last layer alone", each("[-1:]"), LOOK,
+                "Only the last layer came back. All of them are asked for, the first first."),
+        mistake("layers from the last", each(".flip(0)"), LOOK,
+                "The layers came back in reverse: the first layer is the one that reads the words."),
         mistake("pads shown", RIGHT.but(S, "s = source.shape[1]").but(T, "t = target.shape[1]"), LOOK,
-              """Pads are among your rows and columns. What a pad looks at means nothing, and nobody may look at one: cut each sentence
-              to its own words."""),
+            """Pads are among your rows and columns. What a pad looks at means nothing, and nobody may look at one: cut
+            each sentence to its own words."""),
         mistake("pads among the queries", RIGHT.but(T, "t = target.shape[1]"), LOOK,
-              "The rows of pads were left in: the target was not cut to its own words."),
-        mistake("pads among all queries", RIGHT.but("[:, :, :s, :s]", "[..., :s]").but("[:, :, :t, :t]", "[..., :t]").but("[:, :, :t, :s]", "[..., :s]"), LOOK,
-              "The columns of pads were cut, and their rows were not: a pad asks nothing either. Cut the queries as well as the keys."),
-        mistake("pads among all keys", RIGHT.but("[:, :, :s, :s]", "[:, :, :s]").but("[:, :, :t, :t]", "[:, :, :t]").but("[:, :, :t, :s]", "[:, :, :t]"), LOOK,
-              "The rows of pads were cut, and their columns were not: nobody may look at a pad. Cut the keys as well as the queries."),
+            "The rows of pads were left in: the target was not cut to its own words."),
+        mistake("pads among all queries",
+                RIGHT.but("[:, :, :s, :s]", "[..., :s]").but("[:, :, :t, :t]", "[..., :t]").but("[:, :, :t, :s]",
+                    "[..., :s]"), LOOK,
+            "The columns of pads were cut, and their rows were not: a pad asks nothing either. Cut the queries as "
+            "well as the keys."),
+        mistake("pads among all keys",
+                RIGHT.but("[:, :, :s, :s]", "[:, :, :s]").but("[:, :, :t, :t]", "[:, :, :t]").but("[:, :, :t, :s]",
+                    "[:, :, :t]"), LOOK,
+            "The rows of pads were cut, and their columns were not: nobody may look at a pad. Cut the keys as well as "
+            "the queries."),
         mistake("pads among the keys", RIGHT.but(S, "s = source.shape[1]"), LOOK,
-              "The columns of pads were left in: the source was not cut to its own words."),
-        mistake("all cut to the shortest", RIGHT.but(S, "s = int((source != pad).sum(1).min())").but(T, "t = int((target != pad).sum(1).min())"), LOOK,
-              "Every sentence was cut to the length of the shortest. Each has its own."),
+            "The columns of pads were left in: the source was not cut to its own words."),
+        mistake("all cut to the shortest",
+                RIGHT.but(S, "s = int((source != pad).sum(1).min())").but(T, "t = int((target != pad).sum(1).min())"),
+                LOOK,
+            "Every sentence was cut to the length of the shortest. Each has its own."),
         mistake("softmax once more", each(".softmax(-1)"), LOOK,
-              """A softmax was applied to what had been through one: the rows still sum to 1, but everything is nearly equal. These are
-              weights already."""),
+            """A softmax was applied to what had been through one: the rows still sum to 1, but everything is nearly
+            equal. These are weights already."""),
         mistake("brightened", each(" / cross.amax()"), LOOK,
-              """Your numbers were divided by the largest, as for a picture. Then rows no longer sum to 1, and two heads cannot be
-              compared. A picture may scale its colors, not its data."""),
+            """Your numbers were divided by the largest, as for a picture. Then rows no longer sum to 1, and two heads
+            cannot be compared. A picture may scale its colors, not its data."""),
         mistake("cross the other way", RIGHT.but("[:, :, :t, :s]", "[:, :, :s, :t]"), LOOK,
-              "In cross-attention the *target's* words ask and the *source's* are looked at: rows have the target's length."),
+            "In cross-attention the *target's* words ask and the *source's* are looked at: rows have the "
+            "target's length."),
         mistake("cross exchanged", RIGHT.but('"cross": cross}', '"cross": cross.transpose(-2, -1)}'), LOOK,
-              "Rows and columns of the cross-attention are exchanged: the *target's* words ask, and they are the rows."),
-        mistake("kinds exchanged", RIGHT.but('"encoder": encoder, "decoder": decoder', '"encoder": decoder, "decoder": encoder'), LOOK,
-              "The weights of the encoder stand under the decoder's name."),
-        mistake("the first sentence for all", RIGHT.but(ENCODER, ENCODER.replace("row", "0")).but(DECODER, DECODER.replace("row", "0")).but(
+            "Rows and columns of the cross-attention are exchanged: the *target's* words ask, and they are the rows."),
+        mistake("kinds exchanged",
+                RIGHT.but('"encoder": encoder, "decoder": decoder', '"encoder": decoder, "decoder": encoder'), LOOK,
+            "The weights of the encoder stand under the decoder's name."),
+        mistake("the first sentence for all",
+                RIGHT.but(ENCODER, ENCODER.replace("row", "0")).but(DECODER, DECODER.replace("row", "0")).but(
                   CROSS, CROSS.replace("row", "0")), LOOK, "Every entry shows the first sentence of the batch."),
-        mistake("pads taken for 0", RIGHT.but(S, "s = int((source[row] != 0).sum())").but(T, "t = int((target[row] != 0).sum())"), LOOK,
-              "0 was taken for the padding. Its id is given: another model has another."),
+        mistake("pads taken for 0",
+                RIGHT.but(S, "s = int((source[row] != 0).sum())").but(T, "t = int((target[row] != 0).sum())"), LOOK,
+            "0 was taken for the padding. Its id is given: another model has another."),
         mistake("no control", RIGHT.but(HOLDS, "holds = drop > 0"), CONTROL,
-              """You called every claim true whose heads are missed at all. Any head may be missed: the claim says *these* matter, so
-              without others, as many, less must be lost. That is what a control is for.""", quotes=numbers),
+            """You called every claim true whose heads are missed at all. Any head may be missed: the claim says *these*
+            matter, so without others, as many, less must be lost. That is what a control is for.""", quotes=numbers),
         mistake("the mean of the controls", RIGHT.but(HOLDS, "holds = drop > sum(control) / len(control)"), CONTROL,
-              """The claimed heads were compared with the mean of the controls. One group that is missed more than they are suffices to
-              refute the claim.""", quotes=numbers),
+            """The claimed heads were compared with the mean of the controls. One group that is missed more than they
+            are suffices to refute the claim.""", quotes=numbers),
         mistake("the first control alone", RIGHT.but(HOLDS, "holds = drop > control[0]"), CONTROL,
-              "Only the first control was compared with. Every one of them must cost less.", quotes=numbers),
+            "Only the first control was compared with. Every one of them must cost less.", quotes=numbers),
         mistake("better than one of them", RIGHT.but(HOLDS, "holds = drop > min(control)"), CONTROL,
-              "The claimed heads were compared with the control that costs least. Every control must cost less than they do.", quotes=numbers),
+            "The claimed heads were compared with the control that costs least. Every control must cost less than "
+            "they do.", quotes=numbers),
         mistake("equal is enough", RIGHT.but(HOLDS, "holds = drop >= max(control)"), CONTROL,
-              "A claim held whose control costs exactly as much. Then others matter as much: larger is asked for.", quotes=numbers),
+            "A claim held whose control costs exactly as much. Then others matter as much: larger is asked for.",
+            quotes=numbers),
         mistake("only if anything is lost", RIGHT.but(HOLDS, "holds = drop > 0 and drop > max(control)"), CONTROL,
-              "A claim whose drop is negative did not hold, though every control's is lower. Compare the drops, whatever their sign."),
+            "A claim whose drop is negative did not hold, though every control's is lower. Compare the drops, "
+            "whatever their sign."),
         mistake("compared by size", RIGHT.but(HOLDS, "holds = abs(drop) > max(map(abs, control))"), CONTROL,
-              "The drops were compared without their sign. A negative drop is smaller than none: nothing is lost there."),
+            "The drops were compared without their sign. A negative drop is smaller than none: nothing is lost there."),
         mistake("only the claim's sign turned", RIGHT.but(DROP, "drop = score(heads) - whole"), CONTROL,
-              "The drop of your claim has the other sign: it is the whole model's score minus what is left.", quotes=numbers),
-        mistake("the controls' scores", RIGHT.but(CONTROLS, "control = [score(others) for others in controls]"), CONTROL,
-              "For the controls the scores that are left came back. A drop is the whole model's score minus that.", quotes=numbers),
-        mistake("scores instead of drops", RIGHT.but(DROP, "drop = score(heads)").but(CONTROLS, "control = [score(others) for others in controls]"), CONTROL,
-              "These are the scores that are left, not what was lost. A drop is the whole model's score minus that.", quotes=numbers),
-        mistake("drops the other way round", RIGHT.but(DROP, "drop = score(heads) - whole").but(CONTROLS, "control = [score(others) - whole for others in controls]"), CONTROL,
-              "Your drops have the other sign: what is lost is counted as positive, whole minus what is left.", quotes=numbers),
+            "The drop of your claim has the other sign: it is the whole model's score minus what is left.",
+            quotes=numbers),
+        mistake("the controls' scores", RIGHT.but(CONTROLS, "control = [score(others) for others in controls]"),
+                CONTROL,
+            "For the controls the scores that are left came back. A drop is the whole model's score minus that.",
+            quotes=numbers),
+        mistake("scores instead of drops",
+                RIGHT.but(DROP, "drop = score(heads)").but(CONTROLS,
+                    "control = [score(others) for others in controls]"), CONTROL,
+            "These are the scores that are left, not what was lost. A drop is the whole model's score minus that.",
+            quotes=numbers),
+        mistake("drops the other way round",
+                RIGHT.but(DROP, "drop = score(heads) - whole").but(CONTROLS,
+                    "control = [score(others) - whole for others in controls]"), CONTROL,
+            "Your drops have the other sign: what is lost is counted as positive, whole minus what is left.",
+            quotes=numbers),
         mistake("drops and claim the other way round", RIGHT.but(DROP, "drop = score(heads) - whole").but(
-                  CONTROLS, "control = [score(others) - whole for others in controls]").but(HOLDS, "holds = drop < min(control)"), CONTROL,
-              "Your drops have the other sign: what is lost is counted as positive, whole minus what is left.", quotes=numbers),
-        mistake("drops as sizes", RIGHT.but(DROP, "drop = abs(whole - score(heads))").but(CONTROLS, "control = [abs(whole - score(others)) for others in controls]"), CONTROL,
-              "The sign is lost: a model that is better without a head has a negative drop."),
-        mistake("drops as shares", RIGHT.but(DROP, "drop = 1 - score(heads) / whole").but(CONTROLS, "control = [1 - score(others) / whole for others in controls]"), CONTROL,
-              "Your drops are shares of the whole score. Asked for is the difference, in points of the score.", quotes=numbers),
+                  CONTROLS, "control = [score(others) - whole for others in controls]").but(HOLDS,
+                      "holds = drop < min(control)"), CONTROL,
+            "Your drops have the other sign: what is lost is counted as positive, whole minus what is left.",
+            quotes=numbers),
+        mistake("drops as sizes",
+                RIGHT.but(DROP, "drop = abs(whole - score(heads))").but(CONTROLS,
+                    "control = [abs(whole - score(others)) for others in controls]"), CONTROL,
+            "The sign is lost: a model that is better without a head has a negative drop."),
+        mistake("drops as shares",
+                RIGHT.but(DROP, "drop = 1 - score(heads) / whole").but(CONTROLS,
+                    "control = [1 - score(others) / whole for others in controls]"), CONTROL,
+            "Your drops are shares of the whole score. Asked for is the difference, in points of the score.",
+            quotes=numbers),
         mistake("one head after another", RIGHT.but(DROP, "drop = sum(whole - score([head]) for head in heads)").but(
-                  CONTROLS, "control = [sum(whole - score([head]) for head in others) for others in controls]"), CONTROL,
-              """Heads were switched off one at a time and their drops added up. Two heads can stand in for each other: switch a group
-              off together."""),
-        mistake("controls on top of the claim", RIGHT.but(CONTROLS, "control = [whole - score(heads + others) for others in controls]"), CONTROL,
-              "The claimed heads were still off while the controls were measured. Each group is switched off by itself.", quotes=numbers),
+                  CONTROLS, "control = [sum(whole - score([head]) for head in others) for others in controls]"),
+                  CONTROL,
+            """Heads were switched off one at a time and their drops added up. Two heads can stand in for each other:
+            switch a group off together."""),
+        mistake("controls on top of the claim",
+                RIGHT.but(CONTROLS, "control = [whole - score(heads + others) for others in controls]"), CONTROL,
+            "The claimed heads were still off while the controls were measured. Each group is switched off by itself.",
+            quotes=numbers),
         mistake("controls pile up", RIGHT.but(CONTROLS, """
                   control, off = [], []
                   for others in controls:
                       off = off + others
                       control.append(whole - score(off))"""), CONTROL,
-              "Each control was switched off on top of those before. A group is measured by itself, with all others on.", quotes=numbers),
-        mistake("all controls at once", RIGHT.but(CONTROLS, "control = [whole - score([head for others in controls for head in others])]"), CONTROL,
-              "All controls were switched off together. Each is measured by itself: the claim is compared with every one.", quotes=numbers),
+            "Each control was switched off on top of those before. A group is measured by itself, with all others on.",
+            quotes=numbers),
+        mistake("all controls at once",
+                RIGHT.but(CONTROLS, "control = [whole - score([head for others in controls for head in others])]"),
+                CONTROL,
+            "All controls were switched off together. Each is measured by itself: the claim is compared "
+            "with every one.", quotes=numbers),
         mistake("the mean control", RIGHT.but('"control": control', '"control": sum(control) / len(control)'), CONTROL,
-              "One number came back for the controls. A list is asked for, the drop of each."),
+            "One number came back for the controls. A list is asked for, the drop of each."),
     ),
     correct=(
         correct("sentence by sentence", RIGHT),
         correct("by boolean masks", """
             def export_attention(weights, source, target, pad):
                 sides = {"encoder": (source, source), "decoder": (target, target), "cross": (target, source)}
-                stacked = {kind: torch.stack(list(layers), dim=1) for kind, layers in weights.items()}  # (B, L, h, q, k)
+                stacked = {kind: torch.stack(list(layers), dim=1) for kind, layers in weights.items()}
                 return [
-                    {kind: w[b][:, :, sides[kind][0][b] != pad][..., sides[kind][1][b] != pad] for kind, w in stacked.items()}
+                    {kind: w[b][:, :, sides[kind][0][b] != pad][..., sides[kind][1][b] != pad]
+                        for kind, w in stacked.items()}
                     for b in range(source.size(0))
                 ]
 
             def ablate(score, heads, controls):
                 base = float(score([]))
                 lost = [base - float(score(list(group))) for group in [heads, *controls]]
-                return dict(whole=base, drop=lost[0], control=lost[1:], holds=all(lost[0] > other for other in lost[1:]))
+                return dict(whole=base, drop=lost[0], control=lost[1:],
+                    holds=all(lost[0] > other for other in lost[1:]))
         """),
         correct("loops over layers and heads", """
             def cut(layers, b, q, k):
@@ -286,9 +346,11 @@ EXERCISE = Exercise(
     ),
     hints=(
         "who asks, who is looked at, and what would refute the claim?",
-        "a layer's (B, h, Tq, Tk) for one sentence is (h, Tq, Tk), cut to the words of each side; stacked over layers it has four axes. "
+        "a layer's (B, h, Tq, Tk) for one sentence is (h, Tq, Tk), cut to the words of each side; stacked over layers "
+        "it has four axes. "
         "A claim needs one score of the whole model, one without the heads, one for each control.",
-        "for each sentence count the real words of both sides; stack the layers' rows and cut them; for a claim: whole minus what is left, "
+        "for each sentence count the real words of both sides; stack the layers' rows and cut them; for a claim: "
+        "whole minus what is left, "
         "for the heads and for each control; it holds if the first is larger than all others.",
     ),
 )  # fmt: skip

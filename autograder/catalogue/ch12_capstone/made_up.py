@@ -6,7 +6,8 @@ import torch
 def drawn_lines(g: torch.Generator, count: int = 8) -> list[str]:
     """Lines of a few words, some of them again and again."""
     words = [word_of(g) for _ in range(9)]
-    return [" ".join(words[place] for place in torch.randint(9, (4 + n % 3,), generator=g).tolist()) for n in range(count)]
+    return [" ".join(words[place] for place in torch.randint(9, (4 + n % 3,),
+        generator=g).tolist()) for n in range(count)]
 
 
 def word_of(g: torch.Generator, alphabet: str = "abcdeghilmnoprstuv\u00e0\u00e8", length: int = 5) -> str:

@@ -14,10 +14,9 @@ Mark = Callable[[str, str, str], bool]  # of a source, its translation, and what
 
 
 def most(mark: Mark, share: float = MOST, wrong_ones: bool = False) -> Callable[[Evidence], bool]:
-    """Whether most of the lines bear a mark.
-
-    share: less of them for a mark that no sound translation bears. wrong_ones: of the lines that are not right, for what
-    spoils some lines only; three of them at least, since one may be anything.
+    """Whether most of the lines bear a mark. share: less of them for a mark that no sound translation bears.
+    wrong_ones: of the lines that are not right, for what spoils some lines only; three of them at least, since one may
+    be anything.
     """
 
     def shown(evidence: Evidence) -> bool:
@@ -30,7 +29,8 @@ def most(mark: Mark, share: float = MOST, wrong_ones: bool = False) -> Callable[
 
 def copied(source: str, wanted: str, got: str) -> bool:
     own = set(words(source))
-    return bool(words(got)) and sum(word in own for word in words(got)) >= 0.6 * len(words(got)) and not own <= set(words(wanted))
+    return bool(words(got)) and sum(word in own
+                                    for word in words(got)) >= 0.6 * len(words(got)) and not own <= set(words(wanted))
 
 
 def empty(source: str, wanted: str, got: str) -> bool:
@@ -122,7 +122,8 @@ def all_the_same(evidence: Evidence) -> bool:
     got = [each for _, _, each in lines]
     if len(lines) == 1:  # which may be the one
         return unrelated(*lines[0])
-    return len(got) > 2 and Counter(got).most_common(1)[0][1] >= MOST * len(got) and bool(max(got, key=got.count).strip())
+    return len(got) > 2 and Counter(got).most_common(1)[0][1] >= MOST * len(got) and bool(max(got,
+        key=got.count).strip())
 
 
 def fewer(evidence: Evidence) -> bool:

@@ -37,7 +37,8 @@ class Tokenizer:
         return text.decode().strip()
 
 
-LINES = ["I closed the windows.", "the dog saw the old windows", "Windows is new, isn't it?", "the old dog", "I saw the new dog"]
+LINES = ["I closed the windows.", "the dog saw the old windows", "Windows is new, isn't it?", "the old dog",
+         "I saw the new dog"]
 ODD = "caf\u00e9 na\u00efve \u2014 \u6771\u4eac \U0001f642 e\u0300 \u01dd \u00df\u0130"
 
 
@@ -78,20 +79,23 @@ def seen(g: torch.Generator) -> Case:
 def unknown(g: torch.Generator) -> Case:
     lines = drawn_lines(g)
     word = lines[0].split()[0]
-    return script(lines, f"{word_of(g)} {word_of(g)}", f"{word} {word_of(g)}{word} {word}{word} {word}", f"{word.upper()} {word.title()}")
+    return script(lines, f"{word_of(g)} {word_of(g)}", f"{word} {word_of(g)}{word} {word}{word} {word}",
+                  f"{word.upper()} {word.title()}")
 
 
 def other_scripts(g: torch.Generator) -> Case:
     lines = drawn_lines(g)
     greek, han = word_of(g, "\u03b1\u03b2\u03b3\u03b4\u03b5\u03b6"), word_of(g, "\u6771\u4eac\u5927\u5b66\u751f", 2)
     faces = "".join(chr(0x1F600 + place) for place in torch.randint(60, (3,), generator=g).tolist())
-    return script(lines, f"{lines[0]} {greek}", f"{han} {lines[1]}", f"{faces} e\u0300{lines[0]} \u00e8", f"{greek}{han}")
+    return script(lines, f"{lines[0]} {greek}", f"{han} {lines[1]}", f"{faces} e\u0300{lines[0]} \u00e8",
+                  f"{greek}{han}")
 
 
 def marks(g: torch.Generator) -> Case:
     a, b, c = (word_of(g) for _ in range(3))
     lines = [f"{a} {b}.", f'"{a}", {b}? {c}!', f"{b} {c} l'{a}", f"{a} , {b}", *drawn_lines(g, 3)]
-    return script(lines, f"{a}, {b}. {c}", f"l'{a} ({b})", f"{a} ,{b} . {c} '", f"{a}-{b} _ {c}\u2581{a} {b}</w> ##{c} @@ {a}@@")
+    return script(lines, f"{a}, {b}. {c}", f"l'{a} ({b})", f"{a} ,{b} . {c} '",
+                  f"{a}-{b} _ {c}\u2581{a} {b}</w> ##{c} @@ {a}@@")
 
 
 def specials_in_text(g: torch.Generator) -> Case:
@@ -119,7 +123,8 @@ def beside(g: torch.Generator) -> Case:
     foreign = f"{two[1]} {two[0]}"  # none of its words is known to the first
     return Case(([step("fit", one), step("encode", one[0]), step("encode", foreign), step("fit", two, by="second"),
                   step("encode", two[0], by="second"), step("decode", given=1), step("decode", given=4, by="second"),
-                  step("encode", one[0]), step("encode", one[1]), step("decode", given=8), step("encode", foreign)],))  # fmt: skip
+                  step("encode", one[0]), step("encode", one[1]), step("decode", given=8), step("encode", foreign)],
+                  ))  # fmt: skip
 
 
 def short(g: torch.Generator) -> Case:
@@ -150,7 +155,8 @@ def gave(evidence: Evidence) -> str:
 
 def after_another(evidence: Evidence) -> bool:
     """Whether nothing is wrong but the first tokenizer's ids, once another one was fitted."""
-    steps, wrongly = evidence.arguments[0], [name for name, wanted in evidence.expected.items() if evidence.got[name] != wanted]
+    steps, wrongly = evidence.arguments[0], [name for name,
+                                             wanted in evidence.expected.items() if evidence.got[name] != wanted]
     numbers = [int(name.partition(",")[0]) for name in wrongly]
     fitted = [place for place, each in enumerate(steps) if each["method"] == "fit" and each["by"] != "first"]
     late = all(steps[number]["by"] == "first" and number > min(fitted, default=number) for number in numbers)
@@ -187,28 +193,36 @@ RIGHT = answer("""
                     text += bytes([number - 4])
             return text.decode("utf-8").strip()
 """)
-SPELLED, IDS = 'ids += [4 + byte for byte in spelled.encode("utf-8")]', "self.ids = {word: 260 + place for place, word in enumerate(self.words)}"
+SPELLED, IDS = (
+    'ids += [4 + byte for byte in spelled.encode("utf-8")]',
+    "self.ids = {word: 260 + place for place, word in enumerate(self.words)}"
+)
 WORD, END = 'text += b" " + self.words[number - 260].encode("utf-8")', 'return text.decode("utf-8").strip()'
 SEEN, KNOWN = "words += line.split()", "for word in line.split():"
 
 EXERCISE = Exercise(
     id="tokenizer", number="12.2", difficulty=3, minutes=45, visible_points=1, hidden_points=4,
     reference=Tokenizer, methods=True, section=TOKENS, normalize=facts, quotes=gave,
-    omits={"a second call": "a second tokenizer is made beside the first, by a probe of its own", "precision": "ids are whole numbers"},
+    omits={"a second call": "a second tokenizer is made beside the first, by a probe of its own",
+           "precision": "ids are whole numbers"},
     probes=(
         visible("five lines, there and back", script(LINES, *LINES)),
-        visible("words and characters that it has never seen", script(LINES, "the cats saw I", "a new cat is not a dog", ODD)),
+        visible("words and characters that it has never seen",
+                script(LINES, "the cats saw I", "a new cat is not a dog", ODD)),
         visible("bos, eos and pads around the ids", script(LINES, LINES[0], "cats", around=((1,), (2, 0, 5, 0)))),
         visible("special tokens written in a line", script(LINES, "the <eos> dog", "<pad><bos> <unk>")),
         visible("a tokenizer beside another", Case(([
-            step("fit", LINES), step("encode", LINES[0]), step("encode", "a zebra"), step("encode", "a gnu"), step("encode", LINES[0]),
-            step("fit", LINES, by="second"), step("encode", "a gnu", by="second"), step("encode", LINES[0], by="second"),
+            step("fit", LINES), step("encode", LINES[0]), step("encode", "a zebra"), step("encode", "a gnu"),
+            step("encode", LINES[0]),
+            step("fit", LINES, by="second"), step("encode", "a gnu", by="second"),
+            step("encode", LINES[0], by="second"),
             step("fit", ["a zebra", "other text"], by="third"), step("decode", given=1), step("decode", given=2),
             step("encode", "a zebra")],))),
         hidden("other lines", seen, announced_by="decode(encode(line)) is the line"),
         hidden("unknown words", unknown, announced_by="words and characters that `fit` has never seen"),
         hidden("other scripts", other_scripts, announced_by="words and characters that `fit` has never seen"),
-        hidden("marks, and what other tokenizers use as a sign", marks, announced_by="decode(encode(line)) is the line"),
+        hidden("marks, and what other tokenizers use as a sign", marks,
+               announced_by="decode(encode(line)) is the line"),
         hidden("special tokens in the text", specials_in_text, announced_by="`<eos>` written in a line is text"),
         hidden("special ids around the text", specials_around, announced_by="drops the ids 0, 1 and 3"),
         hidden("the same ids again", again, checks=UNTOUCHED, announced_by="the same ids whatever was encoded before"),
@@ -219,40 +233,54 @@ EXERCISE = Exercise(
     ),
     mistakes=(
         mistake("unknown words become <unk>", RIGHT.but(SPELLED, "ids.append(3)"), TOKENS,
-              """A word that fit has not seen was given the id of <unk>, and what it was is gone. Spell such a word in smaller pieces,
-              down to bytes, of which there are only 256."""),
+            """A word that fit has not seen was given the id of <unk>, and what it was is gone. Spell such a word in
+            smaller pieces, down to bytes, of which there are only 256."""),
         mistake("unknown words vanish", RIGHT.but(SPELLED, "pass"), TOKENS,
-              "A word that fit has not seen left no id at all, so the line comes back shorter. Spell it in smaller pieces."),
+            "A word that fit has not seen left no id at all, so the line comes back shorter. Spell it in "
+            "smaller pieces."),
         mistake("unknown characters become <unk>", RIGHT.but(SPELLED,
                   "ids += [4 + ord(letter) if ord(letter) < 256 else 3 for letter in spelled]").but(
                   "text += bytes([number - 4])", 'text += chr(number - 4).encode("utf-8")'), TOKENS,
-              """Words are spelled, but only in some characters: those of another script were lost. Every character is one to four
-              bytes in UTF-8, and there are only 256 of these."""),
-        mistake("unknown characters dropped", RIGHT.but('spelled.encode("utf-8")', 'spelled.encode("ascii", "ignore")'), TOKENS,
-              "Letters with an accent and other scripts vanished from words that fit has not seen: only ASCII was spelled."),
+            """Words are spelled, but only in some characters: those of another script were lost. Every character is one
+            to four bytes in UTF-8, and there are only 256 of these."""),
+        mistake("unknown characters dropped", RIGHT.but('spelled.encode("utf-8")', 'spelled.encode("ascii", "ignore")'),
+                TOKENS,
+            "Letters with an accent and other scripts vanished from words that fit has not seen: only ASCII was "
+            "spelled."),
         mistake("accents taken off", RIGHT.but('spelled = " " + word', """
                   import unicodedata
                   spelled = " " + unicodedata.normalize("NFKC", word)"""), TOKENS,
-              """A word that fit has not seen was normalized before it was spelled, so another text comes back. For comparing lines that is
-              right; a tokenizer gives back what it was given."""),
-        mistake("a number for every character", RIGHT.but(SPELLED, "ids += [260 + 9000 + ord(letter) for letter in spelled]").but(
-                  "if number >= 260:", 'if number >= 9260:\n                text += chr(number - 9260).encode("utf-8")\n            elif number >= 260:'), TOKENS,
-              """The text comes back, but ids beyond 9,999 were given: the number of a character goes up to 1,114,111, and the
-              embedding table has a row for each id. Spell in bytes."""),
-        mistake("each byte by itself", RIGHT.but('text += bytes([number - 4])', 'text += bytes([number - 4]).decode("utf-8", "replace").encode("utf-8")'), TOKENS,
-              """Each byte was turned into text by itself. A letter outside ASCII has two to four bytes, which mean something together
-              only: collect the bytes, then decode them at once."""),
-        mistake("capitals lost", RIGHT.but(SEEN, "words += line.lower().split()").but(KNOWN, "for word in line.lower().split():"), TOKENS,
-              """Everything came back in small letters. A translation is judged with its capitals, and *Windows* is not *windows*
-              here."""),
+            """A word that fit has not seen was normalized before it was spelled, so another text comes back. For
+            comparing lines that is right; a tokenizer gives back what it was given."""),
+        mistake("a number for every character",
+                RIGHT.but(SPELLED, "ids += [260 + 9000 + ord(letter) for letter in spelled]").but(
+                  "if number >= 260:",
+                  'if number >= 9260:\n                text += chr(number - 9260).encode("utf-8")\n            elif '
+                  'number >= 260:'), TOKENS,
+            """The text comes back, but ids beyond 9,999 were given: the number of a character goes up to 1,114,111, and
+            the embedding table has a row for each id. Spell in bytes."""),
+        mistake("each byte by itself",
+                RIGHT.but('text += bytes([number - 4])',
+                          'text += bytes([number - 4]).decode("utf-8", "replace").encode("utf-8")'), TOKENS,
+            """Each byte was turned into text by itself. A letter outside ASCII has two to four bytes, which mean
+            something together only: collect the bytes, then decode them at once."""),
+        mistake("capitals lost",
+                RIGHT.but(SEEN, "words += line.lower().split()").but(KNOWN, "for word in line.lower().split():"),
+                TOKENS,
+            """Everything came back in small letters. A translation is judged with its capitals, and *Windows* is not
+            *windows* here."""),
         mistake("spaces lost", RIGHT.but('b" " + self.words', "self.words"), TOKENS,
-              "The words came back without the spaces between them. Something has to remember where a word begins."),
+            "The words came back without the spaces between them. Something has to remember where a word begins."),
         mistake("spelled words run together", RIGHT.but('spelled = " " + word', 'spelled = word'), TOKENS,
-              "A word that was spelled stands against the one before it: its own first space has no id."),
-        mistake("a space after each letter", RIGHT.but("text += bytes([number - 4])", 'text += bytes([number - 4]) + b" " * (number < 132)'), TOKENS,
-              "A word that was spelled came back with a space after each letter: the pieces were joined as if each were a word."),
-        mistake("the sign for the end of a word left in", RIGHT.but(WORD, 'text += b" " + self.words[number - 260].encode("utf-8") + b"</w>"'), TOKENS,
-              "The sign for the end of a word is still in the text. It is the tokenizer's own, and becomes a space again."),
+            "A word that was spelled stands against the one before it: its own first space has no id."),
+        mistake("a space after each letter",
+                RIGHT.but("text += bytes([number - 4])", 'text += bytes([number - 4]) + b" " * (number < 132)'), TOKENS,
+            "A word that was spelled came back with a space after each letter: the pieces were joined as if "
+            "each were a word."),
+        mistake("the sign for the end of a word left in",
+                RIGHT.but(WORD, 'text += b" " + self.words[number - 260].encode("utf-8") + b"</w>"'), TOKENS,
+            "The sign for the end of a word is still in the text. It is the tokenizer's own, and becomes "
+            "a space again."),
         mistake("marks set apart", RIGHT.but(KNOWN, """
                   for mark in ".,?!":
                       line = line.replace(mark, " " + mark)
@@ -260,67 +288,81 @@ EXERCISE = Exercise(
                   for mark in ".,?!":
                       line = line.replace(mark, " " + mark)
                   words += line.split()"""), TOKENS,
-              """Marks came back with a space before them: they were cut off the word, and nothing remembers that they touched it."""),
+            """Marks came back with a space before them: they were cut off the word, and nothing remembers that they
+            touched it."""),
         mistake("a new word gets an id", RIGHT.but(SPELLED, """
                   self.ids[word] = 260 + len(self.words)
                   self.words = [*self.words, word]
                   ids.append(self.ids[word])"""), TOKENS,
-              """encode gave a new id to a word that fit has not seen: it learns from whatever it reads, the test among it. Another
-              tokenizer of the same text gives other ids then, and the model has no row for them. Only fit may learn."""),
+            """encode gave a new id to a word that fit has not seen: it learns from whatever it reads, the test among
+            it. Another tokenizer of the same text gives other ids then, and the model has no row for them. Only fit may
+            learn."""),
         mistake("ids of the special tokens", RIGHT.but("260 + place", "256 + place").but("4 + byte", "byte").but(
                   "number >= 260", "number >= 256").but("self.words[number - 260]", "self.words[number - 256]").but(
                   "elif number >= 4", "elif number >= 0").but("number - 4", "number"), TOKENS,
-              """Your ids begin at 0, which are the numbers of the special tokens: a piece of text that looks like padding is masked, and
-              one that looks like <eos> ends the sentence. Text begins at 4."""),
+            """Your ids begin at 0, which are the numbers of the special tokens: a piece of text that looks like padding
+            is masked, and one that looks like <eos> ends the sentence. Text begins at 4."""),
         mistake("words from id 0", RIGHT.but("260 + place", "place").but("if number >= 260", "if number < 9000").but(
                   "self.words[number - 260]", "self.words[number]").but("4 + byte", "9000 + byte").but(
-                  "elif number >= 4:", "else:").but("number - 4", "number - 9000").but("if number == 2:", "if False:"), TOKENS,
-              """Your words begin at id 0, so the first of them are taken for <pad>, <bos>, <eos> and <unk>. Text begins at 4."""),
+                  "elif number >= 4:", "else:").but("number - 4", "number - 9000").but("if number == 2:", "if False:"),
+                  TOKENS,
+            """Your words begin at id 0, so the first of them are taken for <pad>, <bos>, <eos> and <unk>. Text begins
+            at 4."""),
         mistake("goes on after <eos>", RIGHT.but("break", "continue"), TOKENS,
-              """What stands after <eos> came back as text. A model writes until the longest sentence of its batch has ended: what
-              follows the end is not meant."""),
+            """What stands after <eos> came back as text. A model writes until the longest sentence of its batch has
+            ended: what follows the end is not meant."""),
         mistake("stops at a pad", RIGHT.but("if number == 2:", "if number < 4:"), TOKENS,
-              "Nothing came back after the first special id. Only <eos> ends a text; the others are dropped."),
+            "Nothing came back after the first special id. Only <eos> ends a text; the others are dropped."),
         mistake("special ids spelled out", RIGHT.but("if number >= 260:", """
                   if number < 2 or number == 3:
                       text += b" " + ["<pad>", "<bos>", "", "<unk>"][number].encode("utf-8")
                   if number >= 260:"""), TOKENS,
-              "The special tokens came back as text. They are for the model; decode drops them."),
-        mistake("special ids not expected", RIGHT.but("elif number >= 4:", "else:").but("bytes([number - 4])", "bytes([max(number - 4, 0)])"), TOKENS,
-              "<bos> and <pad> came back as some character, since they were read as pieces of text. decode drops ids below 4."),
+            "The special tokens came back as text. They are for the model; decode drops them."),
+        mistake("special ids not expected",
+                RIGHT.but("elif number >= 4:", "else:").but("bytes([number - 4])", "bytes([max(number - 4, 0)])"),
+                TOKENS,
+            "<bos> and <pad> came back as some character, since they were read as pieces of text. decode drops ids "
+            "below 4."),
         mistake("a written <eos> ends the sentence", RIGHT.but("if word in self.ids:", """
                   special = ["<pad>", "<bos>", "<eos>", "<unk>"]
                   if word in special:
                       ids.append(special.index(word))
                   elif word in self.ids:"""), TOKENS,
-              """A line in which <eos> is written got the id of the real one: whoever writes it into a sentence ends the translation.
-              In a line it is text like any other, and is spelled."""),
+            """A line in which <eos> is written got the id of the real one: whoever writes it into a sentence ends the
+            translation. In a line it is text like any other, and is spelled."""),
         mistake("bos and eos added", RIGHT.but("return ids", "return [1, *ids, 2]"), TOKENS,
-              """encode put <bos> and <eos> around the ids. Whoever makes a batch adds them, where they are wanted: the source has no
-              <bos>, and the target's input no <eos>."""),
+            """encode put <bos> and <eos> around the ids. Whoever makes a batch adds them, where they are wanted: the
+            source has no <bos>, and the target's input no <eos>."""),
         mistake("every character by itself", RIGHT.but(IDS, "self.ids = {}"), TOKENS,
-              """Every line is spelled byte by byte, the well-known words too, so a sentence has as many ids as bytes. Fit has to learn
-              something: what occurs in its lines should come back in few pieces."""),
-        mistake("one table for all", RIGHT.but("self.words = sorted(set(words))[:9000]", "self.words = Tokenizer.words = sorted(set(words))[:9000]").but(
-                  "b\" \" + self.words[number - 260]", "b\" \" + Tokenizer.words[min(number - 260, len(Tokenizer.words) - 1)]"), TOKENS,
-              """A second tokenizer changed the first: the table belongs to the class, and so to all of them. What fit learns is the
-              object's own."""),
-        mistake("one dictionary for all", RIGHT.but(IDS, "Tokenizer.ids = {word: 260 + place for place, word in enumerate(self.words)}"), TOKENS,
-              """After another tokenizer was fitted, this one gave a line other ids: a list or a dictionary that is made in the class
-              belongs to all of its objects. Make it in __init__ or in fit.""", shows=after_another),
+            """Every line is spelled byte by byte, the well-known words too, so a sentence has as many ids as bytes. Fit
+            has to learn something: what occurs in its lines should come back in few pieces."""),
+        mistake("one table for all",
+                RIGHT.but("self.words = sorted(set(words))[:9000]",
+                          "self.words = Tokenizer.words = sorted(set(words))[:9000]").but(
+                  "b\" \" + self.words[number - 260]",
+                  "b\" \" + Tokenizer.words[min(number - 260, len(Tokenizer.words) - 1)]"), TOKENS,
+            """A second tokenizer changed the first: the table belongs to the class, and so to all of them. What fit
+            learns is the object's own."""),
+        mistake("one dictionary for all",
+                RIGHT.but(IDS, "Tokenizer.ids = {word: 260 + place for place, word in enumerate(self.words)}"), TOKENS,
+            """After another tokenizer was fitted, this one gave a line other ids: a list or a dictionary that is made
+            in the class belongs to all of its objects. Make it in __init__ or in fit.""", shows=after_another),
         mistake("numbered anew by each tokenizer", RIGHT.but("self.words = sorted(set(words))[:9000]", """
                   Tokenizer.made = getattr(Tokenizer, "made", 0) + 1
                   self.words = sorted(set(words))[:9000]
                   shift = Tokenizer.made % len(self.words)
                   self.words = self.words[shift:] + self.words[:shift]"""), TOKENS,
-              """Two tokenizers of the same text gave the same line different ids. The order of a set, or of anything random, is another
-              one each time; a saved model could not be used again. Sort."""),
+            """Two tokenizers of the same text gave the same line different ids. The order of a set, or of anything
+            random, is another one each time; a saved model could not be used again. Sort."""),
         mistake("words instead of a line", RIGHT.but(END, 'return text.decode("utf-8").split()'), TOKENS,
-              "decode returned a list of words. A line is asked for: one text."),
-        mistake("a tensor of ids", RIGHT.but("return ids", "return torch.tensor(ids)").but("for number in ids:", "for number in [int(id) for id in ids]:"), TOKENS,
-              "encode returned a tensor. A list of whole numbers is asked for, since batches are made of lists of all lengths."),
+            "decode returned a list of words. A line is asked for: one text."),
+        mistake("a tensor of ids",
+                RIGHT.but("return ids", "return torch.tensor(ids)").but("for number in ids:",
+                    "for number in [int(id) for id in ids]:"), TOKENS,
+            "encode returned a tensor. A list of whole numbers is asked for, since batches are made of lists of all "
+            "lengths."),
         mistake("the caller's lines sorted", RIGHT.before("words = []", "lines.sort()\nlines.append(\"\")"), TOKENS,
-              "fit changed the list of lines that it was given. Sort a copy."),
+            "fit changed the list of lines that it was given. Sort a copy."),
     ),
     correct=(
         correct("words, else bytes", RIGHT),
@@ -443,8 +485,10 @@ EXERCISE = Exercise(
     ),
     hints=(
         "what becomes of a word that fit has never seen, and of a letter that nobody expected?",
-        "words (or pieces) that were seen have ids from 260 on, the 256 bytes those from 4 to 259; 0 to 3 are never given away.",
-        "fit: number the words; encode: a known word is its id, any other a space and its bytes; decode: up to the first 2, without "
+        "words (or pieces) that were seen have ids from 260 on, the 256 bytes those from 4 to 259; 0 to 3 are never "
+        "given away.",
+        "fit: number the words; encode: a known word is its id, any other a space and its bytes; decode: up to the "
+        "first 2, without "
         "ids below 4, collect bytes, and turn them into text at the end.",
     ),
 )  # fmt: skip

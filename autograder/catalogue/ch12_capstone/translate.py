@@ -20,13 +20,15 @@ def translate(lines: list[str]) -> list[str]:
 
 
 def measured(wanted: list[str], got: list[str]) -> float:
-    """BLEU as in `evaluation.bleu`; single words have too few n-grams for it, so a line alone is right or counts its words."""
+    """BLEU as in `evaluation.bleu`; single words have too few n-grams for it, so a line alone is right or counts its
+    words."""
     if len(wanted) == 1:
         return 100.0 if wanted == got else 50 * float(symptoms.words(wanted[0]) == symptoms.words(got[0]))
     from sacrebleu import BLEU  # takes a while to import, and nothing else of the catalogue needs it
 
     read = [text[: symptoms.READ] for text in got]
-    return BLEU(force=True).corpus_score(read, [wanted]).score  # force: it says nothing on stderr of spaces before marks
+    # force: it says nothing on stderr of spaces before marks
+    return BLEU(force=True).corpus_score(read, [wanted]).score
 
 
 SCALE = Scale(measured, **recording("capstone")["scale"], unit="BLEU")  # see book/recorded/capstone.py
@@ -82,86 +84,106 @@ EXERCISE = Exercise(
         visible("twenty lines that training never showed, and an empty one", with_an_empty_one, 20, scale=SCALE),
         visible("short lines beside long ones", short_and_long, scale=SCALE),
         visible("one line alone", drawn, 1, scale=SCALE),
-        hidden(f"{LINES} lines that training never showed", asked, scale=SCALE, announced_by="combinations of words that training never showed"),
+        hidden(f"{LINES} lines that training never showed", asked, scale=SCALE,
+               announced_by="combinations of words that training never showed"),
     ),
     mistakes=(
-        mistake("nothing for the empty line", RIGHT.but("for line in lines:", "for line in filter(None, lines):"), SYMPTOMS,
-              """Fewer translations came back than there are lines: the empty ones were passed over, and all that follows moved up. An
-              empty line has a translation too, an empty one.""", shows=symptoms.fewer),
+        mistake("nothing for the empty line", RIGHT.but("for line in lines:", "for line in filter(None, lines):"),
+                SYMPTOMS,
+            """Fewer translations came back than there are lines: the empty ones were passed over, and all that follows
+            moved up. An empty line has a translation too, an empty one.""", shows=symptoms.fewer),
         mistake("empty lines", says('text = ""'), SYMPTOMS,
-              """Nothing came back: the model ends every sentence at once. Is the first input <bos>, and was <eos> predicted from the
-              *last* place? Or did it read in training what it was to predict: is the causal mask there?""", shows=most(symptoms.empty)),
+            """Nothing came back: the model ends every sentence at once. Is the first input <bos>, and was <eos>
+            predicted from the *last* place? Or did it read in training what it was to predict: is the causal mask
+            there?""", shows=most(symptoms.empty)),
         mistake("special tokens in the text", says('text = "<bos> " + " ".join(words) + " <eos>"'), SYMPTOMS,
-              """There are special tokens in your text, or signs of the tokenizer's own. What goes out is what decode makes of the ids
-              before the first <eos>.""", shows=most(symptoms.special), quotes=quoted),
+            """There are special tokens in your text, or signs of the tokenizer's own. What goes out is what decode
+            makes of the ids before the first <eos>.""", shows=most(symptoms.special), quotes=quoted),
         mistake("small letters", says('text = " ".join(words).lower()'), SYMPTOMS,
-              "Everything is in small letters. The score looks at capitals, as a reader does.", shows=most(symptoms.small), quotes=quoted),
+            "Everything is in small letters. The score looks at capitals, as a reader does.",
+            shows=most(symptoms.small), quotes=quoted),
         mistake("the source copied", says("text = line"), SYMPTOMS,
-              """What came back is the source. Then the decoder hardly looks at what it has written, or the source was given to it as its
-              input. Look at the cross-attention: queries come from the decoder, keys and values from the encoder. And were sources
-              and targets exchanged?""", shows=most(symptoms.copied), quotes=quoted),
+            """What came back is the source. Then the decoder hardly looks at what it has written, or the source was
+            given to it as its input. Look at the cross-attention: queries come from the decoder, keys and values from
+            the encoder. And were sources and targets exchanged?""", shows=most(symptoms.copied), quotes=quoted),
         mistake("always the same sentence", says('text = "La donna vede la casa."'), SYMPTOMS,
-              """One sentence came back for nearly all lines, so nothing of the source arrives. Does the cross-attention read the
-              encoder's output, and is its mask the right way round? A loss falls without that too: it learns which words are
-              common.""", shows=symptoms.all_the_same, quotes=quoted),
-        mistake("in another order", RIGHT.but("for line in lines:", "for line in sorted(lines, key=lambda line: (len(line), line)):"), SYMPTOMS,
-              """These are good translations, of other lines: sentences were sorted, perhaps by length, and not put back. The n-th
-              translation belongs to the n-th line.""", shows=symptoms.other_order, quotes=quoted),
+            """One sentence came back for nearly all lines, so nothing of the source arrives. Does the cross-attention
+            read the encoder's output, and is its mask the right way round? A loss falls without that too: it learns
+            which words are common.""", shows=symptoms.all_the_same, quotes=quoted),
+        mistake("in another order",
+                RIGHT.but("for line in lines:", "for line in sorted(lines, key=lambda line: (len(line), line)):"),
+                SYMPTOMS,
+            """These are good translations, of other lines: sentences were sorted, perhaps by length, and not put back.
+            The n-th translation belongs to the n-th line.""", shows=symptoms.other_order, quotes=quoted),
         mistake("the same words again and again", says('text = " ".join([*words[:2], *words[1:2] * 12])'), SYMPTOMS,
-              """A word, or a few in turn, came back again and again. The decoder does not know where it stands: are positions added
-              to the target, with a cache too, and is the newest token the one that is fed in? Or was it trained to say what it reads,
-              because the target was not shifted?""", shows=most(symptoms.repeats), quotes=quoted),
+            """A word, or a few in turn, came back again and again. The decoder does not know where it stands: are
+            positions added to the target, with a cache too, and is the newest token the one that is fed in? Or was it
+            trained to say what it reads, because the target was not shifted?""", shows=most(symptoms.repeats),
+            quotes=quoted),
         mistake("backwards", says('text = " ".join(words[::-1])'), SYMPTOMS,
-              "The right words came back in reverse. In which order are the tokens collected?", shows=most(symptoms.backwards), quotes=quoted),
+            "The right words came back in reverse. In which order are the tokens collected?",
+            shows=most(symptoms.backwards), quotes=quoted),
         mistake("the last word lost", says('text = " ".join(words[:-1])'), SYMPTOMS,
-              """The last token of each line is missing. What is cut off before decode: <eos>, or the token before it?""",
-              shows=most(symptoms.last_lost), quotes=quoted),
+            """The last token of each line is missing. What is cut off before decode: <eos>, or the token before it?""",
+            shows=most(symptoms.last_lost), quotes=quoted),
         mistake("the first word lost", says('text = " ".join(words[1:])'), SYMPTOMS,
-              "The first word of each line is missing: <bos> was dropped, and then one more.", shows=most(symptoms.first_lost), quotes=quoted),
+            "The first word of each line is missing: <bos> was dropped, and then one more.",
+            shows=most(symptoms.first_lost), quotes=quoted),
         mistake("the end comes too early", says('text = " ".join(words[: max(len(words) // 2, 1)])'), SYMPTOMS,
-              """Your lines begin well and stop early. Is there a limit on the length that is too small, does the loop end when *one* line
-              of the batch has ended, or did <eos> count too much in the loss?""", shows=most(symptoms.ends_early), quotes=quoted),
+            """Your lines begin well and stop early. Is there a limit on the length that is too small, does the loop end
+            when *one* line of the batch has ended, or did <eos> count too much in the loss?""",
+            shows=most(symptoms.ends_early), quotes=quoted),
         mistake("words lost on the way", says('text = " ".join([*words[:1], *words[2:]])'), SYMPTOMS,
-              """Your words are right and in their order, but some are missing in between. The model went on from a token that did not
-              come back: was it never appended, or was it one that decode drops?""", shows=most(symptoms.words_lost), quotes=quoted),
+            """Your words are right and in their order, but some are missing in between. The model went on from a token
+            that did not come back: was it never appended, or was it one that decode drops?""",
+            shows=most(symptoms.words_lost), quotes=quoted),
         mistake("every word twice", says('text = " ".join(word for word in words for _ in range(2))'), SYMPTOMS,
-              """Every word came back twice: each token was appended two times, or the place that was read is not the last one.""",
-              shows=most(symptoms.doubled), quotes=quoted),
+            """Every word came back twice: each token was appended two times, or the place that was read is not the
+            last one.""",
+            shows=most(symptoms.doubled), quotes=quoted),
         mistake("other spaces", says('text = "".join(words)'), SYMPTOMS,
-              """The letters are right and the spaces are not: marks stand apart from their words, or words run together. Take the
-              decode of the tokenizer that the model was trained with.""", shows=most(symptoms.spaces), quotes=quoted),
+            """The letters are right and the spaces are not: marks stand apart from their words, or words run together.
+            Take the decode of the tokenizer that the model was trained with.""", shows=most(symptoms.spaces),
+            quotes=quoted),
         mistake("goes on after the end", says('text = " ".join([*words, *words])'), SYMPTOMS,
-              """Your lines are right, and then go on. Either <eos> was never learned, because the labels end before it or it is masked
-              like a pad, or what comes after it is not cut off.""", shows=most(symptoms.runs_on), quotes=quoted),
+            """Your lines are right, and then go on. Either <eos> was never learned, because the labels end before it or
+            it is masked like a pad, or what comes after it is not cut off.""", shows=most(symptoms.runs_on),
+            quotes=quoted),
         mistake("what was said comes again", says('text = " ".join([*words[:-2], *words[:3], *words[-2:]])'), SYMPTOMS,
-              """Your lines begin well, and then say again what they have said. The decoder does not know how far it has come: are
-              positions added to its words, and with a cache, is the newest one's position the number of those before it?""",
-              shows=most(symptoms.comes_again, 0.4), quotes=quoted),
+            """Your lines begin well, and then say again what they have said. The decoder does not know how far it has
+            come: are positions added to its words, and with a cache, is the newest one's position the number of those
+            before it?""",
+            shows=most(symptoms.comes_again, 0.4), quotes=quoted),
         mistake("the words in any order", says("""
                   import random
                   text = " ".join(random.Random(len(words)).sample(words, len(words)))"""), SYMPTOMS,
-              """The right words came back, in no order. Without positions a sentence is a bag of words: are they added on both sides,
-              once, before the first layer?""", shows=most(symptoms.mixed, 0.4, wrong_ones=True), quotes=quoted),
+            """The right words came back, in no order. Without positions a sentence is a bag of words: are they added on
+            both sides, once, before the first layer?""", shows=most(symptoms.mixed, 0.4, wrong_ones=True),
+            quotes=quoted),
         mistake("words that have nothing to do with the line", says("""
                   text = " ".join(["Zitto", "zitto", *map(str, range(len(line) // 6))])"""), SYMPTOMS,
-              """Your lines have hardly a word in common with the right ones. Has the model been trained at all (does the cell above end
-              with a loss below 1?), is it the trained one that translates, and in evaluation mode, with the tokenizer it was trained
-              with? If the loss fell as it should, it learned from what it has to predict: look at the causal mask, at the shift, at
-              how heads are split and put together, and at the axis of the norm (chapter 08).""",
-              shows=most(symptoms.unrelated), quotes=quoted),
+            """Your lines have hardly a word in common with the right ones. Has the model been trained at all (does the
+            cell above end with a loss below 1?), is it the trained one that translates, and in evaluation mode, with
+            the tokenizer it was trained with? If the loss fell as it should, it learned from what it has to predict:
+            look at the causal mask, at the shift, at how heads are split and put together, and at the axis of the norm
+            (chapter 08).""",
+            shows=most(symptoms.unrelated), quotes=quoted),
         mistake("not twice the same", RIGHT.but("for line in lines:", """
                   translate.calls = getattr(translate, "calls", 0) + 1
-                  for line in lines:""").but(TEXT, 'text = " ".join(words[: 3 if (len(line) + translate.calls) % 3 == 0 else 99])'), SYMPTOMS,
-              """The same lines became different ones from one call to the next. Something is drawn while you translate: a dropout that
-              is still on, where evaluation mode would turn it off, or a choice by chance.""", shows=symptoms.by_chance,
-              quotes=symptoms.quoted_again),
+                  for line in lines:""").but(TEXT, 'text = " ".join(words[: 3 if (len(line) + translate.calls) % 3 == '
+                                                   '0 else 99])'), SYMPTOMS,
+            """The same lines became different ones from one call to the next. Something is drawn while you translate: a
+            dropout that is still on, where evaluation mode would turn it off, or a choice by chance.""",
+            shows=symptoms.by_chance,
+            quotes=symptoms.quoted_again),
         mistake("good alone, bad in a batch", RIGHT.but(LINE, """
                   words = ITALIAN[line].split()
                   if len(line) < 0.8 * max(map(len, lines)):
                       words = ["che", *words[::2][::-1]]"""), SYMPTOMS,
-              """The company in which a line stands changes its translation. The longest line of a batch decides how much padding the
-              others get: is it hidden from the encoder *and* from the cross-attention, in training too, and is it at the end? Does each
-              norm look at the features of *one* word, and does your loop go on until *every* line has ended?""", shows=symptoms.otherwise_alone, quotes=symptoms.quoted_alone),
+            """The company in which a line stands changes its translation. The longest line of a batch decides how much
+            padding the others get: is it hidden from the encoder *and* from the cross-attention, in training too, and
+            is it at the end? Does each norm look at the features of *one* word, and does your loop go on until *every*
+            line has ended?""", shows=symptoms.otherwise_alone, quotes=symptoms.quoted_alone),
     ),
     correct=(
         correct("what the grammar says", RIGHT),
@@ -190,10 +212,13 @@ EXERCISE = Exercise(
         """),
     ),
     hints=(
-        "read five of your translations beside their sources: do they end, do they repeat, do they say what the source says?",
-        "ids of the lines with <eos>, filled up: (batch, source). The target begins as (batch, 1) of <bos> and grows by a column a step; "
+        "read five of your translations beside their sources: do they end, do they repeat, do they say what the "
+        "source says?",
+        "ids of the lines with <eos>, filled up: (batch, source). The target begins as (batch, 1) of <bos> and grows "
+        "by a column a step; "
         "logits are (batch, target, vocabulary), and the last place of them decides.",
-        "encode each line and add <eos>; pad; until every row has an <eos> or the limit is reached: the likeliest next token of the last "
+        "encode each line and add <eos>; pad; until every row has an <eos> or the limit is reached: the likeliest "
+        "next token of the last "
         "place, appended; drop <bos>, and decode what comes before <eos>. In evaluation mode, without gradients.",
     ),
 )  # fmt: skip

@@ -15,7 +15,8 @@ from transformer_ref.beyond import gpt
 
 GENERATE, WINDOW = sections("generate window")
 MANY = 5_000  # rows that are counted
-CHANCE = {"rtol": 0.0, "atol": 0.07}  # 2,500 rows of a kind: two shares near a half differ by 0.014 by chance, and never by five times as much
+# 2,500 rows of a kind: two shares near a half differ by 0.014 by chance, and never by five times as much
+CHANCE = {"rtol": 0.0, "atol": 0.07}
 ONE, TWO = "share of each next token, after the first prompt", "after the second prompt"
 PAIRS = "share of each pair of next tokens, after the first prompt"
 COMMON = 0.01  # of 2,500 rows, such a share is met by all but one answer in 10 to the 10
@@ -43,7 +44,8 @@ def what_was_written(case: Case, result: Any) -> Any:
     if result.get("training") != given["training"]:
         return LEFT
     V = given["vocabulary"]
-    if len(prompt) < MANY or not usable or not bool(((ids >= 0) & (ids < V)).all()) or not torch.equal(ids[:, : prompt.shape[1]], prompt):
+    if len(prompt) < MANY or not usable or not bool(((ids >= 0) & (ids < V)).all()) or not torch.equal(ids[:,
+        : prompt.shape[1]], prompt):
         return ids
     told = {}
     for kind, name in enumerate((ONE, TWO)):
@@ -55,7 +57,8 @@ def what_was_written(case: Case, result: Any) -> Any:
 
 
 def _never(case: Case, told: dict[str, Tensor]) -> int:
-    """How many tokens with a share of more than COMMON came in no row: as where only the likeliest few are drawn from."""
+    """How many tokens with a share of more than COMMON came in no row: as where only the likeliest few are drawn
+    from."""
     given, prompt, _, context, tau, _ = case.arguments
     model = Teller(*(given[name] for name in ("vocabulary", "context", "sharp", "seed"))).eval()
     shares = torch.softmax(model(prompt[:2, -context:])[:, -1].double() / tau, dim=-1)
@@ -71,7 +74,8 @@ def told(
     limit: int | None = None, sharp: float = 3.0,
 ) -> Case:  # fmt: skip
     """A prompt to be continued. limit: tokens that the model bears, context unless it is given."""
-    model = {"vocabulary": V, "context": limit or context, "sharp": sharp, "seed": int(torch.randint(50, (), generator=g)),
+    model = {"vocabulary": V, "context": limit or context, "sharp": sharp,
+             "seed": int(torch.randint(50, (), generator=g)),
              "training": training}  # fmt: skip
     ids = torch.randint(V, (B, T0), generator=g)
     ids[0, 0] = 0
@@ -85,7 +89,8 @@ def twice(g: torch.Generator, *sizes: int) -> Case:
     return case
 
 
-def drawn(g: torch.Generator, tau: float, n: int = 2, V: int = 4, T0: int = 2, context: int = 4, sharp: float = 1.6) -> Case:
+def drawn(g: torch.Generator, tau: float, n: int = 2, V: int = 4, T0: int = 2, context: int = 4,
+          sharp: float = 1.6) -> Case:
     """Many rows of two prompts by turns. Logits of a model differ by up to twice `sharp`."""
     case = told(g, MANY, T0, n, context, tau, V, sharp=sharp)
     ids = case.arguments[1]
@@ -100,16 +105,23 @@ def written(evidence: Evidence) -> str:
         return sizes(evidence)
     place = int((evidence.got != evidence.expected).any(1).int().argmax())
     prompt = evidence.arguments[1]
-    start = f"After the prompt {_ids(prompt[place])}" if torch.equal(evidence.got[place, : prompt.shape[1]], prompt[place]) else "In all"
+    start = f"After the prompt {_ids(prompt[place])}" if torch.equal(evidence.got[place, : prompt.shape[1]],
+        prompt[place]) else "In all"
     cut = prompt.shape[1] if start != "In all" else 0
-    return f"{start} your row {place} is {_ids(evidence.got[place, cut:])}; it should be {_ids(evidence.expected[place, cut:])}."
+    return (
+        f"{start} your row {place} is {_ids(evidence.got[place, cut:])}; it should be "
+        f"{_ids(evidence.expected[place, cut:])}."
+    )
 
 
 def sizes(evidence: Evidence) -> str:
     """The shape that came back and the one that is wanted."""
     if not isinstance(evidence.got, Tensor) or not isinstance(evidence.expected, Tensor):
         return ""
-    return f"You returned {tuple(evidence.got.shape)}; the prompt and n = {evidence.arguments[2]} tokens make {tuple(evidence.expected.shape)}."
+    return (
+        f"You returned {tuple(evidence.got.shape)}; the prompt and n = {evidence.arguments[2]} tokens make "
+        f"{tuple(evidence.expected.shape)}."
+    )
 
 
 def _ids(row: Tensor) -> str:
@@ -120,8 +132,11 @@ def first_shares(evidence: Evidence) -> str:
     """How often each token came first, as it is and as it should be."""
     if not isinstance(evidence.got, dict) or not isinstance(evidence.expected, dict):
         return ""
-    got, wanted = (" ".join(number(share) for share in shown[ONE].tolist()) for shown in (evidence.got, evidence.expected))
-    return f"After the first prompt the next tokens 0, 1, 2 and so on came with the shares {got}; {wanted} would be right."
+    got, wanted = (" ".join(number(share) for share in shown[ONE].tolist()) for shown in (evidence.got,
+        evidence.expected))
+    return (
+        f"After the first prompt the next tokens 0, 1, 2 and so on came with the shares {got}; {wanted} would be right."
+    )
 
 
 def lacking(evidence: Evidence) -> bool:
@@ -131,7 +146,8 @@ def lacking(evidence: Evidence) -> bool:
 
 def always_one(evidence: Evidence) -> bool:
     """Whether one token took everything, in every kind of row."""
-    shares = [share for name, share in evidence.got.items() if name in (ONE, TWO)] if isinstance(evidence.got, dict) else []
+    shares = [share for name, share in evidence.got.items() if name in (ONE, TWO)] if isinstance(evidence.got,
+        dict) else []
     return bool(shares) and all(float(share.max()) == 1.0 for share in shares) and evidence.arguments[4] > 0
 
 
@@ -151,7 +167,9 @@ RIGHT = answer("""
         model.train(training)
         return ids
 """)
-SEEN, LOGITS, GREEDY = "seen = ids[:, -context:]", "logits = model(seen)[:, -1]", "new = logits.argmax(dim=-1, keepdim=True)"
+SEEN, LOGITS, GREEDY = (
+    "seen = ids[:, -context:]", "logits = model(seen)[:, -1]", "new = logits.argmax(dim=-1, keepdim=True)"
+)
 SHARES, DRAW = "shares = torch.softmax(logits / tau, dim=-1)", "new = torch.multinomial(shares, 1, generator=g)"
 GROWN, MODE, LOOP = "ids = torch.cat([ids, new], dim=1)", "model.train(training)", "for step in range(n):"
 
@@ -166,146 +184,192 @@ EXERCISE = Exercise(
         visible("tau = 0.25, 5,000 rows", drawn, 0.25, V=6, sharp=0.8, **CHANCE),
         visible("a prompt that is longer than the context", told, 2, 7, 3, 4),
         visible("a model that would bear more than the context", told, 2, 3, 6, 4, 0, 11, False, 12),
-        hidden("tau = 1, by the generator g", drawn, 1.0, 2, 5, 3, 5, 3.0, checks={"generator"}, announced_by="drawn with the generator g alone", **CHANCE),
+        hidden("tau = 1, by the generator g", drawn, 1.0, 2, 5, 3, 5, 3.0, checks={"generator"},
+               announced_by="drawn with the generator g alone", **CHANCE),
         hidden("tau = 0.25, beyond the context", drawn, 0.25, 3, 4, 2, 2, 0.8, announced_by="tau: 0 or more", **CHANCE),
         hidden("other sizes", told, 4, 5, 9, 6, 0, 17, announced_by=PROMISED),
         hidden("a context of one token", told, 3, 2, 4, 1, announced_by="context: at least 1"),
         hidden("one prompt of one token", told, 1, 1, 6, 3, announced_by=PROMISED),
         hidden("a prompt twice", twice, 3, 3, 6, 4, announced_by=PROMISED),
-        hidden("nothing to write", told, 2, 3, 0, 4, 0, 11, True, announced_by="n: how many tokens are written, 0 or more"),
-        hidden("a model in training mode", told, 2, 3, 5, 4, 0, 11, True, checks=UNTOUCHED, announced_by="It may come in training mode"),
+        hidden("nothing to write", told, 2, 3, 0, 4, 0, 11, True,
+               announced_by="n: how many tokens are written, 0 or more"),
+        hidden("a model in training mode", told, 2, 3, 5, 4, 0, 11, True, checks=UNTOUCHED,
+               announced_by="It may come in training mode"),
         # With this context each of the models writes all three, so whichever is taken for an end is met.
         hidden("a vocabulary of three tokens", told, 1, 1, 14, 4, 0, 3, announced_by="An end is not looked for"),
         second_call(told, 3, 3, 5, 4),
     ),
     mistakes=(
         mistake("the context not cropped", RIGHT.but(SEEN, "seen = ids"), WINDOW,
-              """Your code shows the model all that has been written, and once that is more than `context` tokens, the model has no position left for
-              them. Show it the last `context` tokens alone; the text itself keeps growing."""),
+            """Your code shows the model all that has been written, and once that is more than `context` tokens, the
+            model has no position left for them. Show it the last `context` tokens alone; the text itself keeps
+            growing."""),
         mistake("the first tokens shown", RIGHT.but("ids[:, -context:]", "ids[:, :context]"), WINDOW,
-              """The model is shown the *first* tokens of the text, again and again, so from some place on it says the same. What it goes on from is
-              the end: the last `context` tokens."""),
-        mistake("one token too few shown", RIGHT.but("ids[:, -context:]", "ids[:, -context + 1:] if context > 1 else ids[:, -1:]"), WINDOW,
-              "The model is shown one token fewer than it may be. The last `context` tokens are wanted, all of them."),
+            """The model is shown the *first* tokens of the text, again and again, so from some place on it says the
+            same. What it goes on from is the end: the last `context` tokens."""),
+        mistake("one token too few shown",
+                RIGHT.but("ids[:, -context:]", "ids[:, -context + 1:] if context > 1 else ids[:, -1:]"), WINDOW,
+            "The model is shown one token fewer than it may be. The last `context` tokens are wanted, all of them."),
         mistake("one token too many shown", RIGHT.but("ids[:, -context:]", "ids[:, -(context + 1):]"), WINDOW,
-              "The model is shown one token more than `context`, for which it has no position. A slice from -k on holds k tokens."),
+            "The model is shown one token more than `context`, for which it has no position. A slice from -k on holds "
+            "k tokens."),
         mistake("counted from the front", RIGHT.but("-context:", "ids.shape[1] - context:"), WINDOW,
-              """While the text is shorter than the context, the place at which you begin is below 0, and such an index counts from the end: the
-              model is shown too little. It begins at 0 at the least."""),
+            """While the text is shorter than the context, the place at which you begin is below 0, and such an index
+            counts from the end: the model is shown too little. It begins at 0 at the least."""),
         mistake("the text itself cropped", RIGHT.but(SEEN, "ids = seen = ids[:, -context:]"), WINDOW,
-              "You cropped the text, and not just what is shown: its beginning is lost. Only the model's view is cropped; the text keeps growing."),
+            "You cropped the text, and not just what is shown: its beginning is lost. Only the model's view is "
+            "cropped; the text keeps growing."),
         mistake("the last tokens returned", RIGHT.but("return ids", "return ids[:, -context:]"), WINDOW,
-              "You returned the last `context` tokens. The whole text is wanted, from the first token of the prompt on."),
-        mistake("the context emptied when it is full", RIGHT.but(SEEN, "seen = ids[:, (ids.shape[1] - 1) // context * context:]"), WINDOW,
-              """When the context is full you begin it anew, and the model forgets all at once. It moves on by one token in every step, so that it is
-              always as full as it can be."""),
-        mistake("the beginning dropped in halves", RIGHT.but(SEEN, "seen = ids if ids.shape[1] <= context else ids[:, -max(context // 2, 1):]"), WINDOW,
-              "Beyond the context you show the model fewer tokens than it may have. It is shown the last `context` tokens in every step."),
-        mistake("the prompt alone shown", RIGHT.but(LOOP, f"prompt = ids\n    {LOOP}").but("ids[:, -context:]", "prompt[:, -context:]"), GENERATE,
-              "In every step the model is shown the prompt alone, so it says the same token again. It has to read what it has written itself."),
+            "You returned the last `context` tokens. The whole text is wanted, from the first token of the prompt on."),
+        mistake("the context emptied when it is full",
+                RIGHT.but(SEEN, "seen = ids[:, (ids.shape[1] - 1) // context * context:]"), WINDOW,
+            """When the context is full you begin it anew, and the model forgets all at once. It moves on by one token
+            in every step, so that it is always as full as it can be."""),
+        mistake("the beginning dropped in halves",
+                RIGHT.but(SEEN, "seen = ids if ids.shape[1] <= context else ids[:, -max(context // 2, 1):]"), WINDOW,
+            "Beyond the context you show the model fewer tokens than it may have. It is shown the last `context` "
+            "tokens in every step."),
+        mistake("the prompt alone shown",
+                RIGHT.but(LOOP, f"prompt = ids\n    {LOOP}").but("ids[:, -context:]", "prompt[:, -context:]"), GENERATE,
+            "In every step the model is shown the prompt alone, so it says the same token again. It has to read what "
+            "it has written itself."),
         mistake("only the last token shown", RIGHT.but("ids[:, -context:]", "ids[:, -1:]"), GENERATE,
-              "The model is shown only the last token. It remembers nothing between calls: show it the text so far, as far as the context reaches."),
-        mistake("the prompt, then only the last token", RIGHT.but(SEEN, "seen = ids[:, -context:] if step == 0 else ids[:, -1:]"), GENERATE,
-              """After the first step the model is shown only the last token, as if it had a cache. It remembers nothing between calls: show it the
-              text so far."""),
-        mistake("pads in front", RIGHT.but(SEEN, "seen = F.pad(ids, (max(context - ids.shape[1], 0), 0))[:, -context:]"), GENERATE,
-              "You filled the text up to the context with zeros. A 0 is a token as others are: the model is shown as many as there are."),
+            "The model is shown only the last token. It remembers nothing between calls: show it the text so far, as "
+            "far as the context reaches."),
+        mistake("the prompt, then only the last token",
+                RIGHT.but(SEEN, "seen = ids[:, -context:] if step == 0 else ids[:, -1:]"), GENERATE,
+            """After the first step the model is shown only the last token, as if it had a cache. It remembers nothing
+            between calls: show it the text so far."""),
+        mistake("pads in front",
+                RIGHT.but(SEEN, "seen = F.pad(ids, (max(context - ids.shape[1], 0), 0))[:, -context:]"), GENERATE,
+            "You filled the text up to the context with zeros. A 0 is a token as others are: the model is shown as "
+            "many as there are."),
         mistake("only what is new shown", RIGHT.but(LOOP, f"start = ids.shape[1] - 1\n    {LOOP}").but(
                   "ids[:, -context:]", "ids[:, start:][:, -context:]"), GENERATE,
-              """The prompt is not shown to the model any more, but for its last token. It remembers nothing between calls: show it prompt and answer
-              together."""),
+            """The prompt is not shown to the model any more, but for its last token. It remembers nothing between
+            calls: show it prompt and answer together."""),
         mistake("the first position asked", RIGHT.but("model(seen)[:, -1]", "model(seen)[:, 0]"), GENERATE,
-              "The first position was asked. It scores what follows the *first* token that is shown; what comes next stands at the last position."),
-        mistake("the position before the last", RIGHT.but("model(seen)[:, -1]", "model(seen)[:, max(seen.shape[1] - 2, 0)]"), GENERATE,
-              """The position before the last was asked: it scores the token that stands there already. What comes next is scored at the *last*
-              position."""),
+            "The first position was asked. It scores what follows the *first* token that is shown; what comes next "
+            "stands at the last position."),
+        mistake("the position before the last",
+                RIGHT.but("model(seen)[:, -1]", "model(seen)[:, max(seen.shape[1] - 2, 0)]"), GENERATE,
+            """The position before the last was asked: it scores the token that stands there already. What comes next is
+            scored at the *last* position."""),
         mistake("the mean of all positions", RIGHT.but("model(seen)[:, -1]", "model(seen).mean(dim=1)"), GENERATE,
-              """The scores of all positions were averaged. Each position scores what follows its own token; what comes next is scored at the last
-              one."""),
-        mistake("the prompt lost", RIGHT.but(LOOP, f"T0 = ids.shape[1]\n    {LOOP}").but("return ids", "return ids[:, T0:]"), GENERATE,
-              "The prompt is missing in front of what was written. It comes back with it: (B, T0 + n)."),
+            """The scores of all positions were averaged. Each position scores what follows its own token; what comes
+            next is scored at the last one."""),
+        mistake("the prompt lost",
+                RIGHT.but(LOOP, f"T0 = ids.shape[1]\n    {LOOP}").but("return ids", "return ids[:, T0:]"), GENERATE,
+            "The prompt is missing in front of what was written. It comes back with it: (B, T0 + n)."),
         mistake("new tokens in front", RIGHT.but("[ids, new]", "[new, ids]"), GENERATE,
-              "New tokens were put in front of the text. It grows at its end."),
+            "New tokens were put in front of the text. It grows at its end."),
         mistake("one token too few", RIGHT.but("range(n)", "range(n - 1)"), GENERATE,
-              "One token is missing. n counts the tokens that are written, so there are n steps, whatever the prompt is."),
+            "One token is missing. n counts the tokens that are written, so there are n steps, whatever "
+            "the prompt is."),
         mistake("one token too many", RIGHT.but("range(n)", "range(n + 1)"), GENERATE,
-              "One token too many was written. n counts the tokens that are written."),
+            "One token too many was written. n counts the tokens that are written."),
         mistake("n tokens in all", RIGHT.but("range(n)", "range(max(n - ids.shape[1], 0))"), GENERATE,
-              "There are n tokens in all, those of the prompt among them. n counts the tokens that are *written*: T0 + n in all."),
+            "There are n tokens in all, those of the prompt among them. n counts the tokens that are *written*: T0 + "
+            "n in all."),
         mistake("at least one token", RIGHT.but("range(n)", "range(max(n, 1))"), GENERATE,
-              "With n = 0 a token was written all the same. n may be 0, and then the prompt comes back."),
+            "With n = 0 a token was written all the same. n may be 0, and then the prompt comes back."),
         mistake("tau = 0 divides", RIGHT.but("tau == 0", "False"), GENERATE,
-              "tau = 0 ended in a division by 0. As tau falls to 0 the likeliest token takes everything: that case is an argmax."),
+            "tau = 0 ended in a division by 0. As tau falls to 0 the likeliest token takes everything: that case is "
+            "an argmax."),
         mistake("the least likely token", RIGHT.but("logits.argmax", "logits.argmin"), GENERATE,
-              "With tau = 0 the smallest logit was chosen, the least likely token."),
-        mistake("the largest of the whole batch", RIGHT.but(GREEDY, "new = (logits.argmax() % logits.shape[-1]).expand(len(ids), 1)"), GENERATE,
-              """With tau = 0 all rows got one and the same token: the largest logit of the whole batch was looked for. Each row chooses for itself,
-              along the last axis."""),
+            "With tau = 0 the smallest logit was chosen, the least likely token."),
+        mistake("the largest of the whole batch",
+                RIGHT.but(GREEDY, "new = (logits.argmax() % logits.shape[-1]).expand(len(ids), 1)"), GENERATE,
+            """With tau = 0 all rows got one and the same token: the largest logit of the whole batch was looked for.
+            Each row chooses for itself, along the last axis."""),
         mistake("over the batch", RIGHT.but(GREEDY, "new = logits.argmax(dim=0)[:len(ids), None]"), GENERATE,
-              "With tau = 0 the largest was looked for along axis 0, the rows. Which *token* is likeliest runs along the last axis."),
-        mistake("the first row's token for all", RIGHT.but(GROWN, "ids = torch.cat([ids, new[:1].expand(len(ids), 1)], dim=1)"), GENERATE,
-              "All rows got the token of row 0. Each prompt has a continuation of its own."),
+            "With tau = 0 the largest was looked for along axis 0, the rows. Which *token* is likeliest runs along "
+            "the last axis."),
+        mistake("the first row's token for all",
+                RIGHT.but(GROWN, "ids = torch.cat([ids, new[:1].expand(len(ids), 1)], dim=1)"), GENERATE,
+            "All rows got the token of row 0. Each prompt has a continuation of its own."),
         mistake("multiplied by tau", RIGHT.but("logits / tau", "logits * tau"), GENERATE,
-              "Small tau made your draws wilder, and large tau tamer: the logits are *divided* by it.", quotes=first_shares),
+            "Small tau made your draws wilder, and large tau tamer: the logits are *divided* by it.",
+            quotes=first_shares),
         mistake("tau not used", RIGHT.but("logits / tau", "logits"), GENERATE,
-              """tau has no effect above 0. The logits are divided by it before the softmax. (Dividing the shares afterwards changes nothing: all
-              alike.)""", quotes=first_shares),
+            """tau has no effect above 0. The logits are divided by it before the softmax. (Dividing the shares
+            afterwards changes nothing: all alike.)""", quotes=first_shares),
         mistake("divided by the root of tau", RIGHT.but("logits / tau", "logits / tau ** 0.5"), GENERATE,
-              "tau works too weakly: the logits were divided by its root. Divide by tau itself.", quotes=first_shares),
-        mistake("softmax twice", RIGHT.but("torch.softmax(logits / tau", "torch.softmax(logits.softmax(-1) / tau"), GENERATE,
-              "A softmax was made of a softmax, which evens the shares out. tau divides the logits as they are; one softmax follows.", quotes=first_shares),
+            "tau works too weakly: the logits were divided by its root. Divide by tau itself.", quotes=first_shares),
+        mistake("softmax twice", RIGHT.but("torch.softmax(logits / tau", "torch.softmax(logits.softmax(-1) / tau"),
+                GENERATE,
+            "A softmax was made of a softmax, which evens the shares out. tau divides the logits as they are; one "
+            "softmax follows.", quotes=first_shares),
         mistake("no softmax", RIGHT.but(SHARES, "shares = (logits / tau).clamp(min=1e-9)"), GENERATE,
-              "You drew by the logits themselves, and those below 0 never came. Shares come out of the softmax.", quotes=first_shares),
+            "You drew by the logits themselves, and those below 0 never came. Shares come out of the softmax.",
+            quotes=first_shares),
         mistake("no softmax, negative logits left", RIGHT.but(SHARES, "shares = logits / tau"), GENERATE,
-              """You drew by the logits themselves, which may be negative, and nothing can be drawn by a negative share. Shares come out of the
-              softmax."""),
-        mistake("softmax over the batch", RIGHT.but("dim=-1)\n            new = torch", "dim=0)\n            new = torch"), GENERATE,
-              """The softmax runs over the rows of the batch: how likely a token is in a row then depends on the other prompts. It runs over the
-              vocabulary, the last axis.""", quotes=first_shares),
-        mistake("the likeliest few alone", RIGHT.but(SHARES, "least = logits.topk(3, dim=-1).values[:, -1:] if logits.shape[-1] > 3 else logits\n"
-                  "            shares = torch.softmax(logits.masked_fill(logits < least, float('-inf')) / tau, dim=-1)"), GENERATE,
-              "Some tokens never come, as where only the likeliest few are drawn from. Every token has its share.", quotes=first_shares, shows=lacking),
-        mistake("all tokens alike", RIGHT.but(DRAW, "new = torch.multinomial(torch.ones_like(shares), 1, generator=g)"), GENERATE,
-              """All tokens come nearly equally often. A likely one comes more often, by its share. (A softmax on the logits *before* tau divides them
-              makes them nearly alike too: tau divides the logits as they are.)""", quotes=first_shares),
+            """You drew by the logits themselves, which may be negative, and nothing can be drawn by a negative share.
+            Shares come out of the softmax."""),
+        mistake("softmax over the batch",
+                RIGHT.but("dim=-1)\n            new = torch", "dim=0)\n            new = torch"), GENERATE,
+            """The softmax runs over the rows of the batch: how likely a token is in a row then depends on the other
+            prompts. It runs over the vocabulary, the last axis.""", quotes=first_shares),
+        mistake("the likeliest few alone",
+                RIGHT.but(SHARES, "least = logits.topk(3, dim=-1).values[:, -1:] if logits.shape[-1] > 3 else logits\n"
+                  "            shares = torch.softmax(logits.masked_fill(logits < least, float('-inf')) "
+                  "/ tau, dim=-1)"), GENERATE,
+            "Some tokens never come, as where only the likeliest few are drawn from. Every token has its share.",
+            quotes=first_shares, shows=lacking),
+        mistake("all tokens alike", RIGHT.but(DRAW, "new = torch.multinomial(torch.ones_like(shares), 1, generator=g)"),
+                GENERATE,
+            """All tokens come nearly equally often. A likely one comes more often, by its share. (A softmax on the
+            logits *before* tau divides them makes them nearly alike too: tau divides the logits as they are.)""",
+            quotes=first_shares),
         mistake("the first row's shares for all", RIGHT.but(
-                  DRAW, "new = torch.multinomial(shares[0], len(shares), replacement=True, generator=g)[:, None]"), GENERATE,
-              "All rows were drawn by the shares of row 0. Each has its own.", quotes=first_shares),
+                  DRAW, "new = torch.multinomial(shares[0], len(shares), replacement=True, generator=g)[:, None]"),
+                  GENERATE,
+            "All rows were drawn by the shares of row 0. Each has its own.", quotes=first_shares),
         mistake("another generator", RIGHT.but(", generator=g", ""), GENERATE,
-              """The generator g was not used: the draws came from the global random numbers, or from a generator of your own. Nobody can repeat them
-              by giving you the same g: draw from it."""),
-        mistake("g seeded anew", RIGHT.but(DRAW, "new = torch.multinomial(shares, 1, generator=g.manual_seed(step))"), GENERATE,
-              "You gave g another seed, so every call draws the same numbers. Draw from it, and leave its seed alone."),
-        mistake("one seed in every step", RIGHT.but(DRAW, "new = torch.multinomial(shares, 1, generator=g.manual_seed(0))"), GENERATE,
-              "g got the same seed in every step, so all steps draw the same numbers. Draw from g, and leave its seed alone."),
+            """The generator g was not used: the draws came from the global random numbers, or from a generator of your
+            own. Nobody can repeat them by giving you the same g: draw from it."""),
+        mistake("g seeded anew", RIGHT.but(DRAW, "new = torch.multinomial(shares, 1, generator=g.manual_seed(step))"),
+                GENERATE,
+            "You gave g another seed, so every call draws the same numbers. Draw from it, and leave its seed alone."),
+        mistake("one seed in every step",
+                RIGHT.but(DRAW, "new = torch.multinomial(shares, 1, generator=g.manual_seed(0))"), GENERATE,
+            "g got the same seed in every step, so all steps draw the same numbers. Draw from g, and leave "
+            "its seed alone."),
         mistake("dropout left on", RIGHT.without("model.eval()").without(MODE), GENERATE,
-              """The model came in training mode, and you asked it as it was: dropout then leaves out parts at random, and it says other tokens than
-              it knows. Evaluation mode first."""),
+            """The model came in training mode, and you asked it as it was: dropout then leaves out parts at random, and
+            it says other tokens than it knows. Evaluation mode first."""),
         mistake("left in evaluation mode", RIGHT.without(MODE), GENERATE,
-              "The model came in training mode and went back in evaluation mode. Leave it in the mode in which it came."),
+            "The model came in training mode and went back in evaluation mode. Leave it in the mode in which it came."),
         mistake("always put in training mode", RIGHT.but(MODE, "model.train()"), GENERATE,
-              "The model came in evaluation mode and went back in training mode. Leave it in the mode in which it came, whatever that was."),
-        mistake("left in another mode on one way out", RIGHT.after("model.eval()", "if n == 0:\n    return ids"), GENERATE,
-              """On one of the ways through your code the model is left in another mode than it came in, as by a return before its mode is set
-              back. It goes back in the mode in which it came, whatever is asked.""", quotes=None, shows=lambda evidence: evidence.got == LEFT),
+            "The model came in evaluation mode and went back in training mode. Leave it in the mode in which it came, "
+            "whatever that was."),
+        mistake("left in another mode on one way out", RIGHT.after("model.eval()", "if n == 0:\n    return ids"),
+                GENERATE,
+            """On one of the ways through your code the model is left in another mode than it came in, as by a return
+            before its mode is set back. It goes back in the mode in which it came, whatever is asked.""", quotes=None,
+            shows=lambda evidence: evidence.got == LEFT),
         mistake("lists instead of a tensor", RIGHT.but("return ids", "return ids.tolist()"), GENERATE,
-              "A list came back. One tensor of ids is wanted, (B, T0 + n)."),
-        mistake("floats", RIGHT.but(GROWN, "ids = torch.cat([ids, new.to(ids)], dim=1)").but("return ids", "return ids.float()"), GENERATE,
-              "Your ids are floats. They are whole numbers, long, as the prompt is."),
+            "A list came back. One tensor of ids is wanted, (B, T0 + n)."),
+        mistake("floats", RIGHT.but(GROWN, "ids = torch.cat([ids, new.to(ids)], dim=1)").but("return ids",
+            "return ids.float()"), GENERATE,
+            "Your ids are floats. They are whole numbers, long, as the prompt is."),
         mistake("only the first prompt", RIGHT.but("model.eval()", "model.eval()\n    ids = ids[:1]"), GENERATE,
-              "Only one row came back. Every prompt of the batch is continued."),
+            "Only one row came back. Every prompt of the batch is continued."),
         mistake("the logits as well", RIGHT.but("return ids", "return ids, logits"), GENERATE,
-              "Two things came back. The ids alone are wanted."),
-        mistake("drawn whatever tau is", RIGHT.but("tau == 0", "False").but("logits / tau", "logits / (tau or 1)"), GENERATE,
-              "With tau = 0 you draw as with tau = 1 (`tau or 1` takes 0 for nothing). 0 is a temperature: the likeliest token takes everything."),
+            "Two things came back. The ids alone are wanted."),
+        mistake("drawn whatever tau is", RIGHT.but("tau == 0", "False").but("logits / tau", "logits / (tau or 1)"),
+                GENERATE,
+            "With tau = 0 you draw as with tau = 1 (`tau or 1` takes 0 for nothing). 0 is a temperature: the "
+            "likeliest token takes everything."),
         mistake("stops at an end", RIGHT.after(GROWN, "if bool((new == 2).all()):\n    break"), GENERATE,
-              """Your text ended before n tokens were written: when all rows had written some token, you stopped. A GPT's tokens are what the
-              vocabulary says, and here no end is looked for."""),
+            """Your text ended before n tokens were written: when all rows had written some token, you stopped. A GPT's
+            tokens are what the vocabulary says, and here no end is looked for."""),
         mistake("new tokens without their axis", RIGHT.but("[ids, new]", "[ids, new.squeeze(1)]"), GENERATE,
-              "What you put behind the text has one axis, (B,), and the text has two, (B, t). A new column is (B, 1)."),
+            "What you put behind the text has one axis, (B,), and the text has two, (B, t). A new column is (B, 1)."),
         mistake("greedy whatever tau is", RIGHT.but(DRAW, "new = shares.argmax(dim=-1, keepdim=True)"), GENERATE,
-              """In each kind of row one token took everything. If it is the likeliest: that is what tau = 0 is for, and above 0 a token is *drawn*,
-              by its share. If one random number decides for all rows: each row draws for itself.""", quotes=first_shares, shows=always_one),
+            """In each kind of row one token took everything. If it is the likeliest: that is what tau = 0 is for, and
+            above 0 a token is *drawn*, by its share. If one random number decides for all rows: each row draws for
+            itself.""", quotes=first_shares, shows=always_one),
         in_place("ids", RIGHT.but(LOOP, f"ids[:, 0] += 0 * ids[:, 0] + 1\n    {LOOP}"), GENERATE),
     ),
     correct=(
@@ -347,8 +411,10 @@ EXERCISE = Exercise(
                 model.train(was)
                 return idx
         """),
-        correct("Gumbel noise", RIGHT.but(SHARES, "noise = -torch.log(-torch.log(torch.rand(logits.shape, generator=g, dtype=torch.float64)))").but(
-              DRAW, "new = (logits / tau + noise).argmax(dim=-1, keepdim=True)")),
+        correct("Gumbel noise",
+                RIGHT.but(SHARES, "noise = -torch.log(-torch.log(torch.rand(logits.shape, generator=g, "
+                                  "dtype=torch.float64)))").but(
+            DRAW, "new = (logits / tau + noise).argmax(dim=-1, keepdim=True)")),
         correct("recursive, with the running sum", """
             def generate(model, ids, n, context, tau, g):
                 if n == 0:
@@ -383,9 +449,12 @@ EXERCISE = Exercise(
         """),
     ),
     hints=(
-        "what is the model shown in step 7, and where among its rows stands what comes next? What does a step with tau = 0 not do?",
-        "ids (B, t); shown (B, at most context); logits (B, shown, V), of which (B, V) at the last place; a token for each row, (B, 1), behind ids.",
-        "evaluation mode; n times: logits at the last place of the last `context` tokens; tau 0: the largest, else a draw by softmax(logits / tau) "
+        "what is the model shown in step 7, and where among its rows stands what comes next? What does a step with "
+        "tau = 0 not do?",
+        "ids (B, t); shown (B, at most context); logits (B, shown, V), of which (B, V) at the last place; a token for "
+        "each row, (B, 1), behind ids.",
+        "evaluation mode; n times: logits at the last place of the last `context` tokens; tau 0: the largest, else a "
+        "draw by softmax(logits / tau) "
         "with g; append; "
         "at the end the mode as it was.",
     ),

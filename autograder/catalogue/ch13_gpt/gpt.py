@@ -30,9 +30,11 @@ class GPT(gpt.GPT):
         return super().forward(ids)
 
 
-def parts(vocabulary: int, d_model: int, h: int, layers: int, d_ff: int, max_length: int, dropout: float = 0.0) -> tuple[Block, ...]:
+def parts(vocabulary: int, d_model: int, h: int, layers: int, d_ff: int, max_length: int,
+          dropout: float = 0.0) -> tuple[Block, ...]:
     """The two tables, the blocks and the last norm, in the order in which they are used."""
-    blocks = [Block("token table", "table", (vocabulary, d_model)), Block("position table", "table", (max_length, d_model))]
+    blocks = [Block("token table", "table", (vocabulary, d_model)),
+              Block("position table", "table", (max_length, d_model))]
     for layer in range(layers):
         blocks += parts_of_block(d_model, h, d_ff, name=f"block {layer}, ")
     return (*blocks, Block("last norm", "norm", (d_model,)))
@@ -63,7 +65,8 @@ def of_any_bend(case: Case, result: Any) -> Any:
     ids, made = case.arguments[0], case.construct
     weights = case.weights or {}
     dtype = next(iter(weights.values())).dtype
-    if not isinstance(result, Tensor) or result.shape != (*ids.shape, made[0]) or result.dtype != dtype or are_steep(weights):
+    if not isinstance(result, Tensor) or result.shape != (*ids.shape,
+        made[0]) or result.dtype != dtype or are_steep(weights):
         return result
     wanted = [_computed(case, bend, dtype) for bend in BENDS]
     return wanted[0] if any(torch.allclose(result, one, rtol=1e-4, atol=1e-5) for one in wanted) else result
@@ -111,7 +114,10 @@ RIGHT = with_block("""
 CHECK = "if T > self.max_length:"
 WHOLE_CHECK = CHECK + '\n            raise ValueError(f"at most {self.max_length} tokens, got {T}")'
 WORDS, PLACED, DROPPED = "x = self.tokens(ids)", "x = x + self.places(torch.arange(T))", "x = self.drop(x)"
-TABLE, STACK = "self.places = nn.Embedding(max_length, d_model)", "self.blocks = nn.ModuleList([GPTBlock(d_model, h, d_ff, dropout) for _ in range(layers)])"
+TABLE, STACK = (
+    "self.places = nn.Embedding(max_length, d_model)",
+    "self.blocks = nn.ModuleList([GPTBlock(d_model, h, d_ff, dropout) for _ in range(layers)])"
+)
 LOOP, NORMED, LAST = "x = block(x)", "x = self.norm(x)", "return self.head(x)"
 HEAD, TIED = "self.head = nn.Linear(d_model, vocabulary, bias=False)", "self.head.weight = self.tokens.weight"
 
@@ -126,175 +132,221 @@ EXERCISE = Exercise(
         hidden("other sizes", inputs, 3, 6, 19, 8, 4, 1, 14, 11, announced_by=PROMISED),
         hidden("one text of one token", inputs, 1, 1, 13, 6, 3, 1, 10, 9, announced_by=PROMISED),
         hidden("one token everywhere, and a text twice", alike, announced_by=PROMISED),
-        hidden("one token more than there are positions", inputs, 2, 10, announced_by="Raises ValueError for more than max_length tokens"),
-        hidden("a ReLU or a GELU between the maps", inputs, 2, 4, ordinary=True, announced_by="a ReLU or a GELU, in either form"),
-        hidden("float64, gradients", inputs, 2, 3, 13, 6, 3, 1, 10, 9, dtype=torch.float64, checks=GRADIENTS, announced_by=PROMISED),
-        hidden("in training, everything dropped", inputs, 2, 4, dropout=1.0, checks="training", announced_by="dropout on the sum of both"),
+        hidden("one token more than there are positions", inputs, 2, 10,
+               announced_by="Raises ValueError for more than max_length tokens"),
+        hidden("a ReLU or a GELU between the maps", inputs, 2, 4, ordinary=True,
+               announced_by="a ReLU or a GELU, in either form"),
+        hidden("float64, gradients", inputs, 2, 3, 13, 6, 3, 1, 10, 9, dtype=torch.float64, checks=GRADIENTS,
+               announced_by=PROMISED),
+        hidden("in training, everything dropped", inputs, 2, 4, dropout=1.0, checks="training",
+               announced_by="dropout on the sum of both"),
         second_call(inputs, 2, 5),
     ),
     omits={"precision": "ids go in, which are small whole numbers"},
     mistakes=(
         mistake("the head not tied", RIGHT.but(TIED, "pass"), MODEL,
-              """The head has a table of its own. In a GPT one table does both: its row for a token is added when the token is read, and compared with
-              the stream when it is guessed. Let both be one parameter; a copy is equal once and then goes its own way."""),
-        mistake("the head not tied, with a bias", RIGHT.but(TIED, "pass").but("vocabulary, bias=False)", "vocabulary)"), MODEL,
-              """The head has a table of its own, and a bias. Here the table of tokens is the head as well, one and the same parameter, and nothing is
-              added to the scores."""),
+            """The head has a table of its own. In a GPT one table does both: its row for a token is added when the
+            token is read, and compared with the stream when it is guessed. Let both be one parameter; a copy is equal
+            once and then goes its own way."""),
+        mistake("the head not tied, with a bias", RIGHT.but(TIED, "pass").but("vocabulary, bias=False)", "vocabulary)"),
+                MODEL,
+            """The head has a table of its own, and a bias. Here the table of tokens is the head as well, one and the
+            same parameter, and nothing is added to the scores."""),
         mistake("a bias in the tied head", RIGHT.but("vocabulary, bias=False)", "vocabulary)"), MODEL,
-              "The head is tied, but it adds a bias to the scores: one number a token that the table does not have. There is none here."),
+            "The head is tied, but it adds a bias to the scores: one number a token that the table does not have. "
+            "There is none here."),
         mistake("no learned positions", RIGHT.without(PLACED), MODEL,
-              """No table of positions is used. Attention does not know the order by itself, and the sinusoids of chapter 07 are not meant here: a GPT
-              learns its positions, in a table with max_length rows, one for each place."""),
+            """No table of positions is used. Attention does not know the order by itself, and the sinusoids of chapter
+            07 are not meant here: a GPT learns its positions, in a table with max_length rows, one for each place."""),
         mistake("positions looked up and not added", RIGHT.but(PLACED, "places = self.places(torch.arange(T))"), MODEL,
-              """The rows of the table of positions were looked up and not added, so all orders of a text look alike. What enters the first block is
-              token plus position."""),
-        mistake("a position too many", RIGHT.but("nn.Embedding(max_length, d_model)", "nn.Embedding(max_length + 1, d_model)"), MODEL,
-              "The table of positions has not max_length rows. There is one for each place, from 0 to max_length - 1."),
-        mistake("positions from 1", RIGHT.but("torch.arange(T)", "torch.arange(1, T + 1).clamp(max=self.max_length - 1)"), MODEL,
-              "Your positions begin at 1. The first token stands at place 0."),
+            """The rows of the table of positions were looked up and not added, so all orders of a text look alike. What
+            enters the first block is token plus position."""),
+        mistake("a position too many",
+                RIGHT.but("nn.Embedding(max_length, d_model)", "nn.Embedding(max_length + 1, d_model)"), MODEL,
+            "The table of positions has not max_length rows. There is one for each place, from 0 to max_length - 1."),
+        mistake("positions from 1",
+                RIGHT.but("torch.arange(T)", "torch.arange(1, T + 1).clamp(max=self.max_length - 1)"), MODEL,
+            "Your positions begin at 1. The first token stands at place 0."),
         mistake("positions from 1, without an end", RIGHT.but("torch.arange(T)", "torch.arange(1, T + 1)"), MODEL,
-              """Your positions begin at 1, so the last one falls out of the table when a text is as long as it may be. The first token stands at
-              place 0."""),
+            """Your positions begin at 1, so the last one falls out of the table when a text is as long as it may be.
+            The first token stands at place 0."""),
         mistake("positions backwards", RIGHT.but("torch.arange(T)", "torch.arange(T - 1, -1, -1)"), MODEL,
-              "Your positions count backwards, so a token's position changes with every token that comes. The first token stands at place 0."),
+            "Your positions count backwards, so a token's position changes with every token that comes. The first "
+            "token stands at place 0."),
         mistake("position 0 for all", RIGHT.but("torch.arange(T)", "torch.zeros(T, dtype=torch.long)"), MODEL,
-              "All tokens got the position of the first one, so their order is lost."),
+            "All tokens got the position of the first one, so their order is lost."),
         mistake("positions counted along the batch", RIGHT.but("self.places(torch.arange(T))",
                   "self.places(torch.arange(len(ids)) % self.max_length)[:, None]"), MODEL,
-              "All tokens of a text got one position, which says its place in the *batch*. Positions are counted along the text, axis 1."),
-        mistake("positions looked up by the ids", RIGHT.but("self.places(torch.arange(T))", "self.places(ids % self.max_length)"), MODEL,
-              "The rows of the table of positions were chosen by the ids. They are chosen by where a token stands: 0, 1, 2 and so on."),
-        mistake("tokens times the root of d_model", RIGHT.but(WORDS, "x = self.tokens(ids) * self.tokens.embedding_dim ** 0.5"), MODEL,
-              """The tokens were multiplied by the root of d_model, as in chapter 09. GPT does not: its positions are learned, and find a size that
-              fits."""),
-        mistake("scores divided by the root of d_model", RIGHT.but(LAST, "return self.head(x) * self.tokens.embedding_dim ** -0.5"), MODEL,
-              """The scores were divided by the root of d_model, as some models with a tied head do. Here they are the products with the table as they
-              are."""),
+            "All tokens of a text got one position, which says its place in the *batch*. Positions are counted along "
+            "the text, axis 1."),
+        mistake("positions looked up by the ids",
+                RIGHT.but("self.places(torch.arange(T))", "self.places(ids % self.max_length)"), MODEL,
+            "The rows of the table of positions were chosen by the ids. They are chosen by where a token stands: 0, "
+            "1, 2 and so on."),
+        mistake("tokens times the root of d_model",
+                RIGHT.but(WORDS, "x = self.tokens(ids) * self.tokens.embedding_dim ** 0.5"), MODEL,
+            """The tokens were multiplied by the root of d_model, as in chapter 09. GPT does not: its positions are
+            learned, and find a size that fits."""),
+        mistake("scores divided by the root of d_model",
+                RIGHT.but(LAST, "return self.head(x) * self.tokens.embedding_dim ** -0.5"), MODEL,
+            """The scores were divided by the root of d_model, as some models with a tied head do. Here they are the
+            products with the table as they are."""),
         mistake("no last norm", RIGHT.without(NORMED), MODEL,
-              """The last norm is missing, was never used, or has no scale and shift to learn: each block normalizes what it reads and not what it
-              writes, so the stream has grown when the head meets it. One norm stands between the last block and the head."""),
+            """The last norm is missing, was never used, or has no scale and shift to learn: each block normalizes what
+            it reads and not what it writes, so the stream has grown when the head meets it. One norm stands between the
+            last block and the head."""),
         mistake("the norm before the blocks", RIGHT.without(NORMED).but(DROPPED, f"{DROPPED}\n        {NORMED}"), MODEL,
-              "The model's own norm stands before the blocks. It belongs after the last one, between the stream and the head."),
+            "The model's own norm stands before the blocks. It belongs after the last one, between the "
+            "stream and the head."),
         mistake("a norm after every block", RIGHT.but(LOOP, "x = self.norm(block(x))").without(NORMED), MODEL,
-              "The last norm was applied after every block. The stream is left alone between blocks; it is normalized once, after the last one."),
+            "The last norm was applied after every block. The stream is left alone between blocks; it is normalized "
+            "once, after the last one."),
         mistake("norms of its own after every block", RIGHT.but("self.norm = nn.LayerNorm(d_model)",
                   "self.norm = nn.ModuleList([nn.LayerNorm(d_model) for _ in range(layers)])").but(
-                  "for block in self.blocks:", "for norm, block in zip(self.norm, self.blocks):").but(LOOP, "x = norm(block(x))").without(NORMED), MODEL,
-              "A norm stands after every block. The stream is left alone between blocks; there is one more norm, after the last one."),
+                  "for block in self.blocks:", "for norm, block in zip(self.norm, self.blocks):").but(LOOP,
+                      "x = norm(block(x))").without(NORMED), MODEL,
+            "A norm stands after every block. The stream is left alone between blocks; there is one more norm, after "
+            "the last one."),
         mistake("a norm for the embedding", RIGHT.but("self.norm = nn.LayerNorm(d_model)",
                   "self.norm, self.first = nn.LayerNorm(d_model), nn.LayerNorm(d_model)").but(
                   DROPPED, "x = self.drop(self.first(x))"), MODEL,
-              """There is one norm too many, before the blocks perhaps. Each block has two of its own, and one stands after the last block: no
-              others."""),
+            """There is one norm too many, before the blocks perhaps. Each block has two of its own, and one stands
+            after the last block: no others."""),
         mistake("softmax at the end", RIGHT.but(LAST, "return torch.softmax(self.head(x), dim=-1)"), MODEL,
-              "Your rows sum to 1: a softmax stands at the end. The loss expects logits and makes the softmax itself."),
+            "Your rows sum to 1: a softmax stands at the end. The loss expects logits and makes the softmax itself."),
         mistake("log_softmax at the end", RIGHT.but(LAST, "return torch.log_softmax(self.head(x), dim=-1)"), MODEL,
-              "All your numbers are below 0: a log_softmax stands at the end. Logits are wanted, as they are."),
+            "All your numbers are below 0: a log_softmax stands at the end. Logits are wanted, as they are."),
         mistake("the last token alone", RIGHT.but(LAST, "return self.head(x[:, -1])"), MODEL,
-              "Logits of the last token alone came back. Training needs those of every place: (B, T, vocabulary). Who generates looks at the last."),
+            "Logits of the last token alone came back. Training needs those of every place: (B, T, vocabulary). Who "
+            "generates looks at the last."),
         mistake("the last token alone, with its axis", RIGHT.but(LAST, "return self.head(x[:, -1:])"), MODEL,
-              "Logits of the last token alone came back. Training needs those of every place: (B, T, vocabulary). Who generates looks at the last."),
+            "Logits of the last token alone came back. Training needs those of every place: (B, T, vocabulary). Who "
+            "generates looks at the last."),
         mistake("the last token cut off", RIGHT.but(LAST, "return self.head(x[:, :-1])"), MODEL,
-              "The logits of the last token are missing. There is a row for every token that went in."),
+            "The logits of the last token are missing. There is a row for every token that went in."),
         mistake("vocabulary before tokens", RIGHT.but(LAST, "return self.head(x).transpose(1, 2)"), MODEL,
-              "The logits are (B, vocabulary, T). Wanted are (B, T, vocabulary): a row of scores for each token."),
+            "The logits are (B, vocabulary, T). Wanted are (B, T, vocabulary): a row of scores for each token."),
         mistake("the stream came back", RIGHT.but(LAST, "return x"), MODEL,
-              "The vectors of the stream came back, d_model numbers a token. The head makes a score for each of the vocabulary."),
+            "The vectors of the stream came back, d_model numbers a token. The head makes a score for each of the "
+            "vocabulary."),
         mistake("a pair came back", RIGHT.but(LAST, "return self.head(x), None"), MODEL,
-              "Two things came back, as where a model computes its loss as well. forward returns the logits alone."),
+            "Two things came back, as where a model computes its loss as well. forward returns the logits alone."),
         mistake("no check of the length", RIGHT.but(WHOLE_CHECK, "pass"), WINDOW,
-              """A text that is longer than the table of positions stops your model with another error than the one that is asked for, perhaps the
-              table's own. Say it yourself: a ValueError, which names how many tokens are allowed."""),
+            """A text that is longer than the table of positions stops your model with another error than the one that
+            is asked for, perhaps the table's own. Say it yourself: a ValueError, which names how many tokens are
+            allowed."""),
         mistake("no check of the length, rows cut", RIGHT.but(WHOLE_CHECK, "pass").but(
                   "self.places(torch.arange(T))", "self.places.weight[:T]"), WINDOW,
-              """A text that is longer than the table of positions stops your model with an error about shapes. Say it yourself: a ValueError, which
-              names how many tokens are allowed."""),
+            """A text that is longer than the table of positions stops your model with an error about shapes. Say it
+            yourself: a ValueError, which names how many tokens are allowed."""),
         mistake("an assertion", RIGHT.but(WHOLE_CHECK, "assert T <= self.max_length"), WINDOW,
-              """For a text that is too long an AssertionError came. A ValueError is asked for; assertions are for what can never happen, and vanish
-              under python -O."""),
+            """For a text that is too long an AssertionError came. A ValueError is asked for; assertions are for what
+            can never happen, and vanish under python -O."""),
         mistake("another error", RIGHT.but("raise ValueError(", "raise OverflowError("), WINDOW,
-              "For a text that is too long another kind of error came. A ValueError is asked for."),
+            "For a text that is too long another kind of error came. A ValueError is asked for."),
         mistake("as long as the table refused", RIGHT.but("T > self.max_length", "T >= self.max_length"), WINDOW,
-              """A text with exactly as many tokens as there are positions was refused. There is a position for each of them: only more than
-              max_length are too many."""),
+            """A text with exactly as many tokens as there are positions was refused. There is a position for each of
+            them: only more than max_length are too many."""),
         mistake("one token too many allowed", RIGHT.but("T > self.max_length", "T > self.max_length + 1"), WINDOW,
-              "One token more than there are positions is let through, and the table has no row for it."),
-        mistake("what is too long cut off in front", RIGHT.but(WHOLE_CHECK, "ids = ids[:, -self.max_length:]\n        T = ids.shape[1]"), WINDOW,
-              """Of a text that is too long you silently read the last tokens, and a row is missing for each of the others. The model raises a
-              ValueError; whoever generates decides what to show it (13.4)."""),
-        mistake("what is too long cut off behind", RIGHT.but(WHOLE_CHECK, "ids = ids[:, :self.max_length]\n        T = ids.shape[1]"), WINDOW,
-              """Of a text that is too long you silently read the beginning. The model raises a ValueError; whoever generates decides what to show it
-              (13.4)."""),
-        mistake("positions that begin anew", RIGHT.but(WHOLE_CHECK, "pass").but("torch.arange(T)", "torch.arange(T) % self.max_length"), WINDOW,
-              """Beyond the table your positions begin anew at 0, or stay at the last row, so two tokens stand at one place. The table ends there, and
-              a ValueError says so."""),
+            "One token more than there are positions is let through, and the table has no row for it."),
+        mistake("what is too long cut off in front",
+                RIGHT.but(WHOLE_CHECK, "ids = ids[:, -self.max_length:]\n        T = ids.shape[1]"), WINDOW,
+            """Of a text that is too long you silently read the last tokens, and a row is missing for each of the
+            others. The model raises a ValueError; whoever generates decides what to show it (13.4)."""),
+        mistake("what is too long cut off behind",
+                RIGHT.but(WHOLE_CHECK, "ids = ids[:, :self.max_length]\n        T = ids.shape[1]"), WINDOW,
+            """Of a text that is too long you silently read the beginning. The model raises a ValueError; whoever
+            generates decides what to show it (13.4)."""),
+        mistake("positions that begin anew",
+                RIGHT.but(WHOLE_CHECK, "pass").but("torch.arange(T)", "torch.arange(T) % self.max_length"), WINDOW,
+            """Beyond the table your positions begin anew at 0, or stay at the last row, so two tokens stand at one
+            place. The table ends there, and a ValueError says so."""),
         mistake("the last position again and again", RIGHT.but(WHOLE_CHECK, "pass").but(
                   "torch.arange(T)", "torch.arange(T).clamp(max=self.max_length - 1)"), WINDOW,
-              "Beyond the table all your tokens stand at the last place. The table ends there, and a ValueError says so."),
-        mistake("one block again and again", RIGHT.but(STACK, "self.blocks = nn.ModuleList([GPTBlock(d_model, h, d_ff, dropout)] * layers)"), BLOCKS,
-              """Your blocks are one object: however many there are, they have one set of parameters. [block] * layers repeats the same one. Make a
-              new one each time."""),
+            "Beyond the table all your tokens stand at the last place. The table ends there, and a "
+            "ValueError says so."),
+        mistake("one block again and again",
+                RIGHT.but(STACK, "self.blocks = nn.ModuleList([GPTBlock(d_model, h, d_ff, dropout)] * layers)"), BLOCKS,
+            """Your blocks are one object: however many there are, they have one set of parameters. [block] * layers
+            repeats the same one. Make a new one each time."""),
         mistake("blocks in a plain list", RIGHT.but(STACK, STACK.replace("nn.ModuleList([", "list([")), BLOCKS,
-              """A Python list hides its blocks from the module: their parameters are not registered and nobody trains them. nn.ModuleList shows
-              them."""),
+            """A Python list hides its blocks from the module: their parameters are not registered and nobody trains
+            them. nn.ModuleList shows them."""),
         mistake("one block", RIGHT.but("range(layers)", "range(1)"), BLOCKS,
-              "There is one block. `layers` says how many there are."),
+            "There is one block. `layers` says how many there are."),
         mistake("a block too many", RIGHT.but("range(layers)", "range(layers + 1)"), BLOCKS,
-              "There is one block too many. `layers` says how many there are."),
+            "There is one block too many. `layers` says how many there are."),
         mistake("no causal mask", RIGHT.without(HIDE), BLOCKS,
-              "Every token sees those after it: the blocks hide nothing. Then the row of a token knows the token that it is to guess."),
+            "Every token sees those after it: the blocks hide nothing. Then the row of a token knows the token that "
+            "it is to guess."),
         mistake("one token of the future", RIGHT.but(".tril()", ".tril(1)"), BLOCKS,
-              "Every token sees the next one too: the causal mask is open by one place. That one token is just what the model is to guess."),
-        mistake("a mask of the last length", RIGHT.but("open_ = torch.ones(x.shape[1], x.shape[1], dtype=torch.bool).tril()",
+            "Every token sees the next one too: the causal mask is open by one place. That one token is just what the "
+            "model is to guess."),
+        mistake("a mask of the last length",
+                RIGHT.but("open_ = torch.ones(x.shape[1], x.shape[1], dtype=torch.bool).tril()",
                   "open_ = torch.ones(5, 5, dtype=torch.bool).tril()"), BLOCKS,
-              "Your causal mask has a fixed size. T differs from call to call: make it for as many tokens as there are, or cut it to them."),
+            "Your causal mask has a fixed size. T differs from call to call: make it for as many tokens as there are, "
+            "or cut it to them."),
         mistake("scores not divided", RIGHT.but(DIVIDED, ""), BLOCKS,
-              "Your model's attention does not divide the scores by the root of d_k (chapter 05)."),
+            "Your model's attention does not divide the scores by the root of d_k (chapter 05)."),
         mistake("scores divided by the wrong root", RIGHT.but("q.shape[-1] ** 0.5", "x.shape[-1] ** 0.5"), BLOCKS,
-              """Your model's attention divides the scores by the root of d_model. Each head's queries have d_model / h numbers:
-              it is their root (chapter 06)."""),
+            """Your model's attention divides the scores by the root of d_model. Each head's queries have d_model / h
+            numbers: it is their root (chapter 06)."""),
         mistake("post-norm blocks", RIGHT.without("seen = self.norm1(x)").without("seen = self.norm2(x)").but(
                   "x = x + self.drop(self.attention(seen))", "x = self.norm1(x + self.drop(self.attention(x)))").but(
                   "x = x + self.drop(self.think(seen))", "x = self.norm2(x + self.drop(self.think(x)))"), BLOCKS,
-              "Your blocks are post-norm, as in the paper of 2017. A GPT-2's norms come before the sub-layers (13.2)."),
-        mistake("no residual", RIGHT.but("x = x + self.drop(self.attention(seen))", "x = self.drop(self.attention(seen))").but(
+            "Your blocks are post-norm, as in the paper of 2017. A GPT-2's norms come before the sub-layers (13.2)."),
+        mistake("no residual",
+                RIGHT.but("x = x + self.drop(self.attention(seen))", "x = self.drop(self.attention(seen))").but(
                   "x = x + self.drop(self.think(seen))", "x = self.drop(self.think(seen))"), BLOCKS,
-              "The blocks have no residuals: what a sub-layer says replaced the stream (13.2)."),
+            "The blocks have no residuals: what a sub-layer says replaced the stream (13.2)."),
         mistake("shown a token twice", RIGHT.but(LOOP, "x = block(x) + x"), BLOCKS,
-              "You added x to what a block returns. A block has its residual inside: what it returns is the stream already."),
+            "You added x to what a block returns. A block has its residual inside: what it returns is the stream "
+            "already."),
         mistake("another bend", RIGHT.but("F.gelu(", "F.silu("), BLOCKS,
-              """In the blocks, between the two maps, stands something that is neither a ReLU nor a GELU, though it looks much like them: SiLU,
-              perhaps. Near 0 they differ."""),
+            """In the blocks, between the two maps, stands something that is neither a ReLU nor a GELU, though it looks
+            much like them: SiLU, perhaps. Near 0 they differ."""),
         mistake("no activation", RIGHT.but("F.gelu(self.widen(x))", "self.widen(x)"), BLOCKS,
-              "There is nothing between the two maps of your feed-forward networks (13.2)."),
+            "There is nothing between the two maps of your feed-forward networks (13.2)."),
         mistake("no dropout on the embeddings", RIGHT.without(DROPPED), MODEL,
-              """In training the embedded tokens are not dropped. Dropout is put on tokens and positions together, as well as on what every sub-layer
-              says."""),
-        mistake("positions not dropped", RIGHT.but(f"{PLACED}\n        {DROPPED}", f"{DROPPED}\n        {PLACED}"), MODEL,
-              "In training the positions are not dropped: dropout came before they were added. It is put on the sum of both."),
-        mistake("no dropout in the blocks", RIGHT.but("GPTBlock(d_model, h, d_ff, dropout)", "GPTBlock(d_model, h, d_ff)"), MODEL,
-              "In training the blocks drop nothing: `dropout` was not handed on to them.", quotes=None),
-        mistake("ids shifted inside", RIGHT.but("T = ids.shape[1]", "ids = ids.roll(1, dims=1)\n        T = ids.shape[1]"), MODEL,
-              """You moved the ids by one place. lm_batch (13.1) has done that already: row t of the logits belongs to token t, and scores the one
-              after it."""),
+            """In training the embedded tokens are not dropped. Dropout is put on tokens and positions together, as well
+            as on what every sub-layer says."""),
+        mistake("positions not dropped", RIGHT.but(f"{PLACED}\n        {DROPPED}", f"{DROPPED}\n        {PLACED}"),
+                MODEL,
+            "In training the positions are not dropped: dropout came before they were added. It is put on "
+            "the sum of both."),
+        mistake("no dropout in the blocks",
+                RIGHT.but("GPTBlock(d_model, h, d_ff, dropout)", "GPTBlock(d_model, h, d_ff)"), MODEL,
+            "In training the blocks drop nothing: `dropout` was not handed on to them.", quotes=None),
+        mistake("ids shifted inside",
+                RIGHT.but("T = ids.shape[1]", "ids = ids.roll(1, dims=1)\n        T = ids.shape[1]"), MODEL,
+            """You moved the ids by one place. lm_batch (13.1) has done that already: row t of the logits belongs to
+            token t, and scores the one after it."""),
         mistake("d_ff and max_length exchanged", RIGHT.but(
                   "h, layers, d_ff, max_length, dropout=0.0):", "h, layers, max_length, d_ff, dropout=0.0):"), MODEL,
-              "d_ff and max_length are exchanged: GPT(vocabulary, d_model, h, layers, d_ff, max_length, dropout)."),
+            "d_ff and max_length are exchanged: GPT(vocabulary, d_model, h, layers, d_ff, max_length, dropout)."),
         mistake("h and layers exchanged", RIGHT.but(
-                  "d_model, h, layers, d_ff, max_length, dropout=0.0):", "d_model, layers, h, d_ff, max_length, dropout=0.0):"), MODEL,
-              "h and layers are exchanged: GPT(vocabulary, d_model, h, layers, d_ff, max_length, dropout)."),
+                  "d_model, h, layers, d_ff, max_length, dropout=0.0):",
+                  "d_model, layers, h, d_ff, max_length, dropout=0.0):"), MODEL,
+            "h and layers are exchanged: GPT(vocabulary, d_model, h, layers, d_ff, max_length, dropout)."),
         *usual_mistakes(RIGHT, detached=MODEL, float32=MODEL, squeezed=MODEL),
     ),
     correct=(
         correct("written out", RIGHT),
-        correct("scores by the table itself, positions a bare parameter", RIGHT.but(TABLE, "self.places = nn.Parameter(torch.zeros(1, max_length, d_model))").but(
-              HEAD, "pass").without(TIED).but(PLACED, "x = x + self.places[:, :T]").but(LAST, "return x @ self.tokens.weight.T")),
-        correct("tied from the other side, ReLUs", RIGHT.but(TIED, "self.tokens.weight = self.head.weight").but("F.gelu(", "torch.relu(")),
-        correct("F.linear, blocks in a Sequential, made in another order", RIGHT.but(HEAD, "pass").without(TIED).but(LAST,
+        correct("scores by the table itself, positions a bare parameter",
+                RIGHT.but(TABLE, "self.places = nn.Parameter(torch.zeros(1, max_length, d_model))").but(
+            HEAD, "pass").without(TIED).but(PLACED, "x = x + self.places[:, :T]").but(LAST,
+                "return x @ self.tokens.weight.T")),
+        correct("tied from the other side, ReLUs",
+                RIGHT.but(TIED, "self.tokens.weight = self.head.weight").but("F.gelu(", "torch.relu(")),
+        correct("F.linear, blocks in a Sequential, made in another order",
+                RIGHT.but(HEAD, "pass").without(TIED).but(LAST,
                   "return F.linear(x, self.tokens.weight)").but(
-              STACK, "self.stack = nn.Sequential(*(GPTBlock(d_model, h, d_ff, dropout) for _ in range(layers)))").but(
-              "for block in self.blocks:\n            x = block(x)", "x = self.stack(x)").but("self.tokens = nn.Embedding(vocabulary, d_model)", "pass").but(
-              "self.norm = nn.LayerNorm(d_model)", "self.norm = nn.LayerNorm(d_model)\n        self.tokens = nn.Embedding(vocabulary, d_model)")),
+            STACK, "self.stack = nn.Sequential(*(GPTBlock(d_model, h, d_ff, dropout) for _ in range(layers)))").but(
+            "for block in self.blocks:\n            x = block(x)",
+            "x = self.stack(x)").but("self.tokens = nn.Embedding(vocabulary, d_model)", "pass").but(
+            "self.norm = nn.LayerNorm(d_model)",
+            "self.norm = nn.LayerNorm(d_model)\n        self.tokens = nn.Embedding(vocabulary, d_model)")),
         correct("one module for everything, as minGPT writes it", answer(f"{HEADS}\n\n{BLOCK}\n\n" + answer("""
             class GPT(nn.Module):
                 def __init__(self, vocabulary, d_model, h, layers, d_ff, max_length, dropout=0.0):
@@ -361,10 +413,13 @@ EXERCISE = Exercise(
         """)),
     ),
     hints=(
-        "which two tables meet at the bottom, and which one of them comes back at the top? What happens to a text that has no position left?",
-        "ids (B, T): rows of the token table plus the first T rows of the position table, (B, T, D); through the blocks (B, T, D); last norm; times the token "
+        "which two tables meet at the bottom, and which one of them comes back at the top? What happens to a text "
+        "that has no position left?",
+        "ids (B, T): rows of the token table plus the first T rows of the position table, (B, T, D); through the "
+        "blocks (B, T, D); last norm; times the token "
         "table, (B, T, vocabulary).",
-        "more than max_length tokens: ValueError. x = dropout(token rows + position rows 0 to T - 1); every block in turn; the last norm; scores "
+        "more than max_length tokens: ValueError. x = dropout(token rows + position rows 0 to T - 1); every block in "
+        "turn; the last norm; scores "
         "with the token "
         "table, turned so that (D) meets (D).",
     ),

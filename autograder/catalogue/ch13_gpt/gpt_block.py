@@ -85,7 +85,8 @@ def hardly_spread(g: torch.Generator) -> Case:
 def of_any_bend(case: Case, result: Any) -> Any:
     """The same numbers, whether there is a GELU, its approximation by tanh, or a ReLU between the two maps."""
     x = case.arguments[0]
-    if not isinstance(result, Tensor) or result.shape != x.shape or result.dtype != x.dtype or are_steep(case.weights or {}):
+    if not isinstance(result, Tensor) or result.shape != x.shape or result.dtype != x.dtype or are_steep(case.weights
+        or {}):
         return result
     wanted = [_computed(case, bend) for bend in BENDS]
     return wanted[0] if any(torch.allclose(result, one, rtol=1e-4, atol=1e-5) for one in wanted) else result
@@ -108,7 +109,8 @@ def bent(bend: str):
 
 def filled(block: gpt.GPTBlock, weights: Any, name: str = "") -> None:
     """Give a block of ours the weights of a case."""
-    layers = {f"attention.{part}": getattr(block.self_attention, f"project_{part}") for part in ("query", "key", "value", "output")}
+    layers = {f"attention.{part}": getattr(block.self_attention, f"project_{part}") for part in ("query", "key",
+        "value", "output")}
     layers |= {"feed-forward.first": block.feed_forward.widen, "feed-forward.second": block.feed_forward.narrow}
     norms = {"norm 1": block.self_attention_residual.norm, "norm 2": block.feed_forward_residual.norm}
     with torch.no_grad():
@@ -124,11 +126,15 @@ RIGHT = with_heads(BLOCK)
 SEEN_1, SEEN_2 = "seen = self.norm1(x)", "seen = self.norm2(x)"
 ADD_1, ADD_2 = "x = x + self.drop(self.attention(seen))", "x = x + self.drop(self.think(seen))"
 NORMS, DROP = "self.norm1, self.norm2 = nn.LayerNorm(d_model), nn.LayerNorm(d_model)", "self.drop = nn.Dropout(dropout)"
-MAPS, THINK = "self.widen, self.narrow = nn.Linear(d_model, d_ff), nn.Linear(d_ff, d_model)", "return self.narrow(F.gelu(self.widen(x)))"
+MAPS, THINK = (
+    "self.widen, self.narrow = nn.Linear(d_model, d_ff), nn.Linear(d_ff, d_model)",
+    "return self.narrow(F.gelu(self.widen(x)))"
+)
 BODY, END = f"{ADD_1}\n        {SEEN_2}\n        {ADD_2}", f"{ADD_2}\n        return x"
 POST = RIGHT.without(SEEN_1).without(SEEN_2).but(ADD_1, "x = self.norm1(x + self.drop(self.attention(x)))").but(
     ADD_2, "x = self.norm2(x + self.drop(self.think(x)))")  # fmt: skip
-NO_HEADS = RIGHT.but("self.attention = Heads(d_model, h)", "self.attention = nn.MultiheadAttention(d_model, h, batch_first=True)")
+NO_HEADS = RIGHT.but("self.attention = Heads(d_model, h)",
+                     "self.attention = nn.MultiheadAttention(d_model, h, batch_first=True)")
 TORCHS = "x = x + self.drop(self.attention(seen, seen, seen, attn_mask={0}, need_weights=False)[0])"
 LATER = "torch.ones(x.shape[1], x.shape[1], dtype=torch.bool).triu({0})"
 
@@ -140,178 +146,239 @@ EXERCISE = Exercise(
         visible("2 sentences of 4 tokens", inputs, 2, 4, 6, 3, 10),
         visible("5 tokens, another size", inputs, 3, 5, 8, 2, 12),
         visible("dropout 0.5, in evaluation", inputs, 2, 3, 6, 2, 8, 0.5),
-        *usual_probes(inputs, other=(3, 5, 8, 4, 14), smallest=(1, 1, 6, 1, 4), common=(2, 4, 6, 3, 10), precise=far_away),
-        hidden("a ReLU or a GELU between the maps", ordinary, 2, 4, 6, 2, 11, announced_by="a ReLU or a GELU, in either form"),
-        hidden("in training, all dropped", inputs, 2, 4, 6, 3, 10, 1.0, checks="training", announced_by="With dropout 1 nothing is added in training"),
+        *usual_probes(inputs, other=(3, 5, 8, 4, 14), smallest=(1, 1, 6, 1, 4), common=(2, 4, 6, 3, 10),
+                      precise=far_away),
+        hidden("a ReLU or a GELU between the maps", ordinary, 2, 4, 6, 2, 11,
+               announced_by="a ReLU or a GELU, in either form"),
+        hidden("in training, all dropped", inputs, 2, 4, 6, 3, 10, 1.0, checks="training",
+               announced_by="With dropout 1 nothing is added in training"),
         hidden("numbers that hardly differ", hardly_spread, announced_by="eps 0.00001"),
         hidden("many tokens", inputs, 2, 40, 6, 3, 10, announced_by="T may be anything"),
     ),
     mistakes=(
         mistake("no causal mask", RIGHT.without(HIDE), BLOCKS,
-              """Every token sees those after it: nothing hides them. While it learns, the model then reads the answer one place further on, and when
-              it writes there is nothing to read. A block makes the causal mask itself."""),
+            """Every token sees those after it: nothing hides them. While it learns, the model then reads the answer one
+            place further on, and when it writes there is nothing to read. A block makes the causal mask itself."""),
         mistake("the past hidden", RIGHT.but(".tril()", ".triu()"), BLOCKS,
-              "Your tokens see themselves and what comes *after*; the past is hidden. A token may look at itself and back."),
+            "Your tokens see themselves and what comes *after*; the past is hidden. A token may look at "
+            "itself and back."),
         mistake("the mask the wrong way round", RIGHT.but(HIDE, HIDE.replace("~open_", "open_")), BLOCKS,
-              """The mask hides just what should be open: a token sees only those *after* it, and the last sees nothing at all, from which NaN comes.
-              A token may look at itself and back."""),
+            """The mask hides just what should be open: a token sees only those *after* it, and the last sees nothing at
+            all, from which NaN comes. A token may look at itself and back."""),
         mistake("a token blind to itself", RIGHT.but(".tril()", ".tril(-1)"), BLOCKS,
-              """A token sees those before it and not itself, and the first sees nothing at all: the diagonal is hidden too. triu marks it as well,
-              unless it begins one place later."""),
+            """A token sees those before it and not itself, and the first sees nothing at all: the diagonal is hidden
+            too. triu marks it as well, unless it begins one place later."""),
         mistake("a token blind to itself, and zeros for the first", RIGHT.but(".tril()", ".tril(-1)").but(
                   SHARES, SHARES.replace("dim=-1)", "dim=-1).nan_to_num()")), BLOCKS,
-              """A token sees those before it and not itself: the diagonal of the mask is hidden too. triu marks it as well, unless it begins one
-              place later."""),
+            """A token sees those before it and not itself: the diagonal of the mask is hidden too. triu marks it as
+            well, unless it begins one place later."""),
         mistake("one token of the future", RIGHT.but(".tril()", ".tril(1)"), BLOCKS,
-              "Every token sees the next one too: the causal mask is open by one place. That one token is just what the model is to guess."),
-        mistake("a causal mask of one size", RIGHT.but(OPEN, "open_ = torch.ones(4, 4, dtype=torch.bool).tril()"), BLOCKS,
-              "Your mask fits 4 tokens alone. T may be anything: make the mask for as many tokens as x has, or cut it to them."),
+            "Every token sees the next one too: the causal mask is open by one place. That one token is just what the "
+            "model is to guess."),
+        mistake("a causal mask of one size", RIGHT.but(OPEN, "open_ = torch.ones(4, 4, dtype=torch.bool).tril()"),
+                BLOCKS,
+            "Your mask fits 4 tokens alone. T may be anything: make the mask for as many tokens as x has, or cut it "
+            "to them."),
         mistake("the future set to 0", RIGHT.but('float("-inf")', "0.0"), BLOCKS,
-              """The scores of the future were set to 0, and exp(0) is 1: it gets a share all the same. Only minus infinity becomes a share of exactly
-              0 (chapter 08)."""),
-        mistake("the future taken away after the softmax", RIGHT.without(HIDE).after(SHARES, "shares = shares.masked_fill(~open_, 0.0)"), BLOCKS,
-              """The future was hidden after the softmax, so a row's shares do not sum to 1 any more: what the future got is missing. Hide *scores*
-              (chapter 08)."""),
+            """The scores of the future were set to 0, and exp(0) is 1: it gets a share all the same. Only minus
+            infinity becomes a share of exactly 0 (chapter 08)."""),
+        mistake("the future taken away after the softmax",
+                RIGHT.without(HIDE).after(SHARES, "shares = shares.masked_fill(~open_, 0.0)"), BLOCKS,
+            """The future was hidden after the softmax, so a row's shares do not sum to 1 any more: what the future got
+            is missing. Hide *scores* (chapter 08)."""),
         mistake("softmax over the queries", RIGHT.but("softmax(scores, dim=-1)", "softmax(scores, dim=-2)"), BLOCKS,
-              """The softmax runs over the queries: keys share out 1, not each query (chapter 05). With a causal mask that even lets a token feel
-              those after it."""),
+            """The softmax runs over the queries: keys share out 1, not each query (chapter 05). With a causal mask that
+            even lets a token feel those after it."""),
         mistake("scores not divided", RIGHT.but(DIVIDED, ""), BLOCKS,
-              "Your block's attention does not divide the scores by the root of d_k (chapter 05)."),
+            "Your block's attention does not divide the scores by the root of d_k (chapter 05)."),
         mistake("divided by the root of d_model", RIGHT.but("q.shape[-1] ** 0.5", "x.shape[-1] ** 0.5"), BLOCKS,
-              "The scores were divided by the root of d_model. Each head's queries have d_model / h numbers: it is their root (chapter 06)."),
+            "The scores were divided by the root of d_model. Each head's queries have d_model / h numbers: it is "
+            "their root (chapter 06)."),
         mistake("divided by d_k", RIGHT.but(DIVIDED, " / q.shape[-1]"), BLOCKS,
-              "The scores were divided by d_k itself. It is the root of d_k that they are divided by (chapter 05)."),
+            "The scores were divided by d_k itself. It is the root of d_k that they are divided by (chapter 05)."),
         mistake("one head", RIGHT.but("self.heads = heads", "self.heads = 1"), BLOCKS,
-              "There is one head of the whole width, whatever h says (chapter 06)."),
+            "There is one head of the whole width, whatever h says (chapter 06)."),
         mistake("heads cut by a view", RIGHT.but(
-                  "x.reshape(x.shape[0], x.shape[1], self.heads, -1).transpose(1, 2)", "x.reshape(x.shape[0], self.heads, x.shape[1], -1)"), BLOCKS,
-              """The heads were cut across the tokens: a head got pieces of other tokens (06.1), of later ones too. First cut the features, then move
-              the axis of the heads."""),
+                  "x.reshape(x.shape[0], x.shape[1], self.heads, -1).transpose(1, 2)",
+                  "x.reshape(x.shape[0], self.heads, x.shape[1], -1)"), BLOCKS,
+            """The heads were cut across the tokens: a head got pieces of other tokens (06.1), of later ones too. First
+            cut the features, then move the axis of the heads."""),
         mistake("heads merged without moving them back", RIGHT.but(
                   "(shares @ v).transpose(1, 2).reshape(x.shape)", "(shares @ v).reshape(x.shape)"), BLOCKS,
-              "The heads were merged without moving their axis back, so a token's vector holds pieces of other tokens (06.2)."),
+            "The heads were merged without moving their axis back, so a token's vector holds pieces of other "
+            "tokens (06.2)."),
         mistake("post-norm", POST, BLOCKS,
-              """Your norms come after the sums, as in the paper of 2017. GPT-2 puts them before: a sub-layer reads norm(x), and the sum is left as it
-              is. When both sub-layers say nothing, x itself has to come back."""),
-        mistake("pre-norm, then post-norm", RIGHT.without(SEEN_2).but(ADD_2, "x = self.norm2(x + self.drop(self.think(x)))"), BLOCKS,
-              "Attention has its norm before it and the feed-forward network after the sum. Both read norm(x), and both sums are left as they are."),
-        mistake("post-norm, then pre-norm", RIGHT.without(SEEN_1).but(ADD_1, "x = self.norm1(x + self.drop(self.attention(x)))"), BLOCKS,
-              "The feed-forward network has its norm before it, and attention after the sum. Both read norm(x), and both sums are left as they are."),
-        mistake("norms on what is said", RIGHT.without(SEEN_1).without(SEEN_2).but(ADD_1, "x = x + self.norm1(self.drop(self.attention(x)))").but(
+            """Your norms come after the sums, as in the paper of 2017. GPT-2 puts them before: a sub-layer reads
+            norm(x), and the sum is left as it is. When both sub-layers say nothing, x itself has to come back."""),
+        mistake("pre-norm, then post-norm",
+                RIGHT.without(SEEN_2).but(ADD_2, "x = self.norm2(x + self.drop(self.think(x)))"), BLOCKS,
+            "Attention has its norm before it and the feed-forward network after the sum. Both read norm(x), and both "
+            "sums are left as they are."),
+        mistake("post-norm, then pre-norm",
+                RIGHT.without(SEEN_1).but(ADD_1, "x = self.norm1(x + self.drop(self.attention(x)))"), BLOCKS,
+            "The feed-forward network has its norm before it, and attention after the sum. Both read norm(x), and "
+            "both sums are left as they are."),
+        mistake("norms on what is said",
+                RIGHT.without(SEEN_1).without(SEEN_2).but(ADD_1,
+                    "x = x + self.norm1(self.drop(self.attention(x)))").but(
                   ADD_2, "x = x + self.norm2(self.drop(self.think(x)))"), BLOCKS,
-              """You normalized what a sub-layer *says*. It is what it *reads* that is normalized: norm first, then the sub-layer, then the sum with
-              x."""),
+            """You normalized what a sub-layer *says*. It is what it *reads* that is normalized: norm first, then the
+            sub-layer, then the sum with x."""),
         mistake("a norm at the end", RIGHT.but(END, f"{ADD_2}\n        return self.norm2(x)"), BLOCKS,
-              "The block ends in one norm more. What it returns is the stream as it is; the one last norm stands after *all* blocks, in the model."),
-        mistake("a norm of its own at the end", RIGHT.but(NORMS, f"{NORMS}\n        self.last = nn.LayerNorm(d_model)").but(
+            "The block ends in one norm more. What it returns is the stream as it is; the one last norm stands after "
+            "*all* blocks, in the model."),
+        mistake("a norm of its own at the end",
+                RIGHT.but(NORMS, f"{NORMS}\n        self.last = nn.LayerNorm(d_model)").but(
                   END, f"{ADD_2}\n        return self.last(x)"), BLOCKS,
-              "There are three norms. A block has two, one before each sub-layer; the one last norm stands after *all* blocks, in the model."),
-        mistake("residual from the normed x", RIGHT.but(ADD_1, ADD_1.replace("x + ", "seen + ")).but(ADD_2, ADD_2.replace("x + ", "seen + ")), STREAM,
-              "You added to the *normed* x, so the stream is normalized away. The sub-layer reads norm(x); the sum is made with x."),
-        mistake("residual from the normed x, around attention", RIGHT.but(ADD_1, ADD_1.replace("x + ", "seen + ")), STREAM,
-              "Around attention you added to the *normed* x. The sub-layer reads norm(x); the sum is made with x."),
-        mistake("residual from the normed x, around the feed-forward network", RIGHT.but(ADD_2, ADD_2.replace("x + ", "seen + ")), STREAM,
-              "Around the feed-forward network you added to the *normed* x. The sub-layer reads norm(x); the sum is made with x."),
-        mistake("keys and values not normed", RIGHT.but("def forward(self, x):\n        q, k, v", "def forward(self, x, y):\n        q, k, v").but(
+            "There are three norms. A block has two, one before each sub-layer; the one last norm stands after *all* "
+            "blocks, in the model."),
+        mistake("residual from the normed x",
+                RIGHT.but(ADD_1, ADD_1.replace("x + ", "seen + ")).but(ADD_2, ADD_2.replace("x + ", "seen + ")), STREAM,
+            "You added to the *normed* x, so the stream is normalized away. The sub-layer reads norm(x); the sum is "
+            "made with x."),
+        mistake("residual from the normed x, around attention", RIGHT.but(ADD_1, ADD_1.replace("x + ", "seen + ")),
+                STREAM,
+            "Around attention you added to the *normed* x. The sub-layer reads norm(x); the sum is made with x."),
+        mistake("residual from the normed x, around the feed-forward network",
+                RIGHT.but(ADD_2, ADD_2.replace("x + ", "seen + ")), STREAM,
+            "Around the feed-forward network you added to the *normed* x. The sub-layer reads norm(x); the sum is "
+            "made with x."),
+        mistake("keys and values not normed",
+                RIGHT.but("def forward(self, x):\n        q, k, v", "def forward(self, x, y):\n        q, k, v").but(
                   "self.cut(self.W_k(x)), self.cut(self.W_v(x))", "self.cut(self.W_k(y)), self.cut(self.W_v(y))").but(
                   "self.attention(seen)", "self.attention(seen, x)"), BLOCKS,
-              "Only the queries come from norm(x); keys and values were made from x as it is. Self-attention reads one thing, the normed x."),
-        mistake("no residual", RIGHT.but(ADD_1, ADD_1.replace("x + ", "")).but(ADD_2, ADD_2.replace("x + ", "")), STREAM,
-              "What a sub-layer says *replaced* x. It is added to it: when both say nothing, x has to come through."),
+            "Only the queries come from norm(x); keys and values were made from x as it is. Self-attention reads one "
+            "thing, the normed x."),
+        mistake("no residual", RIGHT.but(ADD_1, ADD_1.replace("x + ", "")).but(ADD_2, ADD_2.replace("x + ", "")),
+                STREAM,
+            "What a sub-layer says *replaced* x. It is added to it: when both say nothing, x has to come through."),
         mistake("no residual around attention", RIGHT.but(ADD_1, ADD_1.replace("x + ", "")), STREAM,
-              "x is not added to what attention says, so the token that listened is lost."),
+            "x is not added to what attention says, so the token that listened is lost."),
         mistake("no residual around the feed-forward network", RIGHT.but(ADD_2, ADD_2.replace("x + ", "")), STREAM,
-              "x is not added to what the feed-forward network says."),
+            "x is not added to what the feed-forward network says."),
         mistake("side by side", RIGHT.but(ADD_1, "heard = self.drop(self.attention(seen))").but(
                   ADD_2, "x = x + heard + self.drop(self.think(seen))"), BLOCKS,
-              """The feed-forward network read what came *into* the block, so attention and it stand side by side. It reads what the tokens are after
-              attention. (Some later models do run them side by side. This one does not.)"""),
+            """The feed-forward network read what came *into* the block, so attention and it stand side by side. It
+            reads what the tokens are after attention. (Some later models do run them side by side. This one does
+            not.)"""),
         mistake("x as it came in added at the end", RIGHT.but(SEEN_1, f"came = x\n        {SEEN_1}").but(
                   ADD_2, "x = came + self.drop(self.think(seen))"), STREAM,
-              "The second sum was made with the x that came into the block, so what attention added is lost. Add to the x of now."),
+            "The second sum was made with the x that came into the block, so what attention added is lost. Add to the "
+            "x of now."),
         mistake("only one norm used", RIGHT.without(SEEN_2), BLOCKS,
-              """One norm is used; the feed-forward network reads what attention read, or has none. It reads the norm of x as it is *after* attention,
-              by a norm of its own."""),
+            """One norm is used; the feed-forward network reads what attention read, or has none. It reads the norm of x
+            as it is *after* attention, by a norm of its own."""),
         mistake("feed-forward first", RIGHT.but(BODY, f"{ADD_2}\n        {SEEN_2}\n        {ADD_1}"), BLOCKS,
-              "The sub-layers are in the wrong order: tokens listen to each other first, then each thinks."),
+            "The sub-layers are in the wrong order: tokens listen to each other first, then each thinks."),
         mistake("a cross-attention left in", RIGHT.but("self.attention = Heads(d_model, h)",
                   "self.attention, self.cross = Heads(d_model, h), Heads(d_model, h)").but(
-                  NORMS, "self.norm1, self.norm2, self.norm3 = nn.LayerNorm(d_model), nn.LayerNorm(d_model), nn.LayerNorm(d_model)").but(
+                  NORMS, "self.norm1, self.norm2, self.norm3 = nn.LayerNorm(d_model), nn.LayerNorm(d_model), "
+                         "nn.LayerNorm(d_model)").but(
                   SEEN_2, "x = x + self.drop(self.cross(self.norm3(x)))\n        seen = self.norm2(x)"), DELETE,
-              """There are two attentions and three norms: the cross-attention of a decoder layer is still there. There is no source to look at, so it
-              goes, and its norm with it."""),
-        mistake("a memory asked for", RIGHT.but(f"def forward(self, x):\n        {SEEN_1}", f"def forward(self, x, memory):\n        {SEEN_1}"), DELETE,
-              "forward asks for more than x. There is no source and no memory any more: a block takes x alone, and makes its mask by itself."),
-        mistake("one norm for both", RIGHT.but(NORMS, "self.norm1 = nn.LayerNorm(d_model)\n        self.norm2 = self.norm1"), BLOCKS,
-              "One norm serves both sub-layers. Each has its own, with its own scale and shift."),
+            """There are two attentions and three norms: the cross-attention of a decoder layer is still there. There is
+            no source to look at, so it goes, and its norm with it."""),
+        mistake("a memory asked for",
+                RIGHT.but(f"def forward(self, x):\n        {SEEN_1}",
+                          f"def forward(self, x, memory):\n        {SEEN_1}"), DELETE,
+            "forward asks for more than x. There is no source and no memory any more: a block takes x alone, and "
+            "makes its mask by itself."),
+        mistake("one norm for both",
+                RIGHT.but(NORMS, "self.norm1 = nn.LayerNorm(d_model)\n        self.norm2 = self.norm1"), BLOCKS,
+            "One norm serves both sub-layers. Each has its own, with its own scale and shift."),
         mistake("no norm at all", RIGHT.but(NORMS, "self.norm1, self.norm2 = nn.Identity(), nn.Identity()"), BLOCKS,
-              "No norm was found that has a scale and a shift to learn. Each of the two sub-layers has one of its own, before it."),
-        mistake("root mean square norms", RIGHT.but("nn.LayerNorm(d_model), nn.LayerNorm(d_model)", "nn.RMSNorm(d_model), nn.RMSNorm(d_model)"), BLOCKS,
-              "The norms have a scale and no shift: those are RMS norms, as later models have, or layer norms without a bias. Here both are wanted."),
+            "No norm was found that has a scale and a shift to learn. Each of the two sub-layers has one of its own, "
+            "before it."),
+        mistake("root mean square norms",
+                RIGHT.but("nn.LayerNorm(d_model), nn.LayerNorm(d_model)", "nn.RMSNorm(d_model), nn.RMSNorm(d_model)"),
+                BLOCKS,
+            "The norms have a scale and no shift: those are RMS norms, as later models have, or layer norms without a "
+            "bias. Here both are wanted."),
         mistake("another epsilon", RIGHT.but(
-                  "nn.LayerNorm(d_model), nn.LayerNorm(d_model)", "nn.LayerNorm(d_model, eps=1e-1), nn.LayerNorm(d_model, eps=1e-1)"), BLOCKS,
-              "Your norms add too much to the variance. eps is 0.00001, which nn.LayerNorm has by itself."),
+                  "nn.LayerNorm(d_model), nn.LayerNorm(d_model)",
+                  "nn.LayerNorm(d_model, eps=1e-1), nn.LayerNorm(d_model, eps=1e-1)"), BLOCKS,
+            "Your norms add too much to the variance. eps is 0.00001, which nn.LayerNorm has by itself."),
         mistake("eps of 1e-6", RIGHT.but(
-                  "nn.LayerNorm(d_model), nn.LayerNorm(d_model)", "nn.LayerNorm(d_model, eps=1e-6), nn.LayerNorm(d_model, eps=1e-6)"), BLOCKS,
-              "Your norms add too little to the variance, as the 1e-6 of some libraries. eps is 0.00001, which nn.LayerNorm has by itself."),
+                  "nn.LayerNorm(d_model), nn.LayerNorm(d_model)",
+                  "nn.LayerNorm(d_model, eps=1e-6), nn.LayerNorm(d_model, eps=1e-6)"), BLOCKS,
+            "Your norms add too little to the variance, as the 1e-6 of some libraries. eps is 0.00001, which "
+            "nn.LayerNorm has by itself."),
         mistake("no activation", RIGHT.but("F.gelu(self.widen(x))", "self.widen(x)"), BLOCKS,
-              "There is nothing between the two maps of the feed-forward network, so they are one. A ReLU or a GELU belongs there."),
+            "There is nothing between the two maps of the feed-forward network, so they are one. A ReLU or a GELU "
+            "belongs there."),
         mistake("the activation at the end", RIGHT.but(THINK, "return F.gelu(self.narrow(self.widen(x)))"), BLOCKS,
-              "The activation stands after the second map, so nothing is ever lowered. It belongs between the two."),
+            "The activation stands after the second map, so nothing is ever lowered. It belongs between the two."),
         mistake("another bend", RIGHT.but("F.gelu(", "F.silu("), BLOCKS,
-              """Between the two maps stands something that is neither a ReLU nor a GELU, though it looks much like them: SiLU, perhaps. Near 0 they
-              differ."""),
-        mistake("a quick GELU", RIGHT.but(THINK, "wide = self.widen(x)\n        return self.narrow(wide * torch.sigmoid(1.702 * wide))"), BLOCKS,
-              """Between the two maps stands x times the sigmoid of 1.702 x, which some call a quick GELU. It is off by up to 0.02; the two forms
-              meant here are the exact one and that with tanh."""),
+            """Between the two maps stands something that is neither a ReLU nor a GELU, though it looks much like them:
+            SiLU, perhaps. Near 0 they differ."""),
+        mistake("a quick GELU",
+                RIGHT.but(THINK, "wide = self.widen(x)\n        return self.narrow(wide * "
+                                 "torch.sigmoid(1.702 * wide))"), BLOCKS,
+            """Between the two maps stands x times the sigmoid of 1.702 x, which some call a quick GELU. It is off by up
+            to 0.02; the two forms meant here are the exact one and that with tanh."""),
         mistake("a sigmoid or a tanh", RIGHT.but("F.gelu(", "torch.sigmoid("), BLOCKS,
-              """Between the two maps stands a sigmoid or a tanh, whose numbers never exceed 1. A ReLU or a GELU belongs there. (The *approximation*
-              of a GELU has a tanh inside, and is more than that.)"""),
+            """Between the two maps stands a sigmoid or a tanh, whose numbers never exceed 1. A ReLU or a GELU belongs
+            there. (The *approximation* of a GELU has a tanh inside, and is more than that.)"""),
         mistake("a leaky ReLU", RIGHT.but("F.gelu(", "F.leaky_relu("), BLOCKS,
-              "Between the two maps stands a leaky ReLU: it lets a hundredth of what is negative through. A ReLU or a GELU belongs there."),
+            "Between the two maps stands a leaky ReLU: it lets a hundredth of what is negative through. A ReLU or a "
+            "GELU belongs there."),
         mistake("no feed-forward network", RIGHT.without(ADD_2).without(SEEN_2), BLOCKS,
-              "The feed-forward network was left out, and with it the second norm."),
+            "The feed-forward network was left out, and with it the second norm."),
         mistake("no attention", RIGHT.without(ADD_1).without(SEEN_1), BLOCKS,
-              "Attention was left out, and with it the first norm: no token hears of another."),
-        mistake("no output projection", RIGHT.but("self.W_o = nn.Linear(width, width)", "pass").but(SAID, "return mixed"), BLOCKS,
-              "The last of attention's four projections is missing, the one that mixes what the heads have said (chapter 06)."),
-        mistake("attention without biases", RIGHT.but("self.W_q = nn.Linear(width, width)", "self.W_q = nn.Linear(width, width, bias=False)").but(
+            "Attention was left out, and with it the first norm: no token hears of another."),
+        mistake("no output projection",
+                RIGHT.but("self.W_o = nn.Linear(width, width)", "pass").but(SAID, "return mixed"), BLOCKS,
+            "The last of attention's four projections is missing, the one that mixes what the heads have said "
+            "(chapter 06)."),
+        mistake("attention without biases",
+                RIGHT.but("self.W_q = nn.Linear(width, width)", "self.W_q = nn.Linear(width, width, bias=False)").but(
                   "self.W_k = nn.Linear(width, width)", "self.W_k = nn.Linear(width, width, bias=False)").but(
                   "self.W_v = nn.Linear(width, width)", "self.W_v = nn.Linear(width, width, bias=False)"), BLOCKS,
-              "Not all of attention's projections have a bias. GPT-2's have, and so do these four."),
+            "Not all of attention's projections have a bias. GPT-2's have, and so do these four."),
         mistake("a feed-forward network without biases", RIGHT.but(
-                  MAPS, "self.widen, self.narrow = nn.Linear(d_model, d_ff, bias=False), nn.Linear(d_ff, d_model, bias=False)"), BLOCKS,
-              "The two maps of the feed-forward network have no biases. Both have one here."),
+                  MAPS, "self.widen, self.narrow = nn.Linear(d_model, d_ff, bias=False), nn.Linear(d_ff, d_model, "
+                        "bias=False)"), BLOCKS,
+            "The two maps of the feed-forward network have no biases. Both have one here."),
         mistake("the inner width made up", RIGHT.but(
-                  MAPS, "self.widen, self.narrow = nn.Linear(d_model, 4 * d_model), nn.Linear(4 * d_model, d_model)"), BLOCKS,
-              "The feed-forward network is 4 times as wide as the model. That is what GPT-2 takes; here d_ff says how wide it is."),
+                  MAPS, "self.widen, self.narrow = nn.Linear(d_model, 4 * d_model), nn.Linear(4 * d_model, d_model)"),
+                  BLOCKS,
+            "The feed-forward network is 4 times as wide as the model. That is what GPT-2 takes; here d_ff says how "
+            "wide it is."),
         mistake("dropout that never sleeps", RIGHT.but(DROP, "self.drop = lambda x: F.dropout(x, dropout)"), BLOCKS,
-              "Numbers are dropped in evaluation too: F.dropout does that unless it is told `training=self.training`. nn.Dropout knows by itself."),
+            "Numbers are dropped in evaluation too: F.dropout does that unless it is told `training=self.training`. "
+            "nn.Dropout knows by itself."),
         mistake("no dropout", RIGHT.but(DROP, "self.drop = nn.Identity()"), BLOCKS,
-              "Evaluation is right, and in training nothing is dropped. Dropout is put on what each sub-layer says, before it is added."),
+            "Evaluation is right, and in training nothing is dropped. Dropout is put on what each sub-layer says, "
+            "before it is added."),
         mistake("dropout after the sum", RIGHT.but(ADD_1, "x = self.drop(x + self.attention(seen))").but(
                   ADD_2, "x = self.drop(x + self.think(seen))"), STREAM,
-              "Dropout was put on the sum, so x itself is dropped with it. It is put on what a sub-layer says: the stream is left alone."),
+            "Dropout was put on the sum, so x itself is dropped with it. It is put on what a sub-layer says: the "
+            "stream is left alone."),
         mistake("dropout on attention alone", RIGHT.but(ADD_2, "x = x + self.think(seen)"), BLOCKS,
-              "In training what the feed-forward network says is not dropped. What both sub-layers say is."),
+            "In training what the feed-forward network says is not dropped. What both sub-layers say is."),
         mistake("dropout on the feed-forward network alone", RIGHT.but(ADD_1, "x = x + self.attention(seen)"), BLOCKS,
-              "In training what attention says is not dropped. What both sub-layers say is; dropout on the shares inside does not replace it."),
+            "In training what attention says is not dropped. What both sub-layers say is; dropout on the shares "
+            "inside does not replace it."),
         mistake("dropout inside of the feed-forward network alone", RIGHT.but(ADD_2, "x = x + self.think(seen)").but(
                   "self.narrow(F.gelu(self.widen(x)))", "self.narrow(self.drop(F.gelu(self.widen(x))))"), BLOCKS,
-              "Dropout stands between the two maps alone. It is put on what the feed-forward network *says*, before that is added."),
+            "Dropout stands between the two maps alone. It is put on what the feed-forward network *says*, before "
+            "that is added."),
         mistake("d_model and h exchanged", RIGHT.but(
-                  "def __init__(self, d_model, h, d_ff, dropout=0.0):", "def __init__(self, h, d_model, d_ff, dropout=0.0):"), BLOCKS,
-              "d_model and h are exchanged: GPTBlock(d_model, h, d_ff, dropout). So the heads cannot share out the width."),
+                  "def __init__(self, d_model, h, d_ff, dropout=0.0):",
+                  "def __init__(self, h, d_model, d_ff, dropout=0.0):"), BLOCKS,
+            "d_model and h are exchanged: GPTBlock(d_model, h, d_ff, dropout). So the heads cannot share "
+            "out the width."),
         mistake("a pair came back", RIGHT.but(END, f"{ADD_2}\n        return x, seen"), BLOCKS,
-              "Two things came back. A block returns the stream alone, so that the next block can take it."),
-        mistake("the library's mask the wrong way round", NO_HEADS.but(ADD_1, TORCHS.format("~" + LATER.format(1))), BLOCKS,
-              """The mask reads the wrong way round: in nn.MultiheadAttention True means *forbidden* (08.6), so your tokens see only what comes after
-              them, and the last sees nothing."""),
+            "Two things came back. A block returns the stream alone, so that the next block can take it."),
+        mistake("the library's mask the wrong way round", NO_HEADS.but(ADD_1, TORCHS.format("~" + LATER.format(1))),
+                BLOCKS,
+            """The mask reads the wrong way round: in nn.MultiheadAttention True means *forbidden* (08.6), so your
+            tokens see only what comes after them, and the last sees nothing."""),
         *usual_mistakes(RIGHT, detached=BLOCKS, float32=BLOCKS, squeezed=BLOCKS),
     ),
     correct=(
         correct("written out, with a GELU", RIGHT),
-        correct("a ReLU, the library's attention", NO_HEADS.but(ADD_1, TORCHS.format(LATER.format(1))).but("F.gelu(", "torch.relu(")),
+        correct("a ReLU, the library's attention",
+                NO_HEADS.but(ADD_1, TORCHS.format(LATER.format(1))).but("F.gelu(", "torch.relu(")),
         correct("as nanoGPT writes it", """
             class CausalSelfAttention(nn.Module):
                 def __init__(self, n_embd, n_head, dropout):
@@ -326,7 +393,8 @@ EXERCISE = Exercise(
                     k = k.view(B, T, self.n_head, C // self.n_head).transpose(1, 2)
                     q = q.view(B, T, self.n_head, C // self.n_head).transpose(1, 2)
                     v = v.view(B, T, self.n_head, C // self.n_head).transpose(1, 2)
-                    y = F.scaled_dot_product_attention(q, k, v, dropout_p=self.p if self.training else 0, is_causal=True)
+                    y = F.scaled_dot_product_attention(q, k, v, dropout_p=self.p if self.training else 0,
+                        is_causal=True)
                     return self.c_proj(y.transpose(1, 2).contiguous().view(B, T, C))
 
 
@@ -355,7 +423,8 @@ EXERCISE = Exercise(
             class Head(nn.Module):
                 def __init__(self, width, size):
                     super().__init__()
-                    self.key, self.query, self.value = nn.Linear(width, size), nn.Linear(width, size), nn.Linear(width, size)
+                    self.key, self.query, self.value = nn.Linear(width, size), nn.Linear(width, size), nn.Linear(width,
+                        size)
 
                 def forward(self, x):
                     k, q = self.key(x), self.query(x)
@@ -370,7 +439,8 @@ EXERCISE = Exercise(
                     super().__init__()
                     self.heads = nn.ModuleList([Head(d_model, d_model // h) for _ in range(h)])
                     self.proj = nn.Linear(d_model, d_model)
-                    self.ff = nn.Sequential(nn.Linear(d_model, d_ff), nn.GELU(), nn.Linear(d_ff, d_model), nn.Dropout(dropout))
+                    self.ff = nn.Sequential(nn.Linear(d_model, d_ff), nn.GELU(), nn.Linear(d_ff, d_model),
+                        nn.Dropout(dropout))
                     self.ln1, self.ln2 = nn.LayerNorm(d_model), nn.LayerNorm(d_model)
                     self.dropout = nn.Dropout(dropout)
 
@@ -415,8 +485,11 @@ EXERCISE = Exercise(
         """),
     ),
     hints=(
-        "take a decoder layer of chapter 09 in pre-norm. Which parts read memory? What is left without them, and who makes the mask now?",
-        "everything stays (B, T, D); the mask is (T, T), True at and below the diagonal; the feed-forward network is d_ff wide inside.",
-        "seen = norm1(x); x = x + dropout(causal attention of seen); seen = norm2(x); x = x + dropout(second map(GELU(first map(seen)))).",
+        "take a decoder layer of chapter 09 in pre-norm. Which parts read memory? What is left without them, and who "
+        "makes the mask now?",
+        "everything stays (B, T, D); the mask is (T, T), True at and below the diagonal; the feed-forward network is "
+        "d_ff wide inside.",
+        "seen = norm1(x); x = x + dropout(causal attention of seen); seen = norm2(x); x = x + dropout(second "
+        "map(GELU(first map(seen)))).",
     ),
 )  # fmt: skip

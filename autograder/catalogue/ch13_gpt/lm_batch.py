@@ -27,8 +27,8 @@ def lm_batch(ids: Tensor, T: int, g: torch.Generator, B: int) -> tuple[Tensor, T
 
 
 def what_they_are(case: Case, result: Any) -> Any:
-    """Of drawn windows: what x is and what y is, in words, and of many where they begin. Of a text with one window, and of
-    other shapes, the numbers themselves."""
+    """Of drawn windows: what x is and what y is, in words, and of many where they begin. Of a text with one window, and
+    of other shapes, the numbers themselves."""
     ids, T, _, B = case.arguments
     if len(ids) == T + 1 or not isinstance(result, (tuple, list)) or len(result) != 2:
         return result
@@ -116,7 +116,9 @@ def shares(evidence: Evidence) -> list[float]:
 def both(evidence: Evidence) -> str:
     """The first rows of x and y, where a text has one window."""
     if isinstance(evidence.got, dict):
-        return f"Here y holds {evidence.got[Y]}." if evidence.got[X] == ARE_WINDOWS else f"Here x holds {evidence.got[X]}."
+        return (
+            f"Here y holds {evidence.got[Y]}." if evidence.got[X] == ARE_WINDOWS else f"Here x holds {evidence.got[X]}."
+        )
     x, y = evidence.got
     return f"Of the text {ids_of(evidence.arguments[0])} your x is {ids_of(x[0])} and your y is {ids_of(y[0])}."
 
@@ -128,7 +130,10 @@ def ids_of(ids: Tensor) -> str:
 def counted(evidence: Evidence) -> str:
     """Where the windows began."""
     text = [number(share) for share in shares(evidence)]
-    return f"Of {evidence.arguments[3]:,} windows these shares began at the places 0, 1, 2 and so on: {' '.join(text)}." if text else ""
+    return (
+        f"Of {evidence.arguments[3]:,} windows these shares began at the places 0, 1, 2 and so on: "
+        f"{' '.join(text)}." if text else ""
+    )
 
 
 def one_place(evidence: Evidence) -> bool:
@@ -142,7 +147,8 @@ def _steps(evidence: Evidence) -> list[float]:
 def unlike_x(evidence: Evidence) -> bool:
     """Whether x is right and y is neither x nor x moved on by as many places in every row."""
     if isinstance(evidence.got, dict):
-        return evidence.got[X] == ARE_WINDOWS and ("in every row" in evidence.got[Y] or evidence.got[Y] == "other tokens")
+        return evidence.got[X] == ARE_WINDOWS and ("in every row" in evidence.got[Y]
+                                                   or evidence.got[Y] == "other tokens")
     ids, (x, y) = evidence.arguments[0], evidence.got
     if not torch.equal(x, evidence.expected[0]) or y.shape != x.shape or not bool(torch.isin(y, ids).all()):
         return False
@@ -150,8 +156,8 @@ def unlike_x(evidence: Evidence) -> bool:
 
 
 def scattered(evidence: Evidence) -> bool | None:
-    """Whether the tokens of x do not follow each other in the text, neither forwards nor backwards; None where only one draw was
-    possible, or where all rows agree by chance."""
+    """Whether the tokens of x do not follow each other in the text, neither forwards nor backwards; None where only one
+    draw was possible, or where all rows agree by chance."""
     if isinstance(evidence.got, dict):
         return str(evidence.got[X]).startswith("no windows")
     ids, x = evidence.arguments[0], evidence.got[0]
@@ -165,7 +171,8 @@ def scattered(evidence: Evidence) -> bool | None:
 
 
 def moved_by(places: int) -> Callable[[Evidence], bool | None]:
-    """Whether each token of y stands so many places after that of x; None where tokens come again, so that places are not known."""
+    """Whether each token of y stands so many places after that of x; None where tokens come again, so that places are
+    not known."""
 
     def shows(evidence: Evidence) -> bool | None:
         ids, got = evidence.arguments[0], evidence.got
@@ -241,7 +248,8 @@ EXERCISE = Exercise(
         "a length of one": "T is a number, and one of the probes asks for 1; the text has more tokens",
     },
     probes=(
-        visible("a text of 6 tokens, T = 5", Case((torch.tensor([17, 4, 9, 0, 12, 8]), 5, torch.Generator().manual_seed(13), 3))),
+        visible("a text of 6 tokens, T = 5",
+                Case((torch.tensor([17, 4, 9, 0, 12, 8]), 5, torch.Generator().manual_seed(13), 3))),
         visible("windows of a longer text", windows, 40, 6, 5),
         visible("4,000 windows", windows, 17, 5, MANY, rtol=0.0, atol=CHANCE),
         hidden("4,000 windows, by the generator g", windows, 11, 4, MANY, rtol=0.0, atol=CHANCE, checks={"generator"},
@@ -254,122 +262,149 @@ EXERCISE = Exercise(
     ),
     mistakes=(
         mistake("y is x", RIGHT.but(LATER, "y = ids[places]"), BATCH,
-              """y is x itself: the model would have to say the token that it was just shown, and it would learn to copy. What it has to say stands
-              one place later."""),
+            """y is x itself: the model would have to say the token that it was just shown, and it would learn to copy.
+            What it has to say stands one place later."""),
         mistake("y two tokens later", RIGHT.but(LATER, "y = ids.roll(-2)[places]"), BATCH,
-              "y is two tokens later than x, so a token is left out between what is shown and what is to be said. The *next* token is wanted.",
-              shows=moved_by(2)),
+            "y is two tokens later than x, so a token is left out between what is shown and what is to be said. The "
+            "*next* token is wanted.",
+            shows=moved_by(2)),
         mistake("y one token earlier", RIGHT.but(LATER, "y = ids[places - 1]"), BATCH,
-              "y is one token *earlier* than x: the model would have to say what stands before a token. What comes next is one place later.",
-              shows=moved_by(-1)),
+            "y is one token *earlier* than x: the model would have to say what stands before a token. What comes next "
+            "is one place later.",
+            shows=moved_by(-1)),
         mistake("x and y exchanged", RIGHT.but(BOTH, "return y, x"), BATCH,
-              "x and y are exchanged: first comes what the model is shown, then the same window one token later."),
+            "x and y are exchanged: first comes what the model is shown, then the same window one token later."),
         mistake("y rolled inside of its window", RIGHT.but(LATER, "y = x.roll(-1, dims=1)"), BATCH,
-              """The last token of y is the first one of its window: the window was turned in a circle. What follows its last token stands in the
-              text, one place further on."""),
+            """The last token of y is the first one of its window: the window was turned in a circle. What follows its
+            last token stands in the text, one place further on."""),
         mistake("y rolled the wrong way", RIGHT.but(LATER, "y = x.roll(1, dims=1)"), BATCH,
-              "y is x turned in a circle, and one token *earlier*: its first token is the last of the window. y is the text one place further on."),
+            "y is x turned in a circle, and one token *earlier*: its first token is the last of the window. y is the "
+            "text one place further on."),
         mistake("1 added to the ids", RIGHT.but(LATER, "y = x + 1"), BATCH,
-              "You added 1 to the *ids*, which makes other tokens of them. It is the *place* in the text that goes on by 1."),
+            "You added 1 to the *ids*, which makes other tokens of them. It is the *place* in the text "
+            "that goes on by 1."),
         mistake("only the token after the window", RIGHT.but(LATER, "y = ids[starts + T]"), BATCH,
-              "y holds one token a row, the one after the window. Every token of x has one that follows it: y is (B, T), as x is."),
+            "y holds one token a row, the one after the window. Every token of x has one that follows it: y is (B, "
+            "T), as x is."),
         mistake("rows joined end to end", RIGHT.but(BOTH, "return x.flatten(), y.flatten()"), BATCH,
-              "The rows are joined end to end. Each window has a row of its own: (B, T)."),
+            "The rows are joined end to end. Each window has a row of its own: (B, T)."),
         mistake("y filled up with 0 at its end", RIGHT.but(LATER, "y = F.pad(x[:, 1:], (0, 1))"), BATCH,
-              """The last token of y is a 0 that nobody wrote. What follows the window's last token stands in the text: y is cut from there, and not
-              out of x."""),
+            """The last token of y is a 0 that nobody wrote. What follows the window's last token stands in the text: y
+            is cut from there, and not out of x."""),
         mistake("y one token short", RIGHT.but(BOTH, "return x, y[:, :-1]"), BATCH,
-              "y has T - 1 tokens. To every token of x belongs the one that follows, so both have T; the last one follows the window."),
+            "y has T - 1 tokens. To every token of x belongs the one that follows, so both have T; the last one "
+            "follows the window."),
         mistake("both cut from a window of T", RIGHT.but(BOTH, "return x[:, :-1], x[:, 1:]"), BATCH,
-              """x and y have T - 1 tokens each: both were cut from a window of T. For T tokens and the one after each you need T + 1 tokens of the
-              text."""),
+            """x and y have T - 1 tokens each: both were cut from a window of T. For T tokens and the one after each you
+            need T + 1 tokens of the text."""),
         mistake("y drawn for itself", RIGHT.but(
-                  LATER, "others = torch.randint(last, (B,), generator=g)\n    y = ids[others[:, None] + torch.arange(T) + 1]"), BATCH,
-              """y does not belong to the x of its row: its windows begin elsewhere, as where they are drawn anew or taken from another row. One draw
-              decides for both.""", shows=lambda evidence: isinstance(evidence.got, dict) and unlike_x(evidence)),
+                  LATER, "others = torch.randint(last, (B,), generator=g)\n    y = ids[others[:, None] + "
+                         "torch.arange(T) + 1]"), BATCH,
+            """y does not belong to the x of its row: its windows begin elsewhere, as where they are drawn anew or taken
+            from another row. One draw decides for both.""",
+            shows=lambda evidence: isinstance(evidence.got, dict) and unlike_x(evidence)),
         mistake("y of random tokens", RIGHT.but(LATER, "y = ids[torch.randint(len(ids), (B, T), generator=g)]"), BATCH,
-              "y holds tokens from anywhere in the text. It is x moved on by one token.", shows=unlike_x),
+            "y holds tokens from anywhere in the text. It is x moved on by one token.", shows=unlike_x),
         mistake("always the first window", RIGHT.but(DRAW, "starts = torch.zeros(B, dtype=torch.long)"), BATCH,
-              "Every window begins at place 0: the rest of the text is never read. Where a window begins is drawn, for every row.", quotes=counted),
+            "Every window begins at place 0: the rest of the text is never read. Where a window begins is drawn, for "
+            "every row.", quotes=counted),
         mistake("one window for all rows", RIGHT.but("(B,), generator=g)", "(1,), generator=g).expand(B)"), BATCH,
-              """All windows of the batch begin at one and the same place, so B rows teach no more than one. Every row has a draw of its own.""",
-              quotes=counted, shows=one_place),
-        mistake("one window after another", RIGHT.but(DRAW, "starts = (torch.randint(last, (1,), generator=g) + torch.arange(B)) % last"), BATCH,
-              """Each row's window begins at the same distance from that of the row before, so the rows of a batch always lie alike. Where a window
-              begins is drawn for *every* row.""", quotes=None, shows=same_distance),
+            """All windows of the batch begin at one and the same place, so B rows teach no more than one. Every row
+            has a draw of its own.""",
+            quotes=counted, shows=one_place),
+        mistake("one window after another",
+                RIGHT.but(DRAW, "starts = (torch.randint(last, (1,), generator=g) + torch.arange(B)) % last"), BATCH,
+            """Each row's window begins at the same distance from that of the row before, so the rows of a batch always
+            lie alike. Where a window begins is drawn for *every* row.""", quotes=None, shows=same_distance),
         mistake("sorted", RIGHT.but("(B,), generator=g)", "(B,), generator=g).sort().values"), BATCH,
-              """The places were sorted after they were drawn: the first row always lies near the beginning of the text. Each row's window is drawn by
-              itself and stays in its row.""", quotes=None, shows=in_order),
+            """The places were sorted after they were drawn: the first row always lies near the beginning of the text.
+            Each row's window is drawn by itself and stays in its row.""", quotes=None, shows=in_order),
         mistake("without replacement", RIGHT.but(DRAW, "starts = torch.randperm(last, generator=g)[:B]"), BATCH,
-              """No window came twice, so there were not enough for B rows. Every row draws among all windows, also those that others have drawn: that
-              is *with replacement*."""),
+            """No window came twice, so there were not enough for B rows. Every row draws among all windows, also those
+            that others have drawn: that is *with replacement*."""),
         mistake("the last window never comes", RIGHT.but(LAST, "last = len(ids) - T - 1"), BATCH,
-              """The last window never comes. With N tokens a window may begin at 0, 1 and so on up to N - T - 1: N - T places, since y reaches one
-              token further than x. An upper end such as that of range or torch.randint is itself left out.""", quotes=counted),
-        mistake("the first window never comes", RIGHT.but(DRAW, "starts = torch.randint(1, last, (B,), generator=g)"), BATCH,
-              "No window begins at place 0: your draws begin at 1. With N tokens a window may begin at 0, 1 and so on up to N - T - 1.", quotes=counted),
-        mistake("cut into pieces", RIGHT.but(DRAW, "starts = torch.randint((len(ids) - 1) // T, (B,), generator=g) * T"), BATCH,
-              """Your windows begin only at multiples of T: the text was cut into pieces. A window may begin at any place from 0 to N - T - 1.""",
-              quotes=counted),
-        mistake("the last window comes only where it is the only one", RIGHT.but(LAST, "last = max(len(ids) - T - 1, 1)"), BATCH,
-              """The last window never comes. With N tokens a window may begin at 0, 1 and so on up to N - T - 1: N - T places, since y reaches one
-              token further than x.""", quotes=counted, shows=last_is_missing),
-        mistake("some windows never come", RIGHT.but("(B,), generator=g)", "(B,), generator=g).clamp(min=min(1, last - 1))"), BATCH,
-              """At some places no window ever begins. All N - T of them come, equally often: 0, 1 and so on up to N - T - 1.""",
-              quotes=counted, shows=some_are_missing),
+            """The last window never comes. With N tokens a window may begin at 0, 1 and so on up to N - T - 1: N - T
+            places, since y reaches one token further than x. An upper end such as that of range or torch.randint is
+            itself left out.""", quotes=counted),
+        mistake("the first window never comes", RIGHT.but(DRAW, "starts = torch.randint(1, last, (B,), generator=g)"),
+                BATCH,
+            "No window begins at place 0: your draws begin at 1. With N tokens a window may begin at 0, 1 and so on "
+            "up to N - T - 1.", quotes=counted),
+        mistake("cut into pieces",
+                RIGHT.but(DRAW, "starts = torch.randint((len(ids) - 1) // T, (B,), generator=g) * T"), BATCH,
+            """Your windows begin only at multiples of T: the text was cut into pieces. A window may begin at any place
+            from 0 to N - T - 1.""",
+            quotes=counted),
+        mistake("the last window comes only where it is the only one",
+                RIGHT.but(LAST, "last = max(len(ids) - T - 1, 1)"), BATCH,
+            """The last window never comes. With N tokens a window may begin at 0, 1 and so on up to N - T - 1: N - T
+            places, since y reaches one token further than x.""", quotes=counted, shows=last_is_missing),
+        mistake("some windows never come",
+                RIGHT.but("(B,), generator=g)", "(B,), generator=g).clamp(min=min(1, last - 1))"), BATCH,
+            """At some places no window ever begins. All N - T of them come, equally often: 0, 1 and so on up to N - T
+            - 1.""",
+            quotes=counted, shows=some_are_missing),
         mistake("one window too many", RIGHT.but(LAST, "last = len(ids) - T + 1"), BATCH,
-              """Your last window leaves y without its last token: the text ends before it. A window may begin at 0, 1 and so on up to N - T - 1,
-              since y reaches one token further than x."""),
+            """Your last window leaves y without its last token: the text ends before it. A window may begin at 0, 1 and
+            so on up to N - T - 1, since y reaches one token further than x."""),
         mistake("one window too many, in slices", SLICES.but("len(ids) - T, ", "len(ids) - T + 1, "), BATCH,
-              """Your last window leaves y without its last token: the text ends before it. A window may begin at 0, 1 and so on up to N - T - 1,
-              since y reaches one token further than x."""),
+            """Your last window leaves y without its last token: the text ends before it. A window may begin at 0, 1 and
+            so on up to N - T - 1, since y reaches one token further than x."""),
         mistake("beginning anywhere", RIGHT.but(LAST, "last = len(ids)"), BATCH,
-              """Windows may begin at any token of the text with you, so those near its end reach beyond it. The last place at which one may begin is
-              N - T - 1: T tokens for x, and y reaches one further."""),
+            """Windows may begin at any token of the text with you, so those near its end reach beyond it. The last
+            place at which one may begin is N - T - 1: T tokens for x, and y reaches one further."""),
         mistake("beginning anywhere, in slices", SLICES.but("len(ids) - T, ", "len(ids), "), BATCH,
-              """Windows may begin at any token of the text with you, so those near its end reach beyond it. The last place at which one may begin is
-              N - T - 1: T tokens for x, and y reaches one further."""),
-        mistake("going on at the beginning", RIGHT.but(LAST, "last = len(ids)").but("x = ids[places]", "x = ids[places % len(ids)]").but(
+            """Windows may begin at any token of the text with you, so those near its end reach beyond it. The last
+            place at which one may begin is N - T - 1: T tokens for x, and y reaches one further."""),
+        mistake("going on at the beginning",
+                RIGHT.but(LAST, "last = len(ids)").but("x = ids[places]", "x = ids[places % len(ids)]").but(
                   LATER, "y = ids[(places + 1) % len(ids)]"), BATCH,
-              """Windows near the end of your text go on at its beginning. The text does not: a window begins early enough for all of it, and the
-              token after it, to be there."""),
-        mistake("the last token again and again", RIGHT.but(LAST, "last = len(ids)").but("ids[places]", "ids[places.clamp(max=len(ids) - 1)]").but(
+            """Windows near the end of your text go on at its beginning. The text does not: a window begins early enough
+            for all of it, and the token after it, to be there."""),
+        mistake("the last token again and again",
+                RIGHT.but(LAST, "last = len(ids)").but("ids[places]", "ids[places.clamp(max=len(ids) - 1)]").but(
                   LATER, "y = ids[(places + 1).clamp(max=len(ids) - 1)]"), BATCH,
-              """Near the end of the text your windows repeat its last token, so that they fit. A window begins early enough for all of it, and the
-              token after it, to be there."""),
-        mistake("y rolled over the text", RIGHT.but(LAST, "last = len(ids) - T + 1").but(LATER, "y = ids.roll(-1)[places]"), BATCH,
-              """After the last token of the text you put its first one, as if the text were a circle. The last window begins one place earlier.""",
-              quotes=counted),
-        mistake("some places more often", RIGHT.but(DRAW, "starts = (torch.rand(B, generator=g) * torch.rand(B, generator=g) * last).long()"), BATCH,
-              """Some places come more often than others. Each of the N - T places at which a window may begin comes equally often.""",
-              quotes=counted, shows=unequal),
-        mistake("the tokens' places instead of the tokens", RIGHT.but("x = ids[places]", "x = places").but(LATER, "y = places + 1"), BATCH,
-              "x and y hold *places* in the text. The ids that stand there are wanted."),
+            """Near the end of the text your windows repeat its last token, so that they fit. A window begins early
+            enough for all of it, and the token after it, to be there."""),
+        mistake("y rolled over the text",
+                RIGHT.but(LAST, "last = len(ids) - T + 1").but(LATER, "y = ids.roll(-1)[places]"), BATCH,
+            """After the last token of the text you put its first one, as if the text were a circle. The last window
+            begins one place earlier.""",
+            quotes=counted),
+        mistake("some places more often",
+                RIGHT.but(DRAW, "starts = (torch.rand(B, generator=g) * torch.rand(B, generator=g) * last).long()"),
+                BATCH,
+            """Some places come more often than others. Each of the N - T places at which a window may begin comes
+            equally often.""",
+            quotes=counted, shows=unequal),
+        mistake("the tokens' places instead of the tokens",
+                RIGHT.but("x = ids[places]", "x = places").but(LATER, "y = places + 1"), BATCH,
+            "x and y hold *places* in the text. The ids that stand there are wanted."),
         mistake("scattered tokens", RIGHT.but(WHERE, "places = torch.randint(last, (B, T), generator=g)"), BATCH,
-              """Every token of x was drawn for itself, so no row is a piece of the text. One draw a row says where its window begins; the T tokens
-              follow each other.""", shows=scattered),
+            """Every token of x was drawn for itself, so no row is a piece of the text. One draw a row says where its
+            window begins; the T tokens follow each other.""", shows=scattered),
         mistake("backwards", RIGHT.but(WHERE, "places = starts[:, None] + torch.arange(T).flip(0)"), BATCH,
-              "The windows stand backwards: a text is read from the front."),
+            "The windows stand backwards: a text is read from the front."),
         mistake("tokens before rows", RIGHT.but(BOTH, "return x.T, y.T"), BATCH,
-              "Your shapes are (T, B). Batch first: (B, T)."),
+            "Your shapes are (T, B). Batch first: (B, T)."),
         mistake("one row", RIGHT.but(BOTH, "return x[0], y[0]"), BATCH,
-              "One window came back. B of them are wanted, as rows: (B, T)."),
+            "One window came back. B of them are wanted, as rows: (B, T)."),
         mistake("T and B exchanged", RIGHT.but("def lm_batch(ids, T, g, B):", "def lm_batch(ids, B, g, T):"), BATCH,
-              "T and B are exchanged: T is how many tokens a window has, and B how many windows there are."),
+            "T and B are exchanged: T is how many tokens a window has, and B how many windows there are."),
         mistake("stuck together", RIGHT.but(BOTH, "return torch.stack([x, y], dim=1)"), BATCH,
-              "One tensor came back. Two are wanted, x and y, each (B, T)."),
+            "One tensor came back. Two are wanted, x and y, each (B, T)."),
         mistake("floats", RIGHT.but(BOTH, "return x.float(), y.float()"), BATCH,
-              "Your tokens are floats. An embedding looks up whole numbers: they stay long, as they came."),
+            "Your tokens are floats. An embedding looks up whole numbers: they stay long, as they came."),
         mistake("lists", RIGHT.but(BOTH, "return x.tolist(), y.tolist()"), BATCH,
-              "Lists came back. A model takes tensors: x and y, each (B, T)."),
+            "Lists came back. A model takes tensors: x and y, each (B, T)."),
         mistake("another generator", RIGHT.but(", generator=g", ""), BATCH,
-              """The generator g was not used: the draws came from the global random numbers, or from a generator of your own. Nobody can repeat them
-              by giving you the same g: draw from it."""),
+            """The generator g was not used: the draws came from the global random numbers, or from a generator of your
+            own. Nobody can repeat them by giving you the same g: draw from it."""),
         mistake("g seeded anew", RIGHT.but("generator=g", "generator=g.manual_seed(0)"), BATCH,
-              """You gave g another seed, so every batch is the same. A generator goes on where the last call left it: draw from it, and leave its
-              seed alone."""),
+            """You gave g another seed, so every batch is the same. A generator goes on where the last call left it:
+            draw from it, and leave its seed alone."""),
         mistake("the text changed", RIGHT.but(BOTH, "ids += 0 * ids[0]\n    ids[0] += 1\n    return x, y"), BATCH,
-              "Your function changed the caller's text. The next batch is cut from it as well: leave it as it is."),
+            "Your function changed the caller's text. The next batch is cut from it as well: leave it as it is."),
     ),
     correct=(
         correct("places in a table", RIGHT),
@@ -390,7 +425,8 @@ EXERCISE = Exercise(
                         x[r, t], y[r, t] = text[i + t], text[i + t + 1]
                 return x, y
         """),
-        correct("rand, cut to whole numbers", RIGHT.but(DRAW, "starts = (torch.rand(B, generator=g, dtype=torch.float64) * last).long()")),
+        correct("rand, cut to whole numbers",
+                RIGHT.but(DRAW, "starts = (torch.rand(B, generator=g, dtype=torch.float64) * last).long()")),
         correct("multinomial, gather", """
             def lm_batch(ids, T, g, B):
                 n = ids.size(0) - T
@@ -401,8 +437,10 @@ EXERCISE = Exercise(
         """),
     ),
     hints=(
-        "which tokens does the model see, and which one must it say after each of them? How many places are there for a window to begin?",
-        "ids (N,), starts (B,), places (B, T) = a start for each row plus 0, 1 and so on; ids at the places are x (B, T), at the places + 1 y.",
+        "which tokens does the model see, and which one must it say after each of them? How many places are there for "
+        "a window to begin?",
+        "ids (N,), starts (B,), places (B, T) = a start for each row plus 0, 1 and so on; ids at the places are x (B, "
+        "T), at the places + 1 y.",
         "draw B starts below N - T with g; add 0 to T - 1 to each; look up x there and y one place later.",
     ),
 )  # fmt: skip

@@ -43,7 +43,8 @@ def what_came_back(case: Case, result: Any) -> Any:
 
 def traced(g: torch.Generator, B: int, T: int, layers: int, D: int = 6, V: int = 11, looks: bool = False) -> Case:
     """looks: whether what is left on the model counts."""
-    model = {"vocabulary": V, "D": D, "layers": layers, "seed": int(torch.randint(1 << 20, (), generator=g)), "looks": looks}
+    model = {"vocabulary": V, "D": D, "layers": layers, "seed": int(torch.randint(1 << 20, (), generator=g)),
+             "looks": looks}
     ids = torch.randint(V, (B, T), generator=g)
     ids[0, 0] = 0
     return Case((model, ids))
@@ -63,20 +64,27 @@ def entries(evidence: Evidence) -> str:
     if not isinstance(got, list):
         return ""
     if len(got) != len(wanted):
-        return f"Your list has {len(got)} entries; {len(wanted)} are wanted, one before the first of the {len(wanted) - 1} blocks and one after each."
+        return (
+            f"Your list has {len(got)} entries; {len(wanted)} are wanted, one before the first of the "
+            f"{len(wanted) - 1} blocks and one after each."
+        )
     for place, (one, other) in enumerate(zip(got, wanted, strict=True)):
         if not isinstance(one, Tensor) or one.shape != other.shape:
             return f"Entry {place} of your list is {_form(one)}; a tensor of shape {tuple(other.shape)} is wanted."
         if not torch.allclose(one, other, rtol=1e-4, atol=1e-5):
             where = "before the first block" if place == 0 else f"after block {place} of {len(wanted) - 1}"
-            return f"Entry {place} of your list, {where}, begins with {row(one.flatten()[:4])}; the stream there begins with {row(other.flatten()[:4])}."
+            return (
+                f"Entry {place} of your list, {where}, begins with {row(one.flatten()[:4])}; the stream there begins "
+                f"with {row(other.flatten()[:4])}."
+            )
     return ""
 
 
 def scores(evidence: Evidence) -> bool:
     """Whether an entry has as many numbers a token as the vocabulary has tokens."""
     got, V = evidence.got, evidence.arguments[0]["vocabulary"]
-    return isinstance(got, list) and any(isinstance(one, Tensor) and one.ndim == 3 and one.shape[-1] == V for one in got)
+    return isinstance(got, list) and any(isinstance(one, Tensor) and one.ndim == 3 and one.shape[-1] == V
+                                         for one in got)
 
 
 def _form(value: Any) -> str:
@@ -118,94 +126,116 @@ EXERCISE = Exercise(
     ),
     mistakes=(
         mistake("the embedding missing", RIGHT.but(FIRST, "trace = []"), STREAM,
-              """The beginning is missing: what stands in the stream before any block has spoken, words and positions alone. It is entry 0. (Hooks on
-              the blocks' results do not see it.)"""),
-        mistake("the last block's entry missing", RIGHT.but(FIRST, "trace = []").but(f"{STEP}\n        {KEPT}", f"{KEPT}\n        {STEP}"), STREAM,
-              """The end is missing: what the last block returns. Perhaps it was never asked, or you wrote down what each block *reads*: after the
-              last one the stream is there once more."""),
-        mistake("a normed entry more", RIGHT.but("return trace", "trace.append(model.norm(x))\n    return trace"), STREAM,
-              "The last norm's result was put behind. It is no part of the stream: the head alone reads it."),
-        mistake("the last entry normed", RIGHT.but("return trace", "trace[-1] = model.norm(trace[-1])\n    return trace"), STREAM,
-              "The last entry went through the last norm. It is the stream as the last block leaves it, before that norm."),
-        mistake("every entry normed", RIGHT.but(KEPT, "trace.append(model.norm(x))").but(FIRST, "trace = [model.norm(x)]"), STREAM,
-              "Every entry went through the last norm. That is what the logit lens does *with* the stream; the stream itself is not normed."),
+            """The beginning is missing: what stands in the stream before any block has spoken, words and positions
+            alone. It is entry 0. (Hooks on the blocks' results do not see it.)"""),
+        mistake("the last block's entry missing",
+                RIGHT.but(FIRST, "trace = []").but(f"{STEP}\n        {KEPT}", f"{KEPT}\n        {STEP}"), STREAM,
+            """The end is missing: what the last block returns. Perhaps it was never asked, or you wrote down what each
+            block *reads*: after the last one the stream is there once more."""),
+        mistake("a normed entry more", RIGHT.but("return trace", "trace.append(model.norm(x))\n    return trace"),
+                STREAM,
+            "The last norm's result was put behind. It is no part of the stream: the head alone reads it."),
+        mistake("the last entry normed",
+                RIGHT.but("return trace", "trace[-1] = model.norm(trace[-1])\n    return trace"), STREAM,
+            "The last entry went through the last norm. It is the stream as the last block leaves it, "
+            "before that norm."),
+        mistake("every entry normed",
+                RIGHT.but(KEPT, "trace.append(model.norm(x))").but(FIRST, "trace = [model.norm(x)]"), STREAM,
+            "Every entry went through the last norm. That is what the logit lens does *with* the stream; the stream "
+            "itself is not normed."),
         mistake("the blocks' entries normed", RIGHT.but(KEPT, "trace.append(model.norm(x))"), STREAM,
-              "What the blocks return went through the last norm. The stream is written down as it is."),
+            "What the blocks return went through the last norm. The stream is written down as it is."),
         mistake("the norm between the blocks", RIGHT.but(STEP, "x = model.norm(block(x))"), STREAM,
-              """The last norm was put behind every block, so the next one reads something that it never reads in the model. The stream runs from
-              block to block as it is."""),
-        mistake("what each block adds", RIGHT.but(STEP, f"before = x\n        {STEP}").but(KEPT, "trace.append(x - before)"), STREAM,
-              "These are the arrows, what each block *adds*. The stream is their sum so far: what the block returns."),
+            """The last norm was put behind every block, so the next one reads something that it never reads in the
+            model. The stream runs from block to block as it is."""),
+        mistake("what each block adds",
+                RIGHT.but(STEP, f"before = x\n        {STEP}").but(KEPT, "trace.append(x - before)"), STREAM,
+            "These are the arrows, what each block *adds*. The stream is their sum so far: what the block returns."),
         mistake("added to x once more", RIGHT.but(STEP, "x = x + block(x)"), STREAM,
-              "What a block returns was added to x. But a block returns the stream already, with x in it: its residuals are inside."),
+            "What a block returns was added to x. But a block returns the stream already, with x in it: its residuals "
+            "are inside."),
         mistake("every block reads the embedding", RIGHT.but(STEP, "y = block(x)").but(KEPT, "trace.append(y)"), STREAM,
-              "Every block was given the embedding. Each reads what the block before it returned."),
-        mistake("the sum of all entries", RIGHT.but("return trace", "return [sum(trace[: i + 1]) for i in range(len(trace))]"), STREAM,
-              "You added up the entries. The stream is a sum already: what a block returns holds all that came before."),
+            "Every block was given the embedding. Each reads what the block before it returned."),
+        mistake("the sum of all entries",
+                RIGHT.but("return trace", "return [sum(trace[: i + 1]) for i in range(len(trace))]"), STREAM,
+            "You added up the entries. The stream is a sum already: what a block returns holds all that came before."),
         mistake("one tensor under many names", RIGHT.but(START, "x = model.embed(ids).detach().clone()").but(
                   STEP, "x.copy_(block(x).detach())"), STREAM,
-              """All entries show the end of the stream: one tensor was stored again and again, or overwritten in place. Entry i is a tensor of its
-              own, the stream as it was after block i."""),
-        mistake("logits behind", RIGHT.but("return trace", "trace.append(model.head(model.norm(x)))\n    return trace"), STREAM,
-              "The logits were put behind. The stream ends after the last block."),
+            """All entries show the end of the stream: one tensor was stored again and again, or overwritten in place.
+            Entry i is a tensor of its own, the stream as it was after block i."""),
+        mistake("logits behind", RIGHT.but("return trace", "trace.append(model.head(model.norm(x)))\n    return trace"),
+                STREAM,
+            "The logits were put behind. The stream ends after the last block."),
         mistake("logits", RIGHT.but("return trace", "return [model.head(model.norm(x)) for x in trace]"), GUESSES,
-              """Some of these are scores of the vocabulary, as the page makes them of the stream by the logit lens. Here the stream itself is wanted,
-              D numbers a token, and no head.""", quotes=entries, shows=scores),
+            """Some of these are scores of the vocabulary, as the page makes them of the stream by the logit lens. Here
+            the stream itself is wanted, D numbers a token, and no head.""", quotes=entries, shows=scores),
         mistake("normed before each block", RIGHT.but(STEP, "x = block(model.norm(x))"), STREAM,
-              "Each block was given the stream after the last norm. A block has its own norms inside; it reads the stream as it is."),
-        mistake("the embedding multiplied", RIGHT.but(START, "x = model.embed(ids) * model.words.shape[1] ** 0.5"), STREAM,
-              "The embedding was multiplied by the root of D, as in chapter 09. This model does not do that: take what model.embed gives."),
+            "Each block was given the stream after the last norm. A block has its own norms inside; it reads the "
+            "stream as it is."),
+        mistake("the embedding multiplied", RIGHT.but(START, "x = model.embed(ids) * model.words.shape[1] ** 0.5"),
+                STREAM,
+            "The embedding was multiplied by the root of D, as in chapter 09. This model does not do that: take what "
+            "model.embed gives."),
         mistake("a generator", RIGHT.but("return trace", "yield from trace"), STREAM,
-              "A generator came back: a function with `yield` computes nothing until somebody asks for the next value. A list is wanted."),
+            "A generator came back: a function with `yield` computes nothing until somebody asks for the next value. "
+            "A list is wanted."),
         mistake("words without positions", RIGHT.but(START, "x = model.words[ids]"), STREAM,
-              "Entry 0 holds the words without their positions, and the blocks read on from there. model.embed gives both."),
+            "Entry 0 holds the words without their positions, and the blocks read on from there. "
+            "model.embed gives both."),
         mistake("the words before the embedding", RIGHT.but(FIRST, "trace = [model.words[ids], x]"), STREAM,
-              "There is an entry too many: words alone, and then words with positions. The stream begins with both."),
+            "There is an entry too many: words alone, and then words with positions. The stream begins with both."),
         mistake("the ids in front", RIGHT.but(FIRST, "trace = [ids, x]"), STREAM,
-              "The ids stand in front. They are no vectors: the stream begins with the embedding."),
-        mistake("each state before its block, the embedding twice", RIGHT.but(f"{STEP}\n        {KEPT}", f"{KEPT}\n        {STEP}"), STREAM,
-              "You wrote down what each block *reads*, so the embedding stands there twice and the end is missing. Write down what it returns."),
+            "The ids stand in front. They are no vectors: the stream begins with the embedding."),
+        mistake("each state before its block, the embedding twice",
+                RIGHT.but(f"{STEP}\n        {KEPT}", f"{KEPT}\n        {STEP}"), STREAM,
+            "You wrote down what each block *reads*, so the embedding stands there twice and the end is missing. "
+            "Write down what it returns."),
         mistake("entry 0 without positions", RIGHT.but(FIRST, "trace = [model.words[ids]]"), STREAM,
-              "Entry 0 holds the words without their positions. The stream begins with both, as model.embed gives them."),
+            "Entry 0 holds the words without their positions. The stream begins with both, as model.embed gives them."),
         mistake("the embedding twice", RIGHT.but(FIRST, "trace = [x, x]"), STREAM,
-              "The embedding stands there twice. There is one entry before the first block and one after each."),
+            "The embedding stands there twice. There is one entry before the first block and one after each."),
         mistake("the first block left out", RIGHT.but("in model.blocks:", "in model.blocks[1:]:"), STREAM,
-              "The first block was left out, perhaps because counting began at 1."),
+            "The first block was left out, perhaps because counting began at 1."),
         mistake("the end of the stream alone", RIGHT.but("return trace", "return [x]"), STREAM,
-              "Only the end of the stream came back. Every state on the way is wanted, in order."),
+            "Only the end of the stream came back. Every state on the way is wanted, in order."),
         mistake("one tensor", RIGHT.but("return trace", "return x"), STREAM,
-              "One tensor came back. A list is wanted: the stream before the first block, and after each."),
+            "One tensor came back. A list is wanted: the stream before the first block, and after each."),
         mistake("the end first", RIGHT.but("return trace", "return trace[::-1]"), STREAM,
-              "The list stands backwards: entry 0 is the beginning, the embedding, and the last block comes last."),
+            "The list stands backwards: entry 0 is the beginning, the embedding, and the last block comes last."),
         mistake("the blocks in the opposite order", RIGHT.but("in model.blocks:", "in reversed(model.blocks):"), STREAM,
-              "The blocks were asked in the opposite order. The first of model.blocks reads the embedding."),
+            "The blocks were asked in the opposite order. The first of model.blocks reads the embedding."),
         mistake("one block again and again", RIGHT.but(STEP, "x = model.blocks[0](x)"), STREAM,
-              "The first block was asked again and again. Each block is asked once, in its turn."),
+            "The first block was asked again and again. Each block is asked once, in its turn."),
         mistake("the last token alone", RIGHT.but("return trace", "return [x[:, -1] for x in trace]"), STREAM,
-              "The last token alone came back. The stream has a vector for every token: (B, T, D).", quotes=entries),
+            "The last token alone came back. The stream has a vector for every token: (B, T, D).", quotes=entries),
         mistake("the first text alone", RIGHT.but("return trace", "return [x[0] for x in trace]"), STREAM,
-              "The first text of the batch alone came back, without its axis. Every entry is (B, T, D).", quotes=entries),
+            "The first text of the batch alone came back, without its axis. Every entry is (B, T, D).", quotes=entries),
         mistake("an axis of size 1 lost", RIGHT.but("return trace", "return [x.squeeze() for x in trace]"), STREAM,
-              "An axis of size 1 vanished, as that of a batch of one text: squeeze() removes every such axis. Every entry is (B, T, D)."),
+            "An axis of size 1 vanished, as that of a batch of one text: squeeze() removes every such axis. Every "
+            "entry is (B, T, D)."),
         mistake("averaged over the tokens", RIGHT.but("return trace", "return [x.mean(dim=1) for x in trace]"), STREAM,
-              "The tokens were averaged. Each has a stream of its own: every entry is (B, T, D).", quotes=entries),
+            "The tokens were averaged. Each has a stream of its own: every entry is (B, T, D).", quotes=entries),
         mistake("the layers behind", RIGHT.but("return trace", "return torch.stack(trace, dim=1)"), STREAM,
-              "The entries were put into one tensor, along an axis inside. A list is wanted, an entry for each state."),
+            "The entries were put into one tensor, along an axis inside. A list is wanted, an entry for each state."),
         mistake("a dictionary", RIGHT.but("return trace", "return dict(enumerate(trace))"), STREAM,
-              "A dictionary came back. A list is wanted: its order says which state is which."),
-        mistake("numbers without their tensors", RIGHT.but("return trace", "return [x.tolist() for x in trace]"), STREAM,
-              "Your entries are lists of numbers. Tensors are wanted, (B, T, D) each.", quotes=entries),
+            "A dictionary came back. A list is wanted: its order says which state is which."),
+        mistake("numbers without their tensors", RIGHT.but("return trace", "return [x.tolist() for x in trace]"),
+                STREAM,
+            "Your entries are lists of numbers. Tensors are wanted, (B, T, D) each.", quotes=entries),
         mistake("hooks left behind", HOOKED.without("for hook in hooks:").without("hook.remove()"), STREAM,
-              """The list is right, but your hooks are still on the model: each call adds more of them, and they write into lists that nobody reads.
-              What is registered is removed again."""),
+            """The list is right, but your hooks are still on the model: each call adds more of them, and they write
+            into lists that nobody reads. What is registered is removed again."""),
         mistake("the model left in evaluation mode", RIGHT.before(START, "model.eval()"), STREAM,
-              "You switched the model to evaluation mode and left it there. Whoever handed it over goes on training: leave it as it came."),
+            "You switched the model to evaluation mode and left it there. Whoever handed it over goes on training: "
+            "leave it as it came."),
         mistake("hooks that write twice", HOOKED.but("model(ids)", "model(ids)\n    model(ids)"), STREAM,
-              "Every block wrote twice: the model was asked twice while the hooks were on it. There is one entry after each block."),
-        mistake("a list that is kept", RIGHT.but("def residual_trace(model, ids):", "def residual_trace(model, ids, trace=[]):").but(
+            "Every block wrote twice: the model was asked twice while the hooks were on it. There is one entry after "
+            "each block."),
+        mistake("a list that is kept",
+                RIGHT.but("def residual_trace(model, ids):", "def residual_trace(model, ids, trace=[]):").but(
                   FIRST, KEPT), STREAM,
-              """Your list is kept from call to call, and each call writes on in it: a default such as [] is made once, with the function. Make a new
-              list in every call."""),
+            """Your list is kept from call to call, and each call writes on in it: a default such as [] is made once,
+            with the function. Make a new list in every call."""),
     ),
     correct=(
         correct("block by block", RIGHT),

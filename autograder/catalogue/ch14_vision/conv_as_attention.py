@@ -57,7 +57,10 @@ def looks(evidence: Evidence) -> str:
     if not bool(far.any()):
         return wrong_pixel(evidence)
     head, pixel = map(int, far.any(-1).nonzero()[0])
-    return f"In head {head} pixel {pixel} looks at {_places(got[head, pixel])}; it should look at {_places(wanted[head, pixel])}."
+    return (
+        f"In head {head} pixel {pixel} looks at {_places(got[head, pixel])}; it should look at "
+        f"{_places(wanted[head, pixel])}."
+    )
 
 
 def _places(row: Tensor) -> str:
@@ -97,8 +100,11 @@ INSIDE = "inside = (row >= 0) & (row < H) & (column >= 0) & (column < W)"
 ONE = "weights[a * k + b, pixel[inside], (row * W + column)[inside]] = 1"
 ANYWHERE = "inside = row == row"
 VALUES, HEAD = "values = pixels @ kernel[:, :, a, b].T", "total = total + weights[a * k + b] @ values"
-PIXEL, BACK = "pixels = x.reshape(B, C, H * W).transpose(1, 2)", "out = total.transpose(1, 2).reshape(B, out_channels, H, W)"
-MIXING = RIGHT[RIGHT.index("    for a in range(k):\n        for b in range(k):\n            values") : RIGHT.index("    out = total")]
+PIXEL, BACK = (
+    "pixels = x.reshape(B, C, H * W).transpose(1, 2)", "out = total.transpose(1, 2).reshape(B, out_channels, H, W)"
+)
+MIXING = RIGHT[RIGHT.index("    for a in range(k):\n        for b in range(k):\n            values") : RIGHT.index(
+    "    out = total")]
 
 EXERCISE = Exercise(
     id="conv-as-attention", number="14.4", difficulty=3, minutes=35, visible_points=2, hidden_points=3,
@@ -110,154 +116,206 @@ EXERCISE = Exercise(
         visible("2 images of 3 by 4 pixels", inputs, 2, 3, 2, 3, 4, 3),
         visible("a kernel of 5 by 5", inputs, 1, 2, 3, 4, 3, 5),
         visible("a kernel of 2 by 2", even, 2),
-        *usual_probes(inputs, other=(3, 2, 4, 5, 3, 3), smallest=(1, 1, 1, 1, 1, 1), common=(2, 3, 4, 3, 5, 3), precise=far_away),
+        *usual_probes(inputs, other=(3, 2, 4, 5, 3, 3), smallest=(1, 1, 1, 1, 1, 1), common=(2, 3, 4, 3, 5, 3),
+                      precise=far_away),
         hidden("a kernel of one cell", inputs, 2, 3, 4, 3, 2, 1, announced_by="k: odd, 1 or more"),
-        hidden("a kernel larger than the image", inputs, 2, 2, 3, 2, 3, 7, announced_by="k may be larger than the image"),
+        hidden("a kernel larger than the image", inputs, 2, 2, 3, 2, 3, 7,
+               announced_by="k may be larger than the image"),
         hidden("as many channels out as in", inputs, 2, 3, 3, 4, 2, 3, announced_by="kernel: (O, C, k, k)"),
         hidden("a kernel of 4 by 4", even, 4, announced_by="Raises ValueError when k is even"),
     ),
     mistakes=(
         mistake("shifted the other way", RIGHT.but(PLACE, "row, column = i - a + r, j - b + r"), SHIFTS,
-              """Your heads look the opposite way: the one for the upper left cell looks down and right. Cell (a, b) of the kernel lies a - k//2 rows
-              *below* the middle and b - k//2 columns to the *right* of it; there the head looks."""),
+            """Your heads look the opposite way: the one for the upper left cell looks down and right. Cell (a, b) of
+            the kernel lies a - k//2 rows *below* the middle and b - k//2 columns to the *right* of it; there the head
+            looks."""),
         mistake("rows shifted the other way", RIGHT.but(PLACE, "row, column = i - a + r, j + b - r"), SHIFTS,
-              "Up and down are exchanged: the heads of the kernel's first row should look *up*, to the row before."),
+            "Up and down are exchanged: the heads of the kernel's first row should look *up*, to the row before."),
         mistake("columns shifted the other way", RIGHT.but(PLACE, "row, column = i + a - r, j - b + r"), SHIFTS,
-              "Left and right are exchanged: the heads of the kernel's first column should look *left*, to the column before."),
+            "Left and right are exchanged: the heads of the kernel's first column should look *left*, to the "
+            "column before."),
         mistake("kernel flipped", RIGHT.but("kernel[:, :, a, b].T", "kernel[:, :, k - 1 - a, k - 1 - b].T"), SHIFTS,
-              """The weights are right, and each head met the cell of the *opposite* head: the kernel was turned by half a turn, as a convolution does
-              in mathematics, or the values were mixed with the weights on their side. Row i says where pixel i looks.""", quotes=wrong_pixel),
+            """The weights are right, and each head met the cell of the *opposite* head: the kernel was turned by half a
+            turn, as a convolution does in mathematics, or the values were mixed with the weights on their side. Row i
+            says where pixel i looks.""", quotes=wrong_pixel),
         mistake("kernel transposed", RIGHT.but("kernel[:, :, a, b].T", "kernel[:, :, b, a].T"), SHIFTS,
-              "The weights are right, and rows and columns of the kernel are exchanged: head (a, b) takes cell (a, b).", quotes=wrong_pixel),
+            "The weights are right, and rows and columns of the kernel are exchanged: head (a, b) takes cell (a, b).",
+            quotes=wrong_pixel),
         mistake("heads column by column", RIGHT.but("weights[a * k + b, pixel", "weights[b * k + a, pixel").but(
                   "weights[a * k + b] @", "weights[b * k + a] @"), SHIFTS,
-              """The output is right, and the heads are counted down the kernel's columns. They are counted row by row: head 1 belongs to cell (0,
-              1)."""),
+            """The output is right, and the heads are counted down the kernel's columns. They are counted row by row:
+            head 1 belongs to cell (0, 1)."""),
         mistake("rows and columns exchanged", RIGHT.but(PLACE, "row, column = i + b - r, j + a - r"), SHIFTS,
-              """In your weights the first index of a cell moves the column and the second the row. The first counts the kernel's *rows*: it says how
-              far up or down."""),
-        mistake("rows and columns exchanged, and the other way", RIGHT.but(PLACE, "row, column = i - b + r, j - a + r"), SHIFTS,
-              """Two things. The first index of a cell moves the column in your weights, and should move the row. And the heads look the opposite way:
-              the first cell lies up and left."""),
+            """In your weights the first index of a cell moves the column and the second the row. The first counts the
+            kernel's *rows*: it says how far up or down."""),
+        mistake("rows and columns exchanged, and the other way", RIGHT.but(PLACE, "row, column = i - b + r, j - a + r"),
+                SHIFTS,
+            """Two things. The first index of a cell moves the column in your weights, and should move the row. And the
+            heads look the opposite way: the first cell lies up and left."""),
         mistake("every head looks at the pixel itself", RIGHT.but(PLACE, "row, column = i, j"), SHIFTS,
-              "All heads have the same weights: each pixel looks at itself. Head (a, b) looks at the neighbor that its cell lies on."),
+            "All heads have the same weights: each pixel looks at itself. Head (a, b) looks at the neighbor that its "
+            "cell lies on."),
         mistake("heads in the opposite order", RIGHT.but("return out, weights", "return out, weights.flip(0)"), SHIFTS,
-              """The output is right, and the heads stand in the opposite order, or each lies on its side, which for shifts is the same. Head 0
-              belongs to the kernel's upper left cell; rows belong to the pixels that look, columns to those looked at."""),
+            """The output is right, and the heads stand in the opposite order, or each lies on its side, which for
+            shifts is the same. Head 0 belongs to the kernel's upper left cell; rows belong to the pixels that look,
+            columns to those looked at."""),
         mistake("not centered", RIGHT.but("r = k // 2", "r = 0"), SHIFTS,
-              """Your heads look from the pixel itself down and right: cell (0, 0) lies on the pixel. The kernel's *middle* cell does, so half of them
-              look up or left."""),
-        mistake("round the border", RIGHT.but(INSIDE, "row, column = row % H, column % W\n            " + ANYWHERE), BORDERS,
-              """Beyond the border your heads look at the other side of the image, as torch.roll does. Outside there is nothing: such a row of the
-              weights is all zero."""),
+            """Your heads look from the pixel itself down and right: cell (0, 0) lies on the pixel. The kernel's
+            *middle* cell does, so half of them look up or left."""),
+        mistake("round the border", RIGHT.but(INSIDE, "row, column = row % H, column % W\n            " + ANYWHERE),
+                BORDERS,
+            """Beyond the border your heads look at the other side of the image, as torch.roll does. Outside there is
+            nothing: such a row of the weights is all zero."""),
         mistake("no question whether it is inside", RIGHT.but(INSIDE, ANYWHERE), BORDERS,
-              """A neighbor beyond the border has no number, and your code stops there, or takes the number of another pixel. Ask for its row and its
-              column whether they are inside."""),
+            """A neighbor beyond the border has no number, and your code stops there, or takes the number of another
+            pixel. Ask for its row and its column whether they are inside."""),
         mistake("below 0 not asked", RIGHT.but(INSIDE, "inside = (row < H) & (column < W)"), BORDERS,
-              """Beyond the lower and the right border you ask, above and to the left you do not: a number below 0 counts from the end, so these heads
-              look at other pixels of the image."""),
-        mistake("the first row and column left out", RIGHT.but(INSIDE, "inside = (row > 0) & (row < H) & (column > 0) & (column < W)"), BORDERS,
-              "Nobody looks at the first row and the first column: they have number 0, and that is inside."),
+            """Beyond the lower and the right border you ask, above and to the left you do not: a number below 0 counts
+            from the end, so these heads look at other pixels of the image."""),
+        mistake("the first row and column left out",
+                RIGHT.but(INSIDE, "inside = (row > 0) & (row < H) & (column > 0) & (column < W)"), BORDERS,
+            "Nobody looks at the first row and the first column: they have number 0, and that is inside."),
         mistake("the last row and column left out", RIGHT.but(
                   INSIDE, "inside = (row >= 0) & (row < H - 1) & (column >= 0) & (column < W - 1)"), BORDERS,
-              "Nobody looks at the last row and the last column: they have the numbers H - 1 and W - 1, and those are inside."),
+            "Nobody looks at the last row and the last column: they have the numbers H - 1 and W - 1, and "
+            "those are inside."),
         mistake("the padding counted as pixels", RIGHT.but("weights = torch.zeros(k * k, H * W, H * W, dtype=x.dtype)",
                   "P = W + 2 * r\n    weights = torch.zeros(k * k, H * W, (H + 2 * r) * P, dtype=x.dtype)").but(
                   INSIDE, ANYWHERE).but("(row * W + column)[inside]", "((row + r) * P + column + r)[inside]").but(PIXEL,
                   "pixels = F.pad(x, (r, r, r, r)).flatten(2).transpose(1, 2)"), BORDERS,
-              """The weights count the zeros around the image as pixels. Outside there is nothing to look at: columns are the H * W pixels of the
-              image, and a row is all zero where the neighbor is not among them."""),
-        mistake("into the next row", RIGHT.but(INSIDE, "inside = (row * W + column >= 0) & (row * W + column < H * W)"), BORDERS,
-              """Your heads walk over the right border into the next row. In memory the pixel after the last of a row is the first of the next; in the
-              image it is not its neighbor. Ask for row *and* column whether they are inside."""),
-        mistake("the border again", RIGHT.but(INSIDE, "row, column = row.clamp(0, H - 1), column.clamp(0, W - 1)\n            " + ANYWHERE), BORDERS,
-              """Beyond the border your heads look at the nearest pixel of the border. Outside there is nothing: such a row of the weights is all
-              zero."""),
+            """The weights count the zeros around the image as pixels. Outside there is nothing to look at: columns are
+            the H * W pixels of the image, and a row is all zero where the neighbor is not among them."""),
+        mistake("into the next row", RIGHT.but(INSIDE, "inside = (row * W + column >= 0) & (row * W + column < H * W)"),
+                BORDERS,
+            """Your heads walk over the right border into the next row. In memory the pixel after the last of a row is
+            the first of the next; in the image it is not its neighbor. Ask for row *and* column whether they are
+            inside."""),
+        mistake("the border again",
+                RIGHT.but(INSIDE, "row, column = row.clamp(0, H - 1), column.clamp(0, W - 1)\n            " + ANYWHERE),
+                BORDERS,
+            """Beyond the border your heads look at the nearest pixel of the border. Outside there is nothing: such a
+            row of the weights is all zero."""),
         mistake("reflected at the border", RIGHT.but(
-                  INSIDE, "row, column = H - 1 - (H - 1 - row.abs()).abs(), W - 1 - (W - 1 - column.abs()).abs()\n            " + INSIDE), BORDERS,
-              """Beyond the border your heads look back into the image, as in a mirror. Outside there is nothing: such a row of the weights is all
-              zero."""),
+                  INSIDE, "row, column = H - 1 - (H - 1 - row.abs()).abs(), W - 1 - (W - 1 - column.abs()).abs()\n    "
+                          "        " + INSIDE), BORDERS,
+            """Beyond the border your heads look back into the image, as in a mirror. Outside there is nothing: such a
+            row of the weights is all zero."""),
         mistake("nobody to look at shared out", RIGHT.but(
-                  PIXEL, "weights = torch.where(weights.sum(-1, keepdim=True) > 0, weights, torch.full_like(weights, 1 / (H * W)))\n    " + PIXEL), BORDERS,
-              """A head that would look outside shares itself out equally over the whole image: a softmax over nothing does that. Such a row is all
-              zero (chapter 08)."""),
+                  PIXEL, "weights = torch.where(weights.sum(-1, keepdim=True) > 0, weights, torch.full_like(weights, "
+                         "1 / (H * W)))\n    " + PIXEL), BORDERS,
+            """A head that would look outside shares itself out equally over the whole image: a softmax over nothing
+            does that. Such a row is all zero (chapter 08)."""),
         mistake("itself where there is no neighbor", RIGHT.but(
                   ONE, ONE + "\n            weights[a * k + b, pixel[~inside], pixel[~inside]] = 1"), BORDERS,
-              "A head that would look outside looks at the pixel itself instead. Outside there is nothing: such a row is all zero."),
-        mistake("a softmax at the end", RIGHT.but(PIXEL, "weights = torch.softmax(weights, dim=-1)\n    " + PIXEL), SHIFTS,
-              "The weights went through a softmax: every pixel looks a little at all. These heads look at *one* pixel each: their rows are one-hot."),
+            "A head that would look outside looks at the pixel itself instead. Outside there is nothing: such a row "
+            "is all zero."),
+        mistake("a softmax at the end", RIGHT.but(PIXEL, "weights = torch.softmax(weights, dim=-1)\n    " + PIXEL),
+                SHIFTS,
+            "The weights went through a softmax: every pixel looks a little at all. These heads look at *one* pixel "
+            "each: their rows are one-hot."),
         mistake("only inside", RIGHT.but(INSIDE, "inside = (i >= r) & (i < H - r) & (j >= r) & (j < W - r)"), BORDERS,
-              "Pixels near the border got nothing at all. Only the heads that would look outside are empty there; the others see what there is."),
-        mistake("rows checked, columns not", RIGHT.but(INSIDE, "column = column % W\n            inside = (row >= 0) & (row < H)"), BORDERS,
-              "Above and below the border is respected; to the left and right your heads come back in on the other side. Ask for both."),
-        mistake("columns checked, rows not", RIGHT.but(INSIDE, "row = row % H\n            inside = (column >= 0) & (column < W)"), BORDERS,
-              "To the left and right the border is respected; above and below your heads come back in on the other side. Ask for both."),
-        mistake("H taken for W, where a 1 is put", RIGHT.but(ONE, ONE.replace("pixel", "(i * H + j)").replace("row * W", "row * H")), SHIFTS,
-              "i * H + j is no pixel's number. A row has W pixels: pixel (i, j) is number i * W + j. For a square image both are the same."),
+            "Pixels near the border got nothing at all. Only the heads that would look outside are empty there; the "
+            "others see what there is."),
+        mistake("rows checked, columns not",
+                RIGHT.but(INSIDE, "column = column % W\n            inside = (row >= 0) & (row < H)"), BORDERS,
+            "Above and below the border is respected; to the left and right your heads come back in on the other "
+            "side. Ask for both."),
+        mistake("columns checked, rows not",
+                RIGHT.but(INSIDE, "row = row % H\n            inside = (column >= 0) & (column < W)"), BORDERS,
+            "To the left and right the border is respected; above and below your heads come back in on the other "
+            "side. Ask for both."),
+        mistake("H taken for W, where a 1 is put",
+                RIGHT.but(ONE, ONE.replace("pixel", "(i * H + j)").replace("row * W", "row * H")), SHIFTS,
+            "i * H + j is no pixel's number. A row has W pixels: pixel (i, j) is number i * W + j. For a square image "
+            "both are the same."),
         mistake("H taken for W", RIGHT.but("i, j = pixel // W, pixel % W", "i, j = pixel // H, pixel % H").but(
                   "(row * W + column)[inside]", "(row * H + column)[inside].clamp(max=H * W - 1)"), SHIFTS,
-              "The pixels of a row were counted by H. A row has W pixels: pixel (i, j) is number i * W + j. For a square image both are the same."),
+            "The pixels of a row were counted by H. A row has W pixels: pixel (i, j) is number i * W + j. For a "
+            "square image both are the same."),
         mistake("the mean of the heads", RIGHT.but(BACK, "total = total / (k * k)\n    " + BACK), SHIFTS,
-              "The mean of the heads came back. A convolution *adds* what its cells contribute.", quotes=wrong_pixel),
+            "The mean of the heads came back. A convolution *adds* what its cells contribute.", quotes=wrong_pixel),
         mistake("the last head alone", RIGHT.but(HEAD, "total = weights[a * k + b] @ values"), SHIFTS,
-              "Only the last head arrived: each turn of the loop wrote over the one before. Add up instead.", quotes=wrong_pixel),
+            "Only the last head arrived: each turn of the loop wrote over the one before. Add up instead.",
+            quotes=wrong_pixel),
         mistake("the middle cell alone", RIGHT.but(HEAD, HEAD + " * (a == r and b == r)"), SHIFTS,
-              "Only the middle cell counts: each pixel was given what it is itself. Every head adds what its neighbor has.", quotes=wrong_pixel),
+            "Only the middle cell counts: each pixel was given what it is itself. Every head adds what "
+            "its neighbor has.", quotes=wrong_pixel),
         mistake("the values as they are", RIGHT.but(
                   VALUES, "values = pixels.sum(-1, keepdim=True) @ kernel[:, :, a, b].mean(1, keepdim=True).T"), SHIFTS,
-              """The channels were added up before they met the kernel. Each cell is a matrix (O, C): every channel has its own number for every
-              channel that comes out.""", quotes=wrong_pixel),
-        mistake("the first channel alone", RIGHT.but(VALUES, "values = pixels[..., :1] @ kernel[:, :1, a, b].T"), SHIFTS,
-              "Only channel 0 of the image was used. A cell of the kernel sums over all C channels.", quotes=wrong_pixel),
+            """The channels were added up before they met the kernel. Each cell is a matrix (O, C): every channel has
+            its own number for every channel that comes out.""", quotes=wrong_pixel),
+        mistake("the first channel alone", RIGHT.but(VALUES, "values = pixels[..., :1] @ kernel[:, :1, a, b].T"),
+                SHIFTS,
+            "Only channel 0 of the image was used. A cell of the kernel sums over all C channels.", quotes=wrong_pixel),
         mistake("kernel's channels exchanged", RIGHT.but("kernel[:, :, a, b].T", "kernel[:, :, a, b]"), SHIFTS,
-              "A cell of the kernel is (O, C): out first, as in torch's conv2d. It met the pixels the wrong way round, which fits only where O = C."),
+            "A cell of the kernel is (O, C): out first, as in torch's conv2d. It met the pixels the wrong way round, "
+            "which fits only where O = C."),
         mistake("pixels cut by reshape alone", RIGHT.but(PIXEL, "pixels = x.reshape(B, H * W, C)"), SHIFTS,
-              """A row that should be one pixel's channels holds several pixels of one channel. Join height and width first, then move the channels
-              behind.""", quotes=wrong_pixel),
+            """A row that should be one pixel's channels holds several pixels of one channel. Join height and width
+            first, then move the channels behind.""", quotes=wrong_pixel),
         mistake("put back by reshape alone", RIGHT.but(BACK, "out = total.reshape(B, out_channels, H, W)"), SHIFTS,
-              """The sum of the heads is (B, H * W, O), and it was put back by reshape alone. Channels move in front of the pixels first.""",
-              quotes=wrong_pixel),
+            """The sum of the heads is (B, H * W, O), and it was put back by reshape alone. Channels move in front of
+            the pixels first.""",
+            quotes=wrong_pixel),
         mistake("a sentence of pixels", RIGHT.but(BACK, "out = total"), SHIFTS,
-              "The output is still a sentence of pixels, (B, H * W, O). Put it back into an image, (B, O, H, W)."),
-        mistake("the first image alone", RIGHT.but(BACK, "out = total[:1].expand(B, -1, -1).transpose(1, 2).reshape(B, out_channels, H, W)"), SHIFTS,
-              "All images came out as the first one. Each image of the batch has its own pixels.", quotes=wrong_pixel),
-        mistake("the image made smaller", RIGHT.but("return out, weights", "return out[:, :, r:H - r, r:W - r], weights"), BORDERS,
-              "The border was cut off, as a convolution without padding does. The output is as large as the image; outside counts as 0."),
-        mistake("weights as a grid of heads", RIGHT.but("return out, weights", "return out, weights.reshape(k, k, H * W, H * W)"), SHIFTS,
-              "The heads still lie in a grid (k, k). One axis is wanted: (k * k, H * W, H * W), row by row."),
-        mistake("weights of images", RIGHT.but("return out, weights", "return out, weights.reshape(k * k, H, W, H, W)"), SHIFTS,
-              "Pixels of the weights are still (H, W) twice. Count them row by row: (k * k, H * W, H * W)."),
-        mistake("weights for each image", RIGHT.but("return out, weights", "return out, weights.expand(B, -1, -1, -1)"), SHIFTS,
-              "The weights have a batch axis. They are the same for every image: (k * k, H * W, H * W)."),
+            "The output is still a sentence of pixels, (B, H * W, O). Put it back into an image, (B, O, H, W)."),
+        mistake("the first image alone",
+                RIGHT.but(BACK, "out = total[:1].expand(B, -1, -1).transpose(1, 2).reshape(B, out_channels, H, W)"),
+                SHIFTS,
+            "All images came out as the first one. Each image of the batch has its own pixels.", quotes=wrong_pixel),
+        mistake("the image made smaller",
+                RIGHT.but("return out, weights", "return out[:, :, r:H - r, r:W - r], weights"), BORDERS,
+            "The border was cut off, as a convolution without padding does. The output is as large as the image; "
+            "outside counts as 0."),
+        mistake("weights as a grid of heads",
+                RIGHT.but("return out, weights", "return out, weights.reshape(k, k, H * W, H * W)"), SHIFTS,
+            "The heads still lie in a grid (k, k). One axis is wanted: (k * k, H * W, H * W), row by row."),
+        mistake("weights of images", RIGHT.but("return out, weights", "return out, weights.reshape(k * k, H, W, H, W)"),
+                SHIFTS,
+            "Pixels of the weights are still (H, W) twice. Count them row by row: (k * k, H * W, H * W)."),
+        mistake("weights for each image", RIGHT.but("return out, weights", "return out, weights.expand(B, -1, -1, -1)"),
+                SHIFTS,
+            "The weights have a batch axis. They are the same for every image: (k * k, H * W, H * W)."),
         mistake("weights in float32", RIGHT.but(", dtype=x.dtype", "").but(
                   "weights[a * k + b] @ values", "weights[a * k + b].to(x.dtype) @ values"), SHIFTS,
-              "The weights are float32 whatever x is. They have the dtype of x, like the output."),
+            "The weights are float32 whatever x is. They have the dtype of x, like the output."),
         mistake("weights as truth values", RIGHT.but("return out, weights", "return out, weights.bool()"), SHIFTS,
-              "The weights came back as True and False. Numbers are wanted, 0 and 1, of the dtype of x."),
-        mistake("weights that hold the kernel", RIGHT.but("return out, weights", "return out, weights * kernel[0, 0].reshape(-1, 1, 1)"), SHIFTS,
-              "The kernel's numbers stand in the weights. Weights say *where* a head looks, 1 or 0; what it takes from there is the value."),
-        mistake("the kernel in the weights, for both", RIGHT.but(VALUES, "values = pixels @ kernel[:, :, a, b].T / kernel[0, 0, a, b]").but(
+            "The weights came back as True and False. Numbers are wanted, 0 and 1, of the dtype of x."),
+        mistake("weights that hold the kernel",
+                RIGHT.but("return out, weights", "return out, weights * kernel[0, 0].reshape(-1, 1, 1)"), SHIFTS,
+            "The kernel's numbers stand in the weights. Weights say *where* a head looks, 1 or 0; what it takes from "
+            "there is the value."),
+        mistake("the kernel in the weights, for both",
+                RIGHT.but(VALUES, "values = pixels @ kernel[:, :, a, b].T / kernel[0, 0, a, b]").but(
                   PIXEL, "weights = weights * kernel[0, 0].reshape(-1, 1, 1)\n    " + PIXEL), SHIFTS,
-              "The kernel's numbers stand in the weights. Weights say *where* a head looks, 1 or 0; what it takes from there is the value."),
+            "The kernel's numbers stand in the weights. Weights say *where* a head looks, 1 or 0; what it takes from "
+            "there is the value."),
         mistake("only the output", RIGHT.but("return out, weights", "return out"), SHIFTS,
-              "Only the output came back. Return the weights as well, as a pair (out, weights)."),
+            "Only the output came back. Return the weights as well, as a pair (out, weights)."),
         mistake("weights first", RIGHT.but("return out, weights", "return weights, out"), SHIFTS,
-              "The pair is the wrong way round: the output comes first, then the weights."),
+            "The pair is the wrong way round: the output comes first, then the weights."),
         mistake("no check of k", RIGHT.but(CHECK, ""), SHIFTS,
-              "A kernel of 2 by 2 went through. It has no middle cell, so there is nothing to lay on the pixel: raise a ValueError."),
+            "A kernel of 2 by 2 went through. It has no middle cell, so there is nothing to lay on the pixel: raise a "
+            "ValueError."),
         mistake("an assert in place of ValueError", RIGHT.but(CHECK, "assert k % 2 == 1\n    "), SHIFTS,
-              "k is checked, but by assert, which raises AssertionError (and is skipped when Python is told to hurry). A ValueError is asked for."),
+            "k is checked, but by assert, which raises AssertionError (and is skipped when Python is told to hurry). "
+            "A ValueError is asked for."),
         mistake("always 3 by 3", RIGHT.but("kernel.shape[0], kernel.shape[-1]", "kernel.shape[0], 3").but(
                   CHECK, 'if kernel.shape[-1] % 2 == 0:\n        raise ValueError("k must be odd")\n    '), SHIFTS,
-              "k was taken for 3, whatever the kernel is. Its last axis says it."),
-        mistake("a kernel larger than the image refused", RIGHT.but("if k % 2 == 0:", "if k % 2 == 0 or k > 2 * H + 1 or k > 2 * W + 1:"), BORDERS,
-              "A ValueError comes for a kernel that is larger than the image. Its far cells look outside, where there is nothing; the others work."),
+            "k was taken for 3, whatever the kernel is. Its last axis says it."),
+        mistake("a kernel larger than the image refused",
+                RIGHT.but("if k % 2 == 0:", "if k % 2 == 0 or k > 2 * H + 1 or k > 2 * W + 1:"), BORDERS,
+            "A ValueError comes for a kernel that is larger than the image. Its far cells look outside, where there "
+            "is nothing; the others work."),
         mistake("weights written while they are used", RIGHT.but(ONE, ONE + """
             seen = x.reshape(B, C, H * W).transpose(1, 2) @ kernel[:, :, a, b].T
-            parts = (weights[a * k + b] @ seen) + (parts if a + b else 0)""").but(PIXEL, "total = parts").without("total = 0").but(MIXING, ""), SHIFTS,
-              """The numbers are right, but the way back stops: a head's weights were used in a product, and then the same tensor was written into,
-              for the next head. Fill all of the weights first and mix afterwards, or stack one tensor for each head."""),
-        *usual_mistakes(RIGHT, arguments="x kernel", detached=SHIFTS, float32=SHIFTS, single=SHIFTS, squeezed=SHIFTS, viewed=SHIFTS),
+            parts = (weights[a * k + b] @ seen) + (parts if a + b else 0)""").but(PIXEL,
+                "total = parts").without("total = 0").but(MIXING, ""), SHIFTS,
+            """The numbers are right, but the way back stops: a head's weights were used in a product, and then the same
+            tensor was written into, for the next head. Fill all of the weights first and mix afterwards, or stack one
+            tensor for each head."""),
+        *usual_mistakes(RIGHT, arguments="x kernel", detached=SHIFTS, float32=SHIFTS, single=SHIFTS, squeezed=SHIFTS,
+                        viewed=SHIFTS),
     ),
     correct=(
         correct("each head by an index", RIGHT),
@@ -310,8 +368,10 @@ EXERCISE = Exercise(
                 k = kernel.shape[2]
                 if not k % 2:
                     raise ValueError
-                shift = lambda n, d: torch.diag(torch.ones(max(n - abs(d), 0), dtype=x.dtype), d) if abs(d) < n else torch.zeros(n, n, dtype=x.dtype)
-                weights = torch.stack([torch.kron(shift(H, a - k // 2), shift(W, b - k // 2)) for a in range(k) for b in range(k)])
+                shift = lambda n, d: torch.diag(torch.ones(max(n - abs(d), 0), dtype=x.dtype),
+                    d) if abs(d) < n else torch.zeros(n, n, dtype=x.dtype)
+                weights = torch.stack([torch.kron(shift(H, a - k // 2), shift(W, b - k // 2)) for a in range(k)
+                    for b in range(k)])
                 gathered = weights @ x.flatten(2).mT[:, None]
                 out = torch.einsum('bhpc,och->bop', gathered, kernel.flatten(2))
                 return out.reshape(B, -1, H, W), weights
@@ -383,11 +443,15 @@ EXERCISE = Exercise(
         """),
     ),
     hints=(
-        "which pixel does the upper left cell of the kernel multiply, seen from the pixel in the middle? And which number has it, when pixels are "
+        "which pixel does the upper left cell of the kernel multiply, seen from the pixel in the middle? And which "
+        "number has it, when pixels are "
         "counted row by row?",
-        "weights (k * k, H * W, H * W); pixels (B, H * W, C); a cell of the kernel (O, C) turns them into values (B, H * W, O); a head's weights "
+        "weights (k * k, H * W, H * W); pixels (B, H * W, C); a cell of the kernel (O, C) turns them into values (B, "
+        "H * W, O); a head's weights "
         "times values keep that shape.",
-        "for every cell (a, b) and every pixel (i, j): the neighbor is (i + a - k//2, j + b - k//2); if it is inside, put a 1 there. "
-        "Then add up, over the cells, the head's weights times the pixels times the cell transposed; channels first, cut into H and W.",
+        "for every cell (a, b) and every pixel (i, j): the neighbor is (i + a - k//2, j + b - k//2); if it is inside, "
+        "put a 1 there. "
+        "Then add up, over the cells, the head's weights times the pixels times the cell transposed; channels first, "
+        "cut into H and W.",
     ),
 )  # fmt: skip

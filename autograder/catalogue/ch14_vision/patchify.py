@@ -64,141 +64,174 @@ EXERCISE = Exercise(
         visible("5 rows, patches of 2", indivisible, 5, 4, 2),
         visible("7 columns, patches of 3", indivisible, 6, 7, 3),
         visible("4 rows, 9 columns, patches of 6", indivisible, 4, 9, 6),
-        *usual_probes(inputs, other=(3, 2, 4, 2, 3), smallest=(1, 1, 1, 1, 1), common=(2, 3, 3, 2, 4), precise=far_away),
+        *usual_probes(inputs, other=(3, 2, 4, 2, 3), smallest=(1, 1, 1, 1, 1), common=(2, 3, 3, 2, 4),
+                      precise=far_away),
         hidden("a patch is one pixel", inputs, 2, 3, 4, 5, 1, announced_by="p: the side of a patch, 1 or more"),
         hidden("one patch is the whole image", inputs, 2, 3, 1, 1, 5, announced_by="p: the side of a patch, 1 or more"),
         hidden("as many channels as pixels in a side", inputs, 2, 4, 3, 2, 4, announced_by="channel by channel"),
-        hidden("8 rows, 6 columns, patches of 4", indivisible, 8, 6, 4, announced_by="Raises ValueError when p does not divide both H and W"),
+        hidden("8 rows, 6 columns, patches of 4", indivisible, 8, 6, 4,
+               announced_by="Raises ValueError when p does not divide both H and W"),
     ),
     mistakes=(
         mistake("view alone", whole("patches = img.reshape(B, (H // p) * (W // p), C * p * p)"), STRIPES,
-              """The shape is right and the patches are *stripes*: the numbers lie as they lay before, one row of pixels after the other, channel
-              after channel, and reshape only cuts this strip. Cut height and width in two each; then *move* the axes, so that what belongs to one
-              patch comes together; then join."""),
+            """The shape is right and the patches are *stripes*: the numbers lie as they lay before, one row of pixels
+            after the other, channel after channel, and reshape only cuts this strip. Cut height and width in two each;
+            then *move* the axes, so that what belongs to one patch comes together; then join."""),
         mistake("channels last", RIGHT.but(ORDER, "(0, 2, 4, 3, 5, 1)"), PATCHES,
-              """Inside a patch your numbers go pixel by pixel, all channels of the first one first. Here a patch is channel by channel: all pixels of
-              channel 0, then all of channel 1."""),
+            """Inside a patch your numbers go pixel by pixel, all channels of the first one first. Here a patch is
+            channel by channel: all pixels of channel 0, then all of channel 1."""),
         mistake("pixels inside a patch column by column", RIGHT.but(ORDER, "(0, 2, 4, 1, 5, 3)"), PATCHES,
-              """The patches are right and the pixels inside are read column by column: a patch came out reflected along its diagonal. Read it as a
-              page is: row by row."""),
+            """The patches are right and the pixels inside are read column by column: a patch came out reflected along
+            its diagonal. Read it as a page is: row by row."""),
         mistake("patches column by column", RIGHT.but(ORDER, "(0, 4, 2, 1, 3, 5)"), PATCHES,
-              """Each patch is right, and they are counted down the columns: your second patch lies *below* the first. A page is read row by row: the
-              second lies to the right of the first."""),
+            """Each patch is right, and they are counted down the columns: your second patch lies *below* the first. A
+            page is read row by row: the second lies to the right of the first."""),
         mistake("height and width exchanged", RIGHT.but(ORDER, "(0, 4, 2, 1, 5, 3)"), PATCHES,
-              "The image was read down its columns, the patches and the pixels inside them: as if it had been transposed. Rows come first in both."),
+            "The image was read down its columns, the patches and the pixels inside them: as if it had been "
+            "transposed. Rows come first in both."),
         mistake("places inside before places of patches", RIGHT.but(ORDER, "(0, 3, 5, 1, 2, 4)"), STRIPES,
-              """Every p-th pixel was taken: a row of yours holds one pixel of *each* patch. After cutting H into (H/p, p) the first of the two counts
-              patches, the second counts pixels inside one."""),
+            """Every p-th pixel was taken: a row of yours holds one pixel of *each* patch. After cutting H into (H/p, p)
+            the first of the two counts patches, the second counts pixels inside one."""),
         mistake("cut into p pieces", RIGHT.but("B, C, H // p, p, W // p, p)", "B, C, p, H // p, p, W // p)").but(
                   ORDER, "(0, 3, 5, 1, 2, 4)"), STRIPES,
-              """Every (H/p)-th pixel was taken, from all over the image: H was cut into p pieces instead of pieces of p. Neighbors belong together:
-              (H/p, p), in this order."""),
+            """Every (H/p)-th pixel was taken, from all over the image: H was cut into p pieces instead of pieces of p.
+            Neighbors belong together: (H/p, p), in this order."""),
         mistake("batch and patches mixed", RIGHT.but(MOVE, "moved = cut.permute(2, 4, 0, 1, 3, 5)"), PATCHES,
-              "The patches came before the images, so a sentence of yours holds patches of *several images*. The batch axis stays in front."),
-        mistake("batch behind the patches", RIGHT.but(JOIN, "patches = moved.reshape(B, (H // p) * (W // p), C * p * p).transpose(0, 1)"), PATCHES,
-              "The patches came first and the images second. The batch stays in front: (B, N, C * p * p)."),
+            "The patches came before the images, so a sentence of yours holds patches of *several images*. The batch "
+            "axis stays in front."),
+        mistake("batch behind the patches",
+                RIGHT.but(JOIN, "patches = moved.reshape(B, (H // p) * (W // p), C * p * p).transpose(0, 1)"), PATCHES,
+            "The patches came first and the images second. The batch stays in front: (B, N, C * p * p)."),
         mistake("channels beside the batch", RIGHT.but(ORDER, "(0, 1, 2, 4, 3, 5)"), STRIPES,
-              """The channels were left in front of the patches, so one patch of yours holds pixels of one channel from several places. A patch takes
-              its pixels from *every* channel: the channels belong inside it."""),
+            """The channels were left in front of the patches, so one patch of yours holds pixels of one channel from
+            several places. A patch takes its pixels from *every* channel: the channels belong inside it."""),
         mistake("a patch for each channel", RIGHT.but(ORDER, "(0, 1, 2, 4, 3, 5)").but(
                   "(H // p) * (W // p), C * p * p", "C * (H // p) * (W // p), p * p"), PATCHES,
-              "Each channel gave patches of its own: C times as many, of p * p numbers. One patch holds all channels of its place."),
+            "Each channel gave patches of its own: C times as many, of p * p numbers. One patch holds all channels of "
+            "its place."),
         mistake("features before patches", RIGHT.ending_in(".transpose(1, 2)"), PATCHES,
-              """The numbers of a patch came before the patches: (B, C * p * p, N), which is also how torch's unfold answers. A sentence is (B, N,
-              features): one row for each patch."""),
-        mistake("what unfold answers, cut anew", whole("patches = F.unfold(img, p, stride=p).reshape(B, -1, C * p * p)"), PATCHES,
-              """unfold answers (B, C * p * p, N), and reshape cut that anew: a row of yours holds one place of several patches. Exchange the last
-              two axes; reshape moves nothing."""),
+            """The numbers of a patch came before the patches: (B, C * p * p, N), which is also how torch's unfold
+            answers. A sentence is (B, N, features): one row for each patch."""),
+        mistake("what unfold answers, cut anew",
+                whole("patches = F.unfold(img, p, stride=p).reshape(B, -1, C * p * p)"), PATCHES,
+            """unfold answers (B, C * p * p, N), and reshape cut that anew: a row of yours holds one place of several
+            patches. Exchange the last two axes; reshape moves nothing."""),
         mistake("patches as a grid", RIGHT.but(JOIN, "patches = moved.reshape(B, H // p, W // p, C * p * p)"), PATCHES,
-              "The patches still lie in a grid of rows and columns. A sentence has one axis of words: (B, N, C * p * p)."),
-        mistake("patches as small images", RIGHT.but(JOIN, "patches = moved.reshape(B, (H // p) * (W // p), C, p, p)"), PATCHES,
-              "The patches are still small images (C, p, p). A word is one row of numbers: join these three axes."),
+            "The patches still lie in a grid of rows and columns. A sentence has one axis of words: (B, "
+            "N, C * p * p)."),
+        mistake("patches as small images", RIGHT.but(JOIN, "patches = moved.reshape(B, (H // p) * (W // p), C, p, p)"),
+                PATCHES,
+            "The patches are still small images (C, p, p). A word is one row of numbers: join these three axes."),
         mistake("p patches a side", RIGHT.before(CUT, "p = H // p"), PATCHES,
-              "p was taken for the *number* of patches in a row. It is the side of a patch in pixels; the number is H divided by it."),
+            "p was taken for the *number* of patches in a row. It is the side of a patch in pixels; the number is H "
+            "divided by it."),
         mistake("width taken for height", RIGHT.but(CUT, "W = H\n    img = img[:, :, :, :H]\n    " + CUT), PATCHES,
-              "You count as many patches to the right as down, H/p both times: right for a square image alone. Here H and W differ."),
-        mistake("the first image alone", RIGHT.but(JOIN, "patches = moved[0].reshape((H // p) * (W // p), C * p * p)"), PATCHES,
-              "One image came back: the batch axis is gone."),
-        mistake("the first channel alone", RIGHT.but(JOIN, "patches = moved[:, :, :, 0].reshape(B, (H // p) * (W // p), p * p)"), PATCHES,
-              "Only channel 0 came back. A patch holds all channels, one after the other."),
+            "You count as many patches to the right as down, H/p both times: right for a square image alone. Here H "
+            "and W differ."),
+        mistake("the first image alone", RIGHT.but(JOIN, "patches = moved[0].reshape((H // p) * (W // p), C * p * p)"),
+                PATCHES,
+            "One image came back: the batch axis is gone."),
+        mistake("the first channel alone",
+                RIGHT.but(JOIN, "patches = moved[:, :, :, 0].reshape(B, (H // p) * (W // p), p * p)"), PATCHES,
+            "Only channel 0 came back. A patch holds all channels, one after the other."),
         mistake("the mean of each patch", RIGHT.ending_in(".mean(-1, keepdim=True)"), PATCHES,
-              "A patch became one number, its mean. All of its C * p * p numbers are kept; a projection comes later."),
-        mistake("patches that overlap", RIGHT.without(CUT).without(MOVE).but(JOIN, "patches = F.unfold(img, p).transpose(1, 2)"), PATCHES,
-              """The patches overlap: each begins one pixel after the one before. They lie side by side: the next begins p pixels further. (unfold
-              takes a stride.)"""),
-        mistake("steps of one pixel", whole("patches = torch.stack([img[:, :, i:i + p, j:j + p].flatten(1) for i in range(H // p) for j in range(W // "
+            "A patch became one number, its mean. All of its C * p * p numbers are kept; a projection comes later."),
+        mistake("patches that overlap",
+                RIGHT.without(CUT).without(MOVE).but(JOIN, "patches = F.unfold(img, p).transpose(1, 2)"), PATCHES,
+            """The patches overlap: each begins one pixel after the one before. They lie side by side: the next begins p
+            pixels further. (unfold takes a stride.)"""),
+        mistake("steps of one pixel",
+                whole("patches = torch.stack([img[:, :, i:i + p, j:j + p].flatten(1) for i in range(H // p) for j in "
+                      "range(W // "
                                           "p)], dim=1)"), PATCHES,
-              """There are as many patches as there should be, and all come from the upper left corner: each begins one pixel after the one before.
-              The next begins p pixels further."""),
-        mistake("the last patches missing", whole("patches = torch.stack([img[:, :, i:i + p, j:j + p].flatten(1) for i in range(0, max(H - p, 1), p) "
+            """There are as many patches as there should be, and all come from the upper left corner: each begins one
+            pixel after the one before. The next begins p pixels further."""),
+        mistake("the last patches missing",
+                whole("patches = torch.stack([img[:, :, i:i + p, j:j + p].flatten(1) for i in range(0, "
+                      "max(H - p, 1), p) "
                                                 "for j in range(0, max(W - p, 1), p)], dim=1)"), PATCHES,
-              "The last patches of each row and column are missing: a range ends before its end, and they begin at H - p and W - p."),
-        mistake("images among the numbers of a patch", whole("patches = torch.stack([img[:, :, i:i + p, j:j + p].flatten() for i in range(0, H, p) "
+            "The last patches of each row and column are missing: a range ends before its end, and they begin at H - "
+            "p and W - p."),
+        mistake("images among the numbers of a patch",
+                whole("patches = torch.stack([img[:, :, i:i + p, j:j + p].flatten() for i in range(0, H, p) "
                                                            "for j in range(0, W, p)])"), PATCHES,
-              """A row holds the patches of *all* images at once: flattening took the batch axis too. Flatten from the channels on, and keep (B, N, C
-              * p * p)."""),
-        mistake("p pieces a side", whole("patches = torch.stack([q.flatten(1) for r in img.chunk(p, 2) for q in r.chunk(p, 3)], dim=1)"), PATCHES,
-              """The image was cut into p pieces a side. p is the side of one *piece*, in pixels: there are H / p of them down and W / p to the right.
-              (chunk takes how many, split takes how long.)"""),
-        mistake("channels moved behind, then cut", whole("patches = img.permute(0, 2, 3, 1).reshape(B, (H // p) * (W // p), C * p * p)"), STRIPES,
-              """The channels were moved, height and width were not cut: your patches are *stripes*, pixel after pixel along a row of the image. Cut
-              height and width in two each first."""),
+            """A row holds the patches of *all* images at once: flattening took the batch axis too. Flatten from the
+            channels on, and keep (B, N, C * p * p)."""),
+        mistake("p pieces a side",
+                whole("patches = torch.stack([q.flatten(1) for r in img.chunk(p, 2) for q in r.chunk(p, 3)], dim=1)"),
+                PATCHES,
+            """The image was cut into p pieces a side. p is the side of one *piece*, in pixels: there are H / p of them
+            down and W / p to the right. (chunk takes how many, split takes how long.)"""),
+        mistake("channels moved behind, then cut",
+                whole("patches = img.permute(0, 2, 3, 1).reshape(B, (H // p) * (W // p), C * p * p)"), STRIPES,
+            """The channels were moved, height and width were not cut: your patches are *stripes*, pixel after pixel
+            along a row of the image. Cut height and width in two each first."""),
         mistake("channels last, and down the columns", RIGHT.but(ORDER, "(0, 4, 2, 3, 5, 1)"), PATCHES,
-              """Two things. Inside a patch your numbers go pixel by pixel, and should go channel by channel. And patches are counted down the
-              columns, and should be counted row by row."""),
+            """Two things. Inside a patch your numbers go pixel by pixel, and should go channel by channel. And patches
+            are counted down the columns, and should be counted row by row."""),
         mistake("H and W taken for each other", RIGHT.but("B, C, H, W = img.shape", "B, C, W, H = img.shape"), PATCHES,
-              """Height and width were read from the shape in the wrong order: an image is (B, C, H, W), rows before columns. For a square image both
-              are the same."""),
+            """Height and width were read from the shape in the wrong order: an image is (B, C, H, W), rows before
+            columns. For a square image both are the same."""),
         mistake("as many columns as rows", RIGHT.but(CUT, CUT.replace("W // p", "H // p")), PATCHES,
-              "You cut the width into as many pieces as the height: right for a square image alone. There are W/p of them."),
-        mistake("through NumPy", RIGHT.but("return patches", "return torch.from_numpy(patches.numpy().copy())"), PATCHES,
-              """The values are right, and nothing can be learned through them: NumPy knows no gradients, and refuses a tensor that needs one. torch
-              has the same operations."""),
+            "You cut the width into as many pieces as the height: right for a square image alone. There "
+            "are W/p of them."),
+        mistake("through NumPy", RIGHT.but("return patches", "return torch.from_numpy(patches.numpy().copy())"),
+                PATCHES,
+            """The values are right, and nothing can be learned through them: NumPy knows no gradients, and refuses a
+            tensor that needs one. torch has the same operations."""),
         mistake("patches in the opposite order", RIGHT.ending_in(".flip(1)"), PATCHES,
-              "The patches stand in the opposite order: the first is the one in the upper left corner."),
+            "The patches stand in the opposite order: the first is the one in the upper left corner."),
         mistake("divided by 255", RIGHT.ending_in(" / 255"), PATCHES,
-              "The numbers were divided by 255. They only move; none of them changes."),
+            "The numbers were divided by 255. They only move; none of them changes."),
         mistake("a size that is a float", RIGHT.but("H // p, p, W // p, p)", "H / p, p, W / p, p)"), PATCHES,
-              "A size must be a whole number, and a single / makes a float, even of 4 / 2. // stays whole."),
+            "A size must be a whole number, and a single / makes a float, even of 4 / 2. // stays whole."),
         mistake("a list of patches", RIGHT.but("return patches", "return list(patches.unbind(1))"), PATCHES,
-              "A Python list of patches came back. One tensor is wanted; torch.stack makes it, and its dim says where the axis goes."),
+            "A Python list of patches came back. One tensor is wanted; torch.stack makes it, and its dim says where "
+            "the axis goes."),
         mistake("a list of sentences", RIGHT.but("return patches", "return list(patches)"), PATCHES,
-              "A Python list came back, one entry for each image. One tensor is wanted: (B, N, C * p * p)."),
-        mistake("unfold without a check", RIGHT.but(CHECK, "return F.unfold(img, p, stride=p).transpose(1, 2)\n    "), PATCHES,
-              """Nothing asks whether p divides the image: unfold drops the rows and columns that are left over, and says nothing. Ask first, and
-              raise a ValueError."""),
-        mistake("the rest cut off", RIGHT.but(CHECK, "H, W = H // p * p, W // p * p\n    img = img[:, :, :H, :W]\n    "), PATCHES,
-              """5 rows cannot be cut into patches of 2; you dropped the row that was left over. Raise a ValueError instead: pixels do not vanish
-              quietly."""),
-        mistake("filled up with zeros", RIGHT.but(CHECK, "img = F.pad(img, (0, -W % p, 0, -H % p))\n    H, W = img.shape[2:]\n    "), PATCHES,
-              """5 rows cannot be cut into patches of 2; you added a row of zeros. Raise a ValueError instead: nobody asked for pixels that are not
-              there."""),
+            "A Python list came back, one entry for each image. One tensor is wanted: (B, N, C * p * p)."),
+        mistake("unfold without a check", RIGHT.but(CHECK, "return F.unfold(img, p, stride=p).transpose(1, 2)\n    "),
+                PATCHES,
+            """Nothing asks whether p divides the image: unfold drops the rows and columns that are left over, and says
+            nothing. Ask first, and raise a ValueError."""),
+        mistake("the rest cut off",
+                RIGHT.but(CHECK, "H, W = H // p * p, W // p * p\n    img = img[:, :, :H, :W]\n    "), PATCHES,
+            """5 rows cannot be cut into patches of 2; you dropped the row that was left over. Raise a ValueError
+            instead: pixels do not vanish quietly."""),
+        mistake("filled up with zeros",
+                RIGHT.but(CHECK, "img = F.pad(img, (0, -W % p, 0, -H % p))\n    H, W = img.shape[2:]\n    "), PATCHES,
+            """5 rows cannot be cut into patches of 2; you added a row of zeros. Raise a ValueError instead: nobody
+            asked for pixels that are not there."""),
         mistake("no check of the sizes", RIGHT.but(CHECK, ""), PATCHES,
-              """When p does not divide the image, torch stops with an error of its own. Ask first, and raise a ValueError that says what was
-              expected."""),
+            """When p does not divide the image, torch stops with an error of its own. Ask first, and raise a ValueError
+            that says what was expected."""),
         mistake("only the height checked", RIGHT.but("H % p != 0 or W % p != 0", "H % p != 0"), PATCHES,
-              "Only one side was checked: p must divide the height *and* the width. Raise a ValueError for either."),
+            "Only one side was checked: p must divide the height *and* the width. Raise a ValueError for either."),
         mistake("only the width checked", RIGHT.but("H % p != 0 or W % p != 0", "W % p != 0"), PATCHES,
-              "Only the width was checked: 5 rows and patches of 2 went through. p must divide both sides."),
+            "Only the width was checked: 5 rows and patches of 2 went through. p must divide both sides."),
         mistake("both must fail", RIGHT.but("H % p != 0 or W % p != 0", "H % p != 0 and W % p != 0"), PATCHES,
-              "A ValueError comes only when p divides *neither* side. It is wanted as soon as one of them does not fit."),
+            "A ValueError comes only when p divides *neither* side. It is wanted as soon as one of them does not fit."),
         mistake("all pixels checked", RIGHT.but("H % p != 0 or W % p != 0", "(H * W) % (p * p) != 0"), PATCHES,
-              """The number of pixels was checked instead of the two sides. 3 rows of 4 pixels are 12, which 2 * 2 divides, and still no patch of 2
-              fits into 3 rows."""),
-        mistake("all pixels checked, and the rest cut off", RIGHT.but("H % p != 0 or W % p != 0", "(H * W) % (p * p) != 0").but(
+            """The number of pixels was checked instead of the two sides. 3 rows of 4 pixels are 12, which 2 * 2
+            divides, and still no patch of 2 fits into 3 rows."""),
+        mistake("all pixels checked, and the rest cut off",
+                RIGHT.but("H % p != 0 or W % p != 0", "(H * W) % (p * p) != 0").but(
                   CUT, "img = img[:, :, :H // p * p, :W // p * p]\n    " + CUT), PATCHES,
-              """The number of pixels was checked instead of the two sides, and what does not fit into a side was dropped. p must divide the height
-              *and* the width."""),
+            """The number of pixels was checked instead of the two sides, and what does not fit into a side was dropped.
+            p must divide the height *and* the width."""),
         mistake("an assert in place of ValueError", RIGHT.but(CHECK, "assert H % p == 0 and W % p == 0\n    "), PATCHES,
-              """The sizes are checked, but by assert, which raises AssertionError (and is skipped when Python is told to hurry). A ValueError is
-              asked for."""),
+            """The sizes are checked, but by assert, which raises AssertionError (and is skipped when Python is told to
+            hurry). A ValueError is asked for."""),
         mistake("another kind of error", RIGHT.but("ValueError", "TypeError"), PATCHES,
-              "The sizes are checked, but another kind of error is raised. The value is wrong here, so: ValueError."),
-        mistake("None for sizes that do not fit", RIGHT.but('raise ValueError("p must divide the height and the width")', "return None"), PATCHES,
-              "Where p does not divide the image you return None, which nobody hears. Raise a ValueError."),
-        mistake("a square image asked for", RIGHT.but("H % p != 0 or W % p != 0", "H != W or H % p != 0 or W % p != 0"), PATCHES,
-              "A ValueError comes for an image that is not square. Height and width may differ; p has to divide both."),
-        *usual_mistakes(RIGHT, arguments="img", detached=PATCHES, float32=PATCHES, single=PATCHES, squeezed=PATCHES, viewed=PATCHES, quotes_size=sizes),
+            "The sizes are checked, but another kind of error is raised. The value is wrong here, so: ValueError."),
+        mistake("None for sizes that do not fit",
+                RIGHT.but('raise ValueError("p must divide the height and the width")', "return None"), PATCHES,
+            "Where p does not divide the image you return None, which nobody hears. Raise a ValueError."),
+        mistake("a square image asked for", RIGHT.but("H % p != 0 or W % p != 0", "H != W or H % p != 0 or W % p != 0"),
+                PATCHES,
+            "A ValueError comes for an image that is not square. Height and width may differ; p has to divide both."),
+        *usual_mistakes(RIGHT, arguments="img", detached=PATCHES, float32=PATCHES, single=PATCHES, squeezed=PATCHES,
+                        viewed=PATCHES, quotes_size=sizes),
     ),
     correct=(
         correct("reshape, permute, reshape", RIGHT),
@@ -238,15 +271,19 @@ EXERCISE = Exercise(
                 return out
         """),
         correct("a convolution with kernels that copy", whole(
-            "patches = F.conv2d(img, torch.eye(C * p * p, dtype=img.dtype).reshape(-1, C, p, p), stride=p).flatten(2).mT")),
-        correct("indices gathered", whole("""rows = torch.arange(0, H, p)[:, None, None, None] + torch.arange(p)[:, None]
+            "patches = F.conv2d(img, torch.eye(C * p * p, dtype=img.dtype).reshape(-1, C, p, p), "
+            "stride=p).flatten(2).mT")),
+        correct("indices gathered",
+                whole("""rows = torch.arange(0, H, p)[:, None, None, None] + torch.arange(p)[:, None]
     columns = torch.arange(0, W, p)[:, None, None] + torch.arange(p)
     patches = img[:, :, rows, columns].permute(0, 2, 3, 1, 4, 5).reshape(B, -1, C * p * p)""")),
     ),
     hints=(
         "which pixels are the neighbors of pixel 0 in the first patch? How far are they apart in memory?",
-        "(B, C, H, W) is cut into (B, C, H/p, p, W/p, p). Then the two that count patches come to the front: (B, H/p, W/p, C, p, p). Then (B, N, C * p * p).",
-        "if p does not divide H and W: raise ValueError. Cut both sides in two, move the axes in the order batch, row, column, "
+        "(B, C, H, W) is cut into (B, C, H/p, p, W/p, p). Then the two that count patches come to the front: (B, H/p, "
+        "W/p, C, p, p). Then (B, N, C * p * p).",
+        "if p does not divide H and W: raise ValueError. Cut both sides in two, move the axes in the order batch, "
+        "row, column, "
         "channel, row inside, column inside, and join the middle two and the last three.",
     ),
 )  # fmt: skip

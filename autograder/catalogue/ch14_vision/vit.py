@@ -17,7 +17,8 @@ class ViT(vision.ViT):
 
 
 def parts(
-    image: int, patch: int, channels: int, d_model: int, h: int, layers: int, d_ff: int, classes: int, dropout: float = 0.0
+    image: int, patch: int, channels: int, d_model: int, h: int, layers: int, d_ff: int, classes: int,
+    dropout: float = 0.0
 ) -> tuple[Block, ...]:
     """What a ViT is made of; norms in the order in which they are used."""
     blocks = [
@@ -27,7 +28,8 @@ def parts(
     ]
     for layer in range(layers):
         name = f"layer {layer}"
-        blocks += [Block(f"{name}, attention", "attention", (d_model, h)), Block(f"{name}, feed-forward", "feed-forward", (d_model, d_ff))]
+        blocks += [Block(f"{name}, attention", "attention", (d_model, h)),
+                   Block(f"{name}, feed-forward", "feed-forward", (d_model, d_ff))]
         blocks += [Block(f"{name}, norm {n}", "norm", (d_model,)) for n in (1, 2)]
     return (*blocks, Block("last norm", "norm", (d_model,)), Block("head", "projection", (d_model, classes)))
 
@@ -69,7 +71,8 @@ def hardly_spread(g: torch.Generator) -> Case:
 
 def something_is_left(evidence: Evidence) -> bool:
     """Whether all images should have come out alike, since everything was dropped, and did not."""
-    expected, got = (bool(torch.allclose(each, each[:1].expand_as(each), atol=1e-6)) for each in (evidence.expected, evidence.got))
+    expected, got = (bool(torch.allclose(each, each[:1].expand_as(each), atol=1e-6)) for each in (evidence.expected,
+        evidence.got))
     return expected and not got and len(evidence.expected) > 1
 
 
@@ -121,10 +124,18 @@ class ViT(nn.Module):
         return self.head(x[:, 0])
 """)
 CLASS = RIGHT.index("class ViT")
-TOKEN_LINE, FIRST = "self.class_token = nn.Parameter(torch.randn(1, 1, d_model))", "first = self.class_token.expand(len(words), -1, -1)"
-PLACES, CAT, ADD = "self.positions = nn.Parameter(torch.randn(1, 1 + N, d_model))", "x = torch.cat([first, words], dim=1)", "x = x + self.positions"
+TOKEN_LINE, FIRST = (
+    "self.class_token = nn.Parameter(torch.randn(1, 1, d_model))", "first = self.class_token.expand(len(words), -1, -1)"
+)
+PLACES, CAT, ADD = (
+    "self.positions = nn.Parameter(torch.randn(1, 1 + N, d_model))", "x = torch.cat([first, words], dim=1)",
+    "x = x + self.positions"
+)
 PROJECT, WORDS = "self.project = nn.Linear(channels * patch * patch, d_model)", "words = self.project(self.cut(img))"
-LAYERS, LAYER, DROP = "self.layers = nn.ModuleList([Layer(d_model, h, d_ff, dropout) for _ in range(layers)])", "x = layer(x)", "x = self.drop(x)"
+LAYERS, LAYER, DROP = (
+    "self.layers = nn.ModuleList([Layer(d_model, h, d_ff, dropout) for _ in range(layers)])", "x = layer(x)",
+    "x = self.drop(x)"
+)
 NORM, LAST, HEAD = "x = self.norm(x)", "return self.head(x[:, 0])", "self.head = nn.Linear(d_model, classes)"
 MOVE = "patches = img.reshape(B, C, H // p, p, W // p, p).permute(0, 2, 4, 1, 3, 5)"
 READ = "x = x + self.drop(self.own(seen, seen, mask))"
@@ -156,185 +167,249 @@ EXERCISE = Exercise(
         visible("the same patches in other places", patches_exchanged),
         visible("dropout 0.5, in evaluation", inputs, 1, 4, 2, 2, dropout=0.5),
         visible("one patch is the whole image", inputs, 3, 2, 2, 2),
-        *usual_probes(inputs, other=(3, 8, 2, 2, (12, 4, 3, 10, 5)), smallest=(1, 2, 2, 1, (6, 1, 1, 5, 3)), common=(2, 6, 2, 3), precise=far_away),
+        *usual_probes(inputs, other=(3, 8, 2, 2, (12, 4, 3, 10, 5)), smallest=(1, 2, 2, 1, (6, 1, 1, 5, 3)),
+                      common=(2, 6, 2, 3), precise=far_away),
         hidden("one layer, one head", inputs, 2, 6, 3, 2, (7, 1, 1, 10, 3), announced_by="h, layers"),
         hidden("words that hardly differ", hardly_spread, announced_by="eps 1e-5"),
-        hidden("in training, all dropped", inputs, 2, 4, 2, 3, dropout=1.0, checks="training", announced_by="With dropout 1 nothing is left of the words in training"),
+        hidden("in training, all dropped", inputs, 2, 4, 2, 3, dropout=1.0, checks="training",
+               announced_by="With dropout 1 nothing is left of the words in training"),
     ),
     mistakes=(
         mistake("class token not expanded", RIGHT.but(FIRST, "first = self.class_token"), TOKEN,
-              """There is one class token, (1, 1, d_model), and a batch of images: torch.cat wants as many of the one as of the other. Every image
-              gets the same token: expand it along the batch, which copies nothing."""),
-        mistake("class token last", RIGHT.but(CAT, "x = torch.cat([words, first], dim=1)").but(LAST, "return self.head(x[:, -1])"), TOKEN,
-              """The class token stands behind the patches, or position 0 went to the first patch and the last one to the token, which is the same:
-              every token has another's position. The token comes first, and position 0 is its own."""),
-        mistake("a patch read in place of the class token", RIGHT.but(CAT, "x = torch.cat([words, first], dim=1)"), TOKEN,
-              "The class token was put behind the patches, and the head reads the first *patch*. The token comes first, and the head reads it."),
+            """There is one class token, (1, 1, d_model), and a batch of images: torch.cat wants as many of the one as
+            of the other. Every image gets the same token: expand it along the batch, which copies nothing."""),
+        mistake("class token last",
+                RIGHT.but(CAT, "x = torch.cat([words, first], dim=1)").but(LAST, "return self.head(x[:, -1])"), TOKEN,
+            """The class token stands behind the patches, or position 0 went to the first patch and the last one to the
+            token, which is the same: every token has another's position. The token comes first, and position 0 is its
+            own."""),
+        mistake("a patch read in place of the class token", RIGHT.but(CAT, "x = torch.cat([words, first], dim=1)"),
+                TOKEN,
+            "The class token was put behind the patches, and the head reads the first *patch*. The token comes first, "
+            "and the head reads it."),
         mistake("the last patch read", RIGHT.but("x[:, 0]", "x[:, -1]"), TOKEN,
-              """The head reads the last patch. It reads the class token, which stands first: it has nothing to say of its own, so it can gather what
-              all the patches know."""),
+            """The head reads the last patch. It reads the class token, which stands first: it has nothing to say of its
+            own, so it can gather what all the patches know."""),
         mistake("the first patch read", RIGHT.but("x[:, 0]", "x[:, 1]"), TOKEN,
-              "The head reads the first patch. The class token stands before it, at place 0."),
+            "The head reads the first patch. The class token stands before it, at place 0."),
         mistake("the mean of all tokens", RIGHT.but("x[:, 0]", "x.mean(dim=1)"), TOKEN,
-              "The head reads the mean of all tokens. Many models do that, with success; here the class token answers for the image."),
+            "The head reads the mean of all tokens. Many models do that, with success; here the class token answers "
+            "for the image."),
         mistake("the mean of the patches", RIGHT.but("x[:, 0]", "x[:, 1:].mean(dim=1)"), TOKEN,
-              "The head reads the mean of the patches, so nobody reads the class token. Here it answers for the image."),
+            "The head reads the mean of the patches, so nobody reads the class token. Here it answers for the image."),
         mistake("the largest of all tokens", RIGHT.but("x[:, 0]", "x.max(dim=1).values"), TOKEN,
-              "The head reads the largest number of each feature over all tokens. It reads the class token alone."),
+            "The head reads the largest number of each feature over all tokens. It reads the class token alone."),
         mistake("the first image read", RIGHT.but("x[:, 0]", "x[0]"), TOKEN,
-              "The head reads all tokens of the first *image*: x[0] counts along the batch. The class token of every image is x[:, 0]."),
+            "The head reads all tokens of the first *image*: x[0] counts along the batch. The class token of every "
+            "image is x[:, 0]."),
         mistake("logits of every token", RIGHT.but("x[:, 0]", "x"), TOKEN,
-              "Logits of every token came back. One row for each image is wanted, from the class token: (B, classes)."),
+            "Logits of every token came back. One row for each image is wanted, from the class token: (B, classes)."),
         mistake("one axis too many", RIGHT.but("x[:, 0]", "x[:, :1]"), TOKEN,
-              "The axis of the tokens is still there, with length 1. One row for each image is wanted: (B, classes)."),
+            "The axis of the tokens is still there, with length 1. One row for each image is wanted: (B, classes)."),
         mistake("no class token", RIGHT.without(TOKEN_LINE).without(FIRST).but(CAT, "x = words").but("1 + N", "N").but(
                   "x[:, 0]", "x.mean(dim=1)"), TOKEN,
-              """There is no class token, and no position for it. One vector more, learned and the same for every image, goes in front of the patches;
-              the head reads what became of it."""),
-        mistake("a class token that cannot learn", RIGHT.but(TOKEN_LINE, 'self.register_buffer("class_token", torch.zeros(1, 1, d_model))'), TOKEN,
-              """No class token was found that can learn: a plain tensor, or a buffer, is no parameter, and stays as it was drawn. nn.Parameter makes
-              it one."""),
-        mistake("a class token in a plain tensor", RIGHT.but(TOKEN_LINE, "self.class_token = torch.zeros(1, 1, d_model)"), TOKEN,
-              "The class token is a plain tensor, which no optimizer sees: it stays as it was drawn. nn.Parameter makes it one that learns."),
-        mistake("a class token for each patch", RIGHT.but(TOKEN_LINE, "self.class_token = nn.Parameter(torch.randn(1, N, d_model))").but(
+            """There is no class token, and no position for it. One vector more, learned and the same for every image,
+            goes in front of the patches; the head reads what became of it."""),
+        mistake("a class token that cannot learn",
+                RIGHT.but(TOKEN_LINE, 'self.register_buffer("class_token", torch.zeros(1, 1, d_model))'), TOKEN,
+            """No class token was found that can learn: a plain tensor, or a buffer, is no parameter, and stays as it
+            was drawn. nn.Parameter makes it one."""),
+        mistake("a class token in a plain tensor",
+                RIGHT.but(TOKEN_LINE, "self.class_token = torch.zeros(1, 1, d_model)"), TOKEN,
+            "The class token is a plain tensor, which no optimizer sees: it stays as it was drawn. nn.Parameter makes "
+            "it one that learns."),
+        mistake("a class token for each patch",
+                RIGHT.but(TOKEN_LINE, "self.class_token = nn.Parameter(torch.randn(1, N, d_model))").but(
                   "1 + N", "2 * N"), TOKEN,
-              "There are as many class tokens as patches. One is enough for the whole image."),
-        mistake("positions before the class token", RIGHT.but(PLACES, "self.positions = nn.Parameter(torch.randn(1, N, d_model))").but(
+            "There are as many class tokens as patches. One is enough for the whole image."),
+        mistake("positions before the class token",
+                RIGHT.but(PLACES, "self.positions = nn.Parameter(torch.randn(1, N, d_model))").but(
                   WORDS, "words = self.project(self.cut(img)) + self.positions").without(ADD), VIT,
-              """There is one position too few: N for the patches and none for the class token. Put the token in front first, and then add positions
-              to all 1 + N."""),
-        mistake("no position for the class token", RIGHT.but(ADD, "x = torch.cat([x[:, :1], x[:, 1:] + self.positions[:, 1:]], dim=1)"), VIT,
-              "The patches got their positions and the class token none. All 1 + N tokens get one: first join, then add."),
+            """There is one position too few: N for the patches and none for the class token. Put the token in front
+            first, and then add positions to all 1 + N."""),
+        mistake("no position for the class token",
+                RIGHT.but(ADD, "x = torch.cat([x[:, :1], x[:, 1:] + self.positions[:, 1:]], dim=1)"), VIT,
+            "The patches got their positions and the class token none. All 1 + N tokens get one: first "
+            "join, then add."),
         mistake("no positions", RIGHT.without(PLACES).without(ADD), VIT,
-              """No learned positions were found: they are missing, or made and never added, or no parameters (sinusoids, a buffer, a plain tensor).
-              Attention has no order (chapter 07): without them an image and its patches thrown together are one to it."""),
+            """No learned positions were found: they are missing, or made and never added, or no parameters (sinusoids,
+            a buffer, a plain tensor). Attention has no order (chapter 07): without them an image and its patches thrown
+            together are one to it."""),
         mistake("one position for all", RIGHT.but(ADD, "x = x + self.positions[:, :1]"), VIT,
-              "Every token got the position of the first. Each place has its own row."),
+            "Every token got the position of the first. Each place has its own row."),
         mistake("positions multiplied", RIGHT.but(ADD, "x = x * self.positions"), VIT,
-              "Positions were multiplied into the tokens. They are added."),
-        mistake("times the root of d_model", RIGHT.but(WORDS, "words = self.project(self.cut(img)) * self.head.in_features ** 0.5"), VIT,
-              "The projected patches were multiplied by the root of d_model. Chapter 09 does that to embeddings; a ViT does not."),
+            "Positions were multiplied into the tokens. They are added."),
+        mistake("times the root of d_model",
+                RIGHT.but(WORDS, "words = self.project(self.cut(img)) * self.head.in_features ** 0.5"), VIT,
+            "The projected patches were multiplied by the root of d_model. Chapter 09 does that to embeddings; a ViT "
+            "does not."),
         mistake("stripes", RIGHT.but(MOVE, "patches = img"), STRIPES,
-              "The patches are stripes: the image was cut as it lies in memory. Cut it as in 14.1 (your own patchify will do)."),
+            "The patches are stripes: the image was cut as it lies in memory. Cut it as in 14.1 (your own patchify "
+            "will do)."),
         mistake("channels last in a patch", RIGHT.but("(0, 2, 4, 1, 3, 5)", "(0, 2, 4, 3, 5, 1)"), PATCHES,
-              "Inside a patch your numbers go pixel by pixel, all channels of the first one first. Here, as in 14.1, a patch is channel by channel."),
+            "Inside a patch your numbers go pixel by pixel, all channels of the first one first. Here, as in 14.1, a "
+            "patch is channel by channel."),
         mistake("patches column by column", RIGHT.but("(0, 2, 4, 1, 3, 5)", "(0, 4, 2, 1, 3, 5)"), PATCHES,
-              "The patches are counted down the columns, so most of them get another's position. A page is read row by row."),
+            "The patches are counted down the columns, so most of them get another's position. A page is "
+            "read row by row."),
         mistake("pixels column by column", RIGHT.but("(0, 2, 4, 1, 3, 5)", "(0, 2, 4, 1, 5, 3)"), PATCHES,
-              "The pixels inside a patch are read column by column. As in 14.1, they are read row by row."),
+            "The pixels inside a patch are read column by column. As in 14.1, they are read row by row."),
         mistake("height and width exchanged", RIGHT.but("(0, 2, 4, 1, 3, 5)", "(0, 4, 2, 1, 5, 3)"), PATCHES,
-              "The image was read down its columns, as if it were transposed. Rows come first, in the order of patches and inside one."),
-        mistake("causal mask left on", RIGHT.but("mask = None", "mask = torch.ones(x.shape[1], x.shape[1]).tril().bool()"), TOKEN,
-              """The class token sees no patch, so your logits are the same for every image: a causal mask was left on, or the library's layer
-              was not told batch_first=True, and its words look at other images."""),
+            "The image was read down its columns, as if it were transposed. Rows come first, in the order of patches "
+            "and inside one."),
+        mistake("causal mask left on",
+                RIGHT.but("mask = None", "mask = torch.ones(x.shape[1], x.shape[1]).tril().bool()"), TOKEN,
+            """The class token sees no patch, so your logits are the same for every image: a causal mask was left on, or
+            the library's layer was not told batch_first=True, and its words look at other images."""),
         mistake("no last norm", RIGHT.without(NORM), VIT,
-              """A norm is missing, or was made and never used: there are two in each layer and one after all of them, before the head. Layers in
-              pre-norm only ever add to the stream, so nobody else normalizes it; post-norm layers end in one, and a ViT has none of those."""),
+            """A norm is missing, or was made and never used: there are two in each layer and one after all of them,
+            before the head. Layers in pre-norm only ever add to the stream, so nobody else normalizes it; post-norm
+            layers end in one, and a ViT has none of those."""),
         mistake("the last norm before the layers", RIGHT.without(NORM).after(DROP, NORM), VIT,
-              "The last norm stands before the layers. It stands after all of them, before the head: pre-norm layers only ever add to the stream."),
-        mistake("post-norm", RIGHT.but("seen = self.norm1(x)", "seen = x").but(READ, "x = self.norm1(x + self.drop(self.own(seen, seen, mask)))").but(
+            "The last norm stands before the layers. It stands after all of them, before the head: pre-norm layers "
+            "only ever add to the stream."),
+        mistake("post-norm",
+                RIGHT.but("seen = self.norm1(x)", "seen = x").but(READ,
+                    "x = self.norm1(x + self.drop(self.own(seen, seen, mask)))").but(
                   THINK, "return self.norm2(x + self.drop(self.narrow(torch.relu(self.widen(x)))))"), VIT,
-              "The layers are post-norm. A ViT's are pre-norm: norm_first=True, where EncoderLayer asks for it."),
+            "The layers are post-norm. A ViT's are pre-norm: norm_first=True, where EncoderLayer asks for it."),
         mistake("GELU", RIGHT.but("torch.relu(", "F.gelu("), VIT,
-              "The feed-forward networks use GELU, as the paper's do. Here the layers are those of chapter 09, with ReLU."),
-        mistake("eps of 1e-6", RIGHT.but("nn.LayerNorm(d), nn.LayerNorm(d)", "nn.LayerNorm(d, eps=1e-6), nn.LayerNorm(d, eps=1e-6)").but(
+            "The feed-forward networks use GELU, as the paper's do. Here the layers are those of chapter "
+            "09, with ReLU."),
+        mistake("eps of 1e-6",
+                RIGHT.but("nn.LayerNorm(d), nn.LayerNorm(d)",
+                          "nn.LayerNorm(d, eps=1e-6), nn.LayerNorm(d, eps=1e-6)").but(
                   "nn.LayerNorm(d_model)", "nn.LayerNorm(d_model, eps=1e-6)"), VIT,
-              "The norms add too little to the variance: some libraries take 1e-6 for a ViT. Here eps is 1e-5, as nn.LayerNorm has by itself."),
+            "The norms add too little to the variance: some libraries take 1e-6 for a ViT. Here eps is 1e-5, as "
+            "nn.LayerNorm has by itself."),
         mistake("x added to a layer", RIGHT.but(LAYER, "x = x + layer(x)"), VIT,
-              "x was added to what a layer returns. Its residuals are inside: what a layer returns is what the next one reads."),
+            "x was added to what a layer returns. Its residuals are inside: what a layer returns is what the "
+            "next one reads."),
         mistake("no residual", RIGHT.but(READ, READ.replace("x + ", "")).but(THINK, THINK.replace("x + ", "")), VIT,
-              "The layers have no residuals: what a sub-layer says is added to the stream (09.3)."),
+            "The layers have no residuals: what a sub-layer says is added to the stream (09.3)."),
         mistake("scores not divided", RIGHT.but(" / q.shape[-1] ** 0.5", ""), VIT,
-              "Your model's attention does not divide the scores by the root of d_k (chapter 05)."),
+            "Your model's attention does not divide the scores by the root of d_k (chapter 05)."),
         mistake("one head", RIGHT.but("Heads(d, h)", "Heads(d, 1)"), VIT,
-              "Attention works as one head, whatever h says. Hand h on."),
+            "Attention works as one head, whatever h says. Hand h on."),
         mistake("one layer used again", RIGHT.but(
-                  "[Layer(d_model, h, d_ff, dropout) for _ in range(layers)]", "[Layer(d_model, h, d_ff, dropout)] * layers"), VIT,
-              "One layer stands in the list several times: its weights are shared. Each layer is made anew."),
+                  "[Layer(d_model, h, d_ff, dropout) for _ in range(layers)]",
+                  "[Layer(d_model, h, d_ff, dropout)] * layers"), VIT,
+            "One layer stands in the list several times: its weights are shared. Each layer is made anew."),
         mistake("one layer", RIGHT.but("range(layers)", "range(1)"), VIT,
-              "There is one layer. The argument layers says how many are wanted."),
-        mistake("layers in a plain list", RIGHT.but(LAYERS, "self.layers = [Layer(d_model, h, d_ff, dropout) for _ in range(layers)]"), VIT,
-              """A Python list hides its layers from the module: their parameters are not registered, so nobody trains them. nn.ModuleList or
-              nn.Sequential shows them."""),
+            "There is one layer. The argument layers says how many are wanted."),
+        mistake("layers in a plain list",
+                RIGHT.but(LAYERS, "self.layers = [Layer(d_model, h, d_ff, dropout) for _ in range(layers)]"), VIT,
+            """A Python list hides its layers from the module: their parameters are not registered, so nobody trains
+            them. nn.ModuleList or nn.Sequential shows them."""),
         mistake("no layers", RIGHT.but(LAYER, "pass"), VIT,
-              "The layers were made and never used: the class token cannot have seen a single patch."),
+            "The layers were made and never used: the class token cannot have seen a single patch."),
         mistake("d_ff not used", RIGHT.but("d, d_ff), nn.Linear(d_ff, d)", "d, 4 * d), nn.Linear(4 * d, d)"), VIT,
-              "The feed-forward networks are not d_ff wide inside. Four times d_model is usual, but here the argument says it."),
-        mistake("an inner width of its own", RIGHT.but("d, d_ff), nn.Linear(d_ff, d)", "d, 2048), nn.Linear(2048, d)"), VIT,
-              "The feed-forward networks are not d_ff wide inside: the library's layer takes 2,048 when nobody says it. Hand d_ff on."),
+            "The feed-forward networks are not d_ff wide inside. Four times d_model is usual, but here the argument "
+            "says it."),
+        mistake("an inner width of its own", RIGHT.but("d, d_ff), nn.Linear(d_ff, d)", "d, 2048), nn.Linear(2048, d)"),
+                VIT,
+            "The feed-forward networks are not d_ff wide inside: the library's layer takes 2,048 when nobody says it. "
+            "Hand d_ff on."),
         mistake("a head of two layers", RIGHT.but(
-                  HEAD, "self.head = nn.Sequential(nn.Linear(d_model, d_model), nn.Tanh(), nn.Linear(d_model, classes))"), TOKEN,
-              "There is one projection too many, d_model to d_model: the head is a single one here, from d_model to classes."),
-        mistake("not as many positions as words", RIGHT.but(PROJECT, "self.project = nn.Conv2d(channels, d_model, patch)").but(
+                  HEAD, "self.head = nn.Sequential(nn.Linear(d_model, d_model), nn.Tanh(), nn.Linear(d_model, "
+                        "classes))"), TOKEN,
+            "There is one projection too many, d_model to d_model: the head is a single one here, from d_model to "
+            "classes."),
+        mistake("not as many positions as words",
+                RIGHT.but(PROJECT, "self.project = nn.Conv2d(channels, d_model, patch)").but(
                   WORDS, "words = self.project(img).flatten(2).transpose(1, 2)"), PATCHES,
-              """There are not as many words as positions. Either the patches overlap, as those of a convolution do that is not told its stride: they
-              lie side by side. Or positions were counted along one side only: there are image / patch times image / patch patches, and one token
-              more."""),
-        mistake("the convolution's channels left in front", RIGHT.but(PROJECT, "self.project = nn.Conv2d(channels, d_model, patch, stride=patch)").but(
-                  WORDS, "words = self.project(img).flatten(2)").but(FIRST, "first = self.class_token.expand(len(img), -1, -1)"), PATCHES,
-              """After a convolution the features stand in front: (B, d_model, N). Words are rows, (B, N, d_model): the last two axes change places
-              before the class token joins."""),
-        mistake("the convolution's result cut by reshape", RIGHT.but(PROJECT, "self.project = nn.Conv2d(channels, d_model, patch, stride=patch)").but(
+            """There are not as many words as positions. Either the patches overlap, as those of a convolution do that
+            is not told its stride: they lie side by side. Or positions were counted along one side only: there are
+            image / patch times image / patch patches, and one token more."""),
+        mistake("the convolution's channels left in front",
+                RIGHT.but(PROJECT, "self.project = nn.Conv2d(channels, d_model, patch, stride=patch)").but(
+                  WORDS, "words = self.project(img).flatten(2)").but(FIRST,
+                      "first = self.class_token.expand(len(img), -1, -1)"), PATCHES,
+            """After a convolution the features stand in front: (B, d_model, N). Words are rows, (B, N, d_model): the
+            last two axes change places before the class token joins."""),
+        mistake("the convolution's result cut by reshape",
+                RIGHT.but(PROJECT, "self.project = nn.Conv2d(channels, d_model, patch, stride=patch)").but(
                   WORDS, "words = self.project(img).reshape(len(img), -1, self.head.in_features)"), PATCHES,
-              """After a convolution the features stand in front, (B, d_model, rows, columns), and reshape alone does not move them: a word of yours
-              holds one feature of several patches. Join rows and columns, then exchange the axes."""),
-        mistake("no bias in the patch projection", RIGHT.but("patch * patch, d_model)", "patch * patch, d_model, bias=False)"), PATCHES,
-              "The patch projection has no bias. It adds one, as nn.Linear and nn.Conv2d do by themselves."),
+            """After a convolution the features stand in front, (B, d_model, rows, columns), and reshape alone does not
+            move them: a word of yours holds one feature of several patches. Join rows and columns, then exchange the
+            axes."""),
+        mistake("no bias in the patch projection",
+                RIGHT.but("patch * patch, d_model)", "patch * patch, d_model, bias=False)"), PATCHES,
+            "The patch projection has no bias. It adds one, as nn.Linear and nn.Conv2d do by themselves."),
         mistake("no bias in the head", RIGHT.but("(d_model, classes)", "(d_model, classes, bias=False)"), TOKEN,
-              "The head has no bias. It adds one, as nn.Linear does by itself."),
-        mistake("patches that overlap", RIGHT.but(PROJECT, "self.project = nn.Conv2d(channels, d_model, patch, padding=patch // 2)").but(
-                  WORDS, "words = self.project(img)[:, :, :img.shape[2]:self.patch, :img.shape[3]:self.patch].flatten(2).transpose(1, 2)"), PATCHES,
-              """The convolution looks over the edge of the patches: it is padded, or its stride is not the size of a patch. Patches lie side by side:
-              kernel and stride are patch, and the padding is 0."""),
+            "The head has no bias. It adds one, as nn.Linear does by itself."),
+        mistake("patches that overlap",
+                RIGHT.but(PROJECT, "self.project = nn.Conv2d(channels, d_model, patch, padding=patch // 2)").but(
+                  WORDS, "words = self.project(img)[:, :, :img.shape[2]:self.patch, "
+                         ":img.shape[3]:self.patch].flatten(2).transpose(1, 2)"), PATCHES,
+            """The convolution looks over the edge of the patches: it is padded, or its stride is not the size of a
+            patch. Patches lie side by side: kernel and stride are patch, and the padding is 0."""),
         mistake("dropout that never sleeps", RIGHT.but(
-                  "self.drop = nn.Dropout(dropout)\n        self.layers", "self.drop = lambda x: F.dropout(x, dropout)\n        self.layers"), VIT,
-              "Numbers are dropped in evaluation too: F.dropout does that unless it is told `training=self.training`. nn.Dropout knows by itself."),
+                  "self.drop = nn.Dropout(dropout)\n        self.layers",
+                  "self.drop = lambda x: F.dropout(x, dropout)\n        self.layers"), VIT,
+            "Numbers are dropped in evaluation too: F.dropout does that unless it is told `training=self.training`. "
+            "nn.Dropout knows by itself."),
         mistake("no dropout on the words", RIGHT.without(DROP), VIT,
-              """In training the words are not dropped. Dropout is put on tokens and positions together, before the first layer, as well as on what
-              every sub-layer says."""),
+            """In training the words are not dropped. Dropout is put on tokens and positions together, before the first
+            layer, as well as on what every sub-layer says."""),
         mistake("dropout before the positions", RIGHT.but(ADD, "x = self.drop(x) + self.positions").without(DROP), VIT,
-              "In training the tokens are dropped and their positions are not. Dropout is put on both together."),
+            "In training the tokens are dropped and their positions are not. Dropout is put on both together."),
         mistake("dropout before the head", RIGHT.but(LAST, "return self.head(self.drop(x[:, 0]))"), VIT,
-              "One dropout too many stands before the head. It is put on the words, and in the layers on what each sub-layer says."),
-        mistake("no dropout in the layers", RIGHT.but("[Layer(d_model, h, d_ff, dropout)", "[Layer(d_model, h, d_ff, 0.0)"), VIT,
-              "In training nothing is dropped in the layers. Hand dropout on to them."),
+            "One dropout too many stands before the head. It is put on the words, and in the layers on what each "
+            "sub-layer says."),
+        mistake("no dropout in the layers",
+                RIGHT.but("[Layer(d_model, h, d_ff, dropout)", "[Layer(d_model, h, d_ff, 0.0)"), VIT,
+            "In training nothing is dropped in the layers. Hand dropout on to them."),
         mistake("a softmax at the end", RIGHT.ending_in(".softmax(-1)"), TOKEN,
-              "Your rows sum to 1: a softmax stands at the end. Logits are wanted, as they are."),
+            "Your rows sum to 1: a softmax stands at the end. Logits are wanted, as they are."),
         mistake("a log_softmax at the end", RIGHT.ending_in(".log_softmax(-1)"), TOKEN,
-              "All your numbers are below 0: a log_softmax stands at the end. Logits are wanted, as they are."),
+            "All your numbers are below 0: a log_softmax stands at the end. Logits are wanted, as they are."),
         mistake("the class token's vector", RIGHT.but(LAST, "return x[:, 0]"), TOKEN,
-              "The class token's vector came back, d_model numbers. The head makes one score for each class of it."),
+            "The class token's vector came back, d_model numbers. The head makes one score for each class of it."),
         mistake("the class itself", RIGHT.ending_in(".argmax(-1)"), TOKEN,
-              "The number of the best class came back. Logits are wanted, one for each class: choosing comes later, and has no gradient."),
+            "The number of the best class came back. Logits are wanted, one for each class: choosing comes later, and "
+            "has no gradient."),
         mistake("a pair came back", RIGHT.but(LAST, "return self.head(x[:, 0]), x"), TOKEN,
-              "Two things came back. forward returns the logits alone."),
+            "Two things came back. forward returns the logits alone."),
         *usual_mistakes(RIGHT, detached=VIT, float32=VIT, squeezed=TOKEN),
-        mistake("a dropout of another strength", RIGHT.but("[Layer(d_model, h, d_ff, dropout)", "[Layer(d_model, h, d_ff, 0.1)"), VIT,
-              """With dropout 1 nothing should be left of the words in training, and something is: one of the dropouts has a strength of its own, such
-              as the .1 of the library's layer. All of them take what `dropout` says.""", shows=something_is_left),
+        mistake("a dropout of another strength",
+                RIGHT.but("[Layer(d_model, h, d_ff, dropout)", "[Layer(d_model, h, d_ff, 0.1)"), VIT,
+            """With dropout 1 nothing should be left of the words in training, and something is: one of the dropouts has
+            a strength of its own, such as the .1 of the library's layer. All of them take what `dropout` says.""",
+            shows=something_is_left),
     ),
     correct=(
         correct("written out", RIGHT),
         correct("a convolution and the library's encoder", BY_LIBRARY),
-        correct("vectors and rows without axes of 1", RIGHT.but(TOKEN_LINE, "self.class_token = nn.Parameter(torch.zeros(d_model))").but(
-            PLACES, "self.positions = nn.Parameter(torch.zeros(N + 1, d_model))").but(FIRST, "first = self.class_token.expand(len(words), 1, -1)")),
-        correct("embeddings for token and positions", RIGHT.but(TOKEN_LINE, "self.class_token = nn.Embedding(1, d_model)").but(
-            PLACES, "self.positions = nn.Embedding(1 + N, d_model)").but(FIRST, "first = self.class_token(torch.zeros(len(words), 1, dtype=torch.long))").but(
+        correct("vectors and rows without axes of 1",
+                RIGHT.but(TOKEN_LINE, "self.class_token = nn.Parameter(torch.zeros(d_model))").but(
+            PLACES, "self.positions = nn.Parameter(torch.zeros(N + 1, d_model))").but(FIRST,
+                "first = self.class_token.expand(len(words), 1, -1)")),
+        correct("embeddings for token and positions",
+                RIGHT.but(TOKEN_LINE, "self.class_token = nn.Embedding(1, d_model)").but(
+            PLACES, "self.positions = nn.Embedding(1 + N, d_model)").but(FIRST,
+                "first = self.class_token(torch.zeros(len(words), 1, dtype=torch.long))").but(
             ADD, "x = x + self.positions(torch.arange(x.shape[1]))")),
         correct("a position of its own for the token", RIGHT.but(PLACES,
-                  "self.positions = nn.Parameter(torch.zeros(1, N, d_model))\n        self.first_position = nn.Parameter(torch.zeros(1, 1, d_model))").but(
+                  "self.positions = nn.Parameter(torch.zeros(1, N, d_model))\n        self.first_position = "
+                  "nn.Parameter(torch.zeros(1, 1, d_model))").but(
             ADD, "x = x + torch.cat([self.first_position, self.positions], dim=1)")),
         correct("ones to begin with", RIGHT.but("torch.randn(1, 1, d_model)", "torch.ones(1, d_model)").but(FIRST,
                   "first = self.class_token.repeat(len(words), 1, 1)")),
         correct("everything a bare parameter", RIGHT.but(PROJECT, """
             self.W = nn.Parameter(torch.randn(channels * patch * patch, d_model))
-            self.b = nn.Parameter(torch.zeros(d_model))""").but(WORDS, "words = self.cut(img) @ self.W + self.b").but(HEAD, """
+            self.b = nn.Parameter(torch.zeros(d_model))""").but(WORDS,
+                "words = self.cut(img) @ self.W + self.b").but(HEAD, """
             self.W_head = nn.Parameter(torch.randn(d_model, classes))
-            self.b_head = nn.Parameter(torch.zeros(classes))""").but(LAST, "return x[:, 0] @ self.W_head + self.b_head").but(
-            "torch.randn(1, 1, d_model)", "torch.zeros(d_model)").but(FIRST, "first = self.class_token.expand(len(words), 1, -1)")),
+            self.b_head = nn.Parameter(torch.zeros(classes))""").but(LAST,
+                "return x[:, 0] @ self.W_head + self.b_head").but(
+            "torch.randn(1, 1, d_model)", "torch.zeros(d_model)").but(FIRST,
+                "first = self.class_token.expand(len(words), 1, -1)")),
         correct("positions added first, the token on its own", RIGHT.but(CAT,
                   "x = torch.cat([first + self.positions[:, :1], words + self.positions[:, 1:]], dim=1)").without(ADD)),
-        correct("unfold, and the head normed alone", RIGHT.but(WORDS, "words = self.project(F.unfold(img, self.patch, stride=self.patch).mT)").without(NORM).but(
+        correct("unfold, and the head normed alone",
+                RIGHT.but(WORDS, "words = self.project(F.unfold(img, self.patch, stride=self.patch).mT)").without(
+                    NORM).but(
             LAST, "return self.head(self.norm(x[:, 0]))")),
         correct("parts with modules of their own", RIGHT[:CLASS] + '''
 class Words(nn.Module):
@@ -365,10 +440,12 @@ class ViT(nn.Module):
     ),
     hints=(
         "what is a word here, and what did chapter 09's encoder ask of words? What is added that no image has?",
-        "img (B, C, image, image); patches (B, N, C * patch * patch); words (B, N, d_model); with the class token (B, 1 + N, d_model), and so "
+        "img (B, C, image, image); patches (B, N, C * patch * patch); words (B, N, d_model); with the class token (B, "
+        "1 + N, d_model), and so "
         "through all layers; "
         "(B, d_model) of the token; (B, classes).",
-        "constructor: projection, class token, 1 + N positions, dropout, layers in pre-norm, last norm, head. forward: patches, project, token in "
+        "constructor: projection, class token, 1 + N positions, dropout, layers in pre-norm, last norm, head. "
+        "forward: patches, project, token in "
         "front, add positions, "
         "dropout, layers, norm, head of token 0.",
     ),

@@ -13,7 +13,8 @@ SIZES = (11, 4, 6, 2, 5)  # vocabulary, d_model, d_ff, layers, longest
 REFUSED = "a file that does not fit is refused"
 
 
-def foreign(g: torch.Generator, sizes: tuple[int, ...], dtype: torch.dtype, at: float = 0.0, whole: bool = True) -> dict[str, Tensor]:
+def foreign(g: torch.Generator, sizes: tuple[int, ...], dtype: torch.dtype, at: float = 0.0,
+            whole: bool = True) -> dict[str, Tensor]:
     """Weights as the file has them, drawn; the norms' scales near 1. whole: with what the table leaves out."""
     V, D, F, layers, longest = sizes
     shapes: dict[str, tuple[int, ...]] = {"encoder.embed.weight": (V, D), "encoder.positions.weight": (longest, D)}
@@ -21,7 +22,8 @@ def foreign(g: torch.Generator, sizes: tuple[int, ...], dtype: torch.dtype, at: 
         block = f"encoder.block.{n}"
         shapes |= {f"{block}.ln_1.scale": (D,), f"{block}.ln_1.shift": (D,)}
         shapes |= {f"{block}.attn.kqv.weight": (D, 3 * D), f"{block}.attn.kqv.bias": (3 * D,)}
-        shapes |= {f"{block}.attn.out.weight": (D, D), f"{block}.attn.out.bias": (D,), f"{block}.attn.mask": (longest, longest)}
+        shapes |= {f"{block}.attn.out.weight": (D, D), f"{block}.attn.out.bias": (D,),
+                   f"{block}.attn.mask": (longest, longest)}
         shapes |= {f"{block}.ln_2.scale": (D,), f"{block}.ln_2.shift": (D,)}
         shapes |= {f"{block}.mlp.up.weight": (D, F), f"{block}.mlp.up.bias": (F,)}
         shapes |= {f"{block}.mlp.down.weight": (F, D), f"{block}.mlp.down.bias": (D,)}
@@ -33,14 +35,16 @@ def foreign(g: torch.Generator, sizes: tuple[int, ...], dtype: torch.dtype, at: 
             continue
         value = torch.randn(*shape, generator=g, dtype=torch.float64) / 2 + name.endswith("scale") + at
         made[name] = value.to(dtype)
-    return {name: value for name, value in made.items() if whole or (not name.endswith("mask") and not name.startswith("head."))}
+    return {name: value for name,
+            value in made.items() if whole or (not name.endswith("mask") and not name.startswith("head."))}
 
 
 def weights(
     g: torch.Generator, sizes: tuple[int, ...] = SIZES, stored: torch.dtype = torch.float16, dtype: str = "float32",
     at: float = 0.0, order: str = "", whole: bool = True,
 ) -> Case:  # fmt: skip
-    """The file's entries and what the stage makes the model of. order: "backwards" or "by name" where not as in the table."""
+    """The file's entries and what the stage makes the model of. order: "backwards" or "by name" where not as in the
+    table."""
     sd = foreign(g, sizes, stored, at, whole)
     if order == "backwards":
         sd = dict(reversed(sd.items()))
@@ -49,7 +53,8 @@ def weights(
     return Case((sd, {"sizes": list(sizes), "dtype": dtype, "start": 0.125}))
 
 
-def damaged(g: torch.Generator, without: tuple[str, ...] = (), put: tuple[tuple[str, tuple[int, ...]], ...] = (), sizes: tuple[int, ...] = SIZES) -> Case:
+def damaged(g: torch.Generator, without: tuple[str, ...] = (), put: tuple[tuple[str, tuple[int, ...]], ...] = (),
+            sizes: tuple[int, ...] = SIZES) -> Case:
     """A sound file first, then one with entries left out, or put in with another shape or under another name."""
     case = weights(g, sizes)
     entries = {name: torch.randn(*shape, generator=g).half() for name, shape in put}
@@ -68,7 +73,8 @@ def what_is_held(case: Case, result: Any) -> Any:
         return {REFUSED: result["refused"]}
     if not isinstance(result, dict) or "weights" not in result:
         return result
-    said = {"replaced": "parameters that are new objects", "shared": "parameters in sd's own memory", "frozen": "parameters that do not learn any more"}
+    said = {"replaced": "parameters that are new objects", "shared": "parameters in sd's own memory",
+            "frozen": "parameters that do not learn any more"}
     return {"weights": result["weights"], **{words: result.get(what) for what, words in said.items()}}
 
 
@@ -82,8 +88,14 @@ def other_weights(evidence: Evidence) -> str:
     if not off:
         return ""
     untouched = [name for name in off if isinstance(got.get(name), Tensor) and bool((got[name] == start).all())]
-    also = f" Of these, {listed(untouched)} {'was' if len(untouched) == 1 else 'were'} not written at all." if untouched else ""
-    return f"{len(off)} of the model's {len(wanted)} parameters {'is' if len(off) == 1 else 'are'} wrong: {listed(off)}.{also}"
+    also = (
+        f" Of these, {listed(untouched)} {'was' if len(untouched) == 1 else 'were'} not written at all." if untouched
+        else ""
+    )
+    return (
+        f"{len(off)} of the model's {len(wanted)} parameters {'is' if len(off) == 1 else 'are'} wrong: "
+        f"{listed(off)}.{also}"
+    )
 
 
 def _close(got: Any, wanted: Tensor) -> bool:

@@ -16,7 +16,8 @@ LOOKED_AT = ("what learns", "moved by a step", "what is there", "changed by the 
 
 
 def model(
-    g: torch.Generator, layers: int, names: list[str], training: bool = True, frozen: tuple[str, ...] = (), stale: float = 0.0
+    g: torch.Generator, layers: int, names: list[str], training: bool = True, frozen: tuple[str, ...] = (),
+    stale: float = 0.0
 ) -> Case:
     """What the stage makes the model of, and the names."""
     seed = int(torch.randint(SEED, (), generator=g))
@@ -60,7 +61,10 @@ def learns(evidence: Evidence) -> str:
     more, less = [name for name in got if name not in wanted], [name for name in wanted if name not in got]
     if more:
         return f"With names = {evidence.arguments[1]}, this still learns: {listed(more)}."
-    return f"With names = {evidence.arguments[1]}, this should learn and does not: {listed(less)}." if less else moved(evidence)
+    return (
+        f"With names = {evidence.arguments[1]}, this should learn and does not: {listed(less)}." if less
+        else moved(evidence)
+    )
 
 
 def moved(evidence: Evidence) -> str:
@@ -88,7 +92,10 @@ def stays_frozen(evidence: Evidence) -> bool:
 
 
 def other_mode(evidence: Evidence) -> str:
-    return f"The model came in {'training' if evidence.arguments[0]['training'] else 'evaluation'} mode and is in the other now."
+    return (
+        f"The model came in {'training' if evidence.arguments[0]['training'] else 'evaluation'} mode and is in the "
+        f"other now."
+    )
 
 
 RIGHT = answer("""
@@ -117,19 +124,24 @@ EXERCISE = Exercise(
     reference=freeze_except, normalize=what_became, harness="freezing", section=FREEZE, quotes=learns,
     probes=(
         visible("the head alone", given(2, ["head"])),
-        visible("a whole layer, and one bias elsewhere", given(2, ["encoder.layers.1", "encoder.norm.bias"], training=False)),
+        visible("a whole layer, and one bias elsewhere",
+                given(2, ["encoder.layers.1", "encoder.norm.bias"], training=False)),
         visible("gradients that were there before", given(2, ["head"], stale=2.0)),
         visible("another model, whose parts have numbers", given(0, ["0"])),
         visible("a name that the model does not have", given(2, ["hea"])),
-        hidden("layer 1 of twelve", model, 12, ["encoder.layers.1", "head"], announced_by="`encoder.layers.1` does not mean `encoder.layers.10`"),
-        hidden("some of it comes frozen", model, 2, ["encoder", "head_norm"], frozen=BODY, announced_by="may come frozen"),
+        hidden("layer 1 of twelve", model, 12, ["encoder.layers.1", "head"],
+               announced_by="`encoder.layers.1` does not mean `encoder.layers.10`"),
+        hidden("some of it comes frozen", model, 2, ["encoder", "head_norm"], frozen=BODY,
+               announced_by="may come frozen"),
         hidden("nothing is named", model, 1, [], stale=-1.0, announced_by="With an empty list everything is frozen"),
-        hidden("the whole of it is named", model, 1, ["encoder", "head_norm", "head"], training=False, announced_by="names: a list of names"),
+        hidden("the whole of it is named", model, 1, ["encoder", "head_norm", "head"], training=False,
+               announced_by="names: a list of names"),
         hidden("a norm, with old gradients", model, 2, ["encoder.norm", "encoder.layers.0.norm2.weight"], stale=0.5,
                announced_by="any parameter or part of the model"),
         hidden("a number, and a parameter by itself", model, 0, ["1", "factor", "1"], announced_by="any nn.Module"),
         hidden("a number that begins another", model, 0, ["10", "0"], training=False, announced_by="any nn.Module"),
-        hidden("the beginning of a name", model, 2, ["head", "encoder.layers.1.nor"], announced_by="a name that means nothing"),
+        hidden("the beginning of a name", model, 2, ["head", "encoder.layers.1.nor"],
+               announced_by="a name that means nothing"),
         hidden("the end of a name", model, 2, ["norm"], announced_by="a name that means nothing"),
         second_call(model, 2, ["encoder.places", "head_norm.bias"], checks=UNTOUCHED, announced_by=PROMISED),
     ),
@@ -138,141 +150,174 @@ EXERCISE = Exercise(
                   for name, module in model.named_modules():
                       module.requires_grad = chosen(name)
                   {RETURNED}"""), FREEZE,
-              """requires_grad was set on a *module*, where it is a new attribute that nobody reads. The flag belongs to the parameters; a module's
-              own method for it ends in an underscore.""", shows=lambda evidence: bool(evidence.got.told["flags"])),
+            """requires_grad was set on a *module*, where it is a new attribute that nobody reads. The flag belongs to
+            the parameters; a module's own method for it ends in an underscore.""",
+            shows=lambda evidence: bool(evidence.got.told["flags"])),
         mistake("only the gradients forgotten", RIGHT.without(SET), FREEZE,
-              """Everything still has requires_grad. A gradient that is set to None, or a model in evaluation mode, freezes nothing: backward writes
-              new gradients, and the step moves what should stand still."""),
+            """Everything still has requires_grad. A gradient that is set to None, or a model in evaluation mode,
+            freezes nothing: backward writes new gradients, and the step moves what should stand still."""),
         mistake("norms go on learning", RIGHT.but(SET, 'parameter.requires_grad = chosen(full) or "norm" in full').but(
                   IF_NOT, 'if not chosen(full) and "norm" not in full:'), FREEZE,
-              """The norms still learn, though nobody named them. A norm has a weight and a bias as a linear layer has; whatever is not named is
-              frozen."""),
-        mistake("norms frozen though they are named", RIGHT.but(SET, 'parameter.requires_grad = chosen(full) and "norm" not in full'), FREEZE,
-              "A norm that is named does not learn. It has parameters as any other part."),
+            """The norms still learn, though nobody named them. A norm has a weight and a bias as a linear layer has;
+            whatever is not named is frozen."""),
+        mistake("norms frozen though they are named",
+                RIGHT.but(SET, 'parameter.requires_grad = chosen(full) and "norm" not in full'), FREEZE,
+            "A norm that is named does not learn. It has parameters as any other part."),
         mistake("linear layers alone", RIGHT.but(RETURNED, """
                   for module in model.modules():
                       if not isinstance(module, nn.Linear):
                           for parameter in module.parameters(recurse=False):
                               parameter.requires_grad = True
                   return [full for full in parameters if chosen(full)]"""), FREEZE,
-              """Linear layers were frozen and nothing else: embeddings and norms go on learning. Go through all parameters, whatever kind of layer
-              they belong to."""),
-        mistake("only the gradients forgotten, and named by the flags", RIGHT.without(SET).but("if chosen(full)]", "if parameters[full].requires_grad]"), FREEZE,
-              """Everything still has requires_grad. What is not named has to be frozen: the flag becomes False."""),
+            """Linear layers were frozen and nothing else: embeddings and norms go on learning. Go through all
+            parameters, whatever kind of layer they belong to."""),
+        mistake("only the gradients forgotten, and named by the flags",
+                RIGHT.without(SET).but("if chosen(full)]", "if parameters[full].requires_grad]"), FREEZE,
+            """Everything still has requires_grad. What is not named has to be frozen: the flag becomes False."""),
         mistake("old gradients kept", RIGHT.without(FORGET).without(IF_NOT), FREEZE,
-              """requires_grad is off, but the gradients that stood there before still do, and an optimizer that holds these parameters moves whatever
-              has a gradient. Forget them: .grad becomes None.""", quotes=moved),
+            """requires_grad is off, but the gradients that stood there before still do, and an optimizer that holds
+            these parameters moves whatever has a gradient. Forget them: .grad becomes None.""", quotes=moved),
         mistake("old gradients set to zero", RIGHT.but(FORGET, "parameter.grad = torch.zeros_like(parameter)"), FREEZE,
-              """What is frozen has a gradient of zeros now. That is not no gradient: an optimizer with weight decay still shrinks the weights, and
-              one with momentum goes on in its old direction. Only None is passed over.""", quotes=moved),
+            """What is frozen has a gradient of zeros now. That is not no gradient: an optimizer with weight decay still
+            shrinks the weights, and one with momentum goes on in its old direction. Only None is passed over.""",
+            quotes=moved),
         mistake("a part of a name is enough", RIGHT.but(CHOSEN, "return any(name in full for name in names)"), FREEZE,
-              """A name was looked for anywhere in the parameter's name: `head` is found in `head_norm` too, and `encoder.layers.1` in
-              `encoder.layers.10`. It means what bears exactly this name, and what follows it and a dot."""),
-        mistake("the beginning of a name is enough", RIGHT.but(CHOSEN, "return any(full.startswith(name) for name in names)"), FREEZE,
-              """Names that merely begin alike are taken for the same: `head_norm` begins with `head`, and `encoder.layers.10` with
-              `encoder.layers.1`. After the name comes a dot, or nothing."""),
-        mistake("a part of a name, even where nothing is meant", RIGHT.but(CHOSEN, "return any(name in full for name in names)").but(
+            """A name was looked for anywhere in the parameter's name: `head` is found in `head_norm` too, and
+            `encoder.layers.1` in `encoder.layers.10`. It means what bears exactly this name, and what follows it and a
+            dot."""),
+        mistake("the beginning of a name is enough",
+                RIGHT.but(CHOSEN, "return any(full.startswith(name) for name in names)"), FREEZE,
+            """Names that merely begin alike are taken for the same: `head_norm` begins with `head`, and
+            `encoder.layers.10` with `encoder.layers.1`. After the name comes a dot, or nothing."""),
+        mistake("a part of a name, even where nothing is meant",
+                RIGHT.but(CHOSEN, "return any(name in full for name in names)").but(
                   KNOWN, "if not any(name in full for full in parameters):"), FREEZE,
-              """A name was looked for anywhere in the parameter's name: `head` is found in `head_norm` too, and `norm` everywhere. It means what
-              bears exactly this name, and what follows it and a dot."""),
-        mistake("the beginning of a name, even where nothing is meant", RIGHT.but(CHOSEN, "return any(full.startswith(name) for name in names)").but(
+            """A name was looked for anywhere in the parameter's name: `head` is found in `head_norm` too, and `norm`
+            everywhere. It means what bears exactly this name, and what follows it and a dot."""),
+        mistake("the beginning of a name, even where nothing is meant",
+                RIGHT.but(CHOSEN, "return any(full.startswith(name) for name in names)").but(
                   KNOWN, "if not any(full.startswith(name) for full in parameters):"), FREEZE,
-              """Names that merely begin alike are taken for the same: `head_norm` begins with `head`, and `encoder.layers.10` with
-              `encoder.layers.1`. After the name comes a dot, or nothing."""),
+            """Names that merely begin alike are taken for the same: `head_norm` begins with `head`, and
+            `encoder.layers.10` with `encoder.layers.1`. After the name comes a dot, or nothing."""),
         mistake("whole names alone", RIGHT.but(CHOSEN, "return full in names").but(KNOWN, "if False:"), FREEZE,
-              """Only parameters that are named in full learn; `head`, which means `head.weight` and `head.bias`, found nothing. A name means its own
-              parameter, and all whose names go on after it with a dot."""),
+            """Only parameters that are named in full learn; `head`, which means `head.weight` and `head.bias`, found
+            nothing. A name means its own parameter, and all whose names go on after it with a dot."""),
         mistake("parts alone", RIGHT.but(CHOSEN, 'return any(full.startswith(name + ".") for name in names)').but(
                   KNOWN, "if False:"), FREEZE,
-              """A parameter that is named in full, such as `encoder.norm.bias`, does not learn: only what follows a dot was looked at. A name also
-              means the parameter that bears exactly this name."""),
-        mistake("the first part of a name alone", RIGHT.but(CHOSEN, 'return full.split(".")[0] in [name.split(".")[0] for name in names]').but(
+            """A parameter that is named in full, such as `encoder.norm.bias`, does not learn: only what follows a dot
+            was looked at. A name also means the parameter that bears exactly this name."""),
+        mistake("the first part of a name alone",
+                RIGHT.but(CHOSEN, 'return full.split(".")[0] in [name.split(".")[0] for name in names]').but(
                   KNOWN, 'if name.split(".")[0] not in [full.split(".")[0] for full in parameters]:'), FREEZE,
-              "Names were compared up to their first dot, so one layer of the encoder meant all of it. Compare the whole name."),
-        mistake("the other way round", RIGHT.but(SET, "parameter.requires_grad = not chosen(full)").but(IF_NOT, "if chosen(full):"), FREEZE,
-              "What was named is frozen and the rest learns: the other way round."),
-        mistake("the other way round, in the list too", RIGHT.but("return any(full == name", "return not any(full == name"), FREEZE,
-              "What was named is frozen and the rest learns, and the list says so too: the other way round."),
+            "Names were compared up to their first dot, so one layer of the encoder meant all of it. Compare the "
+            "whole name."),
+        mistake("the other way round",
+                RIGHT.but(SET, "parameter.requires_grad = not chosen(full)").but(IF_NOT, "if chosen(full):"), FREEZE,
+            "What was named is frozen and the rest learns: the other way round."),
+        mistake("the other way round, in the list too",
+                RIGHT.but("return any(full == name", "return not any(full == name"), FREEZE,
+            "What was named is frozen and the rest learns, and the list says so too: the other way round."),
         mistake("the last name alone, in the list too", RIGHT.but(CHOSEN, """
                   return bool(names) and (full == names[-1] or full.startswith(names[-1] + "."))"""), FREEZE,
-              "Each name undoes the one before: only what the last of them means learns. A parameter learns if *any* name means it."),
+            "Each name undoes the one before: only what the last of them means learns. A parameter learns if *any* "
+            "name means it."),
         mistake("the last name alone", RIGHT.but(SET, """
                   for name in names:
                       parameter.requires_grad = full == name or full.startswith(name + ".")
                   if not names:
                       parameter.requires_grad = False"""), FREEZE,
-              "Each name undoes the one before: only what the last of them means learns. A parameter learns if *any* name means it."),
+            "Each name undoes the one before: only what the last of them means learns. A parameter learns if *any* "
+            "name means it."),
         mistake("the first name alone", RIGHT.but(SET, """
-                  parameter.requires_grad = bool(names) and (full == names[0] or full.startswith(names[0] + "."))"""), FREEZE,
-              "Only what the first name means learns; the other names were not looked at."),
+                  parameter.requires_grad = bool(names) and (full == names[0] or full.startswith(names[0] + "."))"""),
+                  FREEZE,
+            "Only what the first name means learns; the other names were not looked at."),
         mistake("everything frozen", RIGHT.but(SET, "parameter.requires_grad = False"), FREEZE,
-              "Nothing learns any more. Freeze, and then let go what is named."),
-        mistake("frozen for ever", RIGHT.but(SET, "parameter.requires_grad = parameter.requires_grad and chosen(full)"), FREEZE,
-              """What had been frozen before stays frozen, even where it is named: the call only freezes and never lets go. After it exactly what is
-              named learns, whatever came before.""", shows=stays_frozen),
-        mistake("names without a dot alone", RIGHT.but(CHOSEN, 'return full.split(".")[0] in names').but(KNOWN, "if False:"), FREEZE,
-              """Only the parts that the model itself has, up to the first dot, were compared with the names, so `encoder.layers.1` found nothing. A
-              name may have dots of its own."""),
-        mistake("one word between the dots", RIGHT.but(CHOSEN, 'return any(name in full.split(".") for name in names)').but(
+            "Nothing learns any more. Freeze, and then let go what is named."),
+        mistake("frozen for ever", RIGHT.but(SET, "parameter.requires_grad = parameter.requires_grad and chosen(full)"),
+                FREEZE,
+            """What had been frozen before stays frozen, even where it is named: the call only freezes and never lets
+            go. After it exactly what is named learns, whatever came before.""", shows=stays_frozen),
+        mistake("names without a dot alone",
+                RIGHT.but(CHOSEN, 'return full.split(".")[0] in names').but(KNOWN, "if False:"), FREEZE,
+            """Only the parts that the model itself has, up to the first dot, were compared with the names, so
+            `encoder.layers.1` found nothing. A name may have dots of its own."""),
+        mistake("one word between the dots",
+                RIGHT.but(CHOSEN, 'return any(name in full.split(".") for name in names)').but(
                   KNOWN, 'if not any(name in full.split(".") for full in parameters):'), FREEZE,
-              """A name was looked for among the words between the dots. One that has dots of its own, such as `encoder.layers.1`, is never found
-              there, and `norm` is found where it was not meant. Compare with the beginning of the full name."""),
+            """A name was looked for among the words between the dots. One that has dots of its own, such as
+            `encoder.layers.1`, is never found there, and `norm` is found where it was not meant. Compare with the
+            beginning of the full name."""),
         mistake("evaluation mode", RIGHT.but(SET, "pass").but(FORGET, "model.eval()").but(IF_NOT, "if True:"), FREEZE,
-              """The model was put into evaluation mode. That switches dropout off and freezes nothing: every weight still gets its gradient and
-              moves."""),
+            """The model was put into evaluation mode. That switches dropout off and freezes nothing: every weight still
+            gets its gradient and moves."""),
         mistake("frozen, and in evaluation mode", RIGHT.before(RETURNED, "model.eval()"), FREEZE,
-              """The model was put into evaluation mode as well. Whether it trains is another question: dropout belongs to the head that learns. Leave
-              the mode as it is.""", quotes=other_mode),
+            """The model was put into evaluation mode as well. Whether it trains is another question: dropout belongs to
+            the head that learns. Leave the mode as it is.""", quotes=other_mode),
         mistake("frozen, and in training mode", RIGHT.before(RETURNED, "model.train()"), FREEZE,
-              "The model was put into training mode as well. Leave the mode as it is; the loop that trains sees to it.", quotes=other_mode),
+            "The model was put into training mode as well. Leave the mode as it is; the loop that trains sees to it.",
+            quotes=other_mode),
         mistake("a name that means nothing goes by", RIGHT.but(KNOWN, "if False:"), FREEZE,
-              """A misspelled name went by in silence: everything was frozen, and a training would run for hours and learn nothing. A name that means
-              nothing raises ValueError."""),
+            """A misspelled name went by in silence: everything was frozen, and a training would run for hours and learn
+            nothing. A name that means nothing raises ValueError."""),
         mistake("only if no name means anything", RIGHT.but(KNOWN, "if not any(map(chosen, parameters)):"), FREEZE,
-              "One name of the list means nothing, and it went by because the others do. Each name has to mean something."),
+            "One name of the list means nothing, and it went by because the others do. Each name has to mean "
+            "something."),
         mistake("asserted", RIGHT.but(RAISED, "assert False"), FREEZE,
-              "An assertion fails where a ValueError was asked for. Assertions vanish under python -O; an error that callers rely on is raised."),
+            "An assertion fails where a ValueError was asked for. Assertions vanish under python -O; an error that "
+            "callers rely on is raised."),
         mistake("stops with KeyError", RIGHT.but("raise ValueError", "raise KeyError"), FREEZE,
-              "A name that means nothing ends in a KeyError. A ValueError is asked for, so that a caller can tell it from a slip in your code."),
+            "A name that means nothing ends in a KeyError. A ValueError is asked for, so that a caller can tell it "
+            "from a slip in your code."),
         mistake("stops with AttributeError", RIGHT.but(RAISED, "model.get_parameter(name)"), FREEZE,
-              """A name that means nothing ends in torch's own AttributeError, which a slip in your code would raise as well. A ValueError is asked
-              for."""),
+            """A name that means nothing ends in torch's own AttributeError, which a slip in your code would raise as
+            well. A ValueError is asked for."""),
         mistake("nothing comes back", RIGHT.without(RETURNED), FREEZE,
-              "The model is right, but nothing came back. The full names of what learns are wanted, such as `head.weight`."),
+            "The model is right, but nothing came back. The full names of what learns are wanted, such as "
+            "`head.weight`."),
         mistake("the names as they were given", RIGHT.but(RETURNED, "return list(names)"), FREEZE,
-              """The names came back as they were given. The *full* names of what learns are wanted: for `head`, `head.weight` and `head.bias`.""",
-              quotes=came_back),
+            """The names came back as they were given. The *full* names of what learns are wanted: for `head`,
+            `head.weight` and `head.bias`.""",
+            quotes=came_back),
         mistake("the last words of the names", RIGHT.but("return [full for", 'return [full.split(".")[-1] for'), FREEZE,
-              "Only the last words of the names came back, and many parameters are called `weight`. The full names are wanted.", quotes=came_back),
+            "Only the last words of the names came back, and many parameters are called `weight`. The full "
+            "names are wanted.", quotes=came_back),
         mistake("the names of what is frozen", RIGHT.but("if chosen(full)]", "if not chosen(full)]"), FREEZE,
-              "The names of what is frozen came back. Those of what learns are wanted.", quotes=came_back),
+            "The names of what is frozen came back. Those of what learns are wanted.", quotes=came_back),
         mistake("all names", RIGHT.but(" if chosen(full)]", "]"), FREEZE,
-              "The names of all parameters came back. Those of what learns are wanted.", quotes=came_back),
-        mistake("the parameters themselves", RIGHT.but(RETURNED, "return [parameters[full] for full in parameters if chosen(full)]"), FREEZE,
-              "The parameters themselves came back. Their full names are wanted: they can be read, and counted."),
+            "The names of all parameters came back. Those of what learns are wanted.", quotes=came_back),
+        mistake("the parameters themselves",
+                RIGHT.but(RETURNED, "return [parameters[full] for full in parameters if chosen(full)]"), FREEZE,
+            "The parameters themselves came back. Their full names are wanted: they can be read, and counted."),
         mistake("the model", RIGHT.but(RETURNED, "return model"), FREEZE,
-              "The model came back. The full names of what learns are wanted, such as `head.weight`."),
-        mistake("names with their parameters", RIGHT.but(RETURNED, "return [(full, parameters[full]) for full in parameters if chosen(full)]"), FREEZE,
-              "Pairs came back, of names and parameters. The full names alone are wanted."),
-        mistake("how many numbers learn", RIGHT.but(RETURNED, "return sum(parameters[full].numel() for full in parameters if chosen(full))"), FREEZE,
-              "A number came back. The full names of what learns are wanted."),
+            "The model came back. The full names of what learns are wanted, such as `head.weight`."),
+        mistake("names with their parameters",
+                RIGHT.but(RETURNED, "return [(full, parameters[full]) for full in parameters if chosen(full)]"), FREEZE,
+            "Pairs came back, of names and parameters. The full names alone are wanted."),
+        mistake("how many numbers learn",
+                RIGHT.but(RETURNED, "return sum(parameters[full].numel() for full in parameters if chosen(full))"),
+                FREEZE,
+            "A number came back. The full names of what learns are wanted."),
         mistake("new parameters in their place", RIGHT.but(RETURNED, f"""
                   for full, parameter in parameters.items():
                       home, _, last = full.rpartition(".")
                       setattr(model.get_submodule(home), last, nn.Parameter(parameter.detach().clone(), chosen(full)))
                   {RETURNED}"""), FREEZE,
-              """The model has new parameters in place of its own. An optimizer that was made before still holds the old ones and moves those. Change
-              the flag of the parameters that are there.""", quotes=None),
-        mistake("weights set to zero", RIGHT.but(FORGET, "parameter.grad = None\n            parameter.data.zero_()"), FREEZE,
-              "The weights of what is frozen were overwritten. Frozen means that they stay as they are.", quotes=None),
+            """The model has new parameters in place of its own. An optimizer that was made before still holds the old
+            ones and moves those. Change the flag of the parameters that are there.""", quotes=None),
+        mistake("weights set to zero", RIGHT.but(FORGET, "parameter.grad = None\n            parameter.data.zero_()"),
+                FREEZE,
+            "The weights of what is frozen were overwritten. Frozen means that they stay as they are.", quotes=None),
         mistake("another mode", RIGHT.before(RETURNED, """
                   model.eval()
                   for module in model.modules():
                       if isinstance(module, nn.Linear):
                           module.train()"""), FREEZE,
-              """Parts of the model are in another mode than they came in, training or evaluation. Freezing is about what learns; leave the mode of
-              every part as it is.""",
-              quotes=None, shows=lambda evidence: bool(evidence.got["other mode"]) and evidence.got["what learns"] == evidence.expected["what learns"]),
+            """Parts of the model are in another mode than they came in, training or evaluation. Freezing is about what
+            learns; leave the mode of every part as it is.""",
+            quotes=None,
+            shows=lambda evidence: bool(evidence.got["other mode"])
+            and evidence.got["what learns"] == evidence.expected["what learns"]),
     ),
     correct=(
         correct("by full names", RIGHT),
@@ -363,9 +408,12 @@ EXERCISE = Exercise(
     ),
     omits={"precision": "no number is computed"},
     hints=(
-        "does `head` mean `head_norm`? And what does an optimizer do with a parameter that has no requires_grad but still a gradient?",
-        "named_parameters gives pairs of a full name and a parameter; each gets one flag, and what is frozen no gradient; a list of names comes back.",
-        "for each name: does any full name equal it or begin with it and a dot? If none, ValueError. For each parameter: requires_grad is "
+        "does `head` mean `head_norm`? And what does an optimizer do with a parameter that has no requires_grad but "
+        "still a gradient?",
+        "named_parameters gives pairs of a full name and a parameter; each gets one flag, and what is frozen no "
+        "gradient; a list of names comes back.",
+        "for each name: does any full name equal it or begin with it and a dot? If none, ValueError. For each "
+        "parameter: requires_grad is "
         "whether any name means it; if not, its grad becomes None. Return the full names of what learns.",
     ),
 )  # fmt: skip

@@ -48,7 +48,8 @@ def _translated(name: str, value: Tensor) -> dict[str, Tensor]:
     _, number, part = part.split(".", 2)
     turned = value.mT if value.ndim == 2 else value  # (outputs, inputs)
     if part == "attn.kqv":
-        return {f"layers.{number}.{ours}.{kind}": third for ours, third in zip(("key", "query", "value"), turned.chunk(3), strict=True)}
+        return {f"layers.{number}.{ours}.{kind}": third for ours,
+                third in zip(("key", "query", "value"), turned.chunk(3), strict=True)}
     return {f"layers.{number}.{BY_NAME.get(part, part)}.{KINDS.get(kind, kind)}": turned}
 
 
@@ -111,154 +112,203 @@ EXERCISE = Exercise(
     reference=load_mapped, normalize=what_is_held, harness="loading", section=MAP, quotes=other_weights, seconds=30.0,
     probes=(
         visible("two layers, in float16", the_same()),
-        visible("an entry that is in no line", lambda g: damaged(torch.Generator().manual_seed(15), put=(("encoder.kinds.weight", (2, 4)),))),
-        visible("an entry is missing", lambda g: damaged(torch.Generator().manual_seed(15), ("encoder.block.1.ln_2.shift",))),
+        visible("an entry that is in no line",
+                lambda g: damaged(torch.Generator().manual_seed(15), put=(("encoder.kinds.weight", (2, 4)),))),
+        visible("an entry is missing",
+                lambda g: damaged(torch.Generator().manual_seed(15), ("encoder.block.1.ln_2.shift",))),
         hidden("other sizes", weights, (13, 6, 10, 3, 7), announced_by="any sizes"),
         hidden("one layer, width 1", weights, (1, 1, 1, 1, 1), announced_by="any sizes"),
-        hidden("eleven layers, entries by name", weights, (3, 2, 3, 11, 2), order="by name", announced_by="may stand in any order"),
+        hidden("eleven layers, entries by name", weights, (3, 2, 3, 11, 2), order="by name",
+               announced_by="may stand in any order"),
         hidden("entries in another order", weights, SIZES, order="backwards", announced_by="may stand in any order"),
         hidden("bfloat16", weights, SIZES, torch.bfloat16, announced_by="of whatever floats"),
         hidden("float32 into float32", weights, SIZES, torch.float32, announced_by="of whatever floats"),
-        hidden("float64 into float64, large numbers", weights, SIZES, torch.float64, "float64", 1e8, rtol=0.0, announced_by="of whatever floats"),
+        hidden("float64 into float64, large numbers", weights, SIZES, torch.float64, "float64", 1e8, rtol=0.0,
+               announced_by="of whatever floats"),
         hidden("without masks and head", weights, (9, 3, 4, 2, 6), whole=False, announced_by="may be there or not"),
-        hidden("the last norm is missing", damaged, ("encoder.ln_last.scale",), announced_by="an entry that is missing"),
-        hidden("a fused bias is missing", damaged, ("encoder.block.0.attn.kqv.bias",), announced_by="an entry that is missing"),
+        hidden("the last norm is missing", damaged, ("encoder.ln_last.scale",),
+               announced_by="an entry that is missing"),
+        hidden("a fused bias is missing", damaged, ("encoder.block.0.attn.kqv.bias",),
+               announced_by="an entry that is missing"),
         hidden("a layer is missing", damaged, tuple(
-                   name for name in foreign(torch.Generator(), SIZES, torch.float16) if ".block.1." in name), announced_by="an entry that is missing"),
+                   name for name in foreign(torch.Generator(), SIZES, torch.float16) if ".block.1." in name),
+                   announced_by="an entry that is missing"),
         hidden("a layer too many", damaged, put=tuple(
                    (name.replace(".1.", ".2."), tuple(value.shape))
                    for name, value in foreign(torch.Generator(), SIZES, torch.float16).items() if ".block.1." in name),
                    announced_by="one that is in no line of the table"),
-        hidden("an entry that nobody knows", damaged, put=(("encoder.block.0.attn.extra.weight", (4, 4)),), announced_by="one that is in no line of the table"),
-        hidden("a part beside the encoder", damaged, put=(("decoder.ln_last.scale", (4,)),), announced_by="one that is in no line of the table"),
-        hidden("a fused matrix that is too wide", damaged, put=(("encoder.block.0.attn.kqv.weight", (4, 16)),), announced_by="one whose shape does not fit"),
-        hidden("as many numbers in another shape", damaged, put=(("encoder.block.1.mlp.up.weight", (6, 4)),), announced_by="one whose shape does not fit"),
-        hidden("a row for a whole table", damaged, put=(("encoder.positions.weight", (1, 4)),), announced_by="one whose shape does not fit"),
-        hidden("one number for a norm", damaged, put=(("encoder.block.0.ln_1.scale", (1,)),), announced_by="one whose shape does not fit"),
+        hidden("an entry that nobody knows", damaged, put=(("encoder.block.0.attn.extra.weight", (4, 4)),),
+               announced_by="one that is in no line of the table"),
+        hidden("a part beside the encoder", damaged, put=(("decoder.ln_last.scale", (4,)),),
+               announced_by="one that is in no line of the table"),
+        hidden("a fused matrix that is too wide", damaged, put=(("encoder.block.0.attn.kqv.weight", (4, 16)),),
+               announced_by="one whose shape does not fit"),
+        hidden("as many numbers in another shape", damaged, put=(("encoder.block.1.mlp.up.weight", (6, 4)),),
+               announced_by="one whose shape does not fit"),
+        hidden("a row for a whole table", damaged, put=(("encoder.positions.weight", (1, 4)),),
+               announced_by="one whose shape does not fit"),
+        hidden("one number for a norm", damaged, put=(("encoder.block.0.ln_1.scale", (1,)),),
+               announced_by="one whose shape does not fit"),
         second_call(weights, SIZES, checks=UNTOUCHED, announced_by=PROMISED),
     ),
     mistakes=(
         mistake("not turned", RIGHT.but(TURN, "value = value"), FUSED,
-              """The matrices of the file have inputs along their rows, and nn.Linear has outputs there: they have to be turned. Where inputs and
-              outputs differ in number, torch stops; a square one goes in as it is, and no error is raised."""),
+            """The matrices of the file have inputs along their rows, and nn.Linear has outputs there: they have to be
+            turned. Where inputs and outputs differ in number, torch stops; a square one goes in as it is, and no error
+            is raised."""),
         mistake("not turned, cut along the columns", RIGHT.but(TURN, "value = value").but("dim=0", "dim=-1"), FUSED,
-              """The matrices of the file have inputs along their rows, and nn.Linear has outputs there: they have to be turned. Where inputs and
-              outputs differ in number, torch stops; a square one goes in as it is, and no error is raised."""),
+            """The matrices of the file have inputs along their rows, and nn.Linear has outputs there: they have to be
+            turned. Where inputs and outputs differ in number, torch stops; a square one goes in as it is, and no error
+            is raised."""),
         mistake("square matrices not turned", RIGHT.but(
-                  'if turned and name.endswith(".weight"):', 'if turned and name.endswith(".weight") and value.shape[0] != value.shape[1]:'), FUSED,
-              """The square matrix of attn.out was not turned. Its shape is right either way, so nothing stops; the table says which ones are turned,
-              not their shape."""),
+                  'if turned and name.endswith(".weight"):',
+                  'if turned and name.endswith(".weight") and value.shape[0] != value.shape[1]:'), FUSED,
+            """The square matrix of attn.out was not turned. Its shape is right either way, so nothing stops; the table
+            says which ones are turned, not their shape."""),
         mistake("everything turned", RIGHT.but(TURNED, "turned = True"), FUSED,
-              "The tables of words and positions were turned as well. They are no linear layers: row i belongs to id i, in the file as here."),
-        mistake("queries, keys, values", RIGHT.but("keys, queries, values = value", "queries, keys, values = value"), FUSED,
-              """Queries and keys are exchanged. No shape can show it, and the model runs: each word's scores are those of the others for it. The file
-              has the keys first."""),
+            "The tables of words and positions were turned as well. They are no linear layers: row i belongs to id i, "
+            "in the file as here."),
+        mistake("queries, keys, values", RIGHT.but("keys, queries, values = value", "queries, keys, values = value"),
+                FUSED,
+            """Queries and keys are exchanged. No shape can show it, and the model runs: each word's scores are those of
+            the others for it. The file has the keys first."""),
         *(mistake(order, RIGHT.but("keys, queries, values = value", f"{order} = value"), FUSED,
                 "The three thirds went to the wrong projections. The file has keys, queries, values, in this order.")
-          for order in ("queries, values, keys", "values, keys, queries", "values, queries, keys", "keys, values, queries")),
+          for order in ("queries, values, keys", "values, keys, queries", "values, queries, keys",
+                        "keys, values, queries")),
         mistake("the thirds of the bias in another order", RIGHT.but(THIRDS, f"""
                   {THIRDS}
                   if kind == "bias":
                       queries, keys, values = value.chunk(3)"""), FUSED,
-              "The matrices went to the right projections and their biases did not: kqv.bias has the same order, keys, queries, values."),
-        mistake("every third column", RIGHT.but(THIRDS, "keys, queries, values = value[0::3], value[1::3], value[2::3]"), FUSED,
-              """Every third column was taken, as if keys, queries and values took turns. The table has them one after another: D columns of the keys,
-              then D of the queries, then D of the values."""),
+            "The matrices went to the right projections and their biases did not: kqv.bias has the same order, keys, "
+            "queries, values."),
+        mistake("every third column",
+                RIGHT.but(THIRDS, "keys, queries, values = value[0::3], value[1::3], value[2::3]"), FUSED,
+            """Every third column was taken, as if keys, queries and values took turns. The table has them one after
+            another: D columns of the keys, then D of the queries, then D of the values."""),
         mistake("cut along the inputs", RIGHT.but(THIRDS, """
-                  whole = value.t().reshape(3, value.shape[1], -1).transpose(1, 2) if value.ndim == 2 else value.view(3, -1)
+                  whole = value.t().reshape(3, value.shape[1], -1).transpose(1,
+                      2) if value.ndim == 2 else value.view(3, -1)
                   keys, queries, values = whole"""), FUSED,
-              """The fused matrix was cut anew into three, row by row, and the columns of keys, queries and values were mixed. Cut it along the axis
-              of 3D."""),
+            """The fused matrix was cut anew into three, row by row, and the columns of keys, queries and values were
+            mixed. Cut it along the axis of 3D."""),
         mistake("the thirds not turned", RIGHT.but(THIRDS, """
                   keys, queries, values = value.chunk(3, dim=0)
                   if kind == "weight":
                       keys, queries, values = keys.t(), queries.t(), values.t()"""), FUSED,
-              """The three projections were not turned. Each is square, so its shape is right either way and nothing stops: it has inputs along its
-              rows in the file, and outputs in nn.Linear."""),
-        mistake("up and down exchanged", RIGHT.but('("mlp.up", "wide"), ("mlp.down", "narrow")', '("mlp.up", "narrow"), ("mlp.down", "wide")').but(
+            """The three projections were not turned. Each is square, so its shape is right either way and nothing
+            stops: it has inputs along its rows in the file, and outputs in nn.Linear."""),
+        mistake("up and down exchanged",
+                RIGHT.but('("mlp.up", "wide"), ("mlp.down", "narrow")',
+                          '("mlp.up", "narrow"), ("mlp.down", "wide")').but(
                   TURNED, 'turned = ".attn." in name'), MAP,
-              """mlp.up and mlp.down were exchanged. Turned around, one has the shape of the other; their biases show it, if they differ in length. up
-              widens from D to d_ff."""),
+            """mlp.up and mlp.down were exchanged. Turned around, one has the shape of the other; their biases show it,
+            if they differ in length. up widens from D to d_ff."""),
         mistake("the two norms exchanged", RIGHT.but(
-                  '"ln_1": layer + "norm1", block + "ln_2": layer + "norm2"', '"ln_2": layer + "norm1", block + "ln_1": layer + "norm2"'), MAP,
-              "The two norms of each layer were exchanged. Their shapes are alike; ln_1 stands before the attention, as norm1 does."),
-        mistake("scale and shift exchanged", RIGHT.but('"scale": "weight", "shift": "bias"', '"scale": "bias", "shift": "weight"'), MAP,
-              "Scale and shift of the norms were exchanged. A norm's weight multiplies: that is the scale. Its bias is the shift."),
-        mistake("the first layer for all", RIGHT.but('layer = "layers." + name.split(".")[2]', 'layer = "layers.0"').but(LOAD, """
+                  '"ln_1": layer + "norm1", block + "ln_2": layer + "norm2"',
+                  '"ln_2": layer + "norm1", block + "ln_1": layer + "norm2"'), MAP,
+            "The two norms of each layer were exchanged. Their shapes are alike; ln_1 stands before the attention, as "
+            "norm1 does."),
+        mistake("scale and shift exchanged",
+                RIGHT.but('"scale": "weight", "shift": "bias"', '"scale": "bias", "shift": "weight"'), MAP,
+            "Scale and shift of the norms were exchanged. A norm's weight multiplies: that is the scale. Its bias is "
+            "the shift."),
+        mistake("the first layer for all",
+                RIGHT.but('layer = "layers." + name.split(".")[2]', 'layer = "layers.0"').but(LOAD, """
                   for n in range(1, len(model.layers)):
                       for part in ("key", "query", "value"):
                           for kind in ("weight", "bias"):
                               ours[f"layers.{n}.{part}.{kind}"] = ours[f"layers.0.{part}.{kind}"]
                   model.load_state_dict(ours, strict=True)"""), MAP,
-              "All layers have the keys, queries and values of one and the same. Each block of the file belongs to the layer of its number."),
-        mistake("layers counted from 1", RIGHT.but('f"encoder.block.{n}.", f"layers.{n}."', 'f"encoder.block.{n}.", f"layers.{n + 1}."'), MAP,
-              "The layers were counted from 1 on one side. Both the file and the model count from 0."),
+            "All layers have the keys, queries and values of one and the same. Each block of the file belongs to the "
+            "layer of its number."),
+        mistake("layers counted from 1",
+                RIGHT.but('f"encoder.block.{n}.", f"layers.{n}."', 'f"encoder.block.{n}.", f"layers.{n + 1}."'), MAP,
+            "The layers were counted from 1 on one side. Both the file and the model count from 0."),
         mistake("one digit for the layer", RIGHT.but('name.split(".")[2]', "name[14]"), MAP,
-              """Layer 10 was read as layer 1: of the number in the name only one digit was looked at. Read up to the next dot, however many digits
-              that takes."""),
+            """Layer 10 was read as layer 1: of the number in the name only one digit was looked at. Read up to the next
+            dot, however many digits that takes."""),
         mistake("the prefix stripped letter by letter", RIGHT.but("for name, value in sd.items():", """
                   for name, value in sd.items():
                       name = "encoder." + name.lstrip("encoder.")"""), MAP,
-              """The prefix was taken off letter by letter: lstrip("encoder.") removes any of these letters from the front, also those of the name
-              that follows, and `embed` lost its e. removeprefix takes off a text."""),
+            """The prefix was taken off letter by letter: lstrip("encoder.") removes any of these letters from the
+            front, also those of the name that follows, and `embed` lost its e. removeprefix takes off a text."""),
         mistake("the prefix left on", RIGHT.but(
-                  LOAD, 'model.load_state_dict({f"encoder.{name}": value for name, value in ours.items()}, strict=True)'), MAP,
-              "Your names still begin with `encoder.`, and nothing in the model is called so. Take the prefix off."),
+                  LOAD, 'model.load_state_dict({f"encoder.{name}": value for name, value in ours.items()}, '
+                        'strict=True)'), MAP,
+            "Your names still begin with `encoder.`, and nothing in the model is called so. Take the prefix off."),
         mistake("foreign names, and nobody minds", """
             def load_mapped(sd, model):
                 model.load_state_dict(sd, strict=False)
         """, STRICT,
-              "Not one weight was loaded: the file's names are not the model's, and strict=False passes over what does not fit without a word."),
+            "Not one weight was loaded: the file's names are not the model's, and strict=False passes over what does "
+            "not fit without a word."),
         mistake("what is missing goes by", LAX, STRICT,
-              """A file that lacks an entry was taken: that weight keeps what chance gave it when the model was made, and the model still answers.
-              strict=False does not make a file fit; it keeps quiet about it. Refuse such a file."""),
+            """A file that lacks an entry was taken: that weight keeps what chance gave it when the model was made, and
+            the model still answers. strict=False does not make a file fit; it keeps quiet about it. Refuse such a
+            file."""),
         mistake("what is in no line goes by", RIGHT.but(UNKNOWN, "continue"), STRICT,
-              """An entry that is in no line of the table was passed over. It may be a layer that your model lacks, or a part that the file's model
-              needs. Leave out what the table says, and refuse anything else."""),
-        mistake("parts beside the encoder go by", RIGHT.but('name.startswith("head.")', 'not name.startswith("encoder.")'), STRICT,
-              "Whatever does not begin with `encoder.` was left out. The table leaves out `head.` alone; refuse anything else."),
-        mistake("the rest of a wide matrix goes by", RIGHT.but("value.chunk(3, dim=0)", "value[: 3 * len(model.norm.weight)].chunk(3, dim=0)"), STRICT,
-              "A fused matrix with more than 3D columns was cut to size, and the rest thrown away. Compare its shape first."),
-        mistake("shapes that are bent", HAND.but("if parameter.shape != ours[name].shape:", "if parameter.numel() != ours[name].numel():").but(
+            """An entry that is in no line of the table was passed over. It may be a layer that your model lacks, or a
+            part that the file's model needs. Leave out what the table says, and refuse anything else."""),
+        mistake("parts beside the encoder go by",
+                RIGHT.but('name.startswith("head.")', 'not name.startswith("encoder.")'), STRICT,
+            "Whatever does not begin with `encoder.` was left out. The table leaves out `head.` alone; refuse "
+            "anything else."),
+        mistake("the rest of a wide matrix goes by",
+                RIGHT.but("value.chunk(3, dim=0)", "value[: 3 * len(model.norm.weight)].chunk(3, dim=0)"), STRICT,
+            "A fused matrix with more than 3D columns was cut to size, and the rest thrown away. Compare "
+            "its shape first."),
+        mistake("shapes that are bent",
+                HAND.but("if parameter.shape != ours[name].shape:", "if parameter.numel() != ours[name].numel():").but(
                   COPIED, "parameter.copy_(ours[name].reshape(parameter.shape))"), STRICT,
-              "A tensor of another shape was bent into the right one: as many numbers, each in another place. Refuse it."),
+            "A tensor of another shape was bent into the right one: as many numbers, each in another "
+            "place. Refuse it."),
         mistake("shapes that broadcast", HAND.but("if parameter.shape != ours[name].shape:", "if False:"), STRICT,
-              """A tensor of another shape was written: copy_ repeats a single row, or a single number, over the whole parameter and says nothing.
-              Compare the shapes, and refuse what does not fit."""),
-        mistake("asserted", HAND.but('raise ValueError("sd: other entries than expected")', "assert False").but(UNKNOWN, "assert False"), STRICT,
-              "An assertion fails where an error is to be raised. Assertions vanish under python -O; then half a file is loaded without a word."),
+            """A tensor of another shape was written: copy_ repeats a single row, or a single number, over the whole
+            parameter and says nothing. Compare the shapes, and refuse what does not fit."""),
+        mistake("asserted", HAND.but('raise ValueError("sd: other entries than expected")', "assert False").but(UNKNOWN,
+            "assert False"), STRICT,
+            "An assertion fails where an error is to be raised. Assertions vanish under python -O; then half a file "
+            "is loaded without a word."),
         mistake("the head refused", RIGHT.but(SKIP, 'if name.endswith(".attn.mask"):'), MAP,
-              "The head's entries were refused or loaded. The table says what becomes of them: they are left out."),
+            "The head's entries were refused or loaded. The table says what becomes of them: they are left out."),
         mistake("masks refused", RIGHT.but(SKIP, 'if name.startswith("head."):').but(
-                  'if turned and name.endswith(".weight")', 'if turned and value.is_floating_point() and name.endswith(".weight")'), MAP,
-              "The entries `attn.mask` were refused. They are no weights, and the table says what becomes of them: they are left out."),
+                  'if turned and name.endswith(".weight")',
+                  'if turned and value.is_floating_point() and name.endswith(".weight")'), MAP,
+            "The entries `attn.mask` were refused. They are no weights, and the table says what becomes of them: they "
+            "are left out."),
         mistake("the model made float32", RIGHT.but(LOAD, f"model.float()\n    {LOAD}"), MAP,
-              """The model has become float32, whatever it was. It keeps its own dtype: the numbers go into the parameters that are there, and become
-              what these are."""),
+            """The model has become float32, whatever it was. It keeps its own dtype: the numbers go into the parameters
+            that are there, and become what these are."""),
         mistake("assigned instead of copied", RIGHT.but("strict=True", "strict=True, assign=True"), MAP,
-              """The parameters were replaced by the file's tensors, dtype and all. An optimizer that holds the old ones would train what the model
-              does not use any more. Copy the numbers into the parameters that are there.""", quotes=None),
+            """The parameters were replaced by the file's tensors, dtype and all. An optimizer that holds the old ones
+            would train what the model does not use any more. Copy the numbers into the parameters that are there.""",
+            quotes=None),
         mistake("new parameters", HAND.but(COPIED, """
                   home, _, last = name.rpartition(".")
-                  setattr(model.get_submodule(home), last, nn.Parameter(ours[name].to(parameter.dtype).contiguous().clone()))"""), MAP,
-              """The numbers are right, but they lie in new parameters. An optimizer that holds the old ones would train what the model does not use
-              any more. Copy the numbers into the parameters that are there."""),
+                  setattr(model.get_submodule(home), last,
+                      nn.Parameter(ours[name].to(parameter.dtype).contiguous().clone()))"""), MAP,
+            """The numbers are right, but they lie in new parameters. An optimizer that holds the old ones would train
+            what the model does not use any more. Copy the numbers into the parameters that are there."""),
         mistake("the model in the file's dtype", HAND.but(COPIED, "parameter.data = ours[name].clone()"), MAP,
-              "The model has the dtype of the file now, float16 for one. It keeps its own: what goes in becomes what the parameter is."),
+            "The model has the dtype of the file now, float16 for one. It keeps its own: what goes in becomes what "
+            "the parameter is."),
         mistake("the file's own memory", HAND.but(COPIED, "parameter.data = ours[name].to(parameter.dtype)"), MAP,
-              """Where the dtypes agree, the parameters lie in the memory of sd: whoever trains the model changes the file's tensors too, and a second
-              model that is loaded from them. Copy the numbers."""),
+            """Where the dtypes agree, the parameters lie in the memory of sd: whoever trains the model changes the
+            file's tensors too, and a second model that is loaded from them. Copy the numbers."""),
         mistake("frozen on the way", HAND.but(COPIED, f"{COPIED}\n            parameter.requires_grad_(False)"), MAP,
-              "The model's parameters do not learn any more: requires_grad was switched off and stayed so. Leave the flag as it is."),
+            "The model's parameters do not learn any more: requires_grad was switched off and stayed so. Leave the "
+            "flag as it is."),
         mistake("through float32", RIGHT.but("for name, value in sd.items():", """
                   for name, value in sd.items():
                       value = value.float()"""), MAP,
-              "The numbers became float32 on the way, also where file and model are float64: float32 holds seven digits. Let the parameter decide."),
+            "The numbers became float32 on the way, also where file and model are float64: float32 holds seven "
+            "digits. Let the parameter decide."),
         mistake("through float16", RIGHT.but("for name, value in sd.items():", """
                   for name, value in sd.items():
                       value = value.half()"""), MAP,
-              """The numbers became float16 on the way, whatever the file holds: float16 has three digits, and nothing above 65,504. Let the parameter
-              decide."""),
+            """The numbers became float16 on the way, whatever the file holds: float16 has three digits, and nothing
+            above 65,504. Let the parameter decide."""),
         mistake("names in the file's order", """
             def load_mapped(sd, model):
                 values = []
@@ -279,43 +329,46 @@ EXERCISE = Exercise(
                     for parameter, value in zip(parameters, values):
                         parameter.copy_(value)
         """, MAP,
-              """The entries were taken in the order of the file and the parameters in the order of the model. They only go together by their names:
-              the orders differ, and the file's may be any."""),
+            """The entries were taken in the order of the file and the parameters in the order of the model. They only
+            go together by their names: the orders differ, and the file's may be any."""),
         in_place("sd", RIGHT.but(SKIP, f"""
                   if name.endswith(".attn.mask"):
                       continue
-                  {SKIP}""").but("ours = {}", "for name in [name for name in sd if name.startswith('head.')]:\n        sd.pop(name)\n    ours = {}"), MAP,
+                  {SKIP}""").but("ours = {}",
+                                 "for name in [name for name in sd if name.startswith('head.')]:\n        "
+                                 "sd.pop(name)\n    ours = {}"), MAP,
                "pop and del take entries out of the dictionary that the caller still needs."),
         mistake("a copy of the model", RIGHT.but(LOAD, f"""
                   import copy
                   model = copy.deepcopy(model)
                   {LOAD}
                   return model"""), MAP,
-              """The model that you were given is as it was: the weights went into another one, or nowhere. What comes back is not looked at; the
-              caller's model is to hold them.""", shows=as_it_was),
+            """The model that you were given is as it was: the weights went into another one, or nowhere. What comes
+            back is not looked at; the caller's model is to hold them.""", shows=as_it_was),
         mistake("the fused biases in another order", RIGHT.but(THIRDS, f"""
                   {THIRDS}
                   if kind == "bias":
                       values, keys, queries = value.chunk(3)"""), FUSED,
-              """Only the biases of keys, queries and values are wrong. kqv.bias has the order of the matrix beside it: D numbers of the keys, D of
-              the queries, D of the values.""", shows=among(FUSED_BIASES)),
+            """Only the biases of keys, queries and values are wrong. kqv.bias has the order of the matrix beside it: D
+            numbers of the keys, D of the queries, D of the values.""", shows=among(FUSED_BIASES)),
         mistake("the fused matrix cut otherwise", RIGHT.but(THIRDS, f"""
                   {THIRDS}
                   if kind == "weight":
                       values, keys, queries = value.chunk(3)"""), FUSED,
-              """Only keys, queries and values are wrong, all else is right. The fused matrix has D columns of the keys, then D of the queries, then D
-              of the values, and each third is turned.""", shows=among(FUSED_PARTS)),
+            """Only keys, queries and values are wrong, all else is right. The fused matrix has D columns of the keys,
+            then D of the queries, then D of the values, and each third is turned.""", shows=among(FUSED_PARTS)),
         mistake("norms otherwise", RIGHT.but('ours = {}', 'first = "layers.0.norm1."\n    ours = {}').but(LOAD, """
                   ours[first + "weight"], ours[first + "bias"] = ours[first + "bias"], ours[first + "weight"]
                   model.load_state_dict(ours, strict=True)"""), MAP,
-              """Only norms are wrong. ln_1 becomes norm1 and ln_2 norm2 of the same layer; the scale is the weight, which multiplies, and the shift
-              the bias.""", shows=among(NORMS)),
+            """Only norms are wrong. ln_1 becomes norm1 and ln_2 norm2 of the same layer; the scale is the weight, which
+            multiplies, and the shift the bias.""", shows=among(NORMS)),
         mistake("what does not fit goes by", HAND.but("if set(parameters) != set(ours):", "if False:").but(
                   "if parameter.shape != ours[name].shape:", "if False:").but(UNKNOWN, "continue").but(COPIED,
                   "parameter.copy_(ours.get(name, parameter))"), STRICT,
-              """A file that does not fit was loaded without a word. Three things make it unfit: an entry that is missing, one that is in no line of
-              the table, and one of another shape, which copy_ may repeat until it fits. Refuse each.""",
-              shows=lambda evidence: evidence.got.get(REFUSED) is False),
+            """A file that does not fit was loaded without a word. Three things make it unfit: an entry that is missing,
+            one that is in no line of the table, and one of another shape, which copy_ may repeat until it fits. Refuse
+            each.""",
+            shows=lambda evidence: evidence.got.get(REFUSED) is False),
     ),
     correct=(
         correct("a table and load_state_dict", RIGHT),
@@ -442,9 +495,12 @@ EXERCISE = Exercise(
         """),
     ),
     hints=(
-        "which of the file's names have no partner of the same shape in the model, and which have one although they must be turned?",
-        "kqv.weight (D, 3D) is turned to (3D, D), and its rows are cut into three of (D, D); every bias (3D,) into three of (D,).",
-        "build a new dictionary with the model's names: leave out head and masks; take the prefix off; turn what belongs to linear layers; "
+        "which of the file's names have no partner of the same shape in the model, and which have one although they "
+        "must be turned?",
+        "kqv.weight (D, 3D) is turned to (3D, D), and its rows are cut into three of (D, D); every bias (3D,) into "
+        "three of (D,).",
+        "build a new dictionary with the model's names: leave out head and masks; take the prefix off; turn what "
+        "belongs to linear layers; "
         "cut kqv into keys, queries, values; anything else unknown is refused. Then load it strictly.",
     ),
 )  # fmt: skip

@@ -13,11 +13,15 @@ from transformer_ref.beyond import pretrained
 
 MLM, EIGHTY = sections("mlm eighty")
 UNCOUNTED = -100
-ROWS, LENGTH = 400, 50  # of the tables whose shares are looked at; where fewer than half of the words are chosen, more rows
+# of the tables whose shares are looked at; where fewer than half of the words are chosen, more rows
+ROWS, LENGTH = 400, 50
 CHANCE = 0.045  # at least five times as much as such a share differs by chance
 SMALL = 1_000  # with fewer tokens, only what chance has no part in is looked at
 FORM, RIGHT_FORM = "what came back", "two tables, both (B, T) and long"
-COVERED, STAYED, OTHER = "share of the chosen that the mask covers", "share of the chosen that stays", "share of the chosen that becomes another word"
+COVERED, STAYED, OTHER = (
+    "share of the chosen that the mask covers", "share of the chosen that stays",
+    "share of the chosen that becomes another word"
+)
 CHOSEN = "share of the words that is chosen"
 BY_SENTENCE = "one draw decides for many words of a sentence"
 BY_PLACE = "one draw decides for a place in many sentences"
@@ -61,8 +65,10 @@ def what_happened(case: Case, result: Any) -> Any:
     else:
         covered, stayed = chosen & (inputs == mask_id), chosen & (inputs == ids)
         other = chosen & ~covered & ~stayed
-        found |= {CHOSEN: _share(chosen, ~special), COVERED: _share(covered, chosen), OTHER: _share(other, chosen), STAYED: _share(stayed, chosen)}
-        found |= {BY_SENTENCE: _shared(chosen, ~special, 1), BY_PLACE: _shared(chosen, ~special, 0), FATES: _shared(covered, chosen, 1)}
+        found |= {CHOSEN: _share(chosen, ~special), COVERED: _share(covered, chosen), OTHER: _share(other, chosen),
+                  STAYED: _share(stayed, chosen)}
+        found |= {BY_SENTENCE: _shared(chosen, ~special, 1), BY_PLACE: _shared(chosen, ~special, 0),
+                  FATES: _shared(covered, chosen, 1)}
         followed = other[:, :-1].any() if other.shape[1] > 1 else False
         came = inputs[other]
         found[TWINS] = float((came[1:] == came[:-1]).double().mean()) if followed and len(came) > 1 else 0.0
@@ -92,9 +98,8 @@ def _share(some: Tensor, of: Tensor) -> float:
 
 
 def _shared(some: Tensor, of: Tensor, axis: int) -> bool:
-    """Whether the shares along an axis lie farther apart than independent draws let them.
-
-    Their squared distances from the mean, in units of what chance gives, are 1 on average; twice that never comes by chance here.
+    """Whether the shares along an axis lie farther apart than independent draws let them. Their squared distances from
+    the mean, in units of what chance gives, are 1 on average; twice that never comes by chance here.
     """
     sizes, share = of.sum(axis).double(), _share(some, of)
     if not 0 < share < 1 or of.shape[1 - axis] < 2:
@@ -105,11 +110,13 @@ def _shared(some: Tensor, of: Tensor, axis: int) -> bool:
 
 
 def inputs(
-    g: torch.Generator, p: float, B: int = ROWS, T: int = LENGTH, V: int = 40, mask_id: int = 2, specials: tuple[int, ...] = (0, 2, 1),
+    g: torch.Generator, p: float, B: int = ROWS, T: int = LENGTH, V: int = 40, mask_id: int = 2,
+    specials: tuple[int, ...] = (0, 2, 1),
 ) -> Case:  # fmt: skip
     """Sentences that begin with a special and end in pads, of ordinary words that repeat."""
     words = torch.tensor([token for token in range(V) if token not in specials and token != mask_id])
-    ids = words[torch.randint(2 * len(words) // 3, (B, T), generator=g)]  # the last third comes from the vocabulary alone
+    # the last third comes from the vocabulary alone
+    ids = words[torch.randint(2 * len(words) // 3, (B, T), generator=g)]
     if specials:
         lengths = torch.randint(max(T // 2, 1), T + 1, (B,), generator=g)
         lengths[-1] = T
@@ -160,7 +167,8 @@ def near(evidence: Evidence, *shares: str) -> bool:
 
 
 def only_covered(evidence: Evidence) -> bool:
-    """Whether there are labels where the mask stands and nowhere else, though other words changed, in a small table perhaps none."""
+    """Whether there are labels where the mask stands and nowhere else, though other words changed, in a small table
+    perhaps none."""
     inputs, labels = evidence.got.told["inputs"], evidence.got.told["labels"]
     covered = inputs == evidence.arguments[3]
     changed = (inputs != evidence.arguments[0]) & ~covered
@@ -169,7 +177,8 @@ def only_covered(evidence: Evidence) -> bool:
 
 
 def only_changed(evidence: Evidence) -> bool:
-    """Whether there are labels where a word changed and nowhere else, by the mask and by other words, of which a small table may have none."""
+    """Whether there are labels where a word changed and nowhere else, by the mask and by other words, of which a small
+    table may have none."""
     inputs, labels = evidence.got.told["inputs"], evidence.got.told["labels"]
     changed = inputs != evidence.arguments[0]
     exchanged = bool((changed & (inputs != evidence.arguments[3])).any()) or inputs.numel() < SMALL
@@ -198,7 +207,10 @@ RIGHT = answer("""
 """)
 DRAWN, REAL = "chosen = torch.rand(ids.shape, generator=g) < p", "chosen = chosen & ~special"
 LABELED, FATE = "labels = torch.where(chosen, ids, -100)", "fate = torch.rand(ids.shape, generator=g)"
-COVER, SWAP = "inputs = torch.where(chosen & (fate < 0.8), mask_id, ids)", "inputs = torch.where(chosen & (fate >= 0.9), other, inputs)"
+COVER, SWAP = (
+    "inputs = torch.where(chosen & (fate < 0.8), mask_id, ids)",
+    "inputs = torch.where(chosen & (fate >= 0.9), other, inputs)"
+)
 RANDOM, RETURN = "other = torch.randint(V, ids.shape, generator=g)", "return inputs, labels"
 FOUND = "special = special | (ids == s)"
 AMONG = {"atol": CHANCE, "rtol": 0.0}
@@ -211,11 +223,13 @@ EXERCISE = Exercise(
         visible("p = 1, two sentences", by_hand(1.0)),
         visible("p = 0.92, 20,000 tokens", many(), **AMONG),
         hidden("p = 0.15", inputs, 0.15, 4 * ROWS, announced_by="p: each word's own chance", **AMONG),
-        hidden("p = 0.5, drawn with g", inputs, 0.5, checks={"generator"}, announced_by="drawn with the generator g alone", **AMONG),
+        hidden("p = 0.5, drawn with g", inputs, 0.5, checks={"generator"},
+               announced_by="drawn with the generator g alone", **AMONG),
         hidden("p = 1", inputs, 1.0, announced_by="from 0 to 1", **AMONG),
         hidden("p = 0", inputs, 0.0, 3, 5, announced_by="from 0 to 1"),
         hidden("other ids", inputs, 0.5, ROWS, LENGTH, 44, 43, (5, 11, 43), announced_by="any ids", **AMONG),
-        hidden("a mask beyond the specials", inputs, 0.5, ROWS, LENGTH, 43, 7, (3, 0), announced_by="need not be one of them", **AMONG),
+        hidden("a mask beyond the specials", inputs, 0.5, ROWS, LENGTH, 43, 7, (3, 0),
+               announced_by="need not be one of them", **AMONG),
         hidden("no specials", inputs, 0.5, ROWS, LENGTH, 40, 2, (), announced_by="may be empty", **AMONG),
         hidden("sentences of one word", inputs, 0.5, 20_000, 1, 40, 2, (0, 2, 1), announced_by=PROMISED, **AMONG),
         hidden("one sentence", inputs, 0.5, 1, 20_000, 40, 2, (0, 2, 1), announced_by=PROMISED, **AMONG),
@@ -223,128 +237,169 @@ EXERCISE = Exercise(
     ),
     mistakes=(
         mistake("specials chosen", RIGHT.without(REAL), MLM,
-              """Specials were chosen too: the model is asked to guess pads and the tokens that frame a sentence. Nothing can be learned there; leave
-              them out before anything else is decided.""", quotes=tables),
+            """Specials were chosen too: the model is asked to guess pads and the tokens that frame a sentence. Nothing
+            can be learned there; leave them out before anything else is decided.""", quotes=tables),
         mistake("one special left out", RIGHT.but(FOUND, "special = ids == s"), MLM,
-              "Only the last of the specials is safe: each one found undoes those before. All of them are never chosen.", quotes=tables),
+            "Only the last of the specials is safe: each one found undoes those before. All of them are never chosen.",
+            quotes=tables),
         mistake("pads alone left out", RIGHT.but("for s in specials:", "for s in specials[:1]:"), MLM,
-              "Only the first of the specials is safe. All of them are never chosen.", quotes=tables),
+            "Only the first of the specials is safe. All of them are never chosen.", quotes=tables),
         mistake("ids 0 to 2 written in", RIGHT.but("for s in specials:", "for s in (0, 1, 2):"), MLM,
-              "The ids 0, 1 and 2 were left out whatever `specials` says. It is the last argument, and its ids may be any."),
-        mistake("specials covered, but not asked", RIGHT.without(REAL).but(LABELED, "labels = torch.where(chosen & ~special, ids, -100)"), MLM,
-              "Specials have no label, but the mask or another word stands in their place. Leave them out of both.", quotes=tables),
+            "The ids 0, 1 and 2 were left out whatever `specials` says. It is the last argument, and its "
+            "ids may be any."),
+        mistake("specials covered, but not asked",
+                RIGHT.without(REAL).but(LABELED, "labels = torch.where(chosen & ~special, ids, -100)"), MLM,
+            "Specials have no label, but the mask or another word stands in their place. Leave them out of both.",
+            quotes=tables),
         mistake("the loss on everything", RIGHT.but(LABELED, "labels = ids.clone()"), EIGHTY,
-              """Every token has a label, so most of the loss is about words that the model can see: copying them is enough. Only the chosen ones are
-              asked; everywhere else stands -100.""", quotes=tables),
+            """Every token has a label, so most of the loss is about words that the model can see: copying them is
+            enough. Only the chosen ones are asked; everywhere else stands -100.""", quotes=tables),
         mistake("the loss on all words", RIGHT.but(LABELED, "labels = torch.where(special, -100, ids)"), EIGHTY,
-              """Every word has a label, so most of the loss is about words that the model can see: copying them is enough. Only the chosen ones are
-              asked; everywhere else stands -100."""),
+            """Every word has a label, so most of the loss is about words that the model can see: copying them is
+            enough. Only the chosen ones are asked; everywhere else stands -100."""),
         mistake("the loss on covered words alone", RIGHT.but(LABELED, "labels = ids").but(RETURN, """
                   labels = torch.where(chosen & (inputs != ids), ids, -100)
                   return inputs, labels"""), EIGHTY,
-              """Only words that are hidden have a label. Those that stay, and those that chance replaced by themselves, are asked too: the model must
-              not know that what it sees is right.""", shows=only_changed),
+            """Only words that are hidden have a label. Those that stay, and those that chance replaced by themselves,
+            are asked too: the model must not know that what it sees is right.""", shows=only_changed),
         mistake("labels taken afterwards", RIGHT.but(LABELED, "labels = ids").but(RETURN, """
                   labels = torch.where(chosen, inputs, -100)
                   return inputs, labels"""), EIGHTY,
-              """The labels hold what stands there *now*: the mask is asked for where the mask stands. The label is the word that was covered.""",
-              quotes=tables),
-        mistake("the other way round", RIGHT.but("torch.where(chosen, ids, -100)", "torch.where(chosen, -100, ids)"), EIGHTY,
-              "The labels stand where nothing was chosen. The chosen words are asked, and the others have -100.", quotes=tables),
+            """The labels hold what stands there *now*: the mask is asked for where the mask stands. The label is the
+            word that was covered.""",
+            quotes=tables),
+        mistake("the other way round", RIGHT.but("torch.where(chosen, ids, -100)", "torch.where(chosen, -100, ids)"),
+                EIGHTY,
+            "The labels stand where nothing was chosen. The chosen words are asked, and the others have -100.",
+            quotes=tables),
         mistake("pad instead of -100", RIGHT.but("-100", "0"), EIGHTY,
-              "Where nothing is asked stands 0, which is an id. -100 is what torch's cross-entropy passes over.", quotes=tables),
+            "Where nothing is asked stands 0, which is an id. -100 is what torch's cross-entropy passes over.",
+            quotes=tables),
         mistake("-1 instead of -100", RIGHT.but("-100", "-1"), EIGHTY,
-              "Where nothing is asked stands -1. torch's cross-entropy passes over -100, and stops at -1.", quotes=tables),
+            "Where nothing is asked stands -1. torch's cross-entropy passes over -100, and stops at -1.",
+            quotes=tables),
         mistake("the mask as a label", RIGHT.but("-100", "mask_id"), EIGHTY,
-              "Where nothing is asked stands the mask's id. -100 is what torch's cross-entropy passes over.", quotes=tables),
+            "Where nothing is asked stands the mask's id. -100 is what torch's cross-entropy passes over.",
+            quotes=tables),
         mistake("always the mask", RIGHT.but("fate < 0.8", "fate < 2").without(SWAP), EIGHTY,
-              """All chosen words became the mask. Later texts hold none, and then the model has never learned to look at a word that it sees: 80 %
-              become the mask, 10 % another word, 10 % stay."""),
+            """All chosen words became the mask. Later texts hold none, and then the model has never learned to look at
+            a word that it sees: 80 % become the mask, 10 % another word, 10 % stay."""),
         mistake("none stays", RIGHT.but("fate >= 0.9", "fate >= 0.8"), EIGHTY,
-              "None of the chosen words stays: 20 % became another one. 10 % become another word, and 10 % stay as they are."),
+            "None of the chosen words stays: 20 % became another one. 10 % become another word, and 10 % "
+            "stay as they are."),
         mistake("none becomes another", RIGHT.without(SWAP), EIGHTY,
-              """No chosen word became another one, or hardly any: nearly 20 % stay. Both tenths count all chosen words: 10 % become another word,
-              drawn from the vocabulary, and 10 % stay."""),
+            """No chosen word became another one, or hardly any: nearly 20 % stay. Both tenths count all chosen words:
+            10 % become another word, drawn from the vocabulary, and 10 % stay."""),
         mistake("80 and 10 exchanged", RIGHT.but("fate < 0.8", "fate < 0.1").but("fate >= 0.9", "fate >= 0.2"), EIGHTY,
-              "80 % of the chosen words became another word, and 10 % the mask. It is the other way round."),
+            "80 % of the chosen words became another word, and 10 % the mask. It is the other way round."),
         mistake("80 stay", RIGHT.but("fate < 0.8", "fate < 0.1"), EIGHTY,
-              "80 % of the chosen words stay as they are. 80 % become the mask."),
+            "80 % of the chosen words stay as they are. 80 % become the mask."),
         mistake("80 % of all words", RIGHT.but("chosen & (fate < 0.8)", "~special & (fate < 0.8)"), EIGHTY,
-              "80 % of *all* words became the mask, whether they were chosen or not. Choose first, and then share out what was chosen."),
+            "80 % of *all* words became the mask, whether they were chosen or not. Choose first, and then share out "
+            "what was chosen."),
         mistake("other words everywhere", RIGHT.but("chosen & (fate >= 0.9)", "~special & (fate >= 0.9)"), EIGHTY,
-              "Words that were not chosen were replaced by others too, and nobody asks for what stood there. Only chosen words change."),
-        mistake("one draw for both", RIGHT.without(FATE).but(DRAWN, "fate = torch.rand(ids.shape, generator=g)\n    chosen = fate < p"), EIGHTY,
-              """One random number decided both whether a word is chosen and what becomes of it. Among those below p nearly all are below .8 too. Draw
-              once more for the second question."""),
-        mistake("one draw for each sentence", RIGHT.but(DRAWN, "chosen = torch.rand(len(ids), 1, generator=g).expand(ids.shape) < p"), MLM,
-              """One draw decided for a whole sentence: all its words are hidden or none, and where all are hidden there is nothing to guess from.
-              Each word has a draw of its own."""),
-        mistake("one draw for each position", RIGHT.but(DRAWN, "chosen = torch.rand(ids.shape[1], generator=g).expand(ids.shape) < p"), MLM,
-              """The same positions were chosen in all sentences: one draw for each position, and none of a sentence's own. Draw a table as large as
-              ids."""),
-        mistake("the first sentence alone", RIGHT.but(REAL, "chosen = chosen & ~special & (torch.arange(len(ids)) == 0)[:, None]"), MLM,
-              "Only the first sentence has labels. The batch holds several: ids is (B, T).", quotes=None, shows=first_alone),
-        mistake("one fate for each sentence", RIGHT.but(FATE, "fate = torch.rand(len(ids), 1, generator=g).expand(ids.shape)"), EIGHTY,
-              "All chosen words of a sentence share one fate: mask, another word or nothing. Each of them has a draw of its own.", quotes=None),
-        mistake("one other word for all", RIGHT.but(RANDOM, "other = torch.randint(V, (1,), generator=g).expand(ids.shape)"), EIGHTY,
-              "All replaced words became one and the same. Draw another word for each.", quotes=tables),
-        mistake("one other word for each sentence", RIGHT.but(RANDOM, "other = torch.randint(V, (len(ids), 1), generator=g).expand(ids.shape)"), EIGHTY,
-              "All replaced words of a sentence became one and the same. Draw another word for each.", quotes=None),
-        mistake("words of the batch alone", RIGHT.but(RANDOM, "other = ids[:, torch.randperm(ids.shape[1], generator=g)]"), EIGHTY,
-              "The other words were taken from the sentence itself. They are drawn from all V ids.", quotes=None),
-        mistake("the last half of the words never", RIGHT.but("torch.randint(V, ids", "torch.randint(V // 2, ids"), EIGHTY,
-              """Part of the vocabulary never comes as another word. Draw from all V ids, 0 and V - 1 among them.""",
-              quotes=None, shows=lambda evidence: evidence.got.get(WORDS, 0) > 0 and evidence.got[TWINS] < 0.3 and near(evidence, CHOSEN, COVERED, STAYED)),
+            "Words that were not chosen were replaced by others too, and nobody asks for what stood there. Only "
+            "chosen words change."),
+        mistake("one draw for both",
+                RIGHT.without(FATE).but(DRAWN, "fate = torch.rand(ids.shape, generator=g)\n    chosen = fate < p"),
+                EIGHTY,
+            """One random number decided both whether a word is chosen and what becomes of it. Among those below p
+            nearly all are below .8 too. Draw once more for the second question."""),
+        mistake("one draw for each sentence",
+                RIGHT.but(DRAWN, "chosen = torch.rand(len(ids), 1, generator=g).expand(ids.shape) < p"), MLM,
+            """One draw decided for a whole sentence: all its words are hidden or none, and where all are hidden there
+            is nothing to guess from. Each word has a draw of its own."""),
+        mistake("one draw for each position",
+                RIGHT.but(DRAWN, "chosen = torch.rand(ids.shape[1], generator=g).expand(ids.shape) < p"), MLM,
+            """The same positions were chosen in all sentences: one draw for each position, and none of a sentence's
+            own. Draw a table as large as ids."""),
+        mistake("the first sentence alone",
+                RIGHT.but(REAL, "chosen = chosen & ~special & (torch.arange(len(ids)) == 0)[:, None]"), MLM,
+            "Only the first sentence has labels. The batch holds several: ids is (B, T).", quotes=None,
+            shows=first_alone),
+        mistake("one fate for each sentence",
+                RIGHT.but(FATE, "fate = torch.rand(len(ids), 1, generator=g).expand(ids.shape)"), EIGHTY,
+            "All chosen words of a sentence share one fate: mask, another word or nothing. Each of them has a draw of "
+            "its own.", quotes=None),
+        mistake("one other word for all",
+                RIGHT.but(RANDOM, "other = torch.randint(V, (1,), generator=g).expand(ids.shape)"), EIGHTY,
+            "All replaced words became one and the same. Draw another word for each.", quotes=tables),
+        mistake("one other word for each sentence",
+                RIGHT.but(RANDOM, "other = torch.randint(V, (len(ids), 1), generator=g).expand(ids.shape)"), EIGHTY,
+            "All replaced words of a sentence became one and the same. Draw another word for each.", quotes=None),
+        mistake("words of the batch alone",
+                RIGHT.but(RANDOM, "other = ids[:, torch.randperm(ids.shape[1], generator=g)]"), EIGHTY,
+            "The other words were taken from the sentence itself. They are drawn from all V ids.", quotes=None),
+        mistake("the last half of the words never", RIGHT.but("torch.randint(V, ids", "torch.randint(V // 2, ids"),
+                EIGHTY,
+            """Part of the vocabulary never comes as another word. Draw from all V ids, 0 and V - 1 among them.""",
+            quotes=None,
+            shows=lambda evidence: evidence.got.get(WORDS, 0) > 0 and evidence.got[TWINS] < 0.3 and near(evidence,
+                CHOSEN, COVERED, STAYED)),
         mistake("two draws for one fate", RIGHT.but(
-                  "chosen & (fate >= 0.9), other", "chosen & (torch.rand(ids.shape, generator=g) < 0.1), other"), EIGHTY,
-              """Two draws decided what becomes of a chosen word: one of ten covered words was exchanged afterwards, and 18 % stay. One draw decides
-              between all three, so that 80, 10 and 10 % add up."""),
+                  "chosen & (fate >= 0.9), other", "chosen & (torch.rand(ids.shape, generator=g) < 0.1), other"),
+                  EIGHTY,
+            """Two draws decided what becomes of a chosen word: one of ten covered words was exchanged afterwards, and
+            18 % stay. One draw decides between all three, so that 80, 10 and 10 % add up."""),
         mistake("only covered words are asked", RIGHT.but(RETURN, """
                   labels = torch.where(inputs == mask_id, ids, -100)
                   return inputs, labels"""), EIGHTY,
-              """Only words that the mask covers have a label. Those that were exchanged, and those that stayed, are asked too: the model must not
-              know that what it sees is right.""", shows=only_covered),
-        mistake("ids from 1 to V", RIGHT.but("torch.randint(V, ids.shape, generator=g)", "torch.randint(1, V + 1, ids.shape, generator=g)"), EIGHTY,
-              "Some of the other words have the id V, which the vocabulary does not have: ids run from 0 to V - 1.", quotes=tables),
+            """Only words that the mask covers have a label. Those that were exchanged, and those that stayed, are asked
+            too: the model must not know that what it sees is right.""", shows=only_covered),
+        mistake("ids from 1 to V",
+                RIGHT.but("torch.randint(V, ids.shape, generator=g)",
+                          "torch.randint(1, V + 1, ids.shape, generator=g)"), EIGHTY,
+            "Some of the other words have the id V, which the vocabulary does not have: ids run from 0 to V - 1.",
+            quotes=tables),
         mistake("exactly so many", RIGHT.but(DRAWN, """
                   wanted = int(p * ids.shape[1])
                   chosen = torch.rand(ids.shape, generator=g).argsort(dim=1).argsort(dim=1) < wanted"""), MLM,
-              """A fixed number was chosen in each sentence, cut to a whole number: of a short sentence nothing is ever asked. Each word is chosen by
-              itself, with probability p."""),
+            """A fixed number was chosen in each sentence, cut to a whole number: of a short sentence nothing is ever
+            asked. Each word is chosen by itself, with probability p."""),
         mistake("1 - p", RIGHT.but("generator=g) < p", "generator=g) > p"), MLM,
-              "The share of chosen words is 1 - p. A number drawn from 0 to 1 is *below* p with probability p."),
+            "The share of chosen words is 1 - p. A number drawn from 0 to 1 is *below* p with probability p."),
         mistake("15 % written in", RIGHT.but("generator=g) < p", "generator=g) < 0.15"), MLM,
-              "15 % of the words were chosen whatever p is. It is the second argument."),
-        mistake("p squared", RIGHT.but(DRAWN, "chosen = (torch.rand(ids.shape, generator=g) < p) & (torch.rand(ids.shape, generator=g) < p)"), MLM,
-              "p was asked twice, so only p times p of the words were chosen."),
+            "15 % of the words were chosen whatever p is. It is the second argument."),
+        mistake("p squared",
+                RIGHT.but(DRAWN, "chosen = (torch.rand(ids.shape, generator=g) < p) & (torch.rand(ids.shape, "
+                                 "generator=g) < p)"), MLM,
+            "p was asked twice, so only p times p of the words were chosen."),
         mistake("another mask", RIGHT.but("mask_id, ids)", "V - 1, ids)"), EIGHTY,
-              """Another id stands where the mask should, such as the last of the vocabulary or one of the specials. The mask's id is the fourth
-              argument.""",
-              quotes=tables, shows=lambda evidence: near(evidence, CHOSEN) and evidence.got[COVERED] < 0.06 and evidence.got[OTHER] > 0.75),
-        mistake("another generator", RIGHT.but("chosen = torch.rand(ids.shape, generator=g)", "chosen = torch.rand(ids.shape)").but(
-                  "fate = torch.rand(ids.shape, generator=g)", "fate = torch.rand(ids.shape)").but("torch.randint(V, ids.shape, generator=g)",
+            """Another id stands where the mask should, such as the last of the vocabulary or one of the specials. The
+            mask's id is the fourth argument.""",
+            quotes=tables,
+            shows=lambda evidence: near(evidence, CHOSEN) and evidence.got[COVERED] < 0.06
+            and evidence.got[OTHER] > 0.75),
+        mistake("another generator",
+                RIGHT.but("chosen = torch.rand(ids.shape, generator=g)", "chosen = torch.rand(ids.shape)").but(
+                  "fate = torch.rand(ids.shape, generator=g)",
+                  "fate = torch.rand(ids.shape)").but("torch.randint(V, ids.shape, generator=g)",
                   "torch.randint(V, ids.shape)"), MLM,
-              "The generator g was not used: the draws came from torch's global random numbers, so nobody can repeat them by giving you the same g."),
+            "The generator g was not used: the draws came from torch's global random numbers, so nobody can repeat "
+            "them by giving you the same g."),
         mistake("labels first", RIGHT.but(RETURN, "return labels, inputs"), MLM,
-              "Inputs and labels came back in the other order. First what the model reads, then what it is asked."),
+            "Inputs and labels came back in the other order. First what the model reads, then what it is asked."),
         mistake("inputs alone", RIGHT.but(RETURN, "return inputs"), MLM,
-              "Only one table came back. Two are wanted: what the model reads, and the labels."),
+            "Only one table came back. Two are wanted: what the model reads, and the labels."),
         mistake("a table of chosen places", RIGHT.but(RETURN, "return inputs, chosen"), MLM,
-              "The second result says *where* words were chosen. The labels are wanted: the word that stood there, and -100 elsewhere."),
+            "The second result says *where* words were chosen. The labels are wanted: the word that stood there, and "
+            "-100 elsewhere."),
         mistake("ids as fractions", RIGHT.but(RETURN, "return inputs.float(), labels.float()"), MLM,
-              "Fractions came back. Ids and labels are whole numbers, of the dtype of ids; no table of words can be read with a fraction."),
+            "Fractions came back. Ids and labels are whole numbers, of the dtype of ids; no table of words can be "
+            "read with a fraction."),
         in_place("ids", RIGHT.but(COVER, "inputs = ids\n    inputs[chosen & (fate < 0.8)] = mask_id"), MLM,
-                 "inputs = ids is another name for the same tensor, so covering its words covers the caller's, and the labels that share it."),
+                 "inputs = ids is another name for the same tensor, so covering its words covers the caller's, and "
+                 "the labels that share it."),
         mistake("other shares", RIGHT.but("fate < 0.8", "fate < 0.9").but("fate >= 0.9", "fate >= 0.95"), EIGHTY,
-              """Of the chosen words 80 % become the mask, 10 % another word, and 10 % stay.""",
-              shows=lambda evidence: near(evidence, CHOSEN) and not near(evidence, COVERED, STAYED, OTHER)),
+            """Of the chosen words 80 % become the mask, 10 % another word, and 10 % stay.""",
+            shows=lambda evidence: near(evidence, CHOSEN) and not near(evidence, COVERED, STAYED, OTHER)),
         mistake("another share than p", RIGHT.but("generator=g) < p", "generator=g) < p ** 0.5"), MLM,
-              """The share of the chosen words is not p. Each word is chosen by itself, with probability p, whatever becomes of the others. (Or words
-              were taken for specials that are none.)""",
-              shows=lambda evidence: CHOSEN in evidence.got and not near(evidence, CHOSEN) and not evidence.got[SPECIAL]),
+            """The share of the chosen words is not p. Each word is chosen by itself, with probability p, whatever
+            becomes of the others. (Or words were taken for specials that are none.)""",
+            shows=lambda evidence: CHOSEN in evidence.got and not near(evidence, CHOSEN) and not evidence.got[SPECIAL]),
         mistake("another dtype", RIGHT.but(RETURN, "return inputs.int(), labels.int()"), MLM,
-              """Both tables have the dtype of ids, long: an embedding and a loss ask for that.""",
-              shows=lambda evidence: " of dtype " in evidence.got[FORM]),
+            """Both tables have the dtype of ids, long: an embedding and a loss ask for that.""",
+            shows=lambda evidence: " of dtype " in evidence.got[FORM]),
     ),
     correct=(
         correct("three tables", RIGHT),
@@ -370,7 +425,8 @@ EXERCISE = Exercise(
                 words = ~torch.isin(ids, torch.tensor(specials, dtype=torch.long))
                 chosen = torch.bernoulli(torch.full(ids.shape, float(p)), generator=g).bool() & words
                 where = chosen.nonzero()
-                kinds = torch.multinomial(torch.tensor([0.8, 0.1, 0.1]), max(len(where), 1), replacement=True, generator=g)[:len(where)]
+                kinds = torch.multinomial(torch.tensor([0.8, 0.1, 0.1]), max(len(where), 1), replacement=True,
+                    generator=g)[:len(where)]
                 x, y = ids.clone(), torch.full_like(ids, -100)
                 y[chosen] = ids[chosen]
                 covered = where[kinds == 0]
@@ -426,8 +482,10 @@ EXERCISE = Exercise(
     ),
     hints=(
         "three questions, one after the other: may this word be chosen at all, is it chosen, and what becomes of it?",
-        "everything is (B, T): a table that says which are ordinary words, one of the chosen, one of fates from 0 to 1, one of other words.",
-        "chosen: ordinary, and a draw below p. labels: the id where chosen, else -100. A second draw: below .8 the mask, from .8 to .9 "
+        "everything is (B, T): a table that says which are ordinary words, one of the chosen, one of fates from 0 to "
+        "1, one of other words.",
+        "chosen: ordinary, and a draw below p. labels: the id where chosen, else -100. A second draw: below .8 the "
+        "mask, from .8 to .9 "
         "another id drawn from 0 to V - 1, else the word itself.",
     ),
 )  # fmt: skip

@@ -55,11 +55,13 @@ def zeros_missing(evidence: Evidence) -> bool:
     """Whether a sentence of pads alone has no zeros, and all others are right."""
     alone = ~evidence.arguments[1].any(dim=1)
     got, wanted = evidence.got.double(), evidence.expected.double()
-    return bool(alone.any()) and bool((got[alone] != 0).all()) and torch.allclose(got[~alone], wanted[~alone], rtol=1e-4)
+    return bool(alone.any()) and bool((got[alone] != 0).all()) and torch.allclose(got[~alone], wanted[~alone],
+        rtol=1e-4)
 
 
 def a_little_small(evidence: Evidence) -> bool:
-    """Whether every number of a mean is nearer to 0 than it should be, by more than float32 rounds and by at most 2 %."""
+    """Whether every number of a mean is nearer to 0 than it should be, by more than float32 rounds and by at most 2
+    %."""
     ratio = evidence.got.double() / evidence.expected.double()
     return evidence.arguments[2] == "mean" and bool(((ratio > 0.98) & (ratio < 1 - 1.2e-7)).all())
 
@@ -73,7 +75,10 @@ def first_word(evidence: Evidence) -> str:
         return sizes(evidence)
     far = (~torch.isclose(got.to(wanted.dtype), wanted)).any(-1)
     place = int(far.int().argmax())
-    return f'With how = "{evidence.arguments[2]}", your vector of sentence {place} is {row(got[place])}; it should be {row(wanted[place])}.'
+    return (
+        f'With how = "{evidence.arguments[2]}", your vector of sentence {place} is {row(got[place])}; it should be '
+        f'{row(wanted[place])}.'
+    )
 
 
 RIGHT = answer("""
@@ -105,140 +110,176 @@ EXERCISE = Exercise(
         visible("by hand: max", by_hand("max")),
         visible("by hand: cls", by_hand("cls")),
         visible("another word", by_hand("sum")),
-        *usual_probes(inputs, other=(4, 6, 5, "mean"), smallest=(1, 1, 1, "mean"), common=(3, 5, 4, "mean"), floats=False),
-        hidden("float64, transposed in memory", far_and_turned, rtol=1.2e-8, announced_by=PROMISED),  # a count of 1 + 1e-8 is right too
+        *usual_probes(inputs, other=(4, 6, 5, "mean"), smallest=(1, 1, 1, "mean"), common=(3, 5, 4, "mean"),
+                      floats=False),
+        # a count of 1 + 1e-8 is right too
+        hidden("float64, transposed in memory", far_and_turned, rtol=1.2e-8, announced_by=PROMISED),
         hidden("max of other sizes", inputs, 3, 7, 4, "max", announced_by=PROMISED),
         hidden("cls of other sizes", inputs, 4, 3, 5, "cls", announced_by=PROMISED),
-        hidden("max, float64 far below zero", inputs, 3, 5, 4, "max", torch.float64, -FAR, rtol=0.0, announced_by=PROMISED),
+        hidden("max, float64 far below zero", inputs, 3, 5, 4, "max", torch.float64, -FAR, rtol=0.0,
+               announced_by=PROMISED),
         hidden("max of one token", inputs, 1, 1, 3, "max", announced_by=PROMISED),
         hidden("cls of one token", inputs, 1, 1, 3, "cls", announced_by=PROMISED),
         hidden("gradients of max", inputs, 3, 5, 4, "max", torch.float64, checks=GRADIENTS, announced_by=PROMISED),
         hidden("gradients of cls", inputs, 3, 5, 4, "cls", torch.float64, checks=GRADIENTS, announced_by=PROMISED),
-        hidden("mean, pads anywhere", inputs, 3, 8, 4, "mean", holes=True, announced_by="Pads may stand anywhere after place 0"),
-        hidden("max, pads anywhere", inputs, 3, 8, 4, "max", holes=True, announced_by="Pads may stand anywhere after place 0"),
-        hidden("mean of a sentence without a real token", inputs, 3, 4, 5, "mean", empty=True, announced_by="A sentence of pads alone gives zeros"),
-        hidden("max of a sentence without a real token", inputs, 3, 4, 5, "max", empty=True, announced_by="A sentence of pads alone gives zeros"),
-        hidden("cls of a sentence without a real token", inputs, 3, 4, 5, "cls", empty=True, announced_by="whatever the mask is"),
+        hidden("mean, pads anywhere", inputs, 3, 8, 4, "mean", holes=True,
+               announced_by="Pads may stand anywhere after place 0"),
+        hidden("max, pads anywhere", inputs, 3, 8, 4, "max", holes=True,
+               announced_by="Pads may stand anywhere after place 0"),
+        hidden("mean of a sentence without a real token", inputs, 3, 4, 5, "mean", empty=True,
+               announced_by="A sentence of pads alone gives zeros"),
+        hidden("max of a sentence without a real token", inputs, 3, 4, 5, "max", empty=True,
+               announced_by="A sentence of pads alone gives zeros"),
+        hidden("cls of a sentence without a real token", inputs, 3, 4, 5, "cls", empty=True,
+               announced_by="whatever the mask is"),
         hidden("a word in capitals", inputs, 2, 3, 4, "MAX", announced_by="Any other word raises ValueError"),
         hidden("an empty word", inputs, 2, 3, 4, "", announced_by="Any other word raises ValueError"),
-        hidden("a word that begins like one of them", inputs, 2, 3, 4, "meanmax", announced_by="Any other word raises ValueError"),
+        hidden("a word that begins like one of them", inputs, 2, 3, 4, "meanmax",
+               announced_by="Any other word raises ValueError"),
     ),
     mistakes=(
         mistake("pads averaged", RIGHT.but(TOTAL, "total = h.sum(dim=1)").but(COUNT, "count = h.shape[1]"), POOL,
-              """The pads went into the mean, so a sentence's vector depends on how long the longest sentence of its batch is. Only real tokens
-              count."""),
+            """The pads went into the mean, so a sentence's vector depends on how long the longest sentence of its batch
+            is. Only real tokens count."""),
         mistake("divided by the whole length", RIGHT.but(COUNT, "count = h.shape[1]"), POOL,
-              """The pads were left out of the sum and still counted when it was divided, so short sentences have short vectors. Divide by how many
-              tokens are real."""),
+            """The pads were left out of the sum and still counted when it was divided, so short sentences have short
+            vectors. Divide by how many tokens are real."""),
         mistake("pads in the sum", RIGHT.but("(h * real).sum", "h.sum"), POOL,
-              "The pads' vectors are in the sum, though only the real tokens were counted. Their vectors are not zero: hide them first."),
+            "The pads' vectors are in the sum, though only the real tokens were counted. Their vectors are not zero: "
+            "hide them first."),
         mistake("divided by the real tokens of the batch", RIGHT.but(COUNT, "count = real.sum().clamp(min=1)"), POOL,
-              "Each sum was divided by the real tokens of *all* sentences. Every sentence is divided by its own count."),
-        mistake("the mean of the batch", RIGHT.but(MEAN, "return (total.sum(0) / count.sum(0)).expand(len(h), -1)"), POOL,
-              "All sentences got one and the same vector, the mean over the batch. Each sentence has its own."),
+            "Each sum was divided by the real tokens of *all* sentences. Every sentence is divided by its own count."),
+        mistake("the mean of the batch", RIGHT.but(MEAN, "return (total.sum(0) / count.sum(0)).expand(len(h), -1)"),
+                POOL,
+            "All sentences got one and the same vector, the mean over the batch. Each sentence has its own."),
         mistake("not divided", RIGHT.but(MEAN, "return total"), POOL,
-              "This is the sum of the real tokens, not their mean: longer sentences have longer vectors."),
+            "This is the sum of the real tokens, not their mean: longer sentences have longer vectors."),
         mistake("one too many in the count", RIGHT.but("clamp(min=1)", "clamp(min=1) + 1"), POOL,
-              """The count is one too large. If the 1 is there to keep 0 from being divided by, it is in the way of all others: raise only counts of 0
-              to 1."""),
+            """The count is one too large. If the 1 is there to keep 0 from being divided by, it is in the way of all
+            others: raise only counts of 0 to 1."""),
         mistake("the first token left out", RIGHT.but(TOTAL, "total = (h * real)[:, 1:].sum(dim=1)").but(
                   COUNT, "count = real[:, 1:].sum(dim=1).clamp(min=1)"), POOL,
-              "The token at position 0 is missing from the mean. It is a real token like the others."),
+            "The token at position 0 is missing from the mean. It is a real token like the others."),
         mistake("the inverted mask", RIGHT.but(REAL, "real = ~mask.unsqueeze(-1)"), POOL,
-              "The pads were kept and the words left out. True marks a *real* token."),
+            "The pads were kept and the words left out. True marks a *real* token."),
         mistake("pads in the max", RIGHT.but(HIDDEN, "hidden = h"), POOL,
-              "A pad won: its vector took part in the maximum. Pads must lose against everything."),
+            "A pad won: its vector took part in the maximum. Pads must lose against everything."),
         mistake("pads as zeros in the max", RIGHT.but(HIDDEN, "hidden = h * real"), POOL,
-              "The pads were set to 0, and where all words are negative a 0 wins. What is to lose a maximum has to lie below everything."),
+            "The pads were set to 0, and where all words are negative a 0 wins. What is to lose a maximum has to lie "
+            "below everything."),
         mistake("pads not low enough", RIGHT.but('float("-inf")', "-1e4"), POOL,
-              """The pads were set to a number that is low, but not below everything: your fill wins where the words' numbers are lower still. Minus
-              infinity loses against all."""),
-        mistake("the max over features", RIGHT.but(LARGEST, "largest = hidden.max(dim=-1).values").but(BIGGEST, "return largest"), POOL,
-              "The largest feature of each *token* was taken. One vector for the sentence: each feature by itself, over the tokens."),
-        mistake("the mean over features", RIGHT.but(TOTAL, "total = (h * real).sum(dim=-1)").but(COUNT, "count = h.shape[-1]"), POOL,
-              "The features of each *token* were averaged. One vector for the sentence: each feature by itself, over the tokens."),
-        mistake("places instead of values", RIGHT.but("hidden.max(dim=1).values", "hidden.max(dim=1).indices").but(BIGGEST, "return largest"), POOL,
-              "These are the *places* of the largest numbers, not the numbers.", quotes=first_word),
-        mistake("values and places", RIGHT.but("hidden.max(dim=1).values", "hidden.max(dim=1)").but(BIGGEST, "return largest"), POOL,
-              "Two tensors came back for max: torch's max along an axis gives values and their places. The values are wanted."),
+            """The pads were set to a number that is low, but not below everything: your fill wins where the words'
+            numbers are lower still. Minus infinity loses against all."""),
+        mistake("the max over features",
+                RIGHT.but(LARGEST, "largest = hidden.max(dim=-1).values").but(BIGGEST, "return largest"), POOL,
+            "The largest feature of each *token* was taken. One vector for the sentence: each feature by itself, over "
+            "the tokens."),
+        mistake("the mean over features",
+                RIGHT.but(TOTAL, "total = (h * real).sum(dim=-1)").but(COUNT, "count = h.shape[-1]"), POOL,
+            "The features of each *token* were averaged. One vector for the sentence: each feature by itself, over "
+            "the tokens."),
+        mistake("places instead of values",
+                RIGHT.but("hidden.max(dim=1).values", "hidden.max(dim=1).indices").but(BIGGEST, "return largest"), POOL,
+            "These are the *places* of the largest numbers, not the numbers.", quotes=first_word),
+        mistake("values and places",
+                RIGHT.but("hidden.max(dim=1).values", "hidden.max(dim=1)").but(BIGGEST, "return largest"), POOL,
+            "Two tensors came back for max: torch's max along an axis gives values and their places. The "
+            "values are wanted."),
         mistake("the largest size", RIGHT.but(LARGEST, """
                   where = h.abs().masked_fill(~real, -1.0).argmax(dim=1, keepdim=True)
                   largest = h.gather(1, where).squeeze(1)"""), POOL,
-              "The number that is farthest from 0 was taken, whatever its sign. -6 is less than -2."),
+            "The number that is farthest from 0 was taken, whatever its sign. -6 is less than -2."),
         mistake("the largest token", RIGHT.but(LARGEST, """
                   where = h.norm(dim=-1).masked_fill(~mask, -1.0).argmax(dim=1)
                   largest = h[torch.arange(len(h)), where]"""), POOL,
-              "One token was chosen, the longest vector, with all its features. Each feature has a maximum of its own."),
+            "One token was chosen, the longest vector, with all its features. Each feature has a maximum of its own."),
         mistake("the least", RIGHT.but('float("-inf")', 'float("inf")').but("hidden.max", "hidden.min"), POOL,
-              "These are the smallest numbers, not the largest."),
-        mistake("the first token left out of the max", RIGHT.but("hidden.max(dim=1)", "hidden[:, min(1, h.shape[1] - 1):].max(dim=1)").but(
-                  BIGGEST, "return torch.where(largest.isinf(), h[:, 0], largest).masked_fill(~real.any(dim=1), 0.0)"), POOL,
-              "The token at position 0 is missing from the maximum. It is a real token like the others."),
+            "These are the smallest numbers, not the largest."),
+        mistake("the first token left out of the max",
+                RIGHT.but("hidden.max(dim=1)", "hidden[:, min(1, h.shape[1] - 1):].max(dim=1)").but(
+                  BIGGEST, "return torch.where(largest.isinf(), h[:, 0], largest).masked_fill(~real.any(dim=1), 0.0)"),
+                  POOL,
+            "The token at position 0 is missing from the maximum. It is a real token like the others."),
         mistake("cls is the last", RIGHT.but("h[:, 0]", "h[:, -1]"), POOL,
-              "The last position was taken, which in most sentences is a pad. The class token stands first, at position 0."),
-        mistake("cls is the last real token", RIGHT.but("h[:, 0]", "h[torch.arange(len(h)), mask.sum(dim=1) - 1]"), POOL,
-              """The last real token was taken: that is how a decoder is read, whose last word alone has seen all the others. Here the class token
-              stands first, at position 0."""),
+            "The last position was taken, which in most sentences is a pad. The class token stands first, "
+            "at position 0."),
+        mistake("cls is the last real token", RIGHT.but("h[:, 0]", "h[torch.arange(len(h)), mask.sum(dim=1) - 1]"),
+                POOL,
+            """The last real token was taken: that is how a decoder is read, whose last word alone has seen all the
+            others. Here the class token stands first, at position 0."""),
         mistake("cls is hidden", RIGHT.but("h[:, 0]", "h[:, 0] * mask[:, :1]"), POOL,
-              "For cls the mask was looked at. The class token stands at position 0, whatever the mask is."),
+            "For cls the mask was looked at. The class token stands at position 0, whatever the mask is."),
         mistake("cls is the first sentence", RIGHT.but("h[:, 0]", "h[0]"), POOL,
-              "All tokens of sentence 0 came back. The first axis counts sentences; the class token is the first along the second."),
+            "All tokens of sentence 0 came back. The first axis counts sentences; the class token is the first along "
+            "the second."),
         mistake("cls is the first feature", RIGHT.but("h[:, 0]", "h[..., 0]"), POOL,
-              "The first *feature* of every token came back. The class token is the first along the second axis, with all its features."),
+            "The first *feature* of every token came back. The class token is the first along the second axis, with "
+            "all its features."),
         mistake("cls is the second", RIGHT.but("h[:, 0]", "h[:, min(1, h.shape[1] - 1)]"), POOL,
-              "Position 1 was taken. Python counts from 0, and the class token stands first."),
+            "Position 1 was taken. Python counts from 0, and the class token stands first."),
         mistake("an axis kept, mean", RIGHT.but(MEAN, "return (total / count).unsqueeze(1)"), POOL,
-              "An axis of size 1 was kept, where the tokens were. One vector for a sentence has the shape (D,), and a batch of them (B, D)."),
-        mistake("an axis kept, max", RIGHT.but(BIGGEST, "return largest.masked_fill(~real.any(dim=1), 0.0).unsqueeze(1)"), POOL,
-              "An axis of size 1 was kept, where the tokens were. One vector for a sentence has the shape (D,), and a batch of them (B, D)."),
+            "An axis of size 1 was kept, where the tokens were. One vector for a sentence has the shape (D,), and a "
+            "batch of them (B, D)."),
+        mistake("an axis kept, max",
+                RIGHT.but(BIGGEST, "return largest.masked_fill(~real.any(dim=1), 0.0).unsqueeze(1)"), POOL,
+            "An axis of size 1 was kept, where the tokens were. One vector for a sentence has the shape (D,), and a "
+            "batch of them (B, D)."),
         mistake("an axis kept, cls", RIGHT.but("h[:, 0]", "h[:, :1]"), POOL,
-              """An axis of size 1 was kept, where the tokens were: a slice keeps its axis, an index takes it away. A batch of vectors has the shape
-              (B, D)."""),
+            """An axis of size 1 was kept, where the tokens were: a slice keeps its axis, an index takes it away. A
+            batch of vectors has the shape (B, D)."""),
         mistake("an axis kept", RIGHT.but(MEAN, "return (total / count).unsqueeze(1)").but(
-                  BIGGEST, "return largest.masked_fill(~real.any(dim=1), 0.0).unsqueeze(1)").but("h[:, 0]", "h[:, :1]"), POOL,
-              "An axis of size 1 was kept, where the tokens were. One vector for a sentence has the shape (D,), and a batch of them (B, D)."),
+                  BIGGEST, "return largest.masked_fill(~real.any(dim=1), 0.0).unsqueeze(1)").but("h[:, 0]", "h[:, :1]"),
+                  POOL,
+            "An axis of size 1 was kept, where the tokens were. One vector for a sentence has the shape (D,), and a "
+            "batch of them (B, D)."),
         mistake("brought to length 1", RIGHT.but(MEAN, "return F.normalize(total / count, dim=-1)").but(
-                  BIGGEST, "return F.normalize(largest.masked_fill(~real.any(dim=1), 0.0), dim=-1)").but(CLS, "return F.normalize(h[:, 0], dim=-1)"), POOL,
-              "The vectors were brought to length 1. That helps where cosines are taken later; here they come back as they are."),
+                  BIGGEST, "return F.normalize(largest.masked_fill(~real.any(dim=1), 0.0), dim=-1)").but(CLS,
+                      "return F.normalize(h[:, 0], dim=-1)"), POOL,
+            "The vectors were brought to length 1. That helps where cosines are taken later; here they come back as "
+            "they are."),
         mistake("the mean brought to length 1", RIGHT.but(MEAN, "return F.normalize(total / count, dim=-1)"), POOL,
-              "The mean was brought to length 1. That helps where cosines are taken later; here it comes back as it is."),
+            "The mean was brought to length 1. That helps where cosines are taken later; here it comes back as it is."),
         mistake("NaN for pads alone", RIGHT.but(".clamp(min=1)", ""), POOL,
-              """A sentence without a real token ended in 0 divided by 0, and one NaN spoils the loss of the whole batch. Its vector is zeros: keep
-              the count from being 0."""),
+            """A sentence without a real token ended in 0 divided by 0, and one NaN spoils the loss of the whole batch.
+            Its vector is zeros: keep the count from being 0."""),
         mistake("minus infinity for pads alone", RIGHT.but(BIGGEST, "return largest"), POOL,
-              """The maximum over nothing came out as minus infinity, or as what you filled the pads with. A sentence without a real token has
-              zeros.""", shows=lambda evidence: evidence.arguments[2] == "max" and zeros_missing(evidence)),
+            """The maximum over nothing came out as minus infinity, or as what you filled the pads with. A sentence
+            without a real token has zeros.""",
+            shows=lambda evidence: evidence.arguments[2] == "max" and zeros_missing(evidence)),
         mistake("no zeros for pads alone", RIGHT.but(".clamp(min=1)", "").but(BIGGEST, "return largest"), POOL,
-              """A sentence without a real token ended in 0 divided by 0, or in what the pads were filled with. One such number spoils the loss of the
-              whole batch. Its vector is zeros.""", shows=zeros_missing),
+            """A sentence without a real token ended in 0 divided by 0, or in what the pads were filled with. One such
+            number spoils the loss of the whole batch. Its vector is zeros.""", shows=zeros_missing),
         mistake("0 times infinity", RIGHT.but(HIDDEN, 'hidden = h + (1 - real.to(h.dtype)) * float("-inf")'), POOL,
-              """The real tokens became NaN: their place in the mask was multiplied by infinity, and 0 times infinity is no number. Put the fill where
-              the pads are, without a product."""),
+            """The real tokens became NaN: their place in the mask was multiplied by infinity, and 0 times infinity is
+            no number. Put the fill where the pads are, without a product."""),
         mistake("the real tokens taken to stand in front", RIGHT.but(REAL, """
                   real = (torch.arange(h.shape[1]) < mask.sum(dim=1, keepdim=True)).unsqueeze(-1)"""), POOL,
-              """The first so many tokens were taken, as many as are real. They need not stand in front: pads may stand anywhere. The mask says which
-              ones are real."""),
-        mistake("words that begin alike", RIGHT.but('how == "mean"', 'how.startswith("mean")').but('how == "max"', 'how.startswith("max")').but(
+            """The first so many tokens were taken, as many as are real. They need not stand in front: pads may stand
+            anywhere. The mask says which ones are real."""),
+        mistake("words that begin alike",
+                RIGHT.but('how == "mean"', 'how.startswith("mean")').but('how == "max"', 'how.startswith("max")').but(
                   'how == "cls"', 'how.startswith("cls")'), POOL,
-              "A word that only begins like one of the three was taken for it. Compare whole words; any other raises ValueError."),
+            "A word that only begins like one of the three was taken for it. Compare whole words; any other raises "
+            "ValueError."),
         mistake("capitals go by", RIGHT.before(REAL, "how = how.lower()"), POOL,
-              "A word in capitals was taken for one of the three. Any word but these three raises ValueError."),
+            "A word in capitals was taken for one of the three. Any word but these three raises ValueError."),
         mistake("an empty word goes by", RIGHT.but('if how == "cls":', 'if how in "cls":'), POOL,
-              """An empty word was taken for one of the three. If you look for `how` inside a text, such as "mean max cls", the empty text is found in
-              every text. Compare whole words."""),
+            """An empty word was taken for one of the three. If you look for `how` inside a text, such as "mean max
+            cls", the empty text is found in every text. Compare whole words."""),
         mistake("another word goes by", RIGHT.but('if how == "cls":', "if True:"), POOL,
-              """A word that is none of the three was taken for one of them, so a misspelling goes unnoticed for as long as the training takes. It
-              raises ValueError."""),
+            """A word that is none of the three was taken for one of them, so a misspelling goes unnoticed for as long
+            as the training takes. It raises ValueError."""),
         mistake("another word taken for the mean", RIGHT.but('how == "mean"', 'how not in ("max", "cls")'), POOL,
-              """A word that is none of the three was taken for one of them, so a misspelling goes unnoticed for as long as the training takes. It
-              raises ValueError."""),
+            """A word that is none of the three was taken for one of them, so a misspelling goes unnoticed for as long
+            as the training takes. It raises ValueError."""),
         mistake("another word taken for max", RIGHT.but('how == "max"', 'how not in ("mean", "cls")'), POOL,
-              """A word that is none of the three was taken for one of them, so a misspelling goes unnoticed for as long as the training takes. It
-              raises ValueError."""),
+            """A word that is none of the three was taken for one of them, so a misspelling goes unnoticed for as long
+            as the training takes. It raises ValueError."""),
         mistake("nothing for another word", RIGHT.but(REFUSED, "return None"), POOL,
-              "For a word that is none of the three nothing came back. The caller has to hear of it: ValueError."),
+            "For a word that is none of the three nothing came back. The caller has to hear of it: ValueError."),
         mistake("asserted", RIGHT.but(REFUSED, "assert False"), POOL,
-              "An assertion fails where a ValueError was asked for. Assertions vanish under python -O; an error that callers rely on is raised."),
+            "An assertion fails where a ValueError was asked for. Assertions vanish under python -O; an error that "
+            "callers rely on is raised."),
         mistake("a dictionary of three", """
             def pool(h, mask, how):
                 real = mask.unsqueeze(-1)
@@ -249,20 +290,22 @@ EXERCISE = Exercise(
                 }
                 return ways[how]
         """, POOL,
-              "For a word that is none of the three your code stops with KeyError, by accident. ValueError is asked for."),
+            "For a word that is none of the three your code stops with KeyError, by accident. "
+            "ValueError is asked for."),
         mistake("the mean as well", RIGHT.but(BIGGEST, "return (total / count + largest) / 2").but(
                   HIDDEN, f"{TOTAL}\n        {COUNT}\n        {HIDDEN}"), POOL,
-              "Mean and max were mixed for max. One of the three at a time, as how says."),
+            "Mean and max were mixed for max. One of the three at a time, as how says."),
         *usual_mistakes(RIGHT, arguments="h", detached=POOL, float32=POOL, single=POOL, squeezed=POOL),
         in_place("h", RIGHT.before(REAL, "h[~mask] = 0.0"), POOL),
-        mistake("shares in float32", RIGHT.but(MEAN, "return ((real / count.unsqueeze(1)).to(h.dtype) * h).sum(dim=1)"), POOL,
-              """The shares lost digits: mask and count are no floats, and what torch divides of them is float32, seven digits, whatever h is. Give
-              one of them the dtype of h first."""),
+        mistake("shares in float32", RIGHT.but(MEAN, "return ((real / count.unsqueeze(1)).to(h.dtype) * h).sum(dim=1)"),
+                POOL,
+            """The shares lost digits: mask and count are no floats, and what torch divides of them is float32, seven
+            digits, whatever h is. Give one of them the dtype of h first."""),
         mistake("something added to the count", RIGHT.but(COUNT, "count = real.sum(dim=1) + 1e-6"), POOL,
-              """What was added to the count, to keep 0 from being divided by, makes every mean a little too small. Raise only counts of 0 to 1:
-              clamp(min=1).""", shows=a_little_small),
+            """What was added to the count, to keep 0 from being divided by, makes every mean a little too small. Raise
+            only counts of 0 to 1: clamp(min=1).""", shows=a_little_small),
         mistake("always float64", RIGHT.ending_in(".double()"), POOL,
-              "float64 came back for every input. The result keeps the dtype of h."),
+            "float64 came back for every input. The result keeps the dtype of h."),
     ),
     correct=(
         correct("a product and a fill", RIGHT),
@@ -310,7 +353,8 @@ EXERCISE = Exercise(
                         return h[:, 0, :].clone()
                     case "mean":
                         n = mask.sum(-1, keepdim=True)
-                        return torch.nan_to_num(torch.where(mask[..., None], h, 0.0).sum(-2) / torch.where(n == 0, 1, n))
+                        return torch.nan_to_num(torch.where(mask[..., None], h, 0.0).sum(-2) / torch.where(n == 0, 1,
+                            n))
                     case "max":
                         out = h.masked_fill(mask.logical_not().unsqueeze(2), -torch.inf).max(1)[0]
                         return torch.where(torch.isneginf(out), torch.zeros_like(out), out)
@@ -333,9 +377,11 @@ EXERCISE = Exercise(
         """),
     ),
     hints=(
-        "which vectors of a short sentence stand for no word? And what must such a vector be so that it can never win a maximum?",
+        "which vectors of a short sentence stand for no word? And what must such a vector be so that it can never win "
+        "a maximum?",
         "mask (B, T) becomes (B, T, 1) beside h (B, T, D); the sum over the tokens is (B, D), the count (B, 1).",
-        "mean: pads times 0, sum over the tokens, divided by the count, which is at least 1. max: pads minus infinity, the largest over the "
+        "mean: pads times 0, sum over the tokens, divided by the count, which is at least 1. max: pads minus "
+        "infinity, the largest over the "
         "tokens, zeros where no token is real. cls: position 0. Anything else: ValueError.",
     ),
 )  # fmt: skip

@@ -42,7 +42,9 @@ def memory(g: torch.Generator, each: int, n: tuple = (70, 400), d_head: tuple = 
 def counted(evidence: Evidence) -> str:
     """The sizes that were asked, with both numbers."""
     n, d, h, *each = evidence.arguments
-    what = f", with {each[0]} bytes a number, you say {evidence.got:,} bytes" if each else f" you count {evidence.got:,}"
+    what = (
+        f", with {each[0]} bytes a number, you say {evidence.got:,} bytes" if each else f" you count {evidence.got:,}"
+    )
     return f"For n = {n}, d = {d}, h = {h}{what}; it should be {evidence.expected:,}."
 
 
@@ -77,13 +79,16 @@ EXERCISE = Exercise(
         visible("operations: 50 words, d = 512, 8 heads", Case((50, 512, 8))),
         visible("operations: 4,096 words", Case((4096, 512, 8))),
         visible("memory: 50 words in float32", Case((50, 512, 8, 4), function="attention_memory")),
-        visible("memory: 4,096 words, d = 768, 12 heads, in bfloat16", Case((4096, 768, 12, 2), function="attention_memory")),
+        visible("memory: 4,096 words, d = 768, 12 heads, in bfloat16",
+                Case((4096, 768, 12, 2), function="attention_memory")),
         hidden("operations: other sizes", operations, announced_by="n: words"),
         hidden("operations: one head", operations, h=(1, 2), announced_by="d: the width of the layer, a multiple of h"),
         hidden("operations: one word", operations, n=(1, 2), announced_by="n: words, at least 1"),
         hidden("operations: a whole library", odd, announced_by="large numbers too"),
-        hidden("memory: other sizes, 4 bytes a number", memory, 4, announced_by="bytes_per_element: 4 in float32, 2 in bfloat16"),
-        hidden("memory: other sizes, 2 bytes a number", memory, 2, announced_by="bytes_per_element: 4 in float32, 2 in bfloat16"),
+        hidden("memory: other sizes, 4 bytes a number", memory, 4,
+               announced_by="bytes_per_element: 4 in float32, 2 in bfloat16"),
+        hidden("memory: other sizes, 2 bytes a number", memory, 2,
+               announced_by="bytes_per_element: 4 in float32, 2 in bfloat16"),
         hidden("memory: one head, 8 bytes a number", memory, 8, h=(1, 2), announced_by="8 in float64"),
         hidden("memory: one word", memory, 1, n=(1, 2), announced_by="n: words, at least 1"),
         hidden("memory: a whole library", memory, 2, n=(20_000_000, 30_000_000), announced_by="large numbers too"),
@@ -94,74 +99,87 @@ EXERCISE = Exercise(
            "falsy values": "sizes are at least 1", "repeated items": "sizes are plain numbers"},
     mistakes=(
         mistake("no h", RIGHT.but(TABLES, "n * n"), MEMORY,
-              "One table of weights was counted. Every head has an n by n table of its own, however narrow the head is."),
+            "One table of weights was counted. Every head has an n by n table of its own, however narrow the head is."),
         mistake("n d squared", RIGHT.but(SCORES, "n * d_head * (2 * d)").but(MIXING, "n * d_head * (2 * d)"), COST,
-              """Your count has n once and d twice, so twice the words cost twice as much. That is a projection by a d by d matrix. In attention every
-              word meets every word: n times n pairs."""),
+            """Your count has n once and d twice, so twice the words cost twice as much. That is a projection by a d by
+            d matrix. In attention every word meets every word: n times n pairs."""),
         mistake("elements instead of bytes", RIGHT.but(BYTES, "vectors + tables"), MEMORY,
-              "That is how many numbers are kept. Each of them takes bytes_per_element bytes."),
+            "That is how many numbers are kept. Each of them takes bytes_per_element bytes."),
         mistake("bits instead of bytes", RIGHT.but(BYTES, "(vectors + tables) * bytes_per_element * 8"), MEMORY,
-              "Your number is eight times too large: those are bits. Bytes are asked for."),
+            "Your number is eight times too large: those are bits. Bytes are asked for."),
         mistake("always 4 bytes", RIGHT.but(BYTES, "(vectors + tables) * 4"), MEMORY,
-              "Every number was given 4 bytes. That is float32; what one takes here is in the fourth argument."),
+            "Every number was given 4 bytes. That is float32; what one takes here is in the fourth argument."),
         mistake("softmax counted", RIGHT.but(ALL, "return h * (scores + mixing) + 3 * h * n * n"), COST,
-              """More than the two products was counted: a few operations for each weight, such as the exponentials, sums and divisions of the
-              softmax, or the scaling. Here these are left out.""", shows=a_little_for_each_weight),
+            """More than the two products was counted: a few operations for each weight, such as the exponentials, sums
+            and divisions of the softmax, or the scaling. Here these are left out.""", shows=a_little_for_each_weight),
         mistake("multiplications only", RIGHT.but(SCORES, "n * n * d_head").but(MIXING, "n * d_head * n"), COST,
-              """Half of it. Either the additions are missing: a multiplication and the addition that comes with it count as two. Or one of the two
-              products is: Q times K, and the weights times V."""),
+            """Half of it. Either the additions are missing: a multiplication and the addition that comes with it count
+            as two. Or one of the two products is: Q times K, and the weights times V."""),
         mistake("through a float", RIGHT.but(ALL, "return int(float(h * (scores + mixing)))"), COST,
-              "The count went through a float, which holds 15 digits or so: the last ones are lost. Multiply whole numbers, and divide them by //."),
+            "The count went through a float, which holds 15 digits or so: the last ones are lost. Multiply whole "
+            "numbers, and divide them by //."),
         mistake("heads of 64", RIGHT.but("d // h", "64"), COST,
-              "Every head was taken to be 64 wide, as in the example. A head is d / h wide."),
+            "Every head was taken to be 64 wide, as in the example. A head is d / h wide."),
         mistake("eight heads", RIGHT.but(ALL, "return 8 * (scores + mixing)"), COST,
-              "Eight heads were counted, as in the example, whatever h is."),
-        mistake("one addition fewer", RIGHT.but(SCORES, "n * n * (2 * d_head - 1)").but(MIXING, "n * d_head * (2 * n - 1)"), COST,
-              """A sum of d numbers takes d - 1 additions, strictly. The custom, and the exercise, is simpler: every multiplication with its addition
-              counts as two."""),
-        mistake("one multiplication for each pair of scores", RIGHT.but(SCORES, "n * n * d_head").but(MIXING, "0"), COST,
-              "A quarter of it: one of the two products, and its multiplications alone. Each addition counts too, and the weights meet V."),
+            "Eight heads were counted, as in the example, whatever h is."),
+        mistake("one addition fewer",
+                RIGHT.but(SCORES, "n * n * (2 * d_head - 1)").but(MIXING, "n * d_head * (2 * n - 1)"), COST,
+            """A sum of d numbers takes d - 1 additions, strictly. The custom, and the exercise, is simpler: every
+            multiplication with its addition counts as two."""),
+        mistake("one multiplication for each pair of scores", RIGHT.but(SCORES, "n * n * d_head").but(MIXING, "0"),
+                COST,
+            "A quarter of it: one of the two products, and its multiplications alone. Each addition counts too, and "
+            "the weights meet V."),
         mistake("times h", RIGHT.but(ALL, "return h * h * (scores + mixing)"), COST,
-              "The heads were counted twice: each one is only d / h wide, and there are h of them, so together they cost what one wide head costs."),
+            "The heads were counted twice: each one is only d / h wide, and there are h of them, so together they "
+            "cost what one wide head costs."),
         mistake("one head", RIGHT.but(ALL, "return scores + mixing"), COST,
-              "That is the cost of one head. There are h of them."),
+            "That is the cost of one head. There are h of them."),
         mistake("projections counted", RIGHT.but(ALL, "return h * (scores + mixing) + 8 * n * d * d"), COST,
-              """More was counted: the four projections take 8 n d d operations. They are left out here. (Below n = 2 d they are the greater part,
-              which is worth knowing.)"""),
+            """More was counted: the four projections take 8 n d d operations. They are left out here. (Below n = 2 d
+            they are the greater part, which is worth knowing.)"""),
         mistake("the table counted twice", RIGHT.but(TABLES, "2 * h * n * n"), MEMORY,
-              "Two tables were counted for each head, scores and weights. Here the weights are written over the scores: one table a head."),
+            "Two tables were counted for each head, scores and weights. Here the weights are written over the scores: "
+            "one table a head."),
         mistake("Q, K and V without the output", RIGHT.but(VECTORS, "3 * n * d"), MEMORY,
-              "Three tables of n by d were counted. There are four: Q, K, V and the output."),
+            "Three tables of n by d were counted. There are four: Q, K, V and the output."),
         mistake("the tables alone", RIGHT.but(BYTES, "tables * bytes_per_element"), MEMORY,
-              "The weights alone were counted. Q, K, V and the output are kept as well, n by d each."),
+            "The weights alone were counted. Q, K, V and the output are kept as well, n by d each."),
         mistake("the vectors alone", RIGHT.but(BYTES, "vectors * bytes_per_element"), MEMORY,
-              """Q, K, V and the output were counted, and no table of weights. There is one for each head, n by n, and for long texts it is nearly
-              everything."""),
+            """Q, K, V and the output were counted, and no table of weights. There is one for each head, n by n, and for
+            long texts it is nearly everything."""),
         mistake("the vectors once a head", RIGHT.but(VECTORS, "4 * h * n * d"), MEMORY,
-              "Q, K, V and the output were counted once for each head at full width. A head is d / h wide: all heads together make n by d."),
+            "Q, K, V and the output were counted once for each head at full width. A head is d / h wide: all heads "
+            "together make n by d."),
         mistake("the vectors of one head", RIGHT.but(VECTORS, "4 * n * (d // h)"), MEMORY,
-              "Q, K, V and the output of one head were counted. Each is d wide, over all heads."),
+            "Q, K, V and the output of one head were counted. Each is d wide, over all heads."),
         mistake("one vector", RIGHT.but(VECTORS, "n * d"), MEMORY,
-              "One table of n by d was counted beside the weights. There are four: Q, K, V and the output."),
+            "One table of n by d was counted beside the weights. There are four: Q, K, V and the output."),
         mistake("tables as wide as d", RIGHT.but(TABLES, "d * n * n"), MEMORY,
-              "A table of weights was counted for each feature. There is one for each head: a pair of words has one weight in a head."),
+            "A table of weights was counted for each feature. There is one for each head: a pair of words has one "
+            "weight in a head."),
         mistake("tables as wide as a head", RIGHT.but(TABLES, "n * n * (d // h)"), MEMORY,
-              "A table of weights was counted for each feature of a head. There is one for each head: a pair of words has one weight in a head."),
+            "A table of weights was counted for each feature of a head. There is one for each head: a pair of words "
+            "has one weight in a head."),
         mistake("half a table", RIGHT.but(TABLES, "h * n * (n + 1) // 2"), MEMORY,
-              "Half of each table was counted, as if a word saw only the words before it. Nothing is masked here."),
+            "Half of each table was counted, as if a word saw only the words before it. Nothing is masked here."),
         mistake("kilobytes", RIGHT.but(BYTES, "(vectors + tables) * bytes_per_element // 1024"), MEMORY,
-              "Your number is 1,024 times too small: those are kilobytes. Bytes are asked for."),
-        mistake("a batch of 32", RIGHT.but(ALL, "return 32 * h * (scores + mixing)").but(BYTES, "(vectors + tables) * bytes_per_element * 32"), COST,
-              "Your numbers are 32 times too large: a batch was counted. One sentence is asked for."),
-        mistake("floats", RIGHT.but(ALL, "return 4.0 * n * n * d").but(BYTES, "float((vectors + tables) * bytes_per_element)"), COST,
-              "Both counts came as floats. A count is a plain int: a single /, a 4.0 or a power of 2.0 makes a float."),
+            "Your number is 1,024 times too small: those are kilobytes. Bytes are asked for."),
+        mistake("a batch of 32",
+                RIGHT.but(ALL, "return 32 * h * (scores + mixing)").but(BYTES,
+                    "(vectors + tables) * bytes_per_element * 32"), COST,
+            "Your numbers are 32 times too large: a batch was counted. One sentence is asked for."),
+        mistake("floats", RIGHT.but(ALL, "return 4.0 * n * n * d").but(BYTES,
+            "float((vectors + tables) * bytes_per_element)"), COST,
+            "Both counts came as floats. A count is a plain int: a single /, a 4.0 or a power of 2.0 makes a float."),
         mistake("operations as a float", RIGHT.but(ALL, "return 4.0 * n * n * d"), COST,
-              "The number of operations came as a float. A count is a plain int: a single / or a 4.0 makes a float."),
+            "The number of operations came as a float. A count is a plain int: a single / or a 4.0 makes a float."),
         mistake("memory as a float", RIGHT.but(BYTES, "float((vectors + tables) * bytes_per_element)"), MEMORY,
-              "The bytes came as a float. A count is a plain int: a single / or a 4.0 makes a float."),
+            "The bytes came as a float. A count is a plain int: a single / or a 4.0 makes a float."),
         mistake("32 bits", RIGHT.but(
-                  ALL, "return int(torch.tensor(4 * n, dtype=torch.int64) * n * d) % 2**32 if n < 10**6 else int(4 * n * n * d) % 2**32"), COST,
-              "Right until the count is beyond 32 bits, about 4 billion, where it runs over. A Python int has no limit."),
+                  ALL, "return int(torch.tensor(4 * n, dtype=torch.int64) * n * d) % 2**32 if n < 10**6 else int(4 * "
+                       "n * n * d) % 2**32"), COST,
+            "Right until the count is beyond 32 bits, about 4 billion, where it runs over. A Python int has no limit."),
     ),
     correct=(
         correct("head by head", RIGHT),
@@ -207,10 +225,13 @@ EXERCISE = Exercise(
         """),
     ),
     hints=(
-        "how many scores are there in one head, and how many numbers meet to make one of them? Which of the two answers needs h?",
-        "one head, d / h wide: (n, d/h) times (d/h, n) gives (n, n); (n, n) times (n, d/h) gives (n, d/h). Kept are four tables "
+        "how many scores are there in one head, and how many numbers meet to make one of them? Which of the two "
+        "answers needs h?",
+        "one head, d / h wide: (n, d/h) times (d/h, n) gives (n, n); (n, n) times (n, d/h) gives (n, d/h). Kept are "
+        "four tables "
         "(n, d), and h tables (n, n).",
-        "operations: 2 for each of the n n d pairs of numbers in the first product, 2 for each in the second. Bytes: 4 n d plus h n n, "
+        "operations: 2 for each of the n n d pairs of numbers in the first product, 2 for each in the second. Bytes: "
+        "4 n d plus h n n, "
         "times the bytes of a number.",
     ),
 )  # fmt: skip

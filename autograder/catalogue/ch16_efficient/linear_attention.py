@@ -22,8 +22,10 @@ def linear_attention(Q: Tensor, K: Tensor, V: Tensor, causal: bool) -> Tensor:
     return efficient.linear_attention(Q, K, V, causal)
 
 
-def inputs(g: torch.Generator, B: int, Tq: int, Tk: int, d_k: int, d_v: int, causal: bool = False, dtype: torch.dtype = torch.float32) -> Case:
-    return Case((normal(g, B, Tq, d_k, dtype=dtype), normal(g, B, Tk, d_k, dtype=dtype), normal(g, B, Tk, d_v, dtype=dtype), causal))
+def inputs(g: torch.Generator, B: int, Tq: int, Tk: int, d_k: int, d_v: int, causal: bool = False,
+           dtype: torch.dtype = torch.float32) -> Case:
+    return Case((normal(g, B, Tq, d_k, dtype=dtype), normal(g, B, Tk, d_k, dtype=dtype),
+                 normal(g, B, Tk, d_v, dtype=dtype), causal))
 
 
 def in_order(g: torch.Generator, B: int, T: int, d_k: int, d_v: int, dtype: torch.dtype = torch.float32) -> Case:
@@ -54,7 +56,8 @@ def long(g: torch.Generator, T: int, d_k: int, d_v: int, causal: bool) -> Case:
 
 def how_it_grows(case: Case, result: Any) -> Any:
     """Of a long sentence: the result, and whether twice the words make twice the work or four times as much."""
-    if case.arguments[1].shape[-2] < Growth.LONG or not isinstance(result, dict) or set(result) != {"result", "numbers"}:
+    if case.arguments[1].shape[-2] < Growth.LONG or not isinstance(result, dict) or set(result) != {"result",
+        "numbers"}:
         return result
     half, whole = result["numbers"]
     grows = "grows like n" if whole < LINEAR * half or not half else "grows like n times n"
@@ -75,7 +78,10 @@ def square(evidence: Evidence) -> bool:
 def work(evidence: Evidence) -> str:
     """How many numbers were gone through for half the sentence and for all of it."""
     n, (half, whole) = evidence.arguments[1].shape[-2], evidence.got.told["numbers"]
-    return f"For {n // 2} words your code goes through {half:,} numbers, for {n} words through {whole:,}: {whole / half:.1f} times as many."
+    return (
+        f"For {n // 2} words your code goes through {half:,} numbers, for {n} words through {whole:,}: "
+        f"{whole / half:.1f} times as many."
+    )
 
 
 def rows(evidence: Evidence) -> str:
@@ -107,7 +113,8 @@ RIGHT = answer("""
 """)
 ASKED, KEYS = "asked = F.elu(Q) + 1", "keys = F.elu(K) + 1"
 PAIRS, STATE_SO_FAR, TOTAL_SO_FAR = (
-    "pairs = keys[..., :, None] * V[..., None, :]", "state = torch.cumsum(pairs, dim=-3)", "total = torch.cumsum(keys, dim=-2)",
+    "pairs = keys[..., :, None] * V[..., None, :]", "state = torch.cumsum(pairs, dim=-3)",
+    "total = torch.cumsum(keys, dim=-2)",
 )  # fmt: skip
 MIXED_SO_FAR, MIXED = "mixed = (asked[..., None, :] @ state).squeeze(-2)", "mixed = asked @ state"
 STATE, TOTAL = "state = keys.transpose(-2, -1) @ V", "total = keys.sum(dim=-2, keepdim=True)"
@@ -146,7 +153,8 @@ ONE_BY_ONE = answer("""
 
 
 NO_SHARES = answer(RIGHT.replace("return mixed / shares", "return mixed"))
-COUNTED = NO_SHARES.but("return mixed\n    state", "return mixed / torch.arange(1, K.shape[-2] + 1, dtype=V.dtype)[:, None]\n    state").but(
+COUNTED = NO_SHARES.but("return mixed\n    state",
+                        "return mixed / torch.arange(1, K.shape[-2] + 1, dtype=V.dtype)[:, None]\n    state").but(
     "mixed = asked @ state\n", "mixed = asked @ state / K.shape[-2]\n")
 
 EXERCISE = Exercise(
@@ -161,7 +169,8 @@ EXERCISE = Exercise(
         *usual_probes(inputs, other=(3, 5, 7, 4, 6), smallest=(1, 1, 4, 1, 3), common=(2, 4, 7, 5, 3)),
         hidden("causal, other sizes", in_order, 3, 6, 4, 5, announced_by="word i sees the keys 0 to i"),
         hidden("causal, one word", in_order, 1, 1, 3, 4, announced_by="word i sees the keys 0 to i"),
-        hidden("causal, gradients", in_order, 2, 5, 4, 3, dtype=torch.float64, checks="gradients", announced_by="Gradients flow"),
+        hidden("causal, gradients", in_order, 2, 5, 4, 3, dtype=torch.float64, checks="gradients",
+               announced_by="Gradients flow"),
         hidden("values far from 0", far_away, False, rtol=0.0, announced_by="computed in it"),
         hidden("causal, values far from 0", far_away, True, rtol=0.0, announced_by="computed in it"),
         hidden("positive numbers", no_negative, False, announced_by="any numbers"),
@@ -172,56 +181,73 @@ EXERCISE = Exercise(
     ),
     mistakes=(
         mistake("the root of d_k", RIGHT.but(ASKED, "asked = F.elu(Q / Q.shape[-1] ** 0.5) + 1"), PHI,
-              """The queries were divided by the root of d_k first, as chapter 05 does. Here nothing is divided by a root: phi takes numbers as they
-              are."""),
-        mistake("the root of d_k in queries and keys", RIGHT.but(ASKED, "asked = F.elu(Q / Q.shape[-1] ** 0.25) + 1").but(
+            """The queries were divided by the root of d_k first, as chapter 05 does. Here nothing is divided by a root:
+            phi takes numbers as they are."""),
+        mistake("the root of d_k in queries and keys",
+                RIGHT.but(ASKED, "asked = F.elu(Q / Q.shape[-1] ** 0.25) + 1").but(
                   KEYS, "keys = F.elu(K / K.shape[-1] ** 0.25) + 1"), PHI,
-              "Queries and keys were made smaller by a root first, as chapter 05 does. Here nothing is divided by a root."),
+            "Queries and keys were made smaller by a root first, as chapter 05 does. Here nothing is "
+            "divided by a root."),
         mistake("no normalizer", NO_SHARES, BRACKETS,
-              """The sum was not divided by the shares. Softmax made every row's shares sum to 1; phi does not, so the sum of the row has to be taken
-              and divided by: phi(q) times the sum of all phi(k)."""),
-        mistake("no normalizer where it is causal", RIGHT.but("return mixed / shares\n    state", "return mixed\n    state"), STEPS,
-              "Where causal is True the sum was not divided by the shares: phi(q) times the sum of phi(k) so far."),
+            """The sum was not divided by the shares. Softmax made every row's shares sum to 1; phi does not, so the sum
+            of the row has to be taken and divided by: phi(q) times the sum of all phi(k)."""),
+        mistake("no normalizer where it is causal",
+                RIGHT.but("return mixed / shares\n    state", "return mixed\n    state"), STEPS,
+            "Where causal is True the sum was not divided by the shares: phi(q) times the sum of phi(k) so far."),
         mistake("divided by the number of keys", COUNTED, BRACKETS,
-              "You divided by the number of keys. Shares differ from key to key: divide by their sum, phi(q) times the sum of phi(k)."),
+            "You divided by the number of keys. Shares differ from key to key: divide by their sum, phi(q) times the "
+            "sum of phi(k)."),
         mistake("phi missing", RIGHT.but(ASKED, "asked = Q").but(KEYS, "keys = K"), PHI,
-              """phi is missing: shares are plain dot products, and some are negative, so their sum may be near 0 and the result anything. phi makes
-              every number positive."""),
+            """phi is missing: shares are plain dot products, and some are negative, so their sum may be near 0 and the
+            result anything. phi makes every number positive."""),
         mistake("phi on the queries alone", RIGHT.but(KEYS, "keys = K"), PHI,
-              "phi was applied to the queries and not to the keys, so shares can be negative."),
+            "phi was applied to the queries and not to the keys, so shares can be negative."),
         mistake("phi on the keys alone", RIGHT.but(ASKED, "asked = Q"), PHI,
-              "phi was applied to the keys and not to the queries, so shares can be negative."),
+            "phi was applied to the keys and not to the queries, so shares can be negative."),
         mistake("phi on the values too", RIGHT.before(KEYS, "V = F.elu(V) + 1"), PHI,
-              "phi was applied to the values as well. They are what is mixed, and stay as they are."),
+            "phi was applied to the values as well. They are what is mixed, and stay as they are."),
         mistake("elu without the 1", RIGHT.but(ASKED, "asked = F.elu(Q)").but(KEYS, "keys = F.elu(K)"), PHI,
-              "Your features are elu without the + 1, so they go down to -1: shares can be negative or cancel."),
+            "Your features are elu without the + 1, so they go down to -1: shares can be negative or cancel."),
         mistake("relu in place of phi", RIGHT.but(ASKED, "asked = F.relu(Q)").but(KEYS, "keys = F.relu(K)"), PHI,
-              "Negative numbers became 0, as relu does it. Then a query may have no share at all, and 0 / 0 is nothing. phi is elu + 1, never 0."),
+            "Negative numbers became 0, as relu does it. Then a query may have no share at all, and 0 / 0 is nothing. "
+            "phi is elu + 1, never 0."),
         mistake("relu plus 1", RIGHT.but(ASKED, "asked = F.relu(Q) + 1").but(KEYS, "keys = F.relu(K) + 1"), PHI,
-              "All negative numbers became 1, as relu + 1 does it. elu + 1 is e to the x below 0, so that -1 and -2 still differ."),
+            "All negative numbers became 1, as relu + 1 does it. elu + 1 is e to the x below 0, so that -1 and -2 "
+            "still differ."),
         mistake("exp in place of phi", RIGHT.but(ASKED, "asked = Q.exp()").but(KEYS, "keys = K.exp()"), PHI,
-              "Your features are exponentials throughout. elu + 1 is e to the x only below 0; above it is x + 1."),
-        mistake("softplus in place of phi", RIGHT.but(ASKED, "asked = F.softplus(Q)").but(KEYS, "keys = F.softplus(K)"), PHI,
-              "Your features are softplus. It is positive too, but the phi of this exercise is elu + 1."),
-        mistake("a softmax as features", RIGHT.but(ASKED, "asked = Q.softmax(dim=-1)").but(KEYS, "keys = K.softmax(dim=-1)"), PHI,
-              "A softmax over the features stands in place of phi. phi looks at each number by itself: elu + 1."),
-        mistake("two softmaxes", RIGHT.but(ASKED, "asked = Q.softmax(dim=-1)").but(KEYS, "keys = K.softmax(dim=-2)").but(
+            "Your features are exponentials throughout. elu + 1 is e to the x only below 0; above it is x + 1."),
+        mistake("softplus in place of phi", RIGHT.but(ASKED, "asked = F.softplus(Q)").but(KEYS, "keys = F.softplus(K)"),
+                PHI,
+            "Your features are softplus. It is positive too, but the phi of this exercise is elu + 1."),
+        mistake("a softmax as features",
+                RIGHT.but(ASKED, "asked = Q.softmax(dim=-1)").but(KEYS, "keys = K.softmax(dim=-1)"), PHI,
+            "A softmax over the features stands in place of phi. phi looks at each number by itself: elu + 1."),
+        mistake("two softmaxes",
+                RIGHT.but(ASKED, "asked = Q.softmax(dim=-1)").but(KEYS, "keys = K.softmax(dim=-2)").but(
                   "keepdim=True)\n    return mixed / shares", "keepdim=True)\n    return mixed"), PHI,
-              """A softmax of the queries along the features and one of the keys along the words stand in place of phi. That is linear attention of
-              another paper (Shen et al. 2018). Here phi looks at each number by itself: elu + 1."""),
+            """A softmax of the queries along the features and one of the keys along the words stand in place of phi.
+            That is linear attention of another paper (Shen et al. 2018). Here phi looks at each number by itself: elu +
+            1."""),
         mistake("phi of the scores", TABLE.but(ASKED, "asked = Q").but(KEYS, "keys = K").but(
-                  "table = asked @ keys.transpose(-2, -1)", "table = F.elu(asked @ keys.transpose(-2, -1)) + 1"), BRACKETS,
-              """phi was applied to the scores, after queries met keys. Then it stands where the softmax stood, and no bracket can be moved: apply it
-              to queries and to keys, before they meet."""),
+                  "table = asked @ keys.transpose(-2, -1)", "table = F.elu(asked @ keys.transpose(-2, -1)) + 1"),
+                  BRACKETS,
+            """phi was applied to the scores, after queries met keys. Then it stands where the softmax stood, and no
+            bracket can be moved: apply it to queries and to keys, before they meet."""),
         mistake("elu of x + 1", RIGHT.but(ASKED, "asked = F.elu(Q + 1)").but(KEYS, "keys = F.elu(K + 1)"), PHI,
-              "The 1 was added before elu, not after it: elu(x + 1) is x + 1 too where x is positive, but below -1 it is negative."),
-        mistake("divided by the sum of its own numbers", answer(RIGHT.replace("mixed / shares", "mixed / mixed.sum(dim=-1, keepdim=True)")), BRACKETS,
-              """Each result was divided by the sum of its own dv numbers. What it has to be divided by is the sum of the shares: phi(q) times the sum
-              of phi(k)."""),
-        mistake("divided by the features of the query", answer(RIGHT.replace("mixed / shares", "mixed / asked.sum(dim=-1, keepdim=True)")), BRACKETS,
-              "Each result was divided by the sum of the query's features. The keys belong to it: phi(q) times the sum of phi(k)."),
-        mistake("divided by the features of the keys", answer(RIGHT.replace("mixed / shares", "mixed / total.sum(dim=-1, keepdim=True)")), BRACKETS,
-              "Each result was divided by the sum of the keys' features. The query belongs to it: phi(q) times the sum of phi(k)."),
+            "The 1 was added before elu, not after it: elu(x + 1) is x + 1 too where x is positive, but below -1 it "
+            "is negative."),
+        mistake("divided by the sum of its own numbers",
+                answer(RIGHT.replace("mixed / shares", "mixed / mixed.sum(dim=-1, keepdim=True)")), BRACKETS,
+            """Each result was divided by the sum of its own dv numbers. What it has to be divided by is the sum of the
+            shares: phi(q) times the sum of phi(k)."""),
+        mistake("divided by the features of the query",
+                answer(RIGHT.replace("mixed / shares", "mixed / asked.sum(dim=-1, keepdim=True)")), BRACKETS,
+            "Each result was divided by the sum of the query's features. The keys belong to it: phi(q) times the sum "
+            "of phi(k)."),
+        mistake("divided by the features of the keys",
+                answer(RIGHT.replace("mixed / shares", "mixed / total.sum(dim=-1, keepdim=True)")), BRACKETS,
+            "Each result was divided by the sum of the keys' features. The query belongs to it: phi(q) times the sum "
+            "of phi(k)."),
         mistake("softmax attention", """
             def linear_attention(Q, K, V, causal):
                 scores = Q @ K.transpose(-2, -1) / Q.shape[-1] ** 0.5
@@ -229,8 +255,8 @@ EXERCISE = Exercise(
                     scores = scores.masked_fill(torch.ones_like(scores).triu(1).bool(), -torch.inf)
                 return scores.softmax(dim=-1) @ V
             """, BRACKETS,
-              """That is chapter 05's attention, with softmax and the table. The softmax stands between Q K^T and V, so no bracket can be moved: put
-              phi on both sides in its place."""),
+            """That is chapter 05's attention, with softmax and the table. The softmax stands between Q K^T and V, so no
+            bracket can be moved: put phi on both sides in its place."""),
         mistake("softmax without the root", """
             def linear_attention(Q, K, V, causal):
                 scores = Q @ K.transpose(-2, -1)
@@ -238,84 +264,111 @@ EXERCISE = Exercise(
                     scores = scores.masked_fill(torch.ones_like(scores).triu(1).bool(), -torch.inf)
                 return scores.softmax(dim=-1) @ V
             """, BRACKETS,
-              """That is attention with a softmax and the table. The softmax stands between Q K^T and V, so no bracket can be moved: put phi on both
-              sides in its place."""),
-        mistake("softmax after phi", TABLE.but("table = asked @ keys.transpose(-2, -1)", "table = (asked @ keys.transpose(-2, -1)).exp()"), BRACKETS,
-              "phi was applied, and then a softmax over the table. phi stands in place of the exponential, not before it."),
+            """That is attention with a softmax and the table. The softmax stands between Q K^T and V, so no bracket can
+            be moved: put phi on both sides in its place."""),
+        mistake("softmax after phi",
+                TABLE.but("table = asked @ keys.transpose(-2, -1)", "table = (asked @ keys.transpose(-2, -1)).exp()"),
+                BRACKETS,
+            "phi was applied, and then a softmax over the table. phi stands in place of the exponential, "
+            "not before it."),
         mistake("cumulative sum off by one", RIGHT.but(STATE_SO_FAR, "state = torch.cumsum(pairs, dim=-3) - pairs").but(
                   TOTAL_SO_FAR, "total = torch.cumsum(keys, dim=-2) - keys"), STEPS,
-              """Word i sees only the words before it: its own key and value are missing from the running sums, so the first word has nothing to
-              divide by. It sees itself too."""),
-        mistake("off by one, beside an epsilon", RIGHT.but(STATE_SO_FAR, "state = torch.cumsum(pairs, dim=-3) - pairs").but(
-                  TOTAL_SO_FAR, "total = torch.cumsum(keys, dim=-2) - keys").but("mixed / shares\n    state", "mixed / (shares + 1e-6)\n    state"), STEPS,
-              """Word i sees only the words before it: its own key and value are missing from the running sums. For the first word both sums are 0,
-              and something small that you divide by keeps that from showing. It sees itself too."""),
+            """Word i sees only the words before it: its own key and value are missing from the running sums, so the
+            first word has nothing to divide by. It sees itself too."""),
+        mistake("off by one, beside an epsilon",
+                RIGHT.but(STATE_SO_FAR, "state = torch.cumsum(pairs, dim=-3) - pairs").but(
+                  TOTAL_SO_FAR, "total = torch.cumsum(keys, dim=-2) - keys").but("mixed / shares\n    state",
+                      "mixed / (shares + 1e-6)\n    state"), STEPS,
+            """Word i sees only the words before it: its own key and value are missing from the running sums. For the
+            first word both sums are 0, and something small that you divide by keeps that from showing. It sees itself
+            too."""),
         mistake("a mask on the state", RIGHT.but("if causal:", "if False:").but(
                   STATE, "state = keys.transpose(-2, -1) @ V\n    state = state.tril() if causal else state"), STEPS,
-              """The mask lies on phi(K)^T V. That table is d_k by d_v and knows no words any more: all of them are summed up in it. Stop the sum at
-              word i instead."""),
+            """The mask lies on phi(K)^T V. That table is d_k by d_v and knows no words any more: all of them are summed
+            up in it. Stop the sum at word i instead."""),
         mistake("a running sum of the results", RIGHT.but("if causal:", "if False:").but(MIXED,
                   "mixed = asked @ state\n    mixed = mixed.cumsum(dim=-2) if causal else mixed").but(
                   "shares = (asked * total).sum(dim=-1, keepdim=True)\n    return",
-                  "shares = (asked * total).sum(dim=-1, keepdim=True)\n    shares = shares.cumsum(dim=-2) if causal else shares\n    return"), STEPS,
-              """The running sum was taken over the queries' results, after all keys had been summed up. It is the sums over *keys* that stop at word
-              i, before the query comes."""),
-        mistake("the state off by one, the sum not", RIGHT.but(STATE_SO_FAR, "state = torch.cumsum(pairs, dim=-3) - pairs"), STEPS,
-              "The running sum of values leaves out the word itself, while the sum that it is divided by holds it. Word i sees itself in both."),
-        mistake("the sum off by one, the state not", RIGHT.but(TOTAL_SO_FAR, "total = torch.cumsum(keys, dim=-2) - keys"), STEPS,
-              "What is divided by leaves out the word itself, while the running sum of values holds it. Word i sees itself in both."),
-        mistake("the state one word ahead", RIGHT.but(STATE_SO_FAR, "state = torch.cumsum(pairs, dim=-3).roll(-1, dims=-3)").but(
+                  "shares = (asked * total).sum(dim=-1, keepdim=True)\n    shares = shares.cumsum(dim=-2) if causal "
+                  "else shares\n    return"), STEPS,
+            """The running sum was taken over the queries' results, after all keys had been summed up. It is the sums
+            over *keys* that stop at word i, before the query comes."""),
+        mistake("the state off by one, the sum not",
+                RIGHT.but(STATE_SO_FAR, "state = torch.cumsum(pairs, dim=-3) - pairs"), STEPS,
+            "The running sum of values leaves out the word itself, while the sum that it is divided by holds it. Word "
+            "i sees itself in both."),
+        mistake("the sum off by one, the state not",
+                RIGHT.but(TOTAL_SO_FAR, "total = torch.cumsum(keys, dim=-2) - keys"), STEPS,
+            "What is divided by leaves out the word itself, while the running sum of values holds it. Word i sees "
+            "itself in both."),
+        mistake("the state one word ahead",
+                RIGHT.but(STATE_SO_FAR, "state = torch.cumsum(pairs, dim=-3).roll(-1, dims=-3)").but(
                   TOTAL_SO_FAR, "total = torch.cumsum(keys, dim=-2).roll(-1, dims=-2)"), STEPS,
-              "Each word used the sums as they are after the next word, so it sees one word of the future."),
+            "Each word used the sums as they are after the next word, so it sees one word of the future."),
         mistake("causal ignored", RIGHT.but("if causal:", "if False:"), STEPS,
-              "With causal = True every word still sees all keys: sum only what has come so far."),
+            "With causal = True every word still sees all keys: sum only what has come so far."),
         mistake("always causal", RIGHT.but("if causal:", "if causal or Q.shape[-2] == K.shape[-2]:"), STEPS,
-              "With causal = False words see only what stands before them. Then all keys count."),
+            "With causal = False words see only what stands before them. Then all keys count."),
         mistake("causal the wrong way round", RIGHT.but("if causal:", "if not causal:"), STEPS,
-              "causal does the opposite of what it says: False masks, and True does not."),
+            "causal does the opposite of what it says: False masks, and True does not."),
         mistake("sums from the end", RIGHT.but(STATE_SO_FAR, "state = pairs.flip(-3).cumsum(dim=-3).flip(-3)").but(
                   TOTAL_SO_FAR, "total = keys.flip(-2).cumsum(dim=-2).flip(-2)"), STEPS,
-              "The sums run from the end, so a word sees itself and what comes *after* it."),
-        mistake("the sum of all keys where it is causal", RIGHT.but(TOTAL_SO_FAR, "total = keys.sum(dim=-2, keepdim=True)"), STEPS,
-              "Where causal is True the values were summed up to word i, and then divided by the shares of *all* words. Both sums end at word i."),
+            "The sums run from the end, so a word sees itself and what comes *after* it."),
+        mistake("the sum of all keys where it is causal",
+                RIGHT.but(TOTAL_SO_FAR, "total = keys.sum(dim=-2, keepdim=True)"), STEPS,
+            "Where causal is True the values were summed up to word i, and then divided by the shares of *all* words. "
+            "Both sums end at word i."),
         mistake("a running sum along the features", RIGHT.but(STATE_SO_FAR, "state = torch.cumsum(pairs, dim=-2)").but(
                   TOTAL_SO_FAR, "total = torch.cumsum(keys, dim=-1)"), STEPS,
-              "The running sums run along the features. Words are the axis before."),
-        mistake("sums over the batch", RIGHT.but(STATE, "state = (keys.transpose(-2, -1) @ V).sum(dim=0, keepdim=True)").but(
+            "The running sums run along the features. Words are the axis before."),
+        mistake("sums over the batch",
+                RIGHT.but(STATE, "state = (keys.transpose(-2, -1) @ V).sum(dim=0, keepdim=True)").but(
                   TOTAL, "total = keys.sum(dim=(0, -2), keepdim=True)"), BRACKETS,
-              "The sums run over the sentences of the batch as well, so they see each other."),
-        mistake("the mean of the keys in place of their sum", RIGHT.but(TOTAL, "total = keys.mean(dim=-2, keepdim=True)"), BRACKETS,
-              """What is divided by holds the *mean* of the keys, and what is divided their sum: the result is as many times too large as there are
-              keys."""),
-        mistake("the features of a key made to sum to 1", RIGHT.after(KEYS, "keys = keys / keys.sum(dim=-1, keepdim=True)"), BRACKETS,
-              "The features of each key were made to sum to 1, so no key can count more than another. It is a *query's* shares that sum to 1."),
-        mistake("a little added to the sum", answer(RIGHT.replace("mixed / shares", "mixed / (shares + 1e-2)")), BRACKETS,
-              "Something was added to what you divide by. phi is never 0, so nothing can go wrong there, and the shares no longer sum to 1."),
-        mistake("wrong bracket", TABLE.but("table = asked @ keys.transpose(-2, -1)\n    if causal:\n        table = table.tril()", "total = 0").but(BY_TABLE, """
+            "The sums run over the sentences of the batch as well, so they see each other."),
+        mistake("the mean of the keys in place of their sum",
+                RIGHT.but(TOTAL, "total = keys.mean(dim=-2, keepdim=True)"), BRACKETS,
+            """What is divided by holds the *mean* of the keys, and what is divided their sum: the result is as many
+            times too large as there are keys."""),
+        mistake("the features of a key made to sum to 1",
+                RIGHT.after(KEYS, "keys = keys / keys.sum(dim=-1, keepdim=True)"), BRACKETS,
+            "The features of each key were made to sum to 1, so no key can count more than another. It is a *query's* "
+            "shares that sum to 1."),
+        mistake("a little added to the sum", answer(RIGHT.replace("mixed / shares", "mixed / (shares + 1e-2)")),
+                BRACKETS,
+            "Something was added to what you divide by. phi is never 0, so nothing can go wrong there, and the shares "
+            "no longer sum to 1."),
+        mistake("wrong bracket",
+                TABLE.but("table = asked @ keys.transpose(-2, -1)\n    if causal:\n        table = table.tril()",
+                          "total = 0").but(BY_TABLE, """
                   if causal:
                       state = torch.cumsum(keys[..., :, None] * V[..., None, :], dim=-3)
                       total = torch.cumsum(keys, dim=-2)
                       return (asked[..., None, :] @ state).squeeze(-2) / (asked * total).sum(dim=-1, keepdim=True)
                   table = asked @ keys.transpose(-2, -1)
                   return table @ V / table.sum(dim=-1, keepdim=True)"""), BRACKETS,
-              """The numbers are right, and so is phi, but where causal is False queries meet keys first: (phi(Q) phi(K)^T) V goes through every pair
-              of words. Put the brackets around phi(K)^T V, which is d_k by d_v however long the text is.""",
-              quotes=work, shows=lambda evidence: square(evidence) and not evidence.arguments[3]),
-        mistake("causal via a mask on n by n", TABLE.but("table = asked @ keys.transpose(-2, -1)\n    if causal:\n        table = table.tril()",
+            """The numbers are right, and so is phi, but where causal is False queries meet keys first: (phi(Q)
+            phi(K)^T) V goes through every pair of words. Put the brackets around phi(K)^T V, which is d_k by d_v
+            however long the text is.""",
+            quotes=work, shows=lambda evidence: square(evidence) and not evidence.arguments[3]),
+        mistake("causal via a mask on n by n",
+                TABLE.but("table = asked @ keys.transpose(-2, -1)\n    if causal:\n        table = table.tril()",
                   "total = 0").but(BY_TABLE, """
                   if causal:
                       table = (asked @ keys.transpose(-2, -1)).tril()
                       return table @ V / table.sum(dim=-1, keepdim=True)
                   return asked @ (keys.transpose(-2, -1) @ V) / (asked @ keys.sum(dim=-2)[..., None])"""), STEPS,
-              """The numbers are right, but where causal is True each word goes through the text anew: in a table under a mask, in sums that begin at
-              the first word again, or with phi of all words in every step. Add up phi(k) times v from word to word instead, and phi(k) beside it; a
-              word asks what there is so far.""", quotes=work, shows=lambda evidence: square(evidence) and evidence.arguments[3]),
+            """The numbers are right, but where causal is True each word goes through the text anew: in a table under a
+            mask, in sums that begin at the first word again, or with phi of all words in every step. Add up phi(k)
+            times v from word to word instead, and phi(k) beside it; a word asks what there is so far.""", quotes=work,
+            shows=lambda evidence: square(evidence) and evidence.arguments[3]),
         mistake("wrong bracket, and a mask", TABLE, BRACKETS,
-              """The numbers are right, but every pair of words is gone through, in a table, row by row, or in sums begun anew for each word. Put the
-              brackets around phi(K)^T V, which is d_k by d_v however long the text is; where causal is True it is a running sum.""",
-              quotes=work, shows=square),
+            """The numbers are right, but every pair of words is gone through, in a table, row by row, or in sums begun
+            anew for each word. Put the brackets around phi(K)^T V, which is d_k by d_v however long the text is; where
+            causal is True it is a running sum.""",
+            quotes=work, shows=square),
         in_place("Q", RIGHT.before(ASKED, "F.elu_(Q)").but(ASKED, "asked = Q + 1"), PHI),
-        *usual_mistakes(RIGHT, arguments="Q K V", detached=BRACKETS, float32=BRACKETS, single=BRACKETS, squeezed=BRACKETS, viewed=BRACKETS),
+        *usual_mistakes(RIGHT, arguments="Q K V", detached=BRACKETS, float32=BRACKETS, single=BRACKETS,
+                        squeezed=BRACKETS, viewed=BRACKETS),
     ),
     correct=(
         correct("running sums", RIGHT),
@@ -378,10 +431,13 @@ EXERCISE = Exercise(
         """),
     ),
     hints=(
-        "which product of two of the three tables has no axis of length n? And what does each row have to be divided by?",
-        "phi(K)^T V: (B, dk, n) times (B, n, dv) gives (B, dk, dv); phi(Q) times it gives (B, n, dv). The sum of phi(k): (B, dk); phi(Q) "
+        "which product of two of the three tables has no axis of length n? And what does each row have to "
+        "be divided by?",
+        "phi(K)^T V: (B, dk, n) times (B, n, dv) gives (B, dk, dv); phi(Q) times it gives (B, n, dv). The sum of "
+        "phi(k): (B, dk); phi(Q) "
         "times it: (B, n).",
-        "phi of both; state = sum of phi(k) v^T, total = sum of phi(k), over all words, or word by word where it is causal; phi(q) state "
+        "phi of both; state = sum of phi(k) v^T, total = sum of phi(k), over all words, or word by word where it is "
+        "causal; phi(q) state "
         "divided by phi(q) total.",
     ),
 )  # fmt: skip

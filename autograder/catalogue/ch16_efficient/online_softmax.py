@@ -25,12 +25,14 @@ def online_softmax(blocks: list[tuple[Tensor, Tensor]]) -> Tensor:
 
 
 def drawn(
-    g: torch.Generator, Tq: int, sizes: tuple[int, ...], d_v: int, dtype: torch.dtype = torch.float32, slope: float = 0.0,
+    g: torch.Generator, Tq: int, sizes: tuple[int, ...], d_v: int, dtype: torch.dtype = torch.float32,
+    slope: float = 0.0,
     times: float = 1.0,
 ) -> list[tuple[Tensor, Tensor]]:  # fmt: skip
     """Blocks of these sizes; `slope`: how much larger scores get from block to block."""
     return [
-        (times * (normal(g, Tq, n, dtype=dtype) + slope * place), normal(g, n, d_v, dtype=dtype)) for place, n in enumerate(sizes)
+        (times * (normal(g, Tq, n, dtype=dtype) + slope * place), normal(g, n, d_v, dtype=dtype)) for place,
+        n in enumerate(sizes)
     ]
 
 
@@ -59,7 +61,8 @@ def far_below(g: torch.Generator) -> Case:
 
 
 def hidden_keys(g: torch.Generator, first: bool = True, Tq: int = 4) -> Case:
-    """Scores of which some are minus infinity: in all of the first block, or of a later one, for one query or for all."""
+    """Scores of which some are minus infinity: in all of the first block, or of a later one, for one query or for
+    all."""
     blocks = drawn(g, Tq, (3, 5, 2, 4), 6)
     blocks[0 if first else 2][0][:] = -torch.inf
     blocks[1][0][0], blocks[3][0][1:, 1] = -torch.inf, -torch.inf
@@ -110,17 +113,20 @@ def largest(evidence: Evidence) -> str:
     """The largest tensor that was made, beside the largest block."""
     blocks = evidence.arguments[0]
     keys, most = sum(scores.shape[-1] for scores, _ in blocks), max(scores.numel() for scores, _ in blocks)
-    return (f"There are {keys} keys in {len(blocks)} blocks, and at most {most} scores in one of them. The largest tensor that you "
+    return (f"There are {keys} keys in {len(blocks)} blocks, and at most {most} scores in one of them. The largest "
+            f"tensor that you "
             f"made holds {evidence.got.told['largest']:,} numbers.")  # fmt: skip
 
 
 rows = partial(wrong_row, row_name="query")  # the first query that differs
 
 # One query. Exponentials 1, 2 and 4: shares 1/7, 2/7, 4/7 of the values 10, 40, 20.
-BY_HAND = [(torch.tensor([[0.0, math.log(2)]]), torch.tensor([[10.0], [40.0]])), (torch.tensor([[math.log(4)]]), torch.tensor([[20.0]]))]
+BY_HAND = [(torch.tensor([[0.0, math.log(2)]]), torch.tensor([[10.0], [40.0]])),
+           (torch.tensor([[math.log(4)]]), torch.tensor([[20.0]]))]
 NOTHING_AT_FIRST = [
     (torch.tensor([[-torch.inf, -torch.inf], [0.0, -torch.inf]]), torch.tensor([[10.0, 1.0, 0.0], [40.0, 2.0, 0.0]])),
-    (torch.tensor([[0.0, 0.0, math.log(2)], [math.log(3), -torch.inf, -torch.inf]]), torch.tensor([[20.0, 0.0, 4.0], [30.0, 0.0, 8.0], [60.0, 3.0, 0.0]])),
+    (torch.tensor([[0.0, 0.0, math.log(2)], [math.log(3), -torch.inf, -torch.inf]]),
+     torch.tensor([[20.0, 0.0, 4.0], [30.0, 0.0, 8.0], [60.0, 3.0, 0.0]])),
 ]
 
 RIGHT = answer("""
@@ -141,7 +147,9 @@ RIGHT = answer("""
         blind = total == 0
         return (mixed / total.masked_fill(blind, 1.0)).masked_fill(blind, 0.0)
 """)
-NEW, SAFE = "new = torch.maximum(largest, scores.amax(dim=-1, keepdim=True))", "safe = new.masked_fill(new == -torch.inf, 0.0)"
+NEW, SAFE = (
+    "new = torch.maximum(largest, scores.amax(dim=-1, keepdim=True))", "safe = new.masked_fill(new == -torch.inf, 0.0)"
+)
 FACTOR, SHARES = "rescale = torch.exp(largest - safe)", "shares = torch.exp(scores - safe)"
 TOTAL, MIXED = "total = total * rescale + shares.sum(dim=-1, keepdim=True)", "mixed = mixed * rescale + shares @ values"
 LOOP = "for scores, values in blocks:"
@@ -188,9 +196,12 @@ EXERCISE = Exercise(
         hidden("one block", inputs, 5, (6,), 3, announced_by="at least one block"),
         hidden("one query, one key a block", inputs, 1, (1, 1, 1), 1, announced_by="n varies from block to block"),
         hidden("scores of several hundred", inputs, 4, (5, 2, 3), 6, times=400.0, rtol=1e-3, announced_by="any size"),
-        hidden("scores that grow by hundreds", inputs, 3, (4, 2, 3), 5, slope=200.0, rtol=1e-3, announced_by="any size"),
-        hidden("a first block of minus infinity", hidden_keys, True, announced_by="whole blocks of them, the first too"),
-        hidden("a later block of minus infinity", hidden_keys, False, announced_by="whole blocks of them, the first too"),
+        hidden("scores that grow by hundreds", inputs, 3, (4, 2, 3), 5, slope=200.0, rtol=1e-3,
+               announced_by="any size"),
+        hidden("a first block of minus infinity", hidden_keys, True,
+               announced_by="whole blocks of them, the first too"),
+        hidden("a later block of minus infinity", hidden_keys, False,
+               announced_by="whole blocks of them, the first too"),
         hidden("queries that see nothing", blind, announced_by="A query without any key gets zeros"),
         hidden("equal blocks, rows and zeros", alike, announced_by=PROMISED),
         hidden("scores far below 0", far_below, rtol=1e-3, announced_by="any size"),
@@ -202,125 +213,154 @@ EXERCISE = Exercise(
     ),
     mistakes=(
         mistake("old sum not rescaled", RIGHT.but("total * rescale", "total"), RESCALE,
-              """The old sum stayed as it was when the maximum grew. Its exponentials were taken under a smaller maximum, so they are too large beside
-              the new ones: the sum has to shrink by exp(old maximum - new)."""),
+            """The old sum stayed as it was when the maximum grew. Its exponentials were taken under a smaller maximum,
+            so they are too large beside the new ones: the sum has to shrink by exp(old maximum - new)."""),
         mistake("output not rescaled", RIGHT.but("mixed * rescale", "mixed"), RESCALE,
-              """The sum of exponentials was rescaled, and what the values are mixed into was not. Both were made under the old maximum, so both
-              shrink by exp(old maximum - new)."""),
+            """The sum of exponentials was rescaled, and what the values are mixed into was not. Both were made under
+            the old maximum, so both shrink by exp(old maximum - new)."""),
         mistake("neither rescaled", RIGHT.but("total * rescale", "total").but("mixed * rescale", "mixed"), RESCALE,
-              """Nothing is rescaled when a larger score comes. What was summed under the old maximum is then too large beside the new: it has to
-              shrink by exp(old maximum - new)."""),
+            """Nothing is rescaled when a larger score comes. What was summed under the old maximum is then too large
+            beside the new: it has to shrink by exp(old maximum - new)."""),
         mistake("max of block only", RIGHT.but(NEW, "new = scores.amax(dim=-1, keepdim=True)"), RESCALE,
-              """Each block was measured by its own maximum, also where an earlier one is larger, so what came before is blown up instead of
-              shrinking. The maximum is that of everything so far."""),
-        mistake("max of block only, nothing rescaled", RIGHT.but(NEW, "new = scores.amax(dim=-1, keepdim=True)").but("total * rescale", "total").but(
+            """Each block was measured by its own maximum, also where an earlier one is larger, so what came before is
+            blown up instead of shrinking. The maximum is that of everything so far."""),
+        mistake("max of block only, nothing rescaled",
+                RIGHT.but(NEW, "new = scores.amax(dim=-1, keepdim=True)").but("total * rescale", "total").but(
                   "mixed * rescale", "mixed"), RESCALE,
-              "Each block's exponentials were taken under its own maximum, and then added up as if it were one. Bring them to one maximum first."),
+            "Each block's exponentials were taken under its own maximum, and then added up as if it were one. Bring "
+            "them to one maximum first."),
         mistake("rescaled the wrong way", RIGHT.but("torch.exp(largest - safe)", "torch.exp(safe - largest)"), RESCALE,
-              """The old sums were multiplied by exp(new maximum - old), so they grow where they should shrink, and are infinite from the start. It is
-              exp(old - new), at most 1."""),
-        mistake("rescaled twice", RIGHT.but("mixed * rescale + shares @ values", "mixed * rescale * rescale + shares @ values"), RESCALE,
-              "What the values are mixed into was rescaled twice."),
-        mistake("the new ones rescaled too", RIGHT.but(TOTAL, "total = (total + shares.sum(dim=-1, keepdim=True)) * rescale").but(
+            """The old sums were multiplied by exp(new maximum - old), so they grow where they should shrink, and are
+            infinite from the start. It is exp(old - new), at most 1."""),
+        mistake("rescaled twice",
+                RIGHT.but("mixed * rescale + shares @ values", "mixed * rescale * rescale + shares @ values"), RESCALE,
+            "What the values are mixed into was rescaled twice."),
+        mistake("the new ones rescaled too",
+                RIGHT.but(TOTAL, "total = (total + shares.sum(dim=-1, keepdim=True)) * rescale").but(
                   MIXED, "mixed = (mixed + shares @ values) * rescale"), RESCALE,
-              "The new block's exponentials were rescaled together with the old sums. They are measured by the new maximum already."),
+            "The new block's exponentials were rescaled together with the old sums. They are measured by the new "
+            "maximum already."),
         mistake("last partial block", RIGHT.but(
-                  LOOP, "size = blocks[0][0].shape[1]\n    for scores, values in [one for one in blocks if one[0].shape[1] == size]:"), TILES,
-              "Blocks that are not as long as the first one were left out. The last may be shorter, and any may have a length of its own."),
+                  LOOP, "size = blocks[0][0].shape[1]\n    for scores, values in [one for one in blocks if "
+                        "one[0].shape[1] == size]:"), TILES,
+            "Blocks that are not as long as the first one were left out. The last may be shorter, and any may have a "
+            "length of its own."),
         mistake("the last block left out", RIGHT.but(LOOP, "for scores, values in blocks[:-1] or blocks:"), TILES,
-              "The last block was left out."),
+            "The last block was left out."),
         mistake("the first block left out", RIGHT.but(LOOP, "for scores, values in blocks[1:] or blocks:"), TILES,
-              "The first block was left out."),
+            "The first block was left out."),
         mistake("the last block alone", RIGHT.but("total * rescale + ", "").but("mixed * rescale + ", ""), TILES,
-              """Only the last block counts: each one overwrote the sums of those before, or the maximum was never kept, so that they were rescaled to
-              0."""),
+            """Only the last block counts: each one overwrote the sums of those before, or the maximum was never
+            kept, so that they were rescaled to 0."""),
         mistake("minus infinity in a first block NaN", RIGHT.without(SAFE).but("largest - safe", "largest - new").but(
                   "scores - safe", "scores - new"), RESCALE,
-              """Where a query has seen no key yet, its maximum is minus infinity, and minus infinity minus itself is NaN, which stays for ever. As
-              long as there is no maximum, measure by 0: exp(minus infinity) is 0 as it should be."""),
-        mistake("NaN made 0 at the end", RIGHT.without(SAFE).but("largest - safe", "largest - new").but("scores - safe", "scores - new").but(
+            """Where a query has seen no key yet, its maximum is minus infinity, and minus infinity minus itself is NaN,
+            which stays for ever. As long as there is no maximum, measure by 0: exp(minus infinity) is 0 as it should
+            be."""),
+        mistake("NaN made 0 at the end",
+                RIGHT.without(SAFE).but("largest - safe", "largest - new").but("scores - safe", "scores - new").but(
                   RETURNED, "return (mixed / total).nan_to_num(0.0)"), RESCALE,
-              """A query whose first block is hidden came back as zeros, though later blocks are not: NaN arose at once, ate what followed, and was
-              made 0 at the end. Keep it from arising: as long as there is no maximum, measure by 0."""),
+            """A query whose first block is hidden came back as zeros, though later blocks are not: NaN arose at once,
+            ate what followed, and was made 0 at the end. Keep it from arising: as long as there is no maximum, measure
+            by 0."""),
         mistake("queries without a key NaN", RIGHT.but(RETURNED, "return mixed / total"), RESCALE,
-              "A query that may see no key at all came back as NaN: 0 / 0. It gets zeros."),
+            "A query that may see no key at all came back as NaN: 0 / 0. It gets zeros."),
         mistake("a little added to the sum", RIGHT.but(RETURNED, "return mixed / (total + 1e-2)"), RESCALE,
-              "Something was added to the sum that you divide by, so the shares no longer sum to 1. Treat a sum of 0 by itself."),
-        mistake("the maximum begins at 0", RIGHT.but("torch.full_like(scores[:, :1], -torch.inf)", "torch.zeros_like(scores[:, :1])"), RESCALE,
-              """Your maximum begins at a number, such as 0 or -1e9, so where all scores are far below it every exponential is 0, and the result with
-              them. Begin with minus infinity, or with the first block's own."""),
+            "Something was added to the sum that you divide by, so the shares no longer sum to 1. Treat a sum "
+            "of 0 by itself."),
+        mistake("the maximum begins at 0",
+                RIGHT.but("torch.full_like(scores[:, :1], -torch.inf)", "torch.zeros_like(scores[:, :1])"), RESCALE,
+            """Your maximum begins at a number, such as 0 or -1e9, so where all scores are far below it every
+            exponential is 0, and the result with them. Begin with minus infinity, or with the first block's own."""),
         mistake("no maximum", RIGHT.but(NEW, "new = torch.zeros_like(largest)"), RESCALE,
-              """No maximum was taken away: exp of a score of several hundred is infinite, and infinity over infinity is nothing (chapter 04). The
-              largest score so far is what to subtract."""),
+            """No maximum was taken away: exp of a score of several hundred is infinite, and infinity over infinity is
+            nothing (chapter 04). The largest score so far is what to subtract."""),
         mistake("no maximum, and NaN made 0", RIGHT.but(NEW, "new = torch.zeros_like(largest)").but(
                   RETURNED, "return (mixed / total).nan_to_num(0.0)"), RESCALE,
-              """No maximum was taken away: exp of a score of 200 is infinite, infinity over infinity is nothing, and that nothing was made 0 at the
-              end. The largest score so far is what to subtract."""),
+            """No maximum was taken away: exp of a score of 200 is infinite, infinity over infinity is nothing, and that
+            nothing was made 0 at the end. The largest score so far is what to subtract."""),
         mistake("the first block's maximum throughout", RIGHT.but(
                   NEW, "new = torch.where(largest == -torch.inf, scores.amax(dim=-1, keepdim=True), largest)"), RESCALE,
-              """Your maximum is that of the first block that a query can see, and stays so. A later score that is larger by 100 has an infinite
-              exponential beside it."""),
+            """Your maximum is that of the first block that a query can see, and stays so. A later score that is larger
+            by 100 has an infinite exponential beside it."""),
         mistake("the new block under its own maximum", RIGHT.but(SHARES, """
                   own = scores.amax(dim=-1, keepdim=True)
                   shares = torch.exp(scores - own.masked_fill(own == -torch.inf, 0.0))"""), RESCALE,
-              """The old sums were brought to the common maximum, and the new block's exponentials were taken under the block's own. Where an earlier
-              score is larger they count too much: all of them are measured by the largest so far."""),
+            """The old sums were brought to the common maximum, and the new block's exponentials were taken under the
+            block's own. Where an earlier score is larger they count too much: all of them are measured by the largest
+            so far."""),
         mistake("rescaled by the block's own maximum", RIGHT.but(
-                  FACTOR, "rescale = torch.exp(largest - scores.amax(dim=-1, keepdim=True)) if total.any() else total"), RESCALE,
-              """The old sums were rescaled by the block's own maximum. Where an earlier score is larger that blows them up: it is the largest so far
-              that they are measured by."""),
-        mistake("one maximum for all queries", RIGHT.but("scores.amax(dim=-1, keepdim=True)", "scores.max().expand(len(scores), 1)"), RESCALE,
-              "One maximum was taken for all queries, so a query with low scores has only zeros. Each row has its own."),
+                  FACTOR, "rescale = torch.exp(largest - scores.amax(dim=-1, keepdim=True)) if total.any() else total"),
+                  RESCALE,
+            """The old sums were rescaled by the block's own maximum. Where an earlier score is larger that blows them
+            up: it is the largest so far that they are measured by."""),
+        mistake("one maximum for all queries",
+                RIGHT.but("scores.amax(dim=-1, keepdim=True)", "scores.max().expand(len(scores), 1)"), RESCALE,
+            "One maximum was taken for all queries, so a query with low scores has only zeros. Each row has its own."),
         mistake("the maximum along the queries", RIGHT.but(
                   "scores.amax(dim=-1, keepdim=True)", "scores.amax(dim=0, keepdim=True).T[:len(scores)]"), RESCALE,
-              "The maximum was taken over the queries. Each *query* has its own: along the keys, the last axis."),
+            "The maximum was taken over the queries. Each *query* has its own: along the keys, the last axis."),
         mistake("sums divided in each block", BLOCK_BY_BLOCK, TILES,
-              """Each block shared out 1 by itself, and the results were added up: several softmaxes in place of one. Divide once, at the end, by the
-              sum of everything."""),
+            """Each block shared out 1 by itself, and the results were added up: several softmaxes in place of one.
+            Divide once, at the end, by the sum of everything."""),
         mistake("the mean of the blocks", BLOCK_BY_BLOCK.but("result = 0", "result, count = 0, 0").but(
-                  "nan_to_num(0.0) @ values", "nan_to_num(0.0) @ values\n        count = count + 1").but("return result", "return result / count"), TILES,
-              """Each block shared out 1 by itself, and the mean was taken. A block with larger scores must count more: divide once, by the sum of
-              everything."""),
+                  "nan_to_num(0.0) @ values",
+                  "nan_to_num(0.0) @ values\n        count = count + 1").but("return result", "return result / count"),
+                  TILES,
+            """Each block shared out 1 by itself, and the mean was taken. A block with larger scores must count more:
+            divide once, by the sum of everything."""),
         mistake("the mean of the blocks by their sizes", BLOCK_BY_BLOCK.but("result = 0", "result, count = 0, 0").but(
                   "torch.softmax(scores, dim=-1).nan_to_num(0.0) @ values",
-                  "scores.shape[1] * (torch.softmax(scores, dim=-1).nan_to_num(0.0) @ values)\n        count = count + scores.shape[1]").but(
+                  "scores.shape[1] * (torch.softmax(scores, dim=-1).nan_to_num(0.0) @ values)\n        count = count "
+                  "+ scores.shape[1]").but(
                   "return result", "return result / count"), TILES,
-              """Each block shared out 1 by itself, and the results were averaged by the blocks' sizes. What a block counts is the sum of its
-              exponentials, not how many keys it has."""),
+            """Each block shared out 1 by itself, and the results were averaged by the blocks' sizes. What a block
+            counts is the sum of its exponentials, not how many keys it has."""),
         mistake("divided in every step", RIGHT.but(MIXED, "mixed = mixed * rescale + shares @ values / total"), RESCALE,
-              "Each block was divided by the sum so far, which later blocks change. Divide once, at the end."),
+            "Each block was divided by the sum so far, which later blocks change. Divide once, at the end."),
         mistake("never divided", RIGHT.but(RETURNED, "return mixed"), RESCALE,
-              "The sum of the exponentials was never divided by, so the shares do not sum to 1."),
-        mistake("the sum over the queries", RIGHT.but("shares.sum(dim=-1, keepdim=True)", "shares.sum().expand(len(shares), 1)"), RESCALE,
-              "The exponentials were summed up over all queries. Each query has a sum of its own."),
+            "The sum of the exponentials was never divided by, so the shares do not sum to 1."),
+        mistake("the sum over the queries",
+                RIGHT.but("shares.sum(dim=-1, keepdim=True)", "shares.sum().expand(len(shares), 1)"), RESCALE,
+            "The exponentials were summed up over all queries. Each query has a sum of its own."),
         mistake("exponentials of the scores alone", RIGHT.but("torch.exp(scores - safe)", "torch.exp(scores)"), RESCALE,
-              "The maximum was kept and the old sums were rescaled by it, but the new exponentials were taken without it."),
+            "The maximum was kept and the old sums were rescaled by it, but the new exponentials were "
+            "taken without it."),
         mistake("powers of 2", RIGHT.but("torch.exp(largest - safe)", "torch.exp2(largest - safe)").but(
                   "torch.exp(scores - safe)", "torch.exp2(scores - safe)"), RESCALE,
-              "Your exponentials are powers of 2. The kernels do that too, but they multiply the scores by 1.4427 first."),
+            "Your exponentials are powers of 2. The kernels do that too, but they multiply the scores "
+            "by 1.4427 first."),
         mistake("blocks put together", CAT, TILES,
-              """The numbers are right, but the blocks were put together before the softmax: the whole row of scores lay in memory, which is what
-              tiles are there to avoid. Keep a maximum, a sum and a mixture, and update them block by block.""", quotes=largest, shows=put_together),
+            """The numbers are right, but the blocks were put together before the softmax: the whole row of scores lay
+            in memory, which is what tiles are there to avoid. Keep a maximum, a sum and a mixture, and update them
+            block by block.""", quotes=largest, shows=put_together),
         mistake("each block read twice", TWICE, RESCALE,
-              """The numbers are right, but your code came back to each block after others: first for the maximum and then for the sums, or for one
-              query after the other. Then all scores have to be computed again, or kept. Rescale what you have when a larger score comes, and one walk
-              is enough.""", shows=read_again),
+            """The numbers are right, but your code came back to each block after others: first for the maximum and then
+            for the sums, or for one query after the other. Then all scores have to be computed again, or kept. Rescale
+            what you have when a larger score comes, and one walk is enough.""", shows=read_again),
         *usual_mistakes(RIGHT, detached=RESCALE, float32=RESCALE),
-        mistake("single precision inside", RIGHT.but(LOOP, "for scores, values in [(s.float(), v.float()) for s, v in blocks]:").ending_in(
+        mistake("single precision inside",
+                RIGHT.but(LOOP, "for scores, values in [(s.float(), v.float()) for s, v in blocks]:").ending_in(
                   ".to(blocks[0][0].dtype)"), RESCALE,
-              """The result is float64 again, but on the way it was float32, which holds seven digits: 100,000,000 and 100,000,001 become one number
-              there. Compute in the dtype of the blocks."""),
-        mistake("scores cut off from the gradient", RIGHT.but("torch.exp(scores - safe)", "torch.exp(scores.detach() - safe.detach())").but(
+            """The result is float64 again, but on the way it was float32, which holds seven digits: 100,000,000 and
+            100,000,001 become one number there. Compute in the dtype of the blocks."""),
+        mistake("scores cut off from the gradient",
+                RIGHT.but("torch.exp(scores - safe)", "torch.exp(scores.detach() - safe.detach())").but(
                   "torch.exp(largest - safe)", "torch.exp(largest.detach() - safe.detach())"), RESCALE,
-              "The values are right, but no gradient reaches the scores: something cuts them off, such as .detach(), .data or .item()."),
+            "The values are right, but no gradient reaches the scores: something cuts them off, such as .detach(), "
+            ".data or .item()."),
         mistake("the axis of queries squeezed away", RIGHT.ending_in(".squeeze()"), TILES,
-              "With one query, or one value, an axis vanished: squeeze() removes every axis of size 1. The result is (Tq, dv)."),
+            "With one query, or one value, an axis vanished: squeeze() removes every axis of size 1. The result is "
+            "(Tq, dv)."),
         mistake("scores changed in place", RIGHT.but(SHARES, "shares = scores.sub_(safe).exp()"), RESCALE,
-              "Your function changed the caller's blocks: an operation such as -= or one whose name ends in _ writes into them. Make new tensors."),
-        mistake("the list of blocks emptied", RIGHT.but(LOOP, "while blocks:\n        scores, values = blocks.pop(0)"), TILES,
-              "Your function took the blocks out of the caller's list (pop, del). The next one who needs them finds none: walk over them."),
+            "Your function changed the caller's blocks: an operation such as -= or one whose name ends in _ writes "
+            "into them. Make new tensors."),
+        mistake("the list of blocks emptied", RIGHT.but(LOOP, "while blocks:\n        scores, values = blocks.pop(0)"),
+                TILES,
+            "Your function took the blocks out of the caller's list (pop, del). The next one who needs them finds "
+            "none: walk over them."),
         mistake("sums beside the result", RIGHT.but(RETURNED, RETURNED + ", largest, total"), TILES,
-              "Several things came back. The result alone is asked for, (Tq, dv)."),
+            "Several things came back. The result alone is asked for, (Tq, dv)."),
     ),
     correct=(
         correct("three running quantities", RIGHT),
@@ -355,7 +395,8 @@ EXERCISE = Exercise(
                     l = c * l + P.sum(1)
                     o = c[:, None] * o + P @ V
                     m = m_new
-                return torch.where(l[:, None] > 0, o / torch.where(l > 0, l, torch.ones_like(l))[:, None], torch.zeros_like(o))
+                return torch.where(l[:, None] > 0, o / torch.where(l > 0, l, torch.ones_like(l))[:, None],
+                    torch.zeros_like(o))
         """),
         correct("a finite minimum", """
             def online_softmax(blocks):
@@ -378,7 +419,8 @@ EXERCISE = Exercise(
                     p = (s - top).exp()
                     if m is None:
                         m, l = top, p.sum(1, keepdim=True)
-                        out = torch.where(l > 0, p @ v / l.clamp(min=1e-300 if l.dtype == torch.float64 else 1e-30), 0.0)
+                        out = torch.where(l > 0, p @ v / l.clamp(min=1e-300 if l.dtype == torch.float64 else 1e-30),
+                            0.0)
                         continue
                     new = torch.maximum(m, top)
                     old_l, here = l * (m - new).exp(), p * (top - new).exp()
@@ -442,9 +484,11 @@ EXERCISE = Exercise(
     ),
     hints=(
         "you have summed exp(s - 3), and now a score of 5 comes. By which factor is your sum too large?",
-        "kept for each query: the largest score so far (Tq, 1), the sum of exponentials (Tq, 1), the values mixed by them (Tq, dv). A block "
+        "kept for each query: the largest score so far (Tq, 1), the sum of exponentials (Tq, 1), the values mixed by "
+        "them (Tq, dv). A block "
         "has scores (Tq, n) and values (n, dv).",
-        "for each block: new maximum of all so far; factor exp(old - new); exponentials exp(scores - new); sum = sum times factor + theirs; "
+        "for each block: new maximum of all so far; factor exp(old - new); exponentials exp(scores - new); sum = sum "
+        "times factor + theirs; "
         "mixture = mixture times factor + theirs times values. At the end mixture / sum, 0 where the sum is 0.",
     ),
 )  # fmt: skip

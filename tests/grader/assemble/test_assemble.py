@@ -158,7 +158,8 @@ def learner(tmp_path_factory):
             "self-attention": "class SelfAttention(nn.Module):\n"
             "    def __init__(self, d, k, v):\n        super().__init__()\n"
             "        self.q, self.k, self.v = nn.Linear(d, k), nn.Linear(d, k), nn.Linear(d, v)\n"
-            "    def forward(self, x):\n        w = attention_weights(self.q(x), self.k(x))\n        return w @ self.v(x), w",
+            "    def forward(self, x):\n        w = attention_weights(self.q(x), self.k(x))\n"
+            "        return w @ self.v(x), w",
         },
     }
     for name, cells in notebooks.items():
@@ -195,7 +196,8 @@ def test_the_file_runs_without_the_notebooks_and_holds_what_passed_alone(learner
 
 @pytest.fixture(scope="module")
 def filled(tmp_path_factory):
-    """A folder in which 05's weights are wrong, what else stands in 05 and 07 is right, and one answer may be filled."""
+    """A folder in which 05's weights are wrong, what else stands in 05 and 07 is right, and one answer may be
+    filled."""
     folder = tmp_path_factory.mktemp("filled")
     answers = {name: str(catalogue.find(name).correct[0].source) for name in ("soft-lookup", "add-positions")}
     answers["soft-lookup"] = (
@@ -205,7 +207,8 @@ def filled(tmp_path_factory):
     module = (
         "class SelfAttention(nn.Module):\n    def __init__(self, d, k, v):\n        super().__init__()\n"
         "        self.q, self.k, self.v = nn.Linear(d, k), nn.Linear(d, k), nn.Linear(d, v)\n"
-        "    def forward(self, x):\n        w = attention_weights(self.q(x), self.k(x))\n        return w @ self.v(x), w"
+        "    def forward(self, x):\n        w = attention_weights(self.q(x), self.k(x))\n"
+        "        return w @ self.v(x), w"
     )
     notebooks = {
         "self_attention": [

@@ -1,5 +1,5 @@
-"""Twelve classic mistakes, one part each: `assemble` names them, so does a training that is begun with them, and so does
-12.3 where they were trained all the same."""
+"""Twelve classic mistakes, one part each: `assemble` names them, so does a training that is begun with them, and so
+does 12.3 where they were trained all the same."""
 
 import newcomer
 import pytest
@@ -50,7 +50,8 @@ def sound() -> str:
 
 @pytest.fixture(scope="module")
 def said(tmp_path_factory):
-    """What `assemble` says of a broken part: of all of them in as few commands as there are mistakes in one exercise."""
+    """What `assemble` says of a broken part: of all of them in as few commands as there are mistakes in one
+    exercise."""
     rounds: list[dict[str, Broken]] = []
     for name, broken in BROKEN.items():
         free = (each for each in rounds if broken.exercise not in {other.exercise for other in each.values()})

@@ -1,4 +1,5 @@
-"""Right answers of many styles, drawn at random for each part: they make one file, pass beside each other, and learn."""
+"""Right answers of many styles, drawn at random for each part: they make one file, pass beside each other, and
+learn."""
 
 import random
 import runpy

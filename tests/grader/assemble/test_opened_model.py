@@ -1,4 +1,5 @@
-"""Chapter 12 opens a model: a learner's own hands out what its heads look at, and has them switched off, as the package's."""
+"""Chapter 12 opens a model: a learner's own hands out what its heads look at, and has them switched off, as the
+package's."""
 
 import newcomer
 import pytest

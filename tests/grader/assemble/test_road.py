@@ -1,4 +1,5 @@
-"""A newcomer's road from chapter 00 to the end: every notebook solved, one file of them, a training, a page, a word read."""
+"""A newcomer's road from chapter 00 to the end: every notebook solved, one file of them, a training, a page, a word
+read."""
 
 import gzip
 import itertools

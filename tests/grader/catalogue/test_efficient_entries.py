@@ -1,4 +1,5 @@
-"""What chapter 16's checks count is what they are said to count: whatever the spelling, n by n is found, and only that."""
+"""What chapter 16's checks count is what they are said to count: whatever the spelling, n by n is found, and only
+that."""
 
 import pytest
 import torch
@@ -27,10 +28,12 @@ SQUARE = {
     "    w = w * torch.ones_like(w).tril() if causal else w\n    return (w @ V) / w.sum(2)[..., None]\n",
     "row by row": "    rows = []\n    for i in range(Q.shape[1]):\n        n = i + 1 if causal else K.shape[1]\n"
     "        w = (Q[:, i : i + 1] * K[:, :n]).sum(-1)\n"
-    "        rows.append((w[..., None] * V[:, :n]).sum(1) / w.sum(-1, keepdim=True))\n    return torch.stack(rows, 1)\n",
+    "        rows.append((w[..., None] * V[:, :n]).sum(1) / w.sum(-1, keepdim=True))\n"
+    "    return torch.stack(rows, 1)\n",
 }
 BEGUN_ANEW = LINEAR + (
-    "    rows = [Q[:, i : i + 1] @ (K[:, : i + 1].mT @ V[:, : i + 1]) / (Q[:, i : i + 1] @ K[:, : i + 1].sum(1)[..., None])"
+    "    rows = [Q[:, i : i + 1] @ (K[:, : i + 1].mT @ V[:, : i + 1]) / (Q[:, i : i + 1] @ K[:, : i + "
+    "1].sum(1)[..., None])"
     " for i in range(Q.shape[1])]\n    return torch.cat(rows, 1)\n"
 )
 
@@ -77,7 +80,8 @@ def test_chunks_are_linear_whatever_their_length(chunk):
         "        w = (q @ k.mT).tril()\n        first = not out\n"
         "        top = w @ v if first else w @ v + q @ S\n"
         "        low = w.sum(-1, keepdim=True) if first else w.sum(-1, keepdim=True) + q @ z\n"
-        "        out.append(top / low)\n        S, z = S + k.mT @ v, z + k.sum(1)[..., None]\n    return torch.cat(out, 1)\n"
+        "        out.append(top / low)\n        S, z = S + k.mT @ v, z + k.sum(1)[..., None]\n"
+        "    return torch.cat(out, 1)\n"
     )
     assert verdict_on("linear-attention", source).passed
 

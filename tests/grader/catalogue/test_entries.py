@@ -53,8 +53,8 @@ def verdict_on(exercise, source, key=KEYS[0]):
 
 @cache
 def verdicts_on_mistakes(exercise_id):
-    """(misconception, verdict) of each. A graded class (test_known_answers) asks all hidden probes of each, so here they
-    are asked of what the visible ones do not show, and of what is never handed in; the keys take turns."""
+    """(misconception, verdict) of each. A graded class (test_known_answers) asks all hidden probes of each, so here
+    they are asked of what the visible ones do not show, and of what is never handed in; the keys take turns."""
     exercise, verdicts = catalogue.find(exercise_id), []
     for known, key in zip(exercise.mistakes, cycle(KEYS)):
         seen = verdict_on(exercise, known.source, None)

@@ -117,7 +117,7 @@ def test_a_handed_model_hands_over_the_parts_that_it_names_and_no_others():
 
 
 def test_a_cache_may_be_changed_and_nothing_else():
-    source = next(each.source for each in catalogue.find("decode-step").right if "in place" in each.name)
+    source = next(each.source for each in catalogue.find("decode-step").correct if "in place" in each.name)
     assert judge_and_explain(catalogue.find("decode-step"), LocalEndpoint(namespace_of(source)), KEY).passed
     spoiling = source.replace("n = y.size(1)", "n = y.size(1)\n    y.zero_()")
     assert "changed" in report_on("decode-step", spoiling)

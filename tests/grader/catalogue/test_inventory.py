@@ -1,8 +1,8 @@
 """The inventory: every wrong choice is a known mistake, and where it can be computed, the key is.
 
-COMPUTED says of a question which choice a function would make true. The right answer of an exercise must choose "right",
-and the known wrong answer behind each choice must choose just that one: so both the key and the names are proved by the
-code that learners write.
+COMPUTED says of a question which choice a function would make true. The right answer of an exercise must choose
+"right", and the known wrong answer behind each choice must choose just that one: so both the key and the names are
+proved by the code that learners write.
 """
 
 import json

@@ -263,7 +263,7 @@ VISIBLE, HIDDEN = visible("one", Case((1,))), hidden("two", Case((1,)))
         ({"correct": ENTRY.correct[:1] * 2}, "attend: correct: expected different names"),
         (
             {"probes": (VISIBLE, hidden("two", Case((1,)), checks="gradient"))},
-            "attend: also of 'two': expected some of .*, got 'gradient'",
+            "attend: checks of 'two': expected some of .*, got 'gradient'",
         ),
         ({"hints": ("one", "two")}, "attend: hints: expected a nudge, a plan and pseudocode, got 2"),
         ({"difficulty": 4}, "attend: difficulty: expected 1, 2 or 3, got 4"),

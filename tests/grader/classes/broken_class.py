@@ -1,4 +1,4 @@
-"""A class of broken submissions with honest ones in between: `python tests/grader/classes/broken_class.py FOLDER [COUNT]`.
+"""A class of broken submissions, honest ones in between: `python tests/grader/classes/broken_class.py FOLDER [COUNT]`.
 
 FOLDER becomes a course of its own, in which COUNT (1,000) damaged submissions are graded by `python -m autograder
 grade`. It must come to an end, grade everybody, and give everything to every honest student and to each whose work was

@@ -1,4 +1,5 @@
-"""Downloads as Moodle and Canvas make them, for the tests: a course that can collect, and zips with what students send."""
+"""Downloads as Moodle and Canvas make them, for the tests: a course that can collect, and zips with what students
+send."""
 
 import io
 import os

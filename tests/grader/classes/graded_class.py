@@ -1,4 +1,5 @@
-"""A small class for the tests of `grade`: laid out twice, once for plain nbgrader, once for us, equal to the last byte."""
+"""A small class for the tests of `grade`: laid out twice, once for plain nbgrader, once for us, equal to the last
+byte."""
 
 import contextlib
 import io

@@ -28,10 +28,9 @@ def gathered(answers: Mapping[str, str] | None = None) -> str:
 
 
 def write_notebooks(folder: Path, answers: Mapping[str, str] | None = None, only: bool = False) -> None:
-    """Write the released notebooks with the solutions' answers, as a learner has them who solved everything.
-
-    answers: exercise id -> another answer; only: these answers alone, and notebooks that have one, so that there is less
-    to judge.
+    """Write the released notebooks with the solutions' answers, as a learner has them who solved everything. answers:
+    exercise id -> another answer; only: these answers alone, and notebooks that have one, so that there is less to
+    judge.
     """
     for assignment in catalogue.ASSIGNMENTS:
         others = {name: source for name, source in (answers or {}).items() if name in assignment.exercise_ids}

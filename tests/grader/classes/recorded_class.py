@@ -1,4 +1,5 @@
-"""The writer of `grade` alone: a pool that hands out what workers once returned, so that a test takes no worker's time."""
+"""The writer of `grade` alone: a pool that hands out what workers once returned, so that a test takes no worker's
+time."""
 
 import contextlib
 import os

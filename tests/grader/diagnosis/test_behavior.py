@@ -236,7 +236,10 @@ def test_what_a_result_is_reckoned_from_is_seen(expression, said):
     given = "V, W, *rest" if "shape" in expression else "V, *rest"
     call = "V, W, *rest" if "shape" in expression else "V, *rest"
     expression = expression.replace("V.shape", "W.shape")
-    source = f"{exercise.correct[0].source}\n_right = {name}\ndef {name}({given}):\n    Z = _right({call})\n    return {expression}\n"
+    source = (
+        f"{exercise.correct[0].source}\n_right = {name}\ndef {name}({given}):\n    Z = _right({call})\n"
+        f"    return {expression}\n"
+    )
     found = noticed(exercise, source)
     assert [fact.kind for fact in found][:1] == ["reckoned"] and said in found[0].how
 
@@ -251,7 +254,10 @@ def test_what_a_result_is_reckoned_from_is_seen(expression, said):
 )
 def test_items_that_are_missing_or_too_many_are_seen(items, kind):
     right = catalogue.find("encode-decode").correct[0].source
-    source = f"{right}\n_right = encode\ndef encode(*a, **k):\n    ids = _right(*a, **k)\n    return {items} if len(ids) > 3 else ids\n"
+    source = (
+        f"{right}\n_right = encode\ndef encode(*a, **k):\n    ids = _right(*a, **k)\n"
+        f"    return {items} if len(ids) > 3 else ids\n"
+    )
     assert kind in [fact.kind for fact in noticed(catalogue.find("encode-decode"), source)]
 
 

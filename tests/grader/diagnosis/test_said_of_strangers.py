@@ -1,4 +1,5 @@
-"""What is said of answers that no entry holds: a known mistake in one setting alone, a mask unused, a wrong row quoted."""
+"""What is said of answers that no entry holds: a known mistake in one setting alone, a mask unused, a wrong row
+quoted."""
 
 import linecache
 
@@ -107,7 +108,9 @@ def test_a_norm_too_many_is_said_to_be_too_many() -> None:
 
 
 def test_an_error_inside_of_a_function_of_the_checks_is_not_explained_by_the_learners_shapes() -> None:
-    source = next(answer.source for answer in catalogue.find("decode-step").right).but("mixed, cross)", "mixed, None)")
+    source = next(answer.source for answer in catalogue.find("decode-step").correct).but(
+        "mixed, cross)", "mixed, None)"
+    )
     namespace = dict(namespace_of(""))
     exec(source, namespace)  # as a cell: its functions look names up where the check finds them
     verdict = judge_and_explain(catalogue.find("decode-step"), LocalEndpoint(namespace), b"key")
@@ -241,7 +244,7 @@ def test_numbers_that_are_none_are_not_said_to_be_drawn_anew() -> None:
 
 
 def test_the_sign_of_a_number_is_not_taken_for_a_difference(monkeypatch) -> None:
-    right = catalogue.find("decode-step").right[0].source
+    right = catalogue.find("decode-step").correct[0].source
     source = right.but("torch.cat([K, layer.key(x)], dim=1)", "torch.cat([K, layer.key(x)], dim=-1)")
     name, namespace = "<another cell>", dict(namespace_of(""))
     monkeypatch.setitem(linecache.cache, name, (len(source), None, source.splitlines(keepends=True), name))

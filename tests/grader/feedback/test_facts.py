@@ -40,7 +40,8 @@ ANSWERS = {  # exercise, body of an answer
     "stops": ("attention-weights", "(Q, K):\n    raise ValueError('expected shape (1, 2), got argument 1')"),
     "another shape": ("attention-weights", "(Q, K):\n    return Q"),
     "a list": ("attention-weights", "(Q, K):\n    return Q.tolist()"),
-    "changes its input": ("attention-weights", f"(Q, K):\n    A = torch.softmax({SHARES}, -1)\n    K.data.zero_()\n    return A"),
+    "changes its input": ("attention-weights",
+                          f"(Q, K):\n    A = torch.softmax({SHARES}, -1)\n    K.data.zero_()\n    return A"),
     "no gradient": ("attention-weights", f"(Q, K):\n    return torch.softmax({SHARES}, -1).detach()"),
     "imports the answer": (
         "attention-weights",

@@ -53,10 +53,8 @@ class Grading(NamedTuple):
 
 
 def gradings(exercise: Exercise, times: int, threads: Sequence[int] = (1,), asked: int = 1) -> Iterator[Grading]:
-    """Grade the solution so many times, each with another secret.
-
-    threads: how many torch has, in turn, from process to process. asked: how many gradings ask one and the same process,
-    which has trained once.
+    """Grade the solution so many times, each with another secret. threads: how many torch has, in turn, from process to
+    process. asked: how many gradings ask one and the same process, which has trained once.
     """
     assignment = catalogue.assignment_of(exercise)
     cells = course.set_up_cells(sample_class.ROOT, assignment, exercise, training=exercise.trained)

@@ -1,4 +1,5 @@
-"""What people do once a class is graded: it is seen by the next `grade`, `export` and `feedback`, and never passed over."""
+"""What people do once a class is graded: it is seen by the next `grade`, `export` and `feedback`, and never passed
+over."""
 
 import json
 import shutil

@@ -1,4 +1,5 @@
-"""Whatever a machine does to a grading: a sentence for the teacher, the others graded, and `--resume` makes it whole."""
+"""Whatever a machine does to a grading: a sentence for the teacher, the others graded, and `--resume` makes it
+whole."""
 
 import contextlib
 import errno

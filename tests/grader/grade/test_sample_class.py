@@ -58,7 +58,8 @@ def _hand_in_hard_cases(folder):
     hand_in("x-nan", attend="def attend(W, V):\n    return W @ V * float('nan')\n")
     hand_in(
         "x-warning",
-        attend="import sys, warnings\ndef attend(W, V):\n    warnings.warn('careful')\n    print('hm', file=sys.stderr)\n    return W @ V\n",
+        attend="import sys, warnings\ndef attend(W, V):\n    warnings.warn('careful')\n"
+        "    print('hm', file=sys.stderr)\n    return W @ V\n",
     )
     hand_in("x-check-renamed", project="check = 1\n" + solution["project"])
     hand_in("x-kernel-dies", soft_lookup="import os\ndef soft_lookup(q, keys, values, beta):\n    os._exit(1)\n")

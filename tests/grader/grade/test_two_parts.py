@@ -32,7 +32,8 @@ FORGETS = "import torch\n" + "".join(f"{NAMES[name]} = None\n" for name in NAMES
 
 
 def submit(made, student: str, answers: dict[str, str], before: str = "", after: str = "", position: str = "") -> None:
-    """Hand in answers with own cells before the first answer, after the last check, or before the check of an exercise."""
+    """Hand in answers with own cells before the first answer, after the last check, or before the check of an
+    exercise."""
     path = sample_class.submit(made.folder, student, {**SOLVED, **answers})
     notebook = course.read_notebook(path)
     cells = notebook["cells"]
@@ -50,7 +51,10 @@ def submit(made, student: str, answers: dict[str, str], before: str = "", after:
 def killing(exercise: str, when: str) -> str:
     """The right answer of an exercise, which ends its process at some inputs."""
     name = NAMES[exercise]
-    ends = f"import os\n_right = {name}\ndef {name}(*arguments):\n    {when} and os._exit(0)\n    return _right(*arguments)\n"
+    ends = (
+        f"import os\n_right = {name}\ndef {name}(*arguments):\n    {when} and os._exit(0)\n"
+        f"    return _right(*arguments)\n"
+    )
     return f"{SOLVED[exercise]}\n{ends}"
 
 

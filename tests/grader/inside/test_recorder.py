@@ -212,5 +212,8 @@ def test_in_a_learners_own_check_too_an_own_softmax_is_no_shortcut(notebook):
 
 
 def test_in_a_learners_own_check_too_an_import_of_the_answer_is_named(notebook):
-    cell = "def attention_weights(Q, K):\n    from transformer_ref.model.attention import attention_weights as a\n    return a(Q, K)\n"
+    cell = (
+        "def attention_weights(Q, K):\n    from transformer_ref.model.attention import attention_weights as a\n"
+        "    return a(Q, K)\n"
+    )
     assert "part of the course" in notebook.checked("attention-weights", cell)["text"]

@@ -1,5 +1,5 @@
-"""Folders as students hand them in, drawn at random and taken in: `python tests/grader/intake/damaged_folders.py [COUNT]
-[SEED]`.
+"""Folders as students hand them in, drawn at random and taken in:
+`python tests/grader/intake/damaged_folders.py [COUNT] [SEED]`.
 
 Of COUNT (2,000) folders with one to three kinds of damage, stored and named in some way, each must be taken in without
 an error of ours, and where the damage is harmless every answer must be there. All assignments take turns. SEED (0) is

@@ -1,4 +1,5 @@
-"""What is found by reading: the course's own answers, and what would put the recorder out of work. At a bounded cost."""
+"""What is found by reading: the course's own answers, and what would put the recorder out of work. At a bounded
+cost."""
 
 import pytest
 
@@ -27,10 +28,12 @@ OWN_ANSWERS = [
         "attention_weights = transformer_ref.model.attention.attention_weights",
     ],
     [
-        "import importlib\ndef attention_weights(Q, K):\n    return importlib.import_module('transformer_ref.model.attention').attention_weights(Q, K)\n"
+        "import importlib\ndef attention_weights(Q, K):\n"
+        "    return importlib.import_module('transformer_ref.model.attention').attention_weights(Q, K)\n"
     ],
     [
-        "import sys\ndef attention_weights(Q, K):\n    return sys.modules['transformer_ref.model.attention'].attention_weights(Q, K)\n"
+        "import sys\ndef attention_weights(Q, K):\n"
+        "    return sys.modules['transformer_ref.model.attention'].attention_weights(Q, K)\n"
     ],
     ["from autograder.catalogue.ch05_self_attention.attention_weights import attention_weights"],
     ["from transformer_ref.model.attention import *"],

@@ -37,7 +37,8 @@ ATTENTION = {
     "imported": [f"from torch.nn.functional import {FUSED} as s", WEIGHTS.format("s")],
     "imported, then renamed": [f"from torch.nn.functional import {FUSED}", f"g = {FUSED}", WEIGHTS.format("g")],
     "imported inside": [
-        f"def attention_weights(Q, K):\n    from torch.nn.functional import {FUSED} as s\n    return s(Q, K, {VALUES})\n"
+        f"def attention_weights(Q, K):\n    from torch.nn.functional import {FUSED} as s\n"
+        f"    return s(Q, K, {VALUES})\n"
     ],
     "star": ["from torch.nn.functional import *", WEIGHTS.format(FUSED)],
     "getattr": [named(f"'{FUSED}'")],
@@ -172,7 +173,8 @@ ATTENTION = {
         f"def attention_weights(Q, K):\n    return pool.submit(F.{FUSED}, Q, K, {VALUES}).result()\n",
     ],
     "in a thread without threading": [
-        "import _thread\ndef attention_weights(Q, K):\n    out, done = [], _thread.allocate_lock()\n    done.acquire()\n"
+        "import _thread\ndef attention_weights(Q, K):\n    out, done = [], _thread.allocate_lock()\n"
+        "    done.acquire()\n"
         f"    def go():\n        out.append(F.{FUSED}(Q, K, {VALUES}))\n        done.release()\n"
         "    _thread.start_new_thread(go, ())\n    done.acquire()\n    return out[0]\n"
     ],
@@ -188,7 +190,8 @@ ATTENTION = {
         WEIGHTS.format(f"F.{FUSED}"),
     ],
     "under inference mode": [
-        f"def attention_weights(Q, K):\n    with torch.inference_mode():\n        g = F.{FUSED}(Q, K, {VALUES})\n    return g.clone()\n"
+        f"def attention_weights(Q, K):\n    with torch.inference_mode():\n        g = F.{FUSED}(Q, K, {VALUES})\n"
+        f"    return g.clone()\n"
     ],
     "without the function mode": [
         "def attention_weights(Q, K):\n    with torch._C.DisableTorchFunction():\n"
@@ -208,7 +211,8 @@ ATTENTION = {
     "many heads, by a function": [
         "def attention_weights(Q, K):\n    d, eye = Q.shape[-1], torch.eye(Q.shape[-1], dtype=Q.dtype)\n"
         "    f = F.multi_head_attention_forward\n"
-        "    return f(Q.mT.permute(2, 0, 1), K.mT.permute(2, 0, 1), K.mT.permute(2, 0, 1), d, 1, eye.repeat(3, 1), None,"
+        "    return f(Q.mT.permute(2, 0, 1), K.mT.permute(2, 0, 1), K.mT.permute(2, 0, 1), d, 1, "
+        "eye.repeat(3, 1), None,"
         " None, None, False, 0.0, eye, None)[1]\n"
     ],
 }

@@ -99,7 +99,8 @@ ATTENTION = COMPARED | {
     "rows in threads": [
         "from concurrent.futures import ThreadPoolExecutor",
         "def attention_weights(Q, K):\n    with ThreadPoolExecutor(2) as pool:\n"
-        "        return torch.stack(list(pool.map(lambda q, k: torch.softmax(q @ k.mT / q.shape[-1] ** 0.5, -1), Q, K)))\n",
+        "        return torch.stack(list(pool.map(lambda q, k: torch.softmax(q @ k.mT / q.shape[-1] ** 0.5, "
+        "-1), Q, K)))\n",
     ],
     "compiled whole": ["@torch.compile(backend='eager', fullgraph=True)\n" + WEIGHTS],
     "einops": [
@@ -120,12 +121,14 @@ SHARES = {
         "    return torch.stack([softmax(r, 0) for r in y.flatten(1).T]).T.reshape(y.shape).transpose(0, dim)\n"
     ],
     "a method": [
-        "class S:\n    def softmax(self, x, dim):\n        e = (x - x.amax(dim, True)).exp()\n        return e / e.sum(dim, True)\n",
+        "class S:\n    def softmax(self, x, dim):\n        e = (x - x.amax(dim, True)).exp()\n"
+        "        return e / e.sum(dim, True)\n",
         "def softmax(x, dim):\n    return S().softmax(x, dim)\n",
     ],
     "a module of one's own": [
         "class Softmax(nn.Module):\n    def __init__(self, dim):\n        super().__init__()\n        self.dim = dim\n"
-        "    def forward(self, x):\n        e = (x - x.amax(self.dim, True)).exp()\n        return e / e.sum(self.dim, True)\n",
+        "    def forward(self, x):\n        e = (x - x.amax(self.dim, True)).exp()\n"
+        "        return e / e.sum(self.dim, True)\n",
         "def softmax(x, dim):\n    return Softmax(dim)(x)\n",
     ],
     "a function of one's own derivative": [
@@ -159,16 +162,20 @@ SHARES = {
     "a table of names": ["names = {'softmax': 'shares', 'log_softmax': 'logs'}", WRITTEN],
     "its check": [WRITTEN, 'check("softmax")'],
     "loops": [
-        "def softmax(x, dim):\n    rows = x.movedim(dim, -1)\n    flat = rows.reshape(-1, rows.shape[-1])\n    out = []\n"
-        "    for row in flat:\n        e = torch.stack([torch.exp(v - row.max()) for v in row])\n        out.append(e / e.sum())\n"
+        "def softmax(x, dim):\n    rows = x.movedim(dim, -1)\n    flat = rows.reshape(-1, rows.shape[-1])\n"
+        "    out = []\n"
+        "    for row in flat:\n        e = torch.stack([torch.exp(v - row.max()) for v in row])\n"
+        "        out.append(e / e.sum())\n"
         "    return torch.stack(out).reshape(rows.shape).movedim(-1, dim)\n"
     ],
     "a subclass of tensors": [
         "class T(torch.Tensor):\n    pass\n",
-        "def softmax(x, dim):\n    e = (x.as_subclass(T) - x.amax(dim, True)).exp()\n    return (e / e.sum(dim, True)).as_subclass(torch.Tensor)\n",
+        "def softmax(x, dim):\n    e = (x.as_subclass(T) - x.amax(dim, True)).exp()\n"
+        "    return (e / e.sum(dim, True)).as_subclass(torch.Tensor)\n",
     ],
     "a difference of logarithms": [
-        "def softmax(x, dim):\n    m = x.amax(dim, keepdim=True)\n    return torch.exp(x - m - torch.log(torch.exp(x - m).sum(dim, keepdim=True)))\n"
+        "def softmax(x, dim):\n    m = x.amax(dim, keepdim=True)\n"
+        "    return torch.exp(x - m - torch.log(torch.exp(x - m).sum(dim, keepdim=True)))\n"
     ],
 }
 OTHERS = [
@@ -177,7 +184,8 @@ OTHERS = [
     (
         "temperature",
         [
-            "def temperature(x, tau):\n    if tau < 0:\n        raise ValueError\n    if tau == 0:\n        return F.one_hot(x.argmax(-1), x.shape[-1]).to(x.dtype)\n    return torch.softmax(x / tau, -1)\n"
+            "def temperature(x, tau):\n    if tau < 0:\n        raise ValueError\n    if tau == 0:\n"
+            "        return F.one_hot(x.argmax(-1), x.shape[-1]).to(x.dtype)\n    return torch.softmax(x / tau, -1)\n"
         ],
     ),
     ("self-attention", [f"Q = K = V = weights = {LIBRARY}", CLASS.format(BY_HAND)]),

@@ -132,7 +132,8 @@ def test_whoever_checks_a_function_twice_without_running_its_cell_is_told(run):
 
 def test_a_function_that_became_right_through_another_is_not_called_the_same(run):
     run(
-        "def softmax(s):\n    return s\n\n\ndef attention_weights(Q, K):\n    return softmax(Q @ K.mT / Q.shape[-1] ** 0.5)\n"
+        "def softmax(s):\n    return s\n\n\ndef attention_weights(Q, K):\n"
+        "    return softmax(Q @ K.mT / Q.shape[-1] ** 0.5)\n"
     )
     returned, report = run("def softmax(s):\n    return torch.softmax(s, -1)\n")
     assert returned is None and "the same function" not in report
@@ -229,7 +230,8 @@ def test_forgetting_to_return_is_said_in_words(run):
 def test_a_forbidden_function_is_named_and_earns_nothing(run, tmp_path, monkeypatch):
     cell = tmp_path / "cell.py"
     cell.write_text(
-        "import torch\nimport torch.nn.functional as F\ndef attention_weights(Q, K):\n    return F.scaled_dot_product_attention(Q, K, torch.eye(K.shape[1]))\n"
+        "import torch\nimport torch.nn.functional as F\ndef attention_weights(Q, K):\n"
+        "    return F.scaled_dot_product_attention(Q, K, torch.eye(K.shape[1]))\n"
     )
     returned, report = run(f"import sys; sys.path.insert(0, {str(tmp_path)!r})\nfrom cell import attention_weights\n")
     assert returned == 0.0
@@ -245,7 +247,8 @@ def test_an_unknown_exercise_lists_the_known_ones(run):
 def test_a_check_leaves_random_state_dtype_and_gradient_mode_alone(run):
     before = torch.get_rng_state()
     run(
-        "def attention_weights(Q, K):\n    torch.manual_seed(1)\n    torch.set_default_dtype(torch.float64)\n    torch.set_grad_enabled(False)\n    return Q\n"
+        "def attention_weights(Q, K):\n    torch.manual_seed(1)\n    torch.set_default_dtype(torch.float64)\n"
+        "    torch.set_grad_enabled(False)\n    return Q\n"
     )
     assert torch.equal(torch.get_rng_state(), before)
     assert torch.get_default_dtype() == torch.float32 and torch.is_grad_enabled()
@@ -286,7 +289,10 @@ def test_progress_says_what_grading_decides_where_only_visible_checks_were_run(r
 
 
 def test_importing_check_imports_no_catalogue_and_no_reference():
-    program = "import sys; import autograder.check; print([m for m in sys.modules if m.startswith(('autograder.', 'transformer_ref'))])"
+    program = (
+        "import sys; import autograder.check; print([m for m in sys.modules if m.startswith(('autograder.', "
+        "'transformer_ref'))])"
+    )
     shown = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
     assert sorted(eval(shown)) == ["autograder.check"]
 
@@ -347,6 +353,9 @@ def test_try_says_which_exercises_exist(capsys, monkeypatch):
 
 
 def test_an_answer_cannot_speak_for_the_judge(try_files):
-    forged = "import os, autograder.check as c\ndef attention_weights(Q, K):\n    return None\nc.Responder.answer = lambda self, request: {'outcome': {'earned': 8}}\n"
+    forged = (
+        "import os, autograder.check as c\ndef attention_weights(Q, K):\n    return None\n"
+        "c.Responder.answer = lambda self, request: {'outcome': {'earned': 8}}\n"
+    )
     (judged,) = try_files(forged)
     assert judged["points"] == 0

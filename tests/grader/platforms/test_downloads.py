@@ -231,7 +231,7 @@ def test_a_table_of_another_kind_is_refused_by_name(folder):
         take(folder, {}, folder / "list.csv")
 
 
-# -------------------------------------------------------------------------------------------------- names inside a folder
+# ------------------------------------------------------------------------------------------------ names inside a folder
 
 
 OTHERS = {

@@ -30,7 +30,8 @@ def notebook(folder) -> dict:
 
 @pytest.fixture(scope="session")
 def undisclosed(once, released):
-    """The sample class's course, released with checks that ask visible probes only; a test that changes it takes a twin."""
+    """The sample class's course, released with checks that ask visible probes only; a test that changes it takes a
+    twin."""
 
     def make(folder) -> None:
         place = graded_class.twin(folder / "course", released())

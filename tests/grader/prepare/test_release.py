@@ -1,4 +1,5 @@
-"""`release` checks an assignment when anything that decides the outcome has changed, and hands out nothing unchecked."""
+"""`release` checks an assignment when anything that decides the outcome has changed, and hands out nothing
+unchecked."""
 
 import json
 import shutil

@@ -37,8 +37,8 @@ FILL = "def fill(block):\n    block[::4096] = b'x' * len(block[::4096])\n    ret
 
 
 def fill_up(submission, source: str) -> None:
-    """Run a cell whose children fill memory. Filling may cost a slow machine all of the cell's second; what the children
-    hold is there when the next cell is run."""
+    """Run a cell whose children fill memory. Filling may cost a slow machine all of the cell's second; what the
+    children hold is there when the next cell is run."""
     submission.run(source)
     submission.run("import time\ntime.sleep(0.5)")
 
@@ -53,7 +53,10 @@ def test_many_small_children_together_count_as_much_as_a_large_one(submission):
 
 
 def test_children_that_only_share_what_they_were_lent_cost_nothing(submission):
-    children = "import os, time\nfor _ in range(12):\n    if os.fork() == 0:\n        time.sleep(0.5)\n        os._exit(0)\n'all'"
+    children = (
+        "import os, time\nfor _ in range(12):\n    if os.fork() == 0:\n        time.sleep(0.5)\n        os._exit(0)\n"
+        "'all'"
+    )
     assert shown(submission, children) == "'all'"
     assert shown(submission, "1 + 1") == "2"
 
@@ -62,7 +65,8 @@ def test_shared_memory_that_is_out_of_sight_counts(warm):
     if warm.backend not in ("bubblewrap", "landlock"):
         pytest.skip("a container's own limit ends it first")
     hidden = (
-        f"{FILL}import mmap, os, time\nkept = []\nfor _ in range(3):\n    if os.fork() == 0:\n        for _ in range(3):\n"
+        f"{FILL}import mmap, os, time\nkept = []\nfor _ in range(3):\n    if os.fork() == 0:\n"
+        f"        for _ in range(3):\n"
         "            kept.append(fill(mmap.mmap(-1, 200 << 20)))\n            kept[-1].madvise(mmap.MADV_DONTNEED)\n"
         "        time.sleep(3600)\ntime.sleep(3600)"
     )
@@ -122,7 +126,8 @@ def test_only_private_folders_can_be_written(warm):
     look = (
         "import os\ndef writable(place):\n    try:\n        os.utime(place)\n        return True\n"
         "    except OSError:\n        return False\n"
-        "places = {line.split()[4] for line in open('/proc/self/mountinfo')} | {'/', '/dev/pts', '/tmp', '/var/tmp', '/run'}\n"
+        "places = {line.split()[4] for line in open('/proc/self/mountinfo')} | {'/', '/dev/pts', '/tmp', '/var/tmp', "
+        "'/run'}\n"
         "print(*sorted(filter(writable, places)))"
     )
     with warm.submission() as submission:
@@ -215,7 +220,10 @@ BY_ITSELF = {  # ways to end a process with a signal that looks like one from ou
     "libc.syscall(222 if x86 else 107, 1, event, ctypes.byref(timer))\n"
     "libc.syscall(223 if x86 else 110, timer, 0, struct.pack('4q', 0, 0, 0, 10**8), None)\ntime.sleep(0.5)",
 }
-AROUND = "import os, signal, ctypes, resource, struct, time, platform\nlibc = ctypes.CDLL(None)\nx86 = platform.machine() == 'x86_64'\n"
+AROUND = (
+    "import os, signal, ctypes, resource, struct, time, platform\nlibc = ctypes.CDLL(None)\n"
+    "x86 = platform.machine() == 'x86_64'\n"
+)
 
 
 @pytest.mark.parametrize("way", BY_ITSELF)

@@ -336,7 +336,8 @@ def markdown_of_jupyter(notebook, draw):
 @way(".html")
 def page_of_jupyter(notebook, draw):
     parts = [
-        f'<div class="highlight hl-ipython3"><pre><span></span><span>{html.escape("".join(cell["source"]))}</span></pre>'
+        f'<div class="highlight '
+        f'hl-ipython3"><pre><span></span><span>{html.escape("".join(cell["source"]))}</span></pre>'
         for cell in notebook["cells"]
         if _is_code(cell)
     ]
