@@ -3,6 +3,7 @@
 from dataclasses import dataclass, fields
 
 from autograder.catalogue.exercise import Evidence, Misconception
+from autograder.judging.observation import Outcome
 from autograder.judging.verdict import Verdict
 
 FEWEST = 3  # different numbers that a result must hold before a pattern in it says something
@@ -38,11 +39,13 @@ class Explained(Verdict):
 
     diagnosis: the known mistake, with what of the outcomes shows it. noticed: facts about a failure that no known
     mistake explains. failed_explanation: the traceback of an exception of ours that ended the explanation.
+    counterexample: the smallest input that was found on which the answer still fails.
     """
 
     diagnosis: tuple[Misconception, Evidence | None] | None = None
     noticed: tuple[Noticed, ...] = ()
     failed_explanation: str = ""
+    counterexample: Outcome | None = None
 
     @property
     def misconception(self) -> Misconception | None:

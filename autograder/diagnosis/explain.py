@@ -6,14 +6,16 @@ explanation costs nothing: the verdict then has no explanation, and `failed_expl
 
 import traceback
 from collections.abc import Sequence
+from dataclasses import replace
 
 from autograder.catalogue.exercise import Exercise
+from autograder.diagnosis.counterexample import smallest
 from autograder.diagnosis.counterfactuals import looked_at
 from autograder.diagnosis.evidence import Explained, explained
 from autograder.diagnosis.known_mistakes import diagnose
 from autograder.judging.judge import judge
 from autograder.judging.observation import Raised
-from autograder.judging.observe import Endpoint
+from autograder.judging.observe import Endpoint, EndpointGone
 from autograder.judging.verdict import Verdict
 
 
@@ -37,5 +39,16 @@ def judge_and_explain(
     stopped: Sequence[Raised] = (),
     disclosed: bool = False,
 ) -> Explained:
-    """The explained verdict on one answer; the arguments are those of `judge`."""
-    return explain(judge(exercise, endpoint, key, findings, stopped, disclosed))
+    """The explained verdict on one answer; the arguments are those of `judge`.
+
+    Where no known mistake explains it, the answer is asked for a smaller example of what may be shown of it.
+    """
+    verdict = explain(judge(exercise, endpoint, key, findings, stopped, disclosed))
+    if verdict.passed or verdict.diagnosis or verdict.blank or not verdict.outcomes:
+        return verdict
+    try:
+        return replace(verdict, counterexample=smallest(exercise, endpoint, verdict.outcomes))
+    except EndpointGone:
+        return verdict
+    except Exception:
+        return replace(verdict, failed_explanation=traceback.format_exc())

@@ -39,6 +39,15 @@ class Row:
 
 
 @dataclass(frozen=True)
+class Example:
+    """The smallest input on which an answer still fails: (name, value) of each argument, the right result, theirs."""
+
+    arguments: tuple[tuple[str, str], ...]
+    wanted: str
+    yours: str
+
+
+@dataclass(frozen=True)
 class Source:
     """A line of the learner's."""
 
@@ -54,4 +63,4 @@ class Reread:
     hint: str
 
 
-Part = Head | Line | Row | Source | Reread
+Part = Head | Line | Row | Example | Source | Reread

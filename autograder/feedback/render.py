@@ -10,9 +10,10 @@ import textwrap
 from collections.abc import Iterator, Sequence
 
 from autograder.address import link
-from autograder.feedback.parts import Head, Line, Part, Reread, Row, Source
+from autograder.feedback.parts import Example, Head, Line, Part, Reread, Row, Source
 
 WIDTH = 82
+SMALLEST = "The smallest input found on which it still fails:"
 MARKS = {True: "✓ ", False: "✗ ", None: ""}
 MISTAKE = "#d55e00"  # the book's color of a mistake; a sign, a number in bold and words say it too
 INK = "color:var(--jp-content-font-color1,var(--vscode-editor-foreground,inherit));"
@@ -25,6 +26,7 @@ BOX = (
 )
 DIFFERENT = f"font-weight:700;border-bottom:2px solid {MISTAKE};"
 NAME = "text-align:left;font-weight:400;padding:0 .8em 0 0;border:0;background:none;"
+TABLE = "margin:.2em 0 .4em 1.35em;border-collapse:collapse;border:0;font-size:1em;color:inherit;table-layout:auto;"
 CELL = f"{MONO}text-align:right;white-space:pre;padding:.05em .45em;border:0;background:none;"
 
 
@@ -49,6 +51,8 @@ def _lines(part: Part) -> list[str]:
             return wrapped(f"{MARKS[part.passed]}{part.text}", "    " if part.below else "  ")
         case Row():
             return _row_lines(part)
+        case Example():
+            return _example_lines(part)
         case Source():
             return [f"    at your line {part.number}:  {part.text}".rstrip()]
         case Reread():
@@ -62,6 +66,17 @@ def _row_lines(row: Row) -> list[str]:
     if len(head) + max(len(wanted), len(yours)) > WIDTH:  # a long row stands on lines of its own
         return [*wrapped(f"✗ {row.name}: {label}".strip()), f"    should be {wanted}", f"    yours is  {yours}"]
     return [f"{head}{wanted}", f"{'yours is ':>{len(head)}}{yours}"]
+
+
+def _example_rows(example: Example) -> list[tuple[str, str]]:
+    given = [(f"{name} =", value) for name, value in example.arguments]
+    return [*given, ("should be", example.wanted), ("yours is", example.yours)]
+
+
+def _example_lines(example: Example) -> list[str]:
+    rows = _example_rows(example)
+    width = max(len(head) for head, _ in rows)
+    return [f"  {SMALLEST}", *(f"    {head:<{width}} {value}" for head, value in rows)]
 
 
 def _title(part: Reread) -> str:
@@ -94,6 +109,9 @@ def _blocks(part: Part, book: str) -> Iterator[str]:
             label = f": {part.label}" if part.label else ""
             yield _paragraph(f"{_sign(False)}{_text(part.name + label)}", marked=True)
             yield _table(part)
+        case Example():
+            yield _paragraph(SMALLEST)
+            yield _example_table(part)
         case Source():
             code = f'<code style="{MONO}">{_text(part.text)}</code>'
             yield _paragraph(f"at your line {part.number}: {code}", below=True)
@@ -127,8 +145,18 @@ def _table(row: Row) -> str:
     rows = "".join(
         f'<tr style="background:none;">{head}{cells}</tr>' for head, cells in zip(heads, (wanted, yours), strict=True)
     )
-    style = "margin:.2em 0 .4em 1.35em;border-collapse:collapse;border:0;font-size:1em;color:inherit;table-layout:auto;"
-    return f'<div style="overflow-x:auto;"><table style="{style}">{rows}</table></div>'
+    return f'<div style="overflow-x:auto;"><table style="{TABLE}">{rows}</table></div>'
+
+
+def _example_table(example: Example) -> str:
+    *rows, (yours, theirs) = _example_rows(example)
+    marked = [(head, value, "") for head, value in rows] + [(yours, theirs, DIFFERENT)]
+    shown = "".join(
+        f'<tr style="background:none;"><th scope="row" style="{NAME}">{_text(head)}</th>'
+        f'<td style="{CELL}text-align:left;"><span style="{mark}">{_text(value)}</span></td></tr>'
+        for head, value, mark in marked
+    )
+    return f'<div style="overflow-x:auto;"><table style="{TABLE}">{shown}</table></div>'
 
 
 def _linked(part: Reread, book: str) -> str:

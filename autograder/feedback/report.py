@@ -14,8 +14,8 @@ from autograder.diagnosis.sentences import argument_names
 from autograder.feedback import render
 from autograder.feedback.errors import may_be_of_shapes
 from autograder.feedback.messages import below_the_lines, seen
-from autograder.feedback.parts import Head, Line, Part, Reread, Row, Source
-from autograder.feedback.values import dtype_name, tensors_apart, written
+from autograder.feedback.parts import Example, Head, Line, Part, Reread, Row, Source
+from autograder.feedback.values import dtype_name, plainly, tensors_apart, written
 from autograder.judging.compare import inputs_difference
 from autograder.judging.observation import Difference, Outcome, Raised, Structure
 from autograder.judging.verdict import BLANK, WRONG, Verdict
@@ -23,6 +23,7 @@ from autograder.judging.verdict import BLANK, WRONG, Verdict
 MAX_ROW = 8
 MAX_LIST = 60  # letters of a list that is shown whole
 MAX_INPUT = 120  # letters of an argument
+MAX_EXAMPLE = 72  # letters of a value of a small example
 MAX_NUMBERS = 12  # of an argument that is shown number by number
 MAX_SOURCE = 58  # letters of a learner's line
 UNWRITTEN = "Your points are decided, but the report could not be written. Please tell your teacher."
@@ -51,6 +52,8 @@ def _report(verdict: Explained, parts: list[Part]) -> list[Part]:
         parts += _visible(verdict) + _drawn_parts(verdict)
     if below := below_the_lines(verdict):
         parts.append(Line(below, ours=verdict.unasked is None))
+    if verdict.counterexample is not None and (example := _example(verdict.exercise, verdict.counterexample)):
+        parts.append(example)
     if verdict.state in (WRONG, BLANK):
         section = verdict.misconception.reread if verdict.misconception else verdict.exercise.section
         parts.append(Reread(section, _hint(verdict)))
@@ -229,6 +232,24 @@ def _nested(tensor: torch.Tensor, place: tuple[int, ...]) -> str:
     if len(place) == tensor.ndim:
         return written(tensor, place)
     return f"[{', '.join(_nested(tensor, (*place, index)) for index in range(tensor.shape[len(place)]))}]"
+
+
+def _example(exercise: Exercise, outcome: Outcome) -> Example | None:
+    """The smallest failing input in numbers; None where it is too long to read or shows no difference."""
+    names = argument_names(exercise, outcome)
+    wanted, got, parted = outcome.expected.result, outcome.got.result, outcome.difference
+    right = f"a {wanted.type}" if isinstance(wanted, Raised) else plainly(wanted)
+    yours = f"stopped with {got.type}" if isinstance(got, Raised) else plainly(got)
+    if parted.kind == "inputs":
+        place = int(parted.where[-1].name)
+        right, yours = (f"{names[place]} = {plainly(each)} afterwards" for each in (parted.expected, parted.got))
+    if parted.kind == "dtype":
+        right, yours = f"{right} ({dtype_name(parted.expected)})", f"{yours} ({dtype_name(parted.got)})"
+    arguments = tuple(zip(names, map(plainly, outcome.case.arguments), strict=False))
+    longest = max(map(len, (right, yours, *(value for _, value in arguments))))
+    if right == yours or longest > MAX_EXAMPLE or outcome.probe.hide_expected:
+        return None
+    return Example(arguments, right, yours)
 
 
 def _hint(verdict: Explained) -> str:

@@ -19,7 +19,7 @@ from autograder.judging import forbidden
 from autograder.judging.judge import draw_key
 from autograder.judging.observation import Raised, raised_in_cell
 from autograder.judging.observe import RemoteEndpoint
-from autograder.judging.verdict import not_checked
+from autograder.judging.verdict import Verdict, not_checked
 from autograder.sandbox import backends, runner
 from autograder.sandbox.backends import BACKENDS, TRUST, SandboxError
 from autograder.sandbox.budget import limits_of
@@ -135,12 +135,13 @@ def _read(file: Path) -> str | OSError | UnicodeDecodeError:
         return error
 
 
-def _as_json(file: Path, judged: Explained) -> dict:
+def _as_json(file: Path, judged: Verdict) -> dict:
+    found = explained(judged).misconception
     return {
         "file": str(file),
         "exercise": judged.exercise.id,
         "points": judged.points,
         "max_points": judged.exercise.points,
-        "misconception": judged.misconception.name if judged.misconception else None,
+        "misconception": found.name if found else None,
         "message": explanation(judged),
     }
