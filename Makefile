@@ -100,7 +100,7 @@ build/.exercises: FORCE
 build/site/index.html: $(READY) _config.yml _toc.yml $(call files,book) build/.exercises $(PACKAGE)
 	$(SAY)'building the book ...'
 	@mkdir -p build
-	@$(PYTHON_HERE) book/build.py --zip $(if $(JOBS),--jobs $(JOBS))
+	@$(PYTHON_HERE) book/tools/build.py --zip $(if $(JOBS),--jobs $(JOBS))
 	@touch $@
 
 release: build/.release

@@ -20,30 +20,33 @@ from transformer_ref.arguments import SETTINGS, SIZE_SETTINGS, parser
 from transformer_ref.benchmark.record import record
 from transformer_ref.benchmark.result import RESULT_FILE, read
 from transformer_ref.benchmark.tables import full_table
+from transformer_ref.checkpoint import Checkpoint, load_checkpoint
 from transformer_ref.config import DecodingConfig
-from transformer_ref.data.grammar import build_corpus
+from transformer_ref.data.grammar.corpora import build_corpus
 from transformer_ref.data.parallel_text import Parallel, ParallelFiles
 from transformer_ref.data.prepared import Store
 from transformer_ref.device import choose_device
 from transformer_ref.evaluation import bleu, chrf, exact_match, sense_accuracy, tokenize_of, window_baseline
 from transformer_ref.faster import freed_memory_kept, measure_machine
-from transformer_ref.faults.of_own_code import remarks
 from transformer_ref.interop.ctranslate2 import save_ctranslate2
 from transformer_ref.interop.marian import save_marian
 from transformer_ref.interop.onnx import save_onnx
-from transformer_ref.interop.own_weights import as_reference
 from transformer_ref.interop.page import save_page
+from transformer_ref.learner.own_code import OwnCode
+from transformer_ref.learner.own_faults import remarks
+from transformer_ref.learner.own_file import OwnCodeError
+from transformer_ref.learner.own_model import OwnTransformer
+from transformer_ref.learner.own_training import OwnParts, own_settings, rehearse
+from transformer_ref.learner.own_weights import as_reference
 from transformer_ref.machine import limit_threads
 from transformer_ref.notices import Notice
-from transformer_ref.own_code import OwnCode, OwnCodeError, OwnTransformer
 from transformer_ref.text.line_reader import chunks_of_lines
-from transformer_ref.training.checkpoint import Checkpoint, load_checkpoint, load_training
 from transformer_ref.training.cost import REACHED, Cost, about, muon_product_rate, product_rate, training_cost
 from transformer_ref.training.gradients import NO_MEMORY
-from transformer_ref.training.own import own_settings, rehearse
 from transformer_ref.training.processes import Processes, join_processes, leave_processes
 from transformer_ref.training.progress import LinesDone, ProgressLine, clock
 from transformer_ref.training.recipes import RECIPES, Recipe, find_split, load_split, varied
+from transformer_ref.training.resume import load_training
 from transformer_ref.training.run import Run, changed, expect_nothing_to_lose, expect_writable, prepare, train
 from transformer_ref.training.run_card import PAGE_FILE, add_scores, run_card, write_run_card
 from transformer_ref.training.tensorboard import TensorBoard, is_installed
@@ -122,7 +125,8 @@ def _train(options: argparse.Namespace, processes: Processes) -> None:
     expect_writable(output)
     counting = LinesDone("pairs prepared")
     store = Store(options.cache_dir or output / "prepared", report=counting.add)
-    run = prepare(options.corpus, *lines, languages, config, device, recipe, processes, start, code, store)
+    parts = OwnParts(code) if code else None
+    run = prepare(options.corpus, *lines, languages, config, device, recipe, processes, start, parts, store)
     counting.end()
     doubts = []
     if code:

@@ -6,7 +6,6 @@ Everything is small enough for a notebook on two cores: the built-in English-Ita
 import contextlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from types import ModuleType
 from typing import NamedTuple
 
 import torch
@@ -14,12 +13,13 @@ from torch import Tensor, nn
 
 from transformer_ref.config import ModelConfig, TrainingConfig
 from transformer_ref.data.batching import BatchStream
-from transformer_ref.data.grammar import Corpus, build_corpus
-from transformer_ref.data.sentences import Pair
+from transformer_ref.data.grammar.corpora import Corpus, build_corpus
+from transformer_ref.data.grammar.sentences import Pair
 from transformer_ref.faster import TrainingLoss, accelerate, freed_memory_kept
 from transformer_ref.model.transformer import Transformer
 from transformer_ref.special_tokens import BOS, EOS, PAD
 from transformer_ref.text.tokenizer import WordTokenizer
+from transformer_ref.training.first_weights import draw_weights
 from transformer_ref.training.loss import MeanLoss
 from transformer_ref.training.optimizer import HAS_MUON, build_optimizer
 from transformer_ref.training.trainer import Progress, Training, fit, validation_loss
@@ -89,8 +89,6 @@ def train(
     """
     quick = isinstance(model, Transformer)
     if not quick:
-        from transformer_ref.training.own import draw_weights  # grading, where the model is the package's, needs none
-
         draw_weights(model, experiment.config)
     rates = {} if quick and HAS_MUON else dict(learning_rate=OTHER_RATE, muon_rate=0.0, weight_decay=0.0, clip=1.0)
     config = replace(TRAINING, steps=steps, seed=seed, **rates)
@@ -131,15 +129,9 @@ def opened(model: nn.Module, experiment: Experiment) -> Transformer:
     if isinstance(model, Transformer):
         return model
     # Grading, where the model is the package's, sees no more of the package than it needs.
-    from transformer_ref.interop.own_weights import as_reference
-    from transformer_ref.own_code import MODEL as NAME
-    from transformer_ref.own_code import OwnCode, OwnTransformer
+    from transformer_ref.learner.own_weights import reference_of
 
-    module = ModuleType(type(model).__module__)
-    setattr(module, NAME, type(model))
-    own = OwnTransformer(OwnCode("your model", "", module), experiment.config)
-    own.own.load_state_dict(model.state_dict())
-    return as_reference(own)
+    return reference_of(model, experiment.config)
 
 
 @contextlib.contextmanager

@@ -10,8 +10,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from transformer_ref.data.meaning import english_plural
-from transformer_ref.data.sentences import Pair, Sense
+from transformer_ref.data.grammar.meaning import english_plural
+from transformer_ref.data.grammar.sentences import Pair, Sense
 from transformer_ref.notices import warn_user
 from transformer_ref.text.lines import composed
 

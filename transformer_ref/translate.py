@@ -12,23 +12,20 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from transformer_ref.checkpoint import CPU, Checkpoint, Code, load_checkpoint
 from transformer_ref.config import DECODING_PRECISIONS, DecodingConfig, DecodingPrecision, fields_from
 from transformer_ref.data.batching import moved, pad_sequences
 from transformer_ref.decoding.arguments import expect_ready
 from transformer_ref.decoding.beam_search import Hypothesis, beam_search
 from transformer_ref.decoding.greedy import greedy_decode
-from transformer_ref.decoding.own_search import own_beam, own_greedy
 from transformer_ref.device import choose_device, choose_precision
 from transformer_ref.faster import accelerate, for_inference, freed_memory_kept, top_k
 from transformer_ref.interop.marian import load_marian_folder
-from transformer_ref.interop.own_marian import OwnMarian
 from transformer_ref.model.transformer import Transformer
 from transformer_ref.model_state import unwrapped
 from transformer_ref.notices import warn_user
-from transformer_ref.own_code import OwnCode, OwnTransformer
 from transformer_ref.text.lines import list_of_lines, one_line
 from transformer_ref.text.tokenizer import Tokenizer
-from transformer_ref.training.checkpoint import CPU, Checkpoint, load_checkpoint
 
 
 class Attention(NamedTuple):
@@ -49,7 +46,7 @@ class Translation(NamedTuple):
 
 
 def open_model(
-    folder: str | Path, device: torch.device = CPU, code: OwnCode | None = None, run_its_code: bool = False
+    folder: str | Path, device: torch.device = CPU, code: Code | None = None, run_its_code: bool = False
 ) -> Checkpoint:
     """Return the model and the tokenizers that `train` or `learn` left in a folder, or those of a Marian folder.
 
@@ -61,7 +58,7 @@ def open_model(
         if run_its_code:
             raise ValueError(f"run-its-code: expected a checkpoint that keeps code, got the Marian folder {folder}")
         found = load_marian_folder(folder)
-        model = found.model if code is None else OwnMarian(code, found.model)
+        model = found.model if code is None else code.on_marian(found.model)
         notes = {"corpus": str(folder)} | ({} if code is None else {"parts": code.whose()})
         return Checkpoint(model.to(device), found.source_tokenizer, found.target_tokenizer, notes)
     return load_checkpoint(folder, device, code=code, run_its_code=run_its_code)
@@ -193,9 +190,7 @@ class Translator:
         source_ids = moved(pad_sequences(sources, pad), device)  # (batch, source)
         # a limit for each line, so that its translation does not depend on the other lines of the batch
         max_length = [min(len(source) + config.extra_length, longest) for source in sources]
-        greedy, beam = greedy_decode, beam_search
-        if isinstance(self.model, OwnTransformer):
-            greedy, beam = own_greedy, own_beam
+        greedy, beam = getattr(self.model, "searches", (greedy_decode, beam_search))  # a learner's model has its own
         if config.beam == 1 and not scored:
             ids = greedy(model, source_ids, max_length)
             return [[Hypothesis(row, math.nan)] for row in ids.tolist()]  # greedy decoding keeps no score

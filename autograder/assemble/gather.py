@@ -11,7 +11,7 @@ from autograder import course
 from autograder.catalogue.exercise import Assignment, Exercise
 from autograder.course import CHECK_SUFFIX
 from autograder.ipython_syntax import without_magics
-from transformer_ref import mine
+from transformer_ref.learner import mine
 
 LEFT_OUT = ("solutions", "classroom", "build", "site-packages")  # folders that hold nobody's own notebooks
 MARKS = re.compile(

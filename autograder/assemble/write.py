@@ -11,7 +11,7 @@ from itertools import pairwise
 from textwrap import wrap
 
 from autograder.assemble.gather import Piece, Statement
-from transformer_ref import mine
+from transformer_ref.learner import mine
 
 HEAD = "My Transformer: what I wrote in the notebooks of Attention by Hand, chapter by chapter."
 NOT_YOURS = "  (the course's answer)"

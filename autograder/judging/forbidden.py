@@ -16,7 +16,7 @@ from autograder.catalogue.exercise import Assignment, Exercise
 from autograder.ipython_syntax import as_python
 
 OWN_PACKAGES = ("transformer_ref", "autograder")
-ALWAYS_VISIBLE = ("autograder.check", "transformer_ref.mine")  # the second gives what the assignment may import
+ALWAYS_VISIBLE = ("autograder.check", "transformer_ref.learner.mine")  # the second gives what the assignment may import
 INSIDE = "autograder.inside"  # what watches and counts where an answer runs
 # What takes a call out of the recorder's sight. No notebook has a use for it, wherever in it.
 SWITCHES = (

@@ -14,7 +14,7 @@ LEARNERS_SIDE = (
     # These two do nothing under grading, and this one gives only what an assignment may import.
     "autograder.transplant",
     "transformer_ref.visualization.explore",
-    "transformer_ref.mine",
+    "transformer_ref.learner.mine",
     *(f"autograder.inside.{path.stem}" for path in (HERE / "autograder" / "inside").glob("*.py")),
 )
 

@@ -17,7 +17,7 @@ from torch import nn
 
 from book.recorded.heads import judged
 from book.recorded.positions import NoPositions
-from transformer_ref.data.grammar import build_corpus
+from transformer_ref.data.grammar.corpora import build_corpus
 from transformer_ref.model.positional_encoding import LearnedPositions
 from transformer_ref.recording import FOLDER
 from transformer_ref.training.optimizer import build_optimizer

@@ -14,7 +14,7 @@ import torch
 
 from book.recorded.recurrent import RecurrentTranslator, train_step
 from transformer_ref.data.batching import pad_sequences
-from transformer_ref.data.grammar import build_corpus
+from transformer_ref.data.grammar.corpora import build_corpus
 from transformer_ref.recording import FOLDER
 from transformer_ref.special_tokens import EOS, PAD
 from transformer_ref.text.vocabulary import Vocabulary

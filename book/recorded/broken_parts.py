@@ -34,11 +34,12 @@ from autograder.judging.verdict import Verdict
 from autograder.prepare.release import answer_cells
 from transformer_ref.data.batching import pad_sequences
 from transformer_ref.data.parallel_text import Parallel
-from transformer_ref.own_code import OwnCode, OwnTransformer
+from transformer_ref.learner.own_code import OwnCode
+from transformer_ref.learner.own_model import OwnTransformer
+from transformer_ref.learner.own_training import OwnParts, own_settings
 from transformer_ref.recording import FOLDER
 from transformer_ref.special_tokens import BOS, EOS, PAD
 from transformer_ref.text.tokenizer import Tokenizer
-from transformer_ref.training.own import own_settings
 from transformer_ref.training.recipes import RECIPES, load_split, varied
 from transformer_ref.training.run import changed, prepare
 from transformer_ref.training.trainer import fit
@@ -129,7 +130,7 @@ def trained(code: OwnCode) -> Trained:
     recipe = varied(RECIPES["grammar"], model=SIZES)
     config = changed(own_settings(recipe.training, code), steps=STEPS, tokens_per_batch=TOKENS, seed=1)
     splits = [_split(split) for split in ("train", "validation")]
-    run = prepare("grammar", *splits, recipe.languages, config, torch.device("cpu"), recipe, code=code)
+    run = prepare("grammar", *splits, recipe.languages, config, torch.device("cpu"), recipe, parts=OwnParts(code))
     fit(run.training, lambda progress: None)
     model = run.training.average.of(run.training.model) if run.training.average else run.training.model
     return Trained(model.eval(), run.source_tokenizer, sum(run.training.losses[-LAST:]) / LAST)

@@ -16,7 +16,7 @@ from typing import Any
 import torch
 
 from book.recorded import ablations
-from transformer_ref.data.grammar import build_corpus
+from transformer_ref.data.grammar.corpora import build_corpus
 from transformer_ref.recording import FOLDER
 
 STEPS = 400

@@ -25,7 +25,7 @@ from book.recorded.alignment import words_of
 from book.recorded.kept import Kept
 from transformer_ref.config import ModelConfig
 from transformer_ref.data.batching import BatchStream, pad_sequences
-from transformer_ref.data.grammar import build_corpus
+from transformer_ref.data.grammar.corpora import build_corpus
 from transformer_ref.faults.experiment import Experiment
 from transformer_ref.faults.known import FAULTS
 from transformer_ref.model.transformer import Transformer

@@ -15,7 +15,7 @@ import torch
 
 from book.recorded.heads import JUDGED, KINDS, SEEDS, SETTINGS, SIZES, attentions, judged
 from transformer_ref.beyond.efficient import FeatureAttention
-from transformer_ref.data.grammar import build_corpus
+from transformer_ref.data.grammar.corpora import build_corpus
 from transformer_ref.recording import FOLDER
 from transformer_ref.training.loss import MeanLoss
 from transformer_ref.training.recipes import RECIPES, load_split, varied

@@ -18,16 +18,16 @@ from typing import Any
 
 import torch
 
+from transformer_ref.checkpoint import load_checkpoint
 from transformer_ref.config import DecodingConfig
 from transformer_ref.data.batching import pad_sequences
-from transformer_ref.data.grammar import build_corpus
+from transformer_ref.data.grammar.corpora import build_corpus
 from transformer_ref.decoding.greedy import greedy_decode
 from transformer_ref.evaluation import exact_match, sense_accuracy
 from transformer_ref.live_model import PREFIX, SUFFIX, WEIGHTS, Packed, pack, unpack
 from transformer_ref.model.transformer import Transformer
 from transformer_ref.recording import FOLDER
 from transformer_ref.text.tokenizer import WordTokenizer
-from transformer_ref.training.checkpoint import load_checkpoint
 from transformer_ref.translate import Translator
 
 RECORD = FOLDER / "live_model.json"

@@ -20,10 +20,10 @@ import torch
 from autograder.__main__ import main as autograder
 from book.recorded.heads import judged
 from transformer_ref.config import TrainingConfig
-from transformer_ref.data.grammar import build_corpus
-from transformer_ref.own_code import OwnCode
+from transformer_ref.data.grammar.corpora import build_corpus
+from transformer_ref.learner.own_code import OwnCode
+from transformer_ref.learner.own_training import OwnParts, own_settings
 from transformer_ref.recording import FOLDER, recording
-from transformer_ref.training.own import own_settings
 from transformer_ref.training.recipes import RECIPES, load_split
 from transformer_ref.training.run import changed, prepare
 from transformer_ref.training.trainer import Progress, fit
@@ -47,7 +47,7 @@ def trained(code: OwnCode, config: TrainingConfig) -> Translator:
     """Return a translator of this code that has learned the built-in corpus."""
     recipe = RECIPES["grammar"]
     splits = [load_split("grammar", split, *recipe.languages) for split in ("train", "validation")]
-    run = prepare("grammar", *splits, recipe.languages, config, torch.device("cpu"), recipe, code=code)
+    run = prepare("grammar", *splits, recipe.languages, config, torch.device("cpu"), recipe, parts=OwnParts(code))
 
     def say(progress: Progress) -> None:
         if progress.step % 50 == 0:

@@ -31,7 +31,7 @@ from transformer_ref.beyond.masked_language import (
 )
 from transformer_ref.beyond.pretrained import How, freeze_except
 from transformer_ref.beyond.reviews import BLAME, PRAISE, SEEN, UNSEEN, Review, write_reviews
-from transformer_ref.data.grammar import build_corpus
+from transformer_ref.data.grammar.corpora import build_corpus
 from transformer_ref.recording import FOLDER
 
 SEEDS = (1, 2, 3)

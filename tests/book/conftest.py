@@ -40,13 +40,13 @@ def _parsed(path: Path) -> BeautifulSoup:
 
 
 def build(shared: Path, *arguments: str) -> Built:
-    """Run book/build.py once for this test run, however many workers ask; the others wait and read its log."""
+    """Run book/tools/build.py once for this test run, however many workers ask; the others wait and read its log."""
     name = "-".join(["book", *arguments]).replace("--", "")
     log = shared / f"{name}.log"
     with open(shared / f"{name}.lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not log.exists():
-            command = [sys.executable, str(ROOT / "book" / "build.py"), *arguments]
+            command = [sys.executable, str(ROOT / "book" / "tools" / "build.py"), *arguments]
             done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
             assert done.returncode == 0, f"{command} failed:\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
             log.write_text(done.stdout + done.stderr, encoding="utf-8")

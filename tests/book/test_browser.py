@@ -8,7 +8,7 @@ import pytest
 from axe_playwright_python.base import AXE_SCRIPT
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.append(str(ROOT / "book"))
+sys.path.append(str(ROOT / "book" / "tools"))
 import measure_site  # noqa: E402
 
 CHAPTER = "05_self_attention"

@@ -14,7 +14,7 @@ from autograder.diagnosis.known_mistakes import namespace_of
 from autograder.feedback.report import as_text
 from autograder.judging.judge import draw_key
 from autograder.judging.observe import LocalEndpoint
-from transformer_ref.data.grammar import build_corpus
+from transformer_ref.data.grammar.corpora import build_corpus
 
 CHAPTER = "00_start_here"
 

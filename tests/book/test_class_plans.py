@@ -18,7 +18,7 @@ from autograder.diagnosis.explain import judge_and_explain
 from autograder.diagnosis.known_mistakes import namespace_of
 from autograder.judging.observe import LocalEndpoint
 from autograder.policy import late
-from book import pictures
+from book.tools import pictures
 
 ROOT = Path(__file__).resolve().parents[2]
 TEACH = ROOT / "book" / "teach"
@@ -153,7 +153,7 @@ def test_the_extensions_shown_are_read_as_the_page_says(tmp_path):
 
 
 def test_no_picture_is_older_than_the_bones_of_its_page():
-    """When this fails: make sample-class, then python -m book.pictures."""
+    """When this fails: make sample-class, then python -m book.tools.pictures."""
     recorded = json.loads((pictures.PICTURES / "outline.json").read_text(encoding="utf-8"))
     assert recorded == pictures.outline()
     assert len(recorded["dashboard.html.j2"]) > 15

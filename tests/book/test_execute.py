@@ -39,7 +39,7 @@ if __name__ == "__main__":
 @pytest.fixture
 def execute(monkeypatch, tmp_path):
     """The module, for a book of the test's own: `write` makes its pages."""
-    monkeypatch.syspath_prepend(str(ROOT / "book"))
+    monkeypatch.syspath_prepend(str(ROOT / "book" / "tools"))
     module = importlib.import_module("execute")
     monkeypatch.setattr(module, "ROOT", tmp_path)
     monkeypatch.setattr(module, "BOOK", tmp_path / "book")
@@ -85,7 +85,7 @@ def test_an_interrupted_run_leaves_no_kernel_behind_and_keeps_finished_pages(exe
     waits = f"open('{tmp_path}/pid', 'w').write(str(__import__('os').getpid())); __import__('time').sleep(600)"
     later = {name: f"open('{name}.ran', 'w')" for name in "cde"}
     write(tmp_path, a="1", b=waits, **later)
-    program = RUN.format(book=str(ROOT / "book"), root=str(tmp_path))
+    program = RUN.format(book=str(ROOT / "book" / "tools"), root=str(tmp_path))
     (tmp_path / "run.py").write_text(program)
     with subprocess.Popen([sys.executable, tmp_path / "run.py"], stderr=subprocess.PIPE, start_new_session=True) as run:
         while not (tmp_path / "pid").exists() or not (tmp_path / "pid").read_text():
@@ -131,7 +131,7 @@ def test_pages_with_work_of_their_own_are_pages_of_the_book(execute, monkeypatch
 
 
 def test_of_what_the_builder_prints_progress_and_warnings_are_shown_and_all_is_kept(monkeypatch, tmp_path, capsys):
-    monkeypatch.syspath_prepend(str(ROOT / "book"))
+    monkeypatch.syspath_prepend(str(ROOT / "book" / "tools"))
     build = importlib.import_module("build")
     steps = [f"\x1b[01mreading sources... \x1b[39m[{percent:3}%] page\n" for percent in range(5, 105, 5)]
     others = ["loading translations\n", "book/a.md:3: WARNING: a broken link\n", "The HTML pages are in build\n"]

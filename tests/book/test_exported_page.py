@@ -10,12 +10,12 @@ from playwright.sync_api import Page, expect
 
 from transformer_ref import __main__ as command_line
 from transformer_ref import live_model
+from transformer_ref.checkpoint import save_checkpoint
 from transformer_ref.config import ModelConfig
-from transformer_ref.data.grammar import build_corpus
+from transformer_ref.data.grammar.corpora import build_corpus
 from transformer_ref.interop.page import save_page
 from transformer_ref.model.transformer import Transformer
 from transformer_ref.text.tokenizer import SubwordTokenizer, WordTokenizer
-from transformer_ref.training.checkpoint import save_checkpoint
 from transformer_ref.translate import Translator
 
 NOTES = {"corpus": "grammar", "source": "en", "target": "it"}

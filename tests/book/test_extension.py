@@ -116,7 +116,7 @@ def self_contained(monkeypatch):
 
 @pytest.fixture
 def build(monkeypatch):
-    monkeypatch.syspath_prepend(str(ROOT / "book"))
+    monkeypatch.syspath_prepend(str(ROOT / "book" / "tools"))
     return importlib.import_module("build")
 
 

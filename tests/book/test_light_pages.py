@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.fixture(scope="module")
 def book_code():
-    sys.path += [str(ROOT / "book"), str(ROOT / "book" / "extension")]
+    sys.path += [str(ROOT / "book" / "tools"), str(ROOT / "book" / "extension")]
     import light
     import mathml
     import one_file
@@ -107,7 +107,7 @@ def test_a_page_is_printed_behind_a_title_page_and_links_within_the_whole(book, 
     code = "import sys; from pathlib import Path; from one_file import print_book; "
     code += "print_book(Path(sys.argv[1]), Path(sys.argv[2]), ['references'])"
     command = [sys.executable, "-c", code, str(book.site), str(tmp_path / "book.pdf")]
-    subprocess.run(command, check=True, cwd=ROOT / "book")  # Playwright refuses to start twice in one process
+    subprocess.run(command, check=True, cwd=ROOT / "book" / "tools")  # Playwright refuses to start twice in one process
     assert (tmp_path / "book.pdf").read_bytes().startswith(b"%PDF-")
     assert not (book.site / "in-one-piece.html").exists()
 

@@ -11,7 +11,7 @@ from playwright.sync_api import Page, expect
 from book.recorded import live_model
 from transformer_ref import live_model as read_back
 from transformer_ref.config import ModelConfig
-from transformer_ref.data.grammar import build_corpus
+from transformer_ref.data.grammar.corpora import build_corpus
 from transformer_ref.model.transformer import Transformer
 from transformer_ref.text.tokenizer import WordTokenizer
 

@@ -28,7 +28,7 @@ def module(path: Path):
     return loaded
 
 
-opening, logo = module(BOOK / "extension" / "opening.py"), module(BOOK / "logo.py")
+opening, logo = module(BOOK / "extension" / "opening.py"), module(BOOK / "tools" / "logo.py")
 
 
 def set_code(code: str) -> BeautifulSoup:
@@ -95,7 +95,7 @@ def test_the_logo_is_the_map_of_the_four_words_and_its_files_are_those_that_the_
     assert all(math.isclose(sum(row), 1) for row in weights)
     assert [f"{weight:.3f}" for weight in weights[3]] == ["0.157", "0.157", "0.038", "0.647"]
     for name, content in logo.files().items():
-        assert (BOOK / "assets" / name).read_bytes() == content, f"{name}: run python book/logo.py"
+        assert (BOOK / "assets" / name).read_bytes() == content, f"{name}: run python book/tools/logo.py"
 
 
 def test_the_icon_for_a_phone_is_a_square_picture_whose_pixels_are_the_boxes():

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from book import slides
+from book.tools import slides
 
 CHAPTER = "03_similarity"
 

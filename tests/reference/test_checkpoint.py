@@ -9,21 +9,15 @@ from drawn import generator, ids, tiny_config
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, save_file
 
+from transformer_ref import checkpoint
+from transformer_ref.checkpoint import MODEL_FILE, load_checkpoint, save_checkpoint
 from transformer_ref.config import TrainingConfig
 from transformer_ref.data.batching import BatchStream
 from transformer_ref.model.transformer import Transformer
 from transformer_ref.text.tokenizer import WordTokenizer
-from transformer_ref.training import checkpoint
-from transformer_ref.training.checkpoint import (
-    MODEL_FILE,
-    TRAINING_FILE,
-    load_checkpoint,
-    load_training,
-    save_checkpoint,
-    save_training,
-)
 from transformer_ref.training.loss import MeanLoss
 from transformer_ref.training.optimizer import build_optimizer
+from transformer_ref.training.resume import TRAINING_FILE, load_training, save_training
 from transformer_ref.training.trainer import Training
 
 SOURCE = WordTokenizer.build(["I closed the windows ."])

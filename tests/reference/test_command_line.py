@@ -13,12 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from safetensors import SafetensorError, safe_open
 
+from transformer_ref import checkpoint as checkpoint_module
 from transformer_ref.__main__ import main
+from transformer_ref.checkpoint import MODEL_FILE, load_checkpoint, save_checkpoint
 from transformer_ref.text.line_reader import chunks_of_lines
-from transformer_ref.training import checkpoint as checkpoint_module
 from transformer_ref.training import recipes, run
-from transformer_ref.training.checkpoint import MODEL_FILE, TRAINING_FILE, load_checkpoint, save_checkpoint
 from transformer_ref.training.recipes import RECIPES
+from transformer_ref.training.resume import TRAINING_FILE
 from transformer_ref.training.run_card import CARD_FILE, CURVES_FILE, PAGE_FILE, add_scores
 from transformer_ref.training.trainer import TrainingError
 from transformer_ref.translate import Translation
@@ -485,7 +486,7 @@ def test_help_has_examples_a_newcomer_can_copy(command, capsys):
 
 @pytest.mark.slow
 def test_the_built_in_training_learns_the_language(tmp_path, monkeypatch, capsys):
-    from transformer_ref.data.grammar import build_corpus
+    from transformer_ref.data.grammar.corpora import build_corpus
     from transformer_ref.evaluation import exact_match, sense_accuracy
     from transformer_ref.translate import Translator
 

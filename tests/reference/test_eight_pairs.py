@@ -3,7 +3,7 @@
 import torch
 
 from transformer_ref.data.eight_pairs import PAIRS, eight_pairs
-from transformer_ref.data.grammar import build_corpus
+from transformer_ref.data.grammar.corpora import build_corpus
 from transformer_ref.special_tokens import BOS, EOS, PAD
 
 

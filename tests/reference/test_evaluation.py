@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transformer_ref.data.grammar import build_corpus
-from transformer_ref.data.sentences import Pair, Sense
+from transformer_ref.data.grammar.corpora import build_corpus
+from transformer_ref.data.grammar.sentences import Pair, Sense
 from transformer_ref.evaluation import (
     OF_LANGUAGE,
     TOKENIZE,

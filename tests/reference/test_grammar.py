@@ -7,10 +7,10 @@ from collections import Counter
 import pytest
 from italian_table import FORMS, PHRASES, SENTENCES
 
-from transformer_ref.data import english, grammar, italian, lexicon
-from transformer_ref.data.grammar import build_corpus, held_out_cue, is_held_out
-from transformer_ref.data.italian_verbs import PERSONS, conjugate
-from transformer_ref.data.meaning import (
+from transformer_ref.data.grammar import corpora, english, italian, lexicon
+from transformer_ref.data.grammar.corpora import build_corpus, held_out_cue, is_held_out
+from transformer_ref.data.grammar.italian_verbs import PERSONS, conjugate
+from transformer_ref.data.grammar.meaning import (
     Attachment,
     Clause,
     NounPhrase,
@@ -306,7 +306,7 @@ def test_equal_seeds_give_equal_corpora_and_others_do_not():
 def test_a_corpus_is_generated_once_and_each_caller_gets_lists_of_their_own(monkeypatch):
     sizes = dict(train=40, validation=3, test=4, held_out=2, seed=5)
     expected = build_corpus(**sizes)
-    monkeypatch.setattr(grammar, "SentenceGenerator", None)  # a second generator would raise an error
+    monkeypatch.setattr(corpora, "SentenceGenerator", None)  # a second generator would raise an error
     build_corpus(**sizes).train.clear()
     assert build_corpus(**sizes) == expected and len(expected.train) == 40
 

@@ -11,7 +11,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from transformer_ref.training.checkpoint import TRAINING_FILE
+from transformer_ref.training.resume import TRAINING_FILE
 
 STEPS, KILLED_AT = 8, 4
 TRAIN = f"""

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from transformer_ref import mine
+from transformer_ref.learner import mine
 from transformer_ref.model.softmax import softmax
 
 

@@ -11,27 +11,22 @@ from safetensors.torch import load_file, save_file
 from torch import nn
 from torch.optim.swa_utils import AveragedModel
 
+from transformer_ref.checkpoint import MODEL_FILE, load_checkpoint, save_checkpoint
 from transformer_ref.config import ModelConfig, TrainingConfig
 from transformer_ref.data.batching import BatchStream
 from transformer_ref.interop.marian import load_marian, save_marian
 from transformer_ref.interop.onnx import ENCODER_FILE, save_onnx
 from transformer_ref.interop.page import save_page
 from transformer_ref.interop.torch_transformer import save_torch_transformer
+from transformer_ref.learner.own_code import OwnCode
+from transformer_ref.learner.own_training import new_own_model
 from transformer_ref.model_state import buffers_of, parameters_of, plain_names, unwrapped
-from transformer_ref.own_code import OwnCode
 from transformer_ref.text.tokenizer import WordTokenizer
 from transformer_ref.training.average import WeightAverage
-from transformer_ref.training.checkpoint import (
-    MODEL_FILE,
-    load_checkpoint,
-    load_training,
-    save_checkpoint,
-    save_training,
-)
 from transformer_ref.training.loss import MeanLoss
 from transformer_ref.training.optimizer import build_optimizer, hidden_matrices
-from transformer_ref.training.own import new_own_model
 from transformer_ref.training.precision import BF16Copy
+from transformer_ref.training.resume import load_training, save_training
 from transformer_ref.training.trainer import Training, fit
 from transformer_ref.translate import Translator
 

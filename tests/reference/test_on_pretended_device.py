@@ -15,17 +15,18 @@ from transformer_ref.config import TrainingConfig
 from transformer_ref.data.batching import BatchStream
 from transformer_ref.decoding.beam_search import beam_search
 from transformer_ref.decoding.greedy import greedy_decode
-from transformer_ref.decoding.own_search import own_beam, own_greedy
 from transformer_ref.decoding.sampling import sample_decode
 from transformer_ref.faster import TrainingLoss, accelerate, top_k
+from transformer_ref.learner.own_code import OwnCode
+from transformer_ref.learner.own_model import OwnTransformer
+from transformer_ref.learner.own_search import own_beam, own_greedy
+from transformer_ref.learner.own_training import OwnLoss, new_own_model, own_hidden_matrices, rehearse
 from transformer_ref.model.transformer import Transformer
-from transformer_ref.own_code import OwnCode, OwnTransformer
 from transformer_ref.training.average import WeightAverage
-from transformer_ref.training.checkpoint import load_training, save_training
 from transformer_ref.training.loss import MeanLoss
 from transformer_ref.training.optimizer import build_optimizer
-from transformer_ref.training.own import OwnLoss, new_own_model, own_hidden_matrices, rehearse
 from transformer_ref.training.precision import BF16Copy
+from transformer_ref.training.resume import load_training, save_training
 from transformer_ref.training.trainer import Training, fit, validation_loss
 
 CPU = torch.device("cpu")

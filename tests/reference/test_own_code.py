@@ -15,12 +15,21 @@ from transformer_ref.config import ModelConfig, TrainingConfig
 from transformer_ref.data.batching import Batch, token_batches
 from transformer_ref.decoding.beam_search import beam_search
 from transformer_ref.decoding.greedy import greedy_decode
-from transformer_ref.decoding.own_search import own_beam, own_greedy
-from transformer_ref.faults.of_own_code import remarks
-from transformer_ref.interop.own_weights import as_reference
-from transformer_ref.own_code import OwnCode, OwnCodeError, OwnTransformer
+from transformer_ref.learner.own_code import OwnCode
+from transformer_ref.learner.own_faults import remarks
+from transformer_ref.learner.own_file import OwnCodeError
+from transformer_ref.learner.own_model import OwnTransformer
+from transformer_ref.learner.own_search import own_beam, own_greedy
+from transformer_ref.learner.own_training import (
+    OwnLoss,
+    new_own_model,
+    own_hidden_matrices,
+    own_packer,
+    own_rate,
+    rehearse,
+)
+from transformer_ref.learner.own_weights import as_reference
 from transformer_ref.training.loss import MeanLoss
-from transformer_ref.training.own import OwnLoss, new_own_model, own_hidden_matrices, own_packer, own_rate, rehearse
 from transformer_ref.training.schedule import rate_factor
 
 SIZES = dict(d_model=12, heads=3, encoder_layers=2, decoder_layers=3, d_ff=20, dropout=0.0, max_length=24)

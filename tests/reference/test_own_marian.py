@@ -10,8 +10,9 @@ from test_interop_marian import EOS, PAD, SHAPES, example, marian, their_logits
 
 from transformer_ref.__main__ import main
 from transformer_ref.interop.marian import load_marian
-from transformer_ref.interop.own_marian import InPlaceOfReLU, OwnMarian
-from transformer_ref.own_code import OwnCode, OwnCodeError
+from transformer_ref.learner.own_code import OwnCode
+from transformer_ref.learner.own_file import OwnCodeError
+from transformer_ref.learner.own_marian import InPlaceOfReLU, OwnMarian
 from transformer_ref.translate import Translator
 
 SEED = 1

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from scripted_model import ScriptedModel, random_script
 
 from transformer_ref.data.batching import pad_sequences
-from transformer_ref.data.grammar import build_corpus
+from transformer_ref.data.grammar.corpora import build_corpus
 from transformer_ref.decoding.beam_search import beam_search
 from transformer_ref.live_model import read_weights, unpack
 

@@ -9,8 +9,8 @@ from safetensors.torch import load_file
 from transformer_ref.config import TrainingConfig
 from transformer_ref.data.parallel_text import Parallel
 from transformer_ref.training import run as run_module
-from transformer_ref.training.checkpoint import TRAINING_FILE, load_training
 from transformer_ref.training.processes import Processes
+from transformer_ref.training.resume import TRAINING_FILE, load_training
 from transformer_ref.training.run import prepare, save_model, train
 from transformer_ref.training.trainer import Progress
 

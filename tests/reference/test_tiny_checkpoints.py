@@ -5,7 +5,7 @@ import torch
 
 from transformer_ref.beyond.reviews import write_reviews
 from transformer_ref.beyond.tiny_checkpoints import make_generation_folder, make_sentiment_folder
-from transformer_ref.data.grammar import build_corpus
+from transformer_ref.data.grammar.corpora import build_corpus
 
 transformers = pytest.importorskip("transformers")
 

@@ -19,16 +19,16 @@ from transformer_ref.config import TrainingConfig
 from transformer_ref.data.batching import Batch, BatchStream
 from transformer_ref.decoding.greedy import greedy_decode
 from transformer_ref.fast.loss import PackedLoss
+from transformer_ref.learner.own_file import OwnCodeError
 from transformer_ref.model.transformer import Transformer
-from transformer_ref.own_code import OwnCodeError
 from transformer_ref.training import trainer
 from transformer_ref.training.average import WeightAverage
-from transformer_ref.training.checkpoint import load_training, save_training
 from transformer_ref.training.gradients import Gradients, TrainingError
 from transformer_ref.training.interrupt import interrupts_held_back
 from transformer_ref.training.loss import MeanLoss, masked_cross_entropy
 from transformer_ref.training.optimizer import build_optimizer
 from transformer_ref.training.processes import Processes
+from transformer_ref.training.resume import load_training, save_training
 from transformer_ref.training.trainer import Training, fit, train_step, validation_loss
 
 VOCABULARY = 17

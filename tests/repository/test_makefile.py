@@ -106,7 +106,7 @@ case "$*" in
   *.py*|*"-m transformer_ref train"*|*release*|*sample_class*) echo "  a line of $*"; echo "and a warning" >&2;;
 esac
 case "$*" in
-  book/build.py*) mkdir -p build/site; touch build/site/index.html;;
+  book/tools/build.py*) mkdir -p build/site; touch build/site/index.html;;
   "-m autograder release") [ ! -e edited ] || { sleep 0.5; echo '{}' > exercises/a/c.ipynb; }
     [ ! -e broken ] || { echo "the solution of attend is wrong"; exit 2; };;
   "-m autograder.prepare.sample_class"*) mkdir -p build/sample_class; touch build/sample_class/grades.csv;;
@@ -116,7 +116,7 @@ esac
 """
 STEPS = {
     "1": "the environment is ready",
-    "2": "a line of book/build.py --zip --jobs",
+    "2": "a line of book/tools/build.py --zip --jobs",
     "3": "a line of -m autograder release",
     "4": "a line of -m autograder.prepare.sample_class build/sample_class",
     "5": "I closed the windows.  ->  uno",

@@ -22,7 +22,7 @@ for name in ("SIGKILL", "SIGHUP", "SIGALRM", "SIGCHLD", "SIGUSR1", "setitimer", 
 CHECKED = """
 import torch
 from autograder.check import check, progress
-import transformer_ref.translate, transformer_ref.capstone, transformer_ref.mine, autograder.transplant
+import transformer_ref.translate, transformer_ref.capstone, transformer_ref.learner.mine, autograder.transplant
 from transformer_ref.visualization.explore import explore
 
 def attend(W, V):

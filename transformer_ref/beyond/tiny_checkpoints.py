@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from transformer_ref.beyond.reviews import write_reviews
 from transformer_ref.data.batching import pad_sequences
-from transformer_ref.data.grammar import build_corpus
+from transformer_ref.data.grammar.corpora import build_corpus
 
 PAD, UNK, BEGIN, END = range(4)
 NAMES = ("<pad>", "<unk>", "<s>", "</s>")

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from transformer_ref.config import ModelConfig, TrainingConfig, fields_from
-from transformer_ref.data.grammar import build_corpus
+from transformer_ref.data.grammar.corpora import build_corpus
 from transformer_ref.data.multi30k import load_multi30k
 from transformer_ref.data.parallel_text import Parallel, ParallelFiles, find_parallel
 from transformer_ref.text.tokenizer import SubwordTokenizer, Tokenizer, WordTokenizer

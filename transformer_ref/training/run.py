@@ -10,29 +10,20 @@ from typing import Any, NamedTuple, Protocol
 
 import torch
 
+from transformer_ref.checkpoint import CARD_FILE, CURVES_FILE, MODEL_FILE, PAGE_FILE, Checkpoint, save_checkpoint
 from transformer_ref.config import ModelConfig, TrainingConfig
 from transformer_ref.data.batching import Batch, BatchStream
 from transformer_ref.data.parallel_text import Parallel, ParallelFiles
 from transformer_ref.data.prepared import Store, prepared, prepared_tokenizer
-from transformer_ref.faster import TrainingLoss, accelerate
+from transformer_ref.faster import accelerate
 from transformer_ref.model.transformer import Transformer
-from transformer_ref.own_code import OwnCode
 from transformer_ref.text.tokenizer import Tokenizer
 from transformer_ref.training.average import WeightAverage
-from transformer_ref.training.checkpoint import (
-    CARD_FILE,
-    CURVES_FILE,
-    MODEL_FILE,
-    PAGE_FILE,
-    TRAINING_FILE,
-    Checkpoint,
-    save_checkpoint,
-    save_training,
-)
 from transformer_ref.training.optimizer import build_optimizer
-from transformer_ref.training.own import OwnLoss, new_own_model, own_hidden_matrices, own_packer, own_rate, own_shift
+from transformer_ref.training.parts import Parts
 from transformer_ref.training.processes import ALONE, Processes
 from transformer_ref.training.recipes import RECIPES, Recipe
+from transformer_ref.training.resume import TRAINING_FILE, save_training
 from transformer_ref.training.trainer import Progress, Training, fit, share_done, validation_loss
 
 MOST_LOGITS = 2**26  # in a batch of the validation: 256 MB
@@ -70,7 +61,7 @@ def prepare(
     recipe: Recipe | None = None,
     processes: Processes = ALONE,
     start: Checkpoint | None = None,
-    code: OwnCode | None = None,
+    parts: Parts | None = None,
     store: Store | None = None,
 ) -> Run:
     """Return a training that stands at its beginning; equal arguments on one machine give equal trainings.
@@ -78,9 +69,9 @@ def prepare(
     corpus: its name, and that of its recipe where none is given; languages: of source and target.
     config: the recipe's, perhaps changed; processes: those that train together.
     start: a model to go on from, with its tokenizers and sizes, in place of a new one; dropout is still the recipe's.
-    code: a learner's own, whose Transformer is trained with the loss, schedule and batches that it has.
+    parts: a learner's model, loss, schedule and batches in place of the package's.
     store: where splits that are files are prepared, once for all processes and for later runs; needed for those.
-    Raises ValueError for a split that holds no pair to learn from, OwnCodeError for code that cannot be trained.
+    Raises ValueError for a split that holds no pair to learn from, OwnCodeError for parts that cannot be trained.
     """
     recipe = recipe or RECIPES[corpus]
     if start:
@@ -89,25 +80,20 @@ def prepare(
     else:
         tokenizers = (_tokenizer(train, recipe, store, processes),) * 2
         model_config = ModelConfig(tokenizers[0].size, tokenizers[1].size, **recipe.model)
-    if code:
-        model = new_own_model(code, model_config, config.seed).to(device)
-    else:
-        model = Transformer(model_config, torch.Generator().manual_seed(config.seed)).to(device)
+    parts = parts or Parts()
+    model = parts.model(model_config, config.seed).to(device)
     if start:
         model.load_state_dict(start.model.state_dict())
     model = accelerate(model)
     streams, data = {}, {}
     for split, lines in (("train", train), ("validation", validation)):
-        streams[split], data[split] = _stream(split, lines, tokenizers, model_config, config, code, processes, store)
+        streams[split], data[split] = _stream(split, lines, tokenizers, model_config, config, parts, processes, store)
     average = WeightAverage(model, config.average_decay) if config.average_decay else None
-    optimizer = build_optimizer(model, config, processes, own_hidden_matrices if code else None)
+    optimizer = build_optimizer(model, config, processes, parts.hidden_matrices)
     smoothing = model_config.pad, config.label_smoothing
-    loss = OwnLoss(code, *smoothing) if code else TrainingLoss(*smoothing)
-    rate = own_rate(code, model_config.d_model)
+    loss, rate = parts.loss(*smoothing), parts.rate(model_config.d_model)
     training = Training(model, optimizer, streams["train"], config, loss, average, processes, rate)
-    notes = dict(corpus=corpus, source=languages[0], target=languages[1])
-    if code:
-        notes |= {"parts": code.whose(), "code_sha256": code.sha256}
+    notes = dict(corpus=corpus, source=languages[0], target=languages[1]) | parts.notes()
     return Run(training, *tokenizers, streams["validation"], notes, data)
 
 
@@ -193,13 +179,13 @@ def _stream(
     tokenizers: tuple[Tokenizer, Tokenizer],
     model: ModelConfig,
     config: TrainingConfig,
-    code: OwnCode | None,
+    parts: Parts,
     processes: Processes,
     store: Store | None,
 ) -> tuple[BatchStream, dict[str, Any]]:
     """Return the pairs that can be learned from, and how many there were of which kind."""
     longest = min(model.max_length, config.tokens_per_batch) - 1  # eos follows
-    special, own = (model.pad, model.bos, model.eos), (own_packer(code), own_shift(code))
+    special, own = (model.pad, model.bos, model.eos), (parts.batches, parts.shift)
     if isinstance(lines, ParallelFiles):
         found = processes.first_alone(lambda: prepared(lines, tokenizers, longest, _expect_store(store)))
         _expect_pairs(split, longest, len(found.sources), len(found.sources) + found.empty + found.too_long)

@@ -11,8 +11,8 @@ from typing import Any
 
 import torch
 
+from transformer_ref.checkpoint import CARD_FILE, CURVES_FILE, PAGE_FILE
 from transformer_ref.machine import choices_made
-from transformer_ref.training.checkpoint import CARD_FILE, CURVES_FILE, PAGE_FILE
 from transformer_ref.training.run import Run
 
 POINTS = 200  # of a curve, at most

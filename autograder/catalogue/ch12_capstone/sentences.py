@@ -6,8 +6,8 @@ Each has a word of two senses beside a noun that training never shows it with (`
 
 import torch
 
-from transformer_ref.data.grammar import is_held_out
-from transformer_ref.data.sentences import SentenceGenerator
+from transformer_ref.data.grammar.corpora import is_held_out
+from transformer_ref.data.grammar.sentences import SentenceGenerator
 
 LINES = 120
 # What the grammar says of every line that was drawn in this process: the reference is asked a moment later. Old ones

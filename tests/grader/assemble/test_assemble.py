@@ -114,14 +114,14 @@ def test_of_two_definitions_in_one_notebook_the_last_before_the_check_counts():
 def test_what_is_taken_from_the_package_is_the_learner_s_own_where_the_file_has_it(taken):
     attention = piece(
         "attention-weights",
-        ("set-up", f"from transformer_ref.mine import part\n{taken}"),
+        ("set-up", f"from transformer_ref.learner.mine import part\n{taken}"),
         ("attention-weights", "def attention_weights(Q, K):\n    return softmax(Q, -1)"),
     )
     own = piece("softmax", ("softmax", "def softmax(x, dim):\n    return 'mine'"))
     assert run(own, attention)[0]["attention_weights"](None, None) == "mine"
     alone, text = run(attention)
     assert torch.equal(alone["attention_weights"](torch.zeros(2), None), torch.full((2,), 0.5))
-    assert "from transformer_ref.model.softmax import softmax" in text and "transformer_ref.mine" not in text
+    assert "from transformer_ref.model.softmax import softmax" in text and "transformer_ref.learner.mine" not in text
 
 
 def test_an_answer_that_is_no_python_says_the_line():
@@ -134,7 +134,8 @@ SOFTMAX = (
 )
 ATTENTION = "def attention_weights(Q, K):\n    return softmax(Q @ K.mT / math.sqrt(Q.shape[-1]){})"
 SET_UP = (
-    "import math\nimport torch\nfrom torch import nn\nfrom transformer_ref.mine import part\nsoftmax = part('softmax')"
+    "import math\nimport torch\nfrom torch import nn\n"
+    "from transformer_ref.learner.mine import part\nsoftmax = part('softmax')"
 )
 
 

@@ -8,8 +8,8 @@ from autograder import catalogue
 from book.recorded import broken_parts
 from book.recorded.broken_parts import BROKEN, SOUND, Broken
 from transformer_ref.config import ModelConfig
-from transformer_ref.faults.of_own_code import remarks
-from transformer_ref.own_code import OwnCode
+from transformer_ref.learner.own_code import OwnCode
+from transformer_ref.learner.own_faults import remarks
 from transformer_ref.recording import recording
 
 BEGUN = {  # what `train --model` says first; of the other parts neither a training nor a translation asks

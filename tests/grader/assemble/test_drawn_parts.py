@@ -17,11 +17,11 @@ from autograder.prepare import sample_class
 from transformer_ref.config import ModelConfig
 from transformer_ref.data.batching import Batch
 from transformer_ref.data.eight_pairs import eight_pairs
-from transformer_ref.decoding.own_search import own_beam, own_greedy
-from transformer_ref.faults.of_own_code import remarks
-from transformer_ref.own_code import OwnCode
+from transformer_ref.learner.own_code import OwnCode
+from transformer_ref.learner.own_faults import remarks
+from transformer_ref.learner.own_search import own_beam, own_greedy
+from transformer_ref.learner.own_training import OwnLoss, new_own_model, own_packer, own_shift, rehearse
 from transformer_ref.special_tokens import BOS, EOS, PAD
-from transformer_ref.training.own import OwnLoss, new_own_model, own_packer, own_shift, rehearse
 
 STEPS, LONGEST, RATE = 80, 9, 0.01
 KEY = draw_key(b"secret", "assignment", "exercise", "source")

@@ -11,7 +11,7 @@ from autograder.diagnosis.explain import judge_and_explain
 from autograder.judging.judge import draw_key
 from autograder.judging.observe import LocalEndpoint
 from autograder.prepare.sample_class import ROOT
-from transformer_ref import mine
+from transformer_ref.learner import mine
 
 KEY = draw_key(b"secret", "assignment", "exercise", "source")
 BY_NAME = {name: each for a in catalogue.ASSIGNMENTS for each in a.exercises for name in each.names}

@@ -6,8 +6,9 @@ import pytest
 import torch
 
 from transformer_ref import capstone
+from transformer_ref.learner.own_code import OwnCode
+from transformer_ref.learner.own_file import OwnCodeError
 from transformer_ref.model.transformer import Transformer
-from transformer_ref.own_code import OwnCode, OwnCodeError
 
 EXPERIMENT = capstone.prepare(pairs=200, seed=1)
 KINDS = ["encoder", "decoder", "cross"]

@@ -16,8 +16,9 @@ from autograder import catalogue
 from transformer_ref import __main__ as command_line
 from transformer_ref.config import ModelConfig
 from transformer_ref.data.multi30k import FOLDER_VARIABLE
-from transformer_ref.faults.of_own_code import remarks
-from transformer_ref.own_code import PARTS, OwnCode
+from transformer_ref.learner.own_code import OwnCode
+from transformer_ref.learner.own_faults import remarks
+from transformer_ref.learner.own_file import PARTS
 
 WHO = {"I": "Ho", "You": "Hai", "She": "Ha", "We": "Abbiamo", "They": "Hanno"}
 DID = {"closed": "chiuso", "opened": "aperto", "cleaned": "pulito", "sold": "venduto", "saw": "visto"}

@@ -4,16 +4,16 @@ import math
 from collections.abc import Sequence
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from transformer_ref.decoding.arguments import length_limits
 from transformer_ref.decoding.beam_search import Hypothesis, TopK, beam_search
 from transformer_ref.decoding.greedy import greedy_decode
-from transformer_ref.own_code import OwnCodeError, OwnTransformer
+from transformer_ref.learner.own_file import OwnCodeError
 
 
 @torch.inference_mode()
-def own_greedy(model: OwnTransformer, source_ids: Tensor, max_length: int | Sequence[int]) -> Tensor:
+def own_greedy(model: nn.Module, source_ids: Tensor, max_length: int | Sequence[int]) -> Tensor:
     """Return what `greedy_decode` returns, by the learner's. Raises OwnCodeError."""
     code, config = model.code, model.config
     own = code.part("greedy_decode")
@@ -36,7 +36,7 @@ def own_greedy(model: OwnTransformer, source_ids: Tensor, max_length: int | Sequ
 
 @torch.inference_mode()
 def own_beam(
-    model: OwnTransformer,
+    model: nn.Module,
     source_ids: Tensor,
     beam: int,
     max_length: int | Sequence[int],

@@ -7,7 +7,7 @@ Genders are "m" and "f", numbers "s" and "p", tenses "past", "present" and "futu
 from dataclasses import dataclass, replace
 from functools import cache
 
-from transformer_ref.data import lexicon
+from transformer_ref.data.grammar import lexicon
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """How fast the built site is on a slow phone: every page in Chromium, on a slowed processor and a slow line.
 
-    python book/measure_site.py                 every page of the table of contents
-    python book/measure_site.py index 05        pages whose names begin so
+    python book/tools/measure_site.py                 every page of the table of contents
+    python book/tools/measure_site.py index 05        pages whose names begin so
 
 The processor is slowed to a quarter, the line to 1.6 Mbit/s with 150 ms, the screen is 390 pixels wide, and what is
 sent is compressed as a server would. Each page is loaded into an empty cache. The exit status is 1 where a page misses
@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 from playwright.sync_api import Browser, sync_playwright
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 SITE = ROOT / "build" / "site"
 SLOWER, BYTES_A_SECOND, LATENCY = 4, 1_600_000 / 8, 150
 FIRST_PAINT, LOADED, SHIFT = 2.0, 8.0, 0.05  # seconds, seconds, share of the screen

@@ -1,6 +1,6 @@
 """The logo is the course's first attention map: four words, the weights with which each attends to the others.
 
-    python book/logo.py
+    python book/tools/logo.py
 
 writes it into book/assets/: for the header on a light and on a dark page, for a browser's tab, and for a phone's home
 screen. Blue is the side that asks and orange the side that is asked, as on every map of the course.
@@ -12,7 +12,7 @@ import zlib
 from pathlib import Path
 from typing import NamedTuple
 
-ASSETS = Path(__file__).resolve().parent / "assets"
+ASSETS = Path(__file__).resolve().parents[1] / "assets"
 WORDS = ((1.0, 0.0), (1.0, 1.0), (0.0, 1.0), (2.0, 0.0))  # I closed the windows
 QUERY, KEY = "#0072b2", "#e69f00"
 LIGHT, DARK = "#ffffff", "#14181e"  # paper

@@ -1,11 +1,11 @@
 """Build the book into build/site, which works from any web server, any path, or straight from the disk.
 
-    python book/build.py            Jupyter Book; a second run builds only what changed
-    python book/build.py --plain    the same pages by Sphinx alone, into build/site-plain
-    python book/build.py --clean    from nothing
-    python book/build.py --zip      and then the site and all exercises as build/attention-by-hand.zip
-    python book/build.py --pdf      and then all chapters as build/attention-by-hand.pdf, by Chromium
-    python book/build.py --jobs 1   run the cells of one page at a time (default: one for each core, at most 4)
+    python book/tools/build.py            Jupyter Book; a second run builds only what changed
+    python book/tools/build.py --plain    the same pages by Sphinx alone, into build/site-plain
+    python book/tools/build.py --clean    from nothing
+    python book/tools/build.py --zip      and then the site and all exercises as build/attention-by-hand.zip
+    python book/tools/build.py --pdf      and then all chapters as build/attention-by-hand.pdf, by Chromium
+    python book/tools/build.py --jobs 1   run the cells of one page at a time (default: one for each core, at most 4)
 
 A warning is an error: a broken link, a missing picture, an unknown citation, a cell that fails. What the builder prints
 goes to build/book.log; its progress, warnings and errors are shown.
@@ -27,7 +27,7 @@ from pathlib import Path
 from progress import clock, say
 from publish import publish
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 BOOK, BUILD = ROOT / "book", ROOT / "build"
 EXECUTED = BUILD / "book" / "_build" / "executed"  # cells that one builder has executed, the other only reads
 MOST_JOBS = 4  # unless more are asked for: each kernel takes half a gigabyte of memory

@@ -5,8 +5,8 @@ import random
 from collections.abc import Sequence
 from typing import NamedTuple, TypeVar
 
-from transformer_ref.data import english, italian, lexicon
-from transformer_ref.data.meaning import (
+from transformer_ref.data.grammar import english, italian, lexicon
+from transformer_ref.data.grammar.meaning import (
     Adjective,
     Attachment,
     Clause,

@@ -1,6 +1,6 @@
 """Fetch the font and the library that the book brings along, so that no page ever asks another server for anything.
 
-    python book/refresh_vendor.py
+    python book/tools/refresh_vendor.py
 
 needs npm, a Debian with `apt-get download`, `pip install fonttools brotli` and a network, and is run only to change a
 version. What it copies, with the licenses beside it, is committed; VENDORED.json says what came from where, and a test
@@ -15,7 +15,7 @@ import tarfile
 import tempfile
 from pathlib import Path
 
-ASSETS = Path(__file__).resolve().parent / "assets"
+ASSETS = Path(__file__).resolve().parents[1] / "assets"
 EXTENSIONS = (
     "ams",
     "autoload",

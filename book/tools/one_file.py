@@ -10,7 +10,7 @@ from pathlib import Path
 import yaml
 from bs4 import BeautifulSoup, Tag
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 NAME = "attention-by-hand"
 FIRST = (1980, 1, 1, 0, 0, 0)  # the date of each file in the zip, so that equal contents make equal files
 DOCUMENT = """<!doctype html><html lang="en" data-theme="light" data-mode="light"><head><meta charset="utf-8">

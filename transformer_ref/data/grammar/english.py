@@ -1,6 +1,6 @@
 """A meaning in English."""
 
-from transformer_ref.data.meaning import Attachment, Clause, NounPhrase, Pronoun, Sentence, Verb, with_s
+from transformer_ref.data.grammar.meaning import Attachment, Clause, NounPhrase, Pronoun, Sentence, Verb, with_s
 
 BE = {"present": {(1, "s"): "am", (3, "s"): "is"}, "past": {(1, "s"): "was", (3, "s"): "was"}}
 OTHER_BE = {"present": "are", "past": "were"}

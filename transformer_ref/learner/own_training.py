@@ -10,15 +10,42 @@ from torch import Tensor, nn
 
 from transformer_ref.config import ModelConfig, TrainingConfig
 from transformer_ref.data.batching import Batch, shift_right, token_batches
-from transformer_ref.own_code import MODEL, OwnCode, OwnCodeError, OwnTransformer
+from transformer_ref.learner.own_file import MODEL, LearnersFile, OwnCodeError
+from transformer_ref.learner.own_model import OwnTransformer
+from transformer_ref.training.first_weights import draw_weights, is_table
 from transformer_ref.training.loss import MeanLoss
+from transformer_ref.training.parts import Parts
 from transformer_ref.training.schedule import rate_factor
 
 AVERAGE_DECAY = 0.99
 MOVED = 1e-3  # a logit that moves by more has seen what it should not
 
 
-def own_settings(config: TrainingConfig, code: OwnCode) -> TrainingConfig:
+class OwnParts(Parts):
+    """A learner's model, and their loss, schedule, batches and shift where their file has them."""
+
+    def __init__(self, code: LearnersFile) -> None:
+        self.code = code
+        self.hidden_matrices, self.batches, self.shift = own_hidden_matrices, own_packer(code), own_shift(code)
+
+    def model(self, config: ModelConfig, seed: int) -> OwnTransformer:
+        """Return the learner's model with first weights drawn as the package draws its own."""
+        return new_own_model(self.code, config, seed)
+
+    def loss(self, pad: int, smoothing: float) -> MeanLoss:
+        """Return the learner's loss."""
+        return OwnLoss(self.code, pad, smoothing)
+
+    def rate(self, d_model: int) -> Callable[[TrainingConfig, int, float], float]:
+        """Return the learner's schedule."""
+        return own_rate(self.code, d_model)
+
+    def notes(self) -> dict[str, Any]:
+        """Return whose each part is, and the digest of the code."""
+        return {"parts": self.code.whose(), "code_sha256": self.code.sha256}
+
+
+def own_settings(config: TrainingConfig, code: LearnersFile) -> TrainingConfig:
     """Return a recipe's settings as the learner's code wants them.
 
     fp32, since a table that is no buffer does not follow into bf16. Their `noam_lr` never falls to 0, so a running mean
@@ -31,7 +58,7 @@ def own_settings(config: TrainingConfig, code: OwnCode) -> TrainingConfig:
     return replace(config, precision=precision, schedule="inverse_sqrt", average_decay=mean)
 
 
-def new_own_model(code: OwnCode, config: ModelConfig, seed: int) -> OwnTransformer:
+def new_own_model(code: LearnersFile, config: ModelConfig, seed: int) -> OwnTransformer:
     """Return the learner's model with first weights drawn as the package draws its own (see `draw_weights`)."""
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(seed)  # of the CPU: a GPU's own goes on undisturbed
@@ -40,33 +67,17 @@ def new_own_model(code: OwnCode, config: ModelConfig, seed: int) -> OwnTransform
     return model
 
 
-def draw_weights(model: nn.Module, config: ModelConfig) -> None:
-    """Draw the first weights of a learner's model as the package draws its own, so that none starts too large.
-
-    Tables of a vocabulary have variance 1 / d_model, other matrices Glorot's; vectors stay as the learner has them.
-    """
-    for weight in model.parameters():
-        if weight.dim() == 2 and not _is_table(weight, config):
-            nn.init.xavier_uniform_(weight)
-        elif weight.dim() >= 2:
-            nn.init.normal_(weight, std=config.d_model**-0.5)
-
-
 def own_hidden_matrices(model: OwnTransformer) -> Iterator[Tensor]:
     """Yield the matrices between hidden vectors, which Muon may move: all but the tables of a vocabulary."""
     for weight in model.parameters():
-        if weight.dim() == 2 and min(weight.shape) > 1 and not _is_table(weight, model.config):
+        if weight.dim() == 2 and min(weight.shape) > 1 and not is_table(weight, model.config):
             yield weight
-
-
-def _is_table(weight: Tensor, config: ModelConfig) -> bool:
-    return bool({config.source_vocabulary, config.target_vocabulary} & set(weight.shape))
 
 
 class OwnLoss(MeanLoss):
     """The mean loss, from the learner's `masked_ce`, or, where there is smoothing, from their `smooth_targets`."""
 
-    def __init__(self, code: OwnCode, pad: int, smoothing: float) -> None:
+    def __init__(self, code: LearnersFile, pad: int, smoothing: float) -> None:
         super().__init__(pad, smoothing)
         self.code = code
 
@@ -100,16 +111,16 @@ class OwnLoss(MeanLoss):
         return loss
 
 
-def _expect(code: OwnCode, name: str, got: Any, shape: tuple[int, ...]) -> None:
+def _expect(code: LearnersFile, name: str, got: Any, shape: tuple[int, ...]) -> None:
     if not isinstance(got, Tensor) or tuple(got.shape) != shape:
         said = tuple(got.shape) if isinstance(got, Tensor) else repr(got)[:60]
         raise OwnCodeError(f"{code.name}: {name}: expected a tensor of shape {shape}, got {said}")
 
 
-def own_rate(code: OwnCode | None, d_model: int) -> Callable[[TrainingConfig, int, float], float]:
+def own_rate(code: LearnersFile, d_model: int) -> Callable[[TrainingConfig, int, float], float]:
     """Return what gives each step its share of the peak rates: the learner's `noam_lr` over its own peak, where the
     schedule asked for is that one, "inverse_sqrt"; else the package's."""
-    own = code.part("noam_lr") if code else None
+    own = code.part("noam_lr")
 
     def factor(config: TrainingConfig, step: int, progress: float) -> float:
         if own is None or config.schedule != "inverse_sqrt":
@@ -121,9 +132,9 @@ def own_rate(code: OwnCode | None, d_model: int) -> Callable[[TrainingConfig, in
     return factor
 
 
-def own_packer(code: OwnCode | None) -> Callable[..., list[list[int]]]:
+def own_packer(code: LearnersFile) -> Callable[..., list[list[int]]]:
     """Return what makes batches of lengths: the learner's `token_batches`, mixed as the package's are, or those."""
-    own = code.part("token_batches") if code else None
+    own = code.part("token_batches")
     if own is None:
         return token_batches
 
@@ -146,7 +157,7 @@ def own_packer(code: OwnCode | None) -> Callable[..., list[list[int]]]:
     return batches
 
 
-def _expect_each_once(code: OwnCode, batches: list[list[int]], count: int) -> None:
+def _expect_each_once(code: LearnersFile, batches: list[list[int]], count: int) -> None:
     found = sorted(item for batch in batches for item in batch)
     if found != list(range(count)) or not all(batches):
         raise OwnCodeError(
@@ -155,9 +166,9 @@ def _expect_each_once(code: OwnCode, batches: list[list[int]], count: int) -> No
         )
 
 
-def own_shift(code: OwnCode | None) -> Callable[[Tensor, int], Tensor]:
+def own_shift(code: LearnersFile) -> Callable[[Tensor, int], Tensor]:
     """Return what makes the decoder's input of labels: the learner's `shift_right`, or the package's."""
-    own = code.part("shift_right") if code else None
+    own = code.part("shift_right")
     if own is None:
         return shift_right
 

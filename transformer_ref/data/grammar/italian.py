@@ -4,17 +4,9 @@ Facts of usage kept simple where Italian leaves a choice: "bello" and "quello" e
 (bell'idea, quell'amica), "buono" does not in the feminine (buona amica), "grande" never shortens.
 """
 
-from transformer_ref.data.italian_verbs import agree, conjugate
-from transformer_ref.data.lexicon import PREPOSITIONS
-from transformer_ref.data.meaning import (
-    Adjective,
-    Attachment,
-    Clause,
-    NounPhrase,
-    Pronoun,
-    Reference,
-    Sentence,
-)
+from transformer_ref.data.grammar.italian_verbs import agree, conjugate
+from transformer_ref.data.grammar.lexicon import PREPOSITIONS
+from transformer_ref.data.grammar.meaning import Adjective, Attachment, Clause, NounPhrase, Pronoun, Reference, Sentence
 
 VOWELS = "aeiouàèéìòù"
 # The definite article, and the endings that "di", "su", "quello" and "bello" take in front of the same word.

@@ -19,9 +19,10 @@ from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from transformer_ref.config import ModelConfig
-from transformer_ref.interop.own_weights import MOST_READINGS, SAME, NotFound, gap, readings
+from transformer_ref.learner.own_file import LearnersFile, OwnCodeError
+from transformer_ref.learner.own_model import OwnTransformer
+from transformer_ref.learner.own_weights import MOST_READINGS, SAME, NotFound, gap, readings
 from transformer_ref.model.transformer import Transformer
-from transformer_ref.own_code import OwnCode, OwnCodeError, OwnTransformer
 
 ACTIVATION: dict[str, Callable[[Tensor], Tensor]] = {"silu": F.silu, "gelu": F.gelu}
 TABLES = ("source_embedding.table", "target_embedding.table", "output.weight")
@@ -77,7 +78,7 @@ class OwnMarian(OwnTransformer):
     Raises OwnCodeError where the learner's weights cannot be told apart or the numbers differ.
     """
 
-    def __init__(self, code: OwnCode, model: Transformer) -> None:
+    def __init__(self, code: LearnersFile, model: Transformer) -> None:
         nn.Module.__init__(self)
         self.code, self.config = code, model.config
         inner = OwnTransformer(code, _config(model.config)).eval()

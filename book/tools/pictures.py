@@ -1,7 +1,7 @@
 """The pictures of the teachers' pages: feedback, dashboard and formgrader of the sample class.
 
     make sample-class
-    python -m book.pictures
+    python -m book.tools.pictures
 
 writes book/teach/pictures/*.webp, and beside them outline.json: the bones of the pages that were photographed. When a
 page gets other bones, a test says that its picture is old.
@@ -25,7 +25,7 @@ from pathlib import Path
 from PIL import Image
 from playwright.sync_api import Page, sync_playwright
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 CLASS = ROOT / "build" / "sample_class"
 PICTURES = ROOT / "book" / "teach" / "pictures"
 PAGES = ROOT / "autograder" / "reports" / "pages"

@@ -24,7 +24,7 @@ from myst_parser.config.main import MdParserConfig
 from nbformat import NotebookNode
 from progress import clock, say
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 BOOK = ROOT / "book"
 # How long a page's cells take next to the others', in seconds on one core. It orders the pages, the longest first, and
 # turns the work that is done into the time left; another machine changes all of them alike.

@@ -15,22 +15,23 @@ from torch import Tensor
 
 from transformer_ref.config import ModelConfig
 from transformer_ref.data.batching import shift_right
-from transformer_ref.decoding.own_search import own_greedy
 from transformer_ref.faults.experiment import Experiment, Fault
 from transformer_ref.faults.known import FAULTS
-from transformer_ref.interop import own_weights
-from transformer_ref.interop.own_weights import NotFound
+from transformer_ref.learner import own_weights
+from transformer_ref.learner.own_file import MODEL, LearnersFile, OwnCodeError
+from transformer_ref.learner.own_model import OwnTransformer
+from transformer_ref.learner.own_search import own_greedy
+from transformer_ref.learner.own_training import new_own_model
+from transformer_ref.learner.own_weights import NotFound
 from transformer_ref.model.transformer import Transformer
-from transformer_ref.own_code import MODEL, OwnCode, OwnCodeError, OwnTransformer
 from transformer_ref.training.loss import MeanLoss, masked_cross_entropy, smooth_targets
-from transformer_ref.training.own import new_own_model
 
 SMALL = dict(d_model=12, heads=3, encoder_layers=2, decoder_layers=2, d_ff=20, dropout=0.0, max_length=24)
 READINGS = 16  # of a learner's weights, tried with each fault
 CLOSE = dict(rtol=1e-4, atol=1e-5)
 
 
-def remarks(code: OwnCode, config: ModelConfig) -> list[str]:
+def remarks(code: LearnersFile, config: ModelConfig) -> list[str]:
     """Return a sentence for each part that does not do what the package's does; it may still be trained.
 
     config: of the model that is to be trained; what is checked is smaller. A part that stops, that refuses the small
@@ -46,7 +47,7 @@ def remarks(code: OwnCode, config: ModelConfig) -> list[str]:
     return found
 
 
-def _of_transformer(code: OwnCode, config: ModelConfig) -> Iterator[str]:
+def _of_transformer(code: LearnersFile, config: ModelConfig) -> Iterator[str]:
     own = _small(code, config)
     try:
         own_weights.as_reference(own)
@@ -61,7 +62,7 @@ def _of_transformer(code: OwnCode, config: ModelConfig) -> Iterator[str]:
             )
 
 
-def _small(code: OwnCode, config: ModelConfig) -> OwnTransformer:
+def _small(code: LearnersFile, config: ModelConfig) -> OwnTransformer:
     """The learner's model of a few numbers, none of them 0 or 1, in evaluation mode."""
     special = max(config.pad, config.bos, config.eos)
     vocabulary = dict(source_vocabulary=special + 15, target_vocabulary=special + (15 if config.tie_embeddings else 17))
@@ -110,7 +111,7 @@ def _labels(config: ModelConfig) -> Tensor:
     return torch.tensor(words)  # (2, 5)
 
 
-def _of_shift(code: OwnCode, config: ModelConfig) -> Iterator[str]:
+def _of_shift(code: LearnersFile, config: ModelConfig) -> Iterator[str]:
     labels, own = _labels(config), code.part("shift_right")
     if own is None:
         return
@@ -122,7 +123,7 @@ def _of_shift(code: OwnCode, config: ModelConfig) -> Iterator[str]:
         yield f"shift_right makes {shifted.tolist()[0]} of {labels.tolist()[0]}, not bos and all labels but the last"
 
 
-def _of_loss(code: OwnCode, config: ModelConfig) -> Iterator[str]:
+def _of_loss(code: LearnersFile, config: ModelConfig) -> Iterator[str]:
     labels, own = _labels(config), code.part("masked_ce")
     if own is None:
         return
@@ -136,7 +137,7 @@ def _of_loss(code: OwnCode, config: ModelConfig) -> Iterator[str]:
         yield "masked_ce gives another number than the mean of -log p over the labels that are no pads"
 
 
-def _of_targets(code: OwnCode, config: ModelConfig) -> Iterator[str]:
+def _of_targets(code: LearnersFile, config: ModelConfig) -> Iterator[str]:
     labels, own = _labels(config), code.part("smooth_targets")
     if own is None:
         return
@@ -149,7 +150,7 @@ def _of_targets(code: OwnCode, config: ModelConfig) -> Iterator[str]:
         yield "smooth_targets gives other shares than 1 - eps to the label, 0 to the pad, the rest in equal parts"
 
 
-def _of_greedy(code: OwnCode, config: ModelConfig) -> Iterator[str]:
+def _of_greedy(code: LearnersFile, config: ModelConfig) -> Iterator[str]:
     if code.part("greedy_decode") is None:
         return
     own, longest = _small(code, config), 7
@@ -168,7 +169,7 @@ def _of_greedy(code: OwnCode, config: ModelConfig) -> Iterator[str]:
         yield "greedy_decode stops before every row has ended"
 
 
-def _of_beam(code: OwnCode, config: ModelConfig) -> Iterator[str]:
+def _of_beam(code: LearnersFile, config: ModelConfig) -> Iterator[str]:
     own = code.part("beam_search")
     if own is None:
         return

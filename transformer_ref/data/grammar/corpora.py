@@ -8,9 +8,9 @@ together.
 from functools import cache, lru_cache
 from typing import NamedTuple
 
-from transformer_ref.data import lexicon
-from transformer_ref.data.meaning import nouns_of
-from transformer_ref.data.sentences import Pair, Sense, SentenceGenerator
+from transformer_ref.data.grammar import lexicon
+from transformer_ref.data.grammar.meaning import nouns_of
+from transformer_ref.data.grammar.sentences import Pair, Sense, SentenceGenerator
 
 VALIDATION_SHARE, TEST_SHARE = 0.02, 0.04
 

@@ -1,7 +1,7 @@
 """The figures of a chapter as slides: one figure a page, with the section's title and a caption, as PDF.
 
-    python -m book.slides 05_self_attention        build/slides/05_self_attention.pdf
-    python -m book.slides                          every chapter
+    python -m book.tools.slides 05_self_attention        build/slides/05_self_attention.pdf
+    python -m book.tools.slides                          every chapter
 
 Chromium opens the built page (`make site`), so a slide shows what the book shows. The caption is the figure's own
 description, which a screen reader hears too.
@@ -17,7 +17,7 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, sync_playwright
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 SITE, SLIDES = ROOT / "build" / "site", ROOT / "build" / "slides"
 WIDTH, HEIGHT = 1280, 720  # CSS pixels of a slide
 DECK = """
@@ -81,7 +81,7 @@ def figures_to_pdf(browser: Browser, page_file: Path, pdf: Path) -> int:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Make the slides; returns 0, or 2 where the book or a chapter of that name is missing."""
-    parser = argparse.ArgumentParser(prog="python -m book.slides", description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(prog="python -m book.tools.slides", description=__doc__.splitlines()[0])
     parser.add_argument("chapters", nargs="*", metavar="CHAPTER", help="such as 05_self_attention (default: all)")
     chosen = parser.parse_args(arguments)
     built = {path.stem: path for path in sorted(SITE.glob("*.html")) if re.match(r"\d\d_", path.stem)}

@@ -10,14 +10,16 @@ import dataclasses
 import itertools
 import re
 from collections.abc import Iterator, Sequence
+from types import ModuleType
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from transformer_ref.config import ModelConfig
+from transformer_ref.learner.own_file import MODEL, LearnersFile, OwnCodeError
+from transformer_ref.learner.own_model import OwnTransformer
 from transformer_ref.model.transformer import Transformer
 from transformer_ref.model_state import unwrapped
-from transformer_ref.own_code import OwnCodeError, OwnTransformer
 
 SAME = 1e-4  # of the largest logit: float32 sums in another order stay far below
 MOST_READINGS = 512
@@ -55,6 +57,18 @@ class Norm:
     name: str
     gain: Tensor
     bias: Tensor
+
+
+def reference_of(model: nn.Module, config: ModelConfig) -> Transformer:
+    """Return the package's Transformer with the weights of a learner's `Transformer(config)`, which stays as it was.
+
+    Raises OwnCodeError where the weights are not found by role or the two differ in numbers.
+    """
+    module = ModuleType(type(model).__module__)
+    setattr(module, MODEL, type(model))
+    own = OwnTransformer(LearnersFile("your model", "", module), config)
+    own.own.load_state_dict(model.state_dict())
+    return as_reference(own)
 
 
 def as_reference(model: OwnTransformer) -> Transformer:
