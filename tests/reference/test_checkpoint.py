@@ -15,6 +15,7 @@ from transformer_ref.config import TrainingConfig
 from transformer_ref.data.batching import BatchStream
 from transformer_ref.model.transformer import Transformer
 from transformer_ref.text.tokenizer import WordTokenizer
+from transformer_ref.training import resume
 from transformer_ref.training.loss import MeanLoss
 from transformer_ref.training.optimizer import build_optimizer
 from transformer_ref.training.resume import TRAINING_FILE, load_training, save_training
@@ -202,7 +203,7 @@ def test_auto_is_decided_anew_on_another_kind_of_machine(name, tmp_path, monkeyp
     save_training(tmp_path, training(**{name: "bf16"}))
     same, other = (training(**{name: "auto"}) for _ in range(2))
     load_training(tmp_path, same)
-    monkeypatch.setattr(checkpoint, "kind_of_machine", lambda device: "x86_64 with other units")
+    monkeypatch.setattr(resume, "kind_of_machine", lambda device: "x86_64 with other units")
     load_training(tmp_path, other)
     assert (getattr(same.config, name), getattr(other.config, name)) == ("bf16", "auto")
 
