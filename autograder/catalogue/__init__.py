@@ -1,6 +1,18 @@
-"""The catalogue: a folder a chapter, in it one file an exercise; and a teacher's own.
+"""The catalogue: a folder for each chapter with one file for each exercise, and a teacher's own exercises.
 
-A chapter's folder names its exercises; an entry is read when it is first asked for.
+- An entry is read when it is first needed and checked when it is made. A mistake is a change of the correct answer
+  that must apply exactly once.
+- Each submission gets its own hidden numbers, so an entry must hold for everything that its probes may draw. A
+  mistake that shows on certain numbers only needs a probe that draws until it does (`unlike` in 11.3); a share is
+  compared with five times what chance does to it.
+- `defaults` lists what the hidden probes of every exercise ask (a batch of one, a second call, precision, ...); an
+  entry that cannot ask one says why in `omits`.
+- Where sound programs differ, the cases are drawn so that all agree, or `normalize` keeps what they agree on.
+- An exercise that hands over or returns a model names a `harness` (`inside.fixtures`), which builds it beside the
+  answer and reports plain values; it decides nothing. 10.7 and 12.3 are judged by what the trained model outputs,
+  never by its loss.
+- A teacher's own assignments are called `own_...`, are ignored by git, and cannot break the course's.
+- Titles of sections are in `sections.json`, since an installed package has no book; a test compares the two.
 """
 
 from autograder.catalogue import (
