@@ -34,7 +34,7 @@ files = $(shell find $(1) -type f -not -path '*/__pycache__/*' -not -path '*/.ip
 PACKAGE := $(call files,transformer_ref)
 GRADER := $(call files,autograder)
 
-.PHONY: help setup site release course course-site course-release course-sample-class course-translator sample-class translator learn serve style quick test test-oldest bench clean
+.PHONY: help setup site release course course-site course-release course-sample-class course-translator sample-class translator learn serve style quick test test-all test-rest test-oldest bench clean
 .DELETE_ON_ERROR:
 
 help:
@@ -42,8 +42,9 @@ help:
 	@echo "  make course       everything: set up, build the book, release the exercises, grade a sample class, train a translator"
 	@echo "  make learn        your own copy of the notebooks in JupyterLab, chapter 00 open, and the book (FOLDER=... names another)"
 	@echo "  make serve        the book and JupyterLab on this machine"
-	@echo "  make test         every check this machine can run"
-	@echo "  make quick        what is worth running after each change, in under three minutes on two cores"
+	@echo "  make test         what to run before you push: style, types, and all but the longest tests"
+	@echo "  make test-all     every test this machine can run"
+	@echo "  make quick        what to run after each change: the tests that need no class, sandbox or browser"
 	@echo "  make test-oldest  the learner's side on the oldest torch and packages that are admitted (CHAPTERS=\"05 13\" runs these)"
 	@echo "  make bench        training and decoding beside what people would pick instead, as ratios"
 	@echo "  make setup        the environment in .venv (TORCH_INDEX=... takes torch from another index)"
@@ -205,8 +206,17 @@ style: setup
 	@$(PYTHON_HERE) -m ruff check .
 	@$(PYTHON_HERE) -m ruff format --check --output-format concise . || { echo 'make it so: .venv/bin/ruff format .'; exit 1; }
 
+PYTEST := OMP_NUM_THREADS=1 $(PYTHON_HERE) -m pytest -n auto --dist loadgroup
+
 test: style
-	@OMP_NUM_THREADS=1 $(PYTHON_HERE) -m pytest -n 2 --dist loadgroup $(PYTEST_ARGS)
+	@$(PYTEST) $(PYTEST_ARGS)
+
+test-all: style
+	@$(PYTEST) --all $(PYTEST_ARGS)
+
+# What `make test` leaves out.
+test-rest: setup
+	@$(PYTEST) --rest $(PYTEST_ARGS)
 
 # What pyproject.toml asks for at least, and the wheel, in an environment that knows nothing of this folder. uv takes the
 # lowest versions; torch first and alone, as above.
@@ -230,7 +240,7 @@ test-oldest: build/oldest/.ready
 
 quick: setup
 	@$(PYTHON_HERE) -m ruff check .
-	@OMP_NUM_THREADS=1 $(PYTHON_HERE) -m pytest -n 2 --dist loadgroup -m 'not slow and not browser and not xdist_group' --deselect tests/repository/test_types.py $(QUICK) $(PYTEST_ARGS)
+	@$(PYTEST) $(QUICK) $(PYTEST_ARGS)
 
 bench: setup
 	@$(PYTHON_HERE) -m transformer_ref benchmark

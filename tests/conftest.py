@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import zlib
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -30,6 +31,11 @@ LONG = {
     "test_grading_benchmark": 15, "test_live_model": 15, "test_not_checked": 15, "test_two_parts": 15,
 }  # fmt: skip
 
+# Groups and files that only `make test-all` runs -> what they cover, as the last lines of a shorter run say it. The
+# comments say what guards the same in `make test`.
+ONLY_IN_ALL: dict[str, str] = {}
+
+LEFT_OUT = pytest.StashKey[Counter]()
 Make = Callable[[Path], object]
 
 
@@ -40,6 +46,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if _shares_with_its_module(item) and not list(item.iter_markers("xdist_group")):
             item.add_marker(pytest.mark.xdist_group(item.path.stem))
     items.sort(key=_place)  # a stable sort: within a group the order stays
+    _keep_chosen(config, items)
     _keep_shard(config, items)
 
 
@@ -121,7 +128,48 @@ def browser() -> Iterator[Browser]:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--all", action="store_true", help="also run the long tests, ONLY_IN_ALL in tests/conftest.py")
+    parser.addoption("--rest", action="store_true", help="run only the long tests")
     parser.addoption("--shard", metavar="K/N", help="of N parts of the suite, run the K-th, such as 1/4")
+
+
+def _keep_chosen(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Keep the short tests, with --all every test, with --rest the long ones. A file that is named runs in full."""
+    if config.getoption("--all") or (config.args_source == config.ArgsSource.ARGS and not config.getoption("--rest")):
+        return
+    left_out = [item for item in items if (_together(item) in ONLY_IN_ALL) != config.getoption("--rest")]
+    config.hook.pytest_deselected(items=left_out)
+    config.stash[LEFT_OUT] = Counter(map(_together, left_out))
+    dropped = set(left_out)
+    items[:] = [item for item in items if item not in dropped]
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """A worker tells the run's main process what was left out."""
+    if hasattr(session.config, "workeroutput"):
+        session.config.workeroutput["left_out"] = dict(session.config.stash.get(LEFT_OUT, {}))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node) -> None:
+    """All workers collect the same tests, so one of them says what was left out."""
+    node.config.stash[LEFT_OUT] = Counter(getattr(node, "workeroutput", {}).get("left_out", {}))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Say in the last lines what was not run, and why."""
+    skipped = Counter(
+        str(report.longrepr[2]).removeprefix("Skipped: ")
+        for report in terminalreporter.stats.get("skipped", [])
+        if isinstance(report.longrepr, tuple)
+    )
+    for reason, count in skipped.most_common():
+        terminalreporter.write_line(f"not run: {count} skipped: {reason}")
+    left_out = config.stash.get(LEFT_OUT, Counter())
+    if left_out and not config.getoption("--rest"):
+        terminalreporter.write_line(f"not run: {left_out.total():,} long tests, which `make test-all` runs:")
+        for group, count in left_out.most_common():
+            terminalreporter.write_line(f"  {count:5,}  {ONLY_IN_ALL[group]}")
 
 
 def _keep_shard(config: pytest.Config, items: list[pytest.Item]) -> None:

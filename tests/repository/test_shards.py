@@ -1,5 +1,6 @@
 """`--shard K/N` cuts the suite into parts: each test in exactly one, and what shares a class in the same."""
 
+import re
 from importlib.util import module_from_spec, spec_from_file_location
 
 import pytest
@@ -76,3 +77,46 @@ def test_what_is_said_to_take_long_exists(root, conftest):
     known = {path.stem for path in files} | {assignment.id for assignment in catalogue.ASSIGNMENTS}
     known |= {f"known-{name}" for name in catalogue.exercise_ids()} | {f"attacks-{name}" for name in BACKENDS}
     assert {name for name in conftest.LONG if name not in known and f'xdist_group("{name}")' not in texts} == set()
+
+
+DECLARED = re.compile(r"^ONLY_IN_ALL.*?^(?=LEFT_OUT)", re.MULTILINE | re.DOTALL)
+LONG_FILE = {"test_c": "what takes long in c"}
+
+
+@pytest.fixture
+def suite_with_a_long_file(suite, root):
+    conftest = (root / "tests" / "conftest.py").read_text(encoding="utf-8")
+    suite.makeconftest(
+        re.sub(r"^ONLY_IN_ALL.*?^(?=LEFT_OUT)", f"ONLY_IN_ALL = {LONG_FILE!r}\n", conftest, flags=re.M | re.S)
+    )
+    return suite
+
+
+def test_the_short_and_the_long_tests_are_together_all(suite_with_a_long_file):
+    short, rest = collected(suite_with_a_long_file), collected(suite_with_a_long_file, "--rest")
+    assert rest and all("test_c.py" in line for line in rest)
+    assert not any("test_c.py::test_alone" in line for line in short)
+    assert sorted(short + rest) == sorted(collected(suite_with_a_long_file, "--all"))
+
+
+def test_a_file_that_is_named_runs_in_full(suite_with_a_long_file):
+    assert collected(suite_with_a_long_file, "test_c.py")
+
+
+@pytest.mark.parametrize("workers", [(), ("-n", "2")])
+def test_the_last_lines_say_what_was_not_run_and_why(suite_with_a_long_file, workers):
+    suite_with_a_long_file.makepyfile(test_z="import pytest\n\n\ndef test_skips():\n    pytest.skip('no GPU here')\n")
+    lines = suite_with_a_long_file.runpytest_subprocess("-p", "no:cacheprovider", *workers).outlines
+    assert "not run: 1 skipped: no GPU here" in lines
+    assert any(re.fullmatch(r"not run: \d+ long tests, which `make test-all` runs:", line) for line in lines)
+    assert any(LONG_FILE["test_c"] in line for line in lines)
+
+
+def test_every_long_group_exists(root):
+    conftest = (root / "tests" / "conftest.py").read_text(encoding="utf-8")
+    names = re.findall(r'^    "([\w-]+)": ', re.search(r"^ONLY_IN_ALL.*?^(?=LEFT_OUT)", conftest, re.M | re.S)[0], re.M)
+    code = "\n".join(
+        path.read_text(encoding="utf-8") for path in (root / "tests").rglob("*.py") if path.name != "conftest.py"
+    )
+    files = {path.stem for path in (root / "tests").rglob("test_*.py")}
+    assert names and [name for name in names if name not in files and name not in code] == []
