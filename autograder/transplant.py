@@ -43,10 +43,10 @@ def _translated(own: Any, text: str) -> str:
     if not isinstance(text, str) or not text.strip():
         raise NotYet("Give it an English sentence in quotes.")
     model, tokenizer = live_model.unpack(live_model.read_weights())
-    [before] = Translator(model, tokenizer, tokenizer).translate([text], beam=1)
+    [before] = Translator(model, tokenizer, tokenizer).translate([text], beam_size=1)
     attention, gap = transplant(own, model, [*tokenizer.encode(text), model.config.eos])
     try:
-        [after] = Translator(model, tokenizer, tokenizer).translate([text], beam=1)
+        [after] = Translator(model, tokenizer, tokenizer).translate([text], beam_size=1)
     except NotYet:
         raise
     except Exception as error:  # whatever a learner's class may do with a sentence

@@ -235,7 +235,7 @@ def _say_what_is_coming(run: Run, device: torch.device) -> None:
 
 def run_translate(options: argparse.Namespace) -> None:
     """Write one translation a line to stdout."""
-    settings = dict(beam=options.beam, length_exponent=options.length_exponent, batch_size=options.batch_size)
+    settings = dict(beam_size=options.beam_size, length_penalty=options.length_penalty, batch_size=options.batch_size)
     DecodingConfig(**settings)  # a setting that does not fit is reported before a model is loaded
     translator = _translator(options)[0]
     if not options.sentences and sys.stdin.isatty():
@@ -278,12 +278,13 @@ def run_evaluate(options: argparse.Namespace) -> None:
     if not lines.source:
         raise ValueError(f"split: expected lines in {options.split}, got none")
     start = time.perf_counter()
-    settings = dict(beam=options.beam, length_exponent=options.length_exponent, batch_size=options.batch_size)
+    settings = dict(beam_size=options.beam_size, length_penalty=options.length_penalty, batch_size=options.batch_size)
     translations = translator.translate(lines.source, **settings)
     seconds = time.perf_counter() - start
     print(
-        f"{notes['corpus']} {options.split}: {len(translations):,} sentences in {seconds:.1f} s, beam {options.beam}, "
-        f"length exponent {options.length_exponent:g}, {translator.precision}"
+        f"{notes['corpus']} {options.split}: {len(translations):,} sentences in {seconds:.1f} s, beam "
+        f"{options.beam_size}, "
+        f"length penalty {options.length_penalty:g}, {translator.precision}"
     )
     for line in _whose(notes):
         print(line)
@@ -305,7 +306,7 @@ def run_evaluate(options: argparse.Namespace) -> None:
     ):
         print(f"{name:12}  {result.score:7.2f}  {result.signature}")
         scores[name] = result
-    if add_scores(options.checkpoint, options.split, options.beam, scores, translator.precision):
+    if add_scores(options.checkpoint, options.split, options.beam_size, scores, translator.precision):
         print(f"added to {options.checkpoint / PAGE_FILE}")
 
 
@@ -318,7 +319,7 @@ def _compare_with_fp32(
 ) -> None:
     """Print what int8 costs: how many translations are those of fp32, and the scores of fp32."""
     precise = Translator(translator.model, translator.source_tokenizer, translator.target_tokenizer)
-    expected = precise.translate(lines.source, beam=options.beam, length_exponent=options.length_exponent)
+    expected = precise.translate(lines.source, beam_size=options.beam_size, length_penalty=options.length_penalty)
     print(
         f"same as fp32  {exact_match(translations, expected):7.2%}  (fp32: exact match "
         f"{exact_match(expected, lines.target):.2%}, BLEU {bleu(expected, lines.target, tokenize).score:.2f})"

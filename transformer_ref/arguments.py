@@ -24,10 +24,10 @@ EXAMPLES = {
   python -m transformer_ref train --model my_transformer.py --output build/mine
                                                         the code that `python -m autograder assemble` gathered
   torchrun --nproc-per-node 2 -m transformer_ref train --corpus multi30k
-  python -m transformer_ref train --corpus wmt14 --size big --accumulation 8 --data-dir ~/wmt14""",
+  python -m transformer_ref train --corpus wmt14 --size big --grad-accumulation-steps 8 --data-dir ~/wmt14""",
     "translate": """examples:
   python -m transformer_ref translate "I closed the windows."
-  python -m transformer_ref translate --checkpoint build/multi30k --beam 5 < english.txt > german.txt
+  python -m transformer_ref translate --checkpoint build/multi30k --beam-size 5 < english.txt > german.txt
   tail -f chat.txt | python -m transformer_ref translate      answers each line when it arrives""",
     "evaluate": """examples:
   python -m transformer_ref evaluate --split held_out
@@ -50,27 +50,27 @@ MACHINE = """the machine:
   the card of a training run list them. To choose yourself, set ATTENTION_BY_HAND_MACHINE, such as
   threads=2,precision=fp32,muon=fp32,attention=kernel,top_k=8000 (any of these)."""
 
-SETTINGS = (  # of a training: field, type, help
-    ("tokens_per_batch", int, "cells of the longer side of a padded batch"),
-    ("accumulation", int, "parts that a batch is read in, for less memory and the same result"),
-    ("learning_rate", float, "the peak of AdamW's"),
-    ("muon_rate", float, "the peak of Muon's, which moves the hidden matrices; 0 for AdamW alone"),
-    ("warm_up", int, "steps in which the rates grow to their peak"),
-    ("label_smoothing", float, "share of the wished-for probability that other tokens get"),
-    ("weight_decay", float, "of AdamW"),
-    ("clip", float, "the greatest norm of all gradients together"),
-    ("average_decay", float, "of the running mean of the weights; 0 for none"),
-    ("patience", int, "end after so many validations without a better one, and keep the best"),
-    ("validations", int, "how many there are in the course of the training"),
-    ("seed", int, "of weights, dropout and order (default: 1)"),
+SETTINGS = (  # of a training run: field, type, help
+    ("tokens_per_batch", int, "size of a batch: padded tokens of its longer side"),
+    ("grad_accumulation_steps", int, "parts in which a batch is computed; needs less memory and gives the same result"),
+    ("learning_rate", float, "peak learning rate of AdamW"),
+    ("muon_rate", float, "peak learning rate of Muon, which updates the hidden matrices; 0 uses AdamW for all weights"),
+    ("warmup_steps", int, "steps over which the learning rates grow to their peak"),
+    ("label_smoothing", float, "share of the target probability that the other tokens get"),
+    ("weight_decay", float, "weight decay of AdamW"),
+    ("max_grad_norm", float, "clip the gradients to this norm, computed over all of them together"),
+    ("ema_decay", float, "decay of the moving average of the weights, which is what is saved; 0 for no average"),
+    ("patience", int, "stop after this many validations without a better loss, and keep the best model"),
+    ("num_validations", int, "number of validations during the run"),
+    ("seed", int, "random seed for weights, dropout and the order of the data (default: 1)"),
 )
 SIZE_SETTINGS = (  # of the model: field, type, help
-    ("d_model", int, "width of the vectors between layers; a multiple of the heads"),
-    ("heads", int, "of each attention"),
-    ("encoder_layers", int, "layers that read"),
-    ("decoder_layers", int, "layers that write"),
+    ("d_model", int, "width of the vectors between layers; must be a multiple of --heads"),
+    ("heads", int, "attention heads in each attention layer"),
+    ("encoder_layers", int, "number of encoder layers"),
+    ("decoder_layers", int, "number of decoder layers"),
     ("d_ff", int, "width of the hidden layer in the feed-forward networks"),
-    ("max_length", int, "positions; a longer sentence is left out"),
+    ("max_length", int, "longest sentence in tokens; longer ones are left out"),
 )
 
 
@@ -92,52 +92,59 @@ def parser(functions: Mapping[str, Callable[[argparse.Namespace], None]]) -> arg
 
 
 def _add_training(commands, functions: Mapping[str, Callable]) -> None:
-    training = _command(commands, "train", functions, "learn from a corpus and leave a checkpoint")
+    training = _command(commands, "train", functions, "train a model on a corpus and save a checkpoint")
     training.add_argument(
-        "--corpus", choices=sorted(RECIPES), default="grammar", help="default: grammar, which is built in"
+        "--corpus",
+        choices=sorted(RECIPES),
+        default="grammar",
+        help="corpus to train on (default: grammar, which is built in)",
     )
     training.add_argument(
         "--data-dir",
         metavar="DIR",
-        help="the folder with the corpus's files, such as train.en or train.en.gz; it is only read",
+        help="folder with the corpus's files, such as train.en or train.en.gz; nothing is written there",
     )
     training.add_argument(
         "--cache-dir",
         metavar="DIR",
         type=Path,
-        help="where a corpus of files is prepared, once for all processes and later runs (default: prepared/ in the "
-        "output folder, for files of more than 32 MB; smaller ones are kept in memory)",
+        help="where the prepared corpus is kept for other processes and later runs (default: prepared/ in the output "
+        "folder if the files have more than 32 MB; smaller ones are kept in memory)",
     )
-    training.add_argument("--source", metavar="LANGUAGE", help="the language to read (default: en)")
+    training.add_argument("--source", metavar="LANGUAGE", help="source language (default: en)")
     training.add_argument(
-        "--target", metavar="LANGUAGE", help="the language to write (default: de, or it for the built-in corpus)"
+        "--target", metavar="LANGUAGE", help="target language (default: de, or it for the built-in corpus)"
     )
     training.add_argument(
         "--output",
         metavar="DIR",
         type=Path,
-        help="where the checkpoint and the run's card go (default: build/<corpus>)",
+        help="folder for the checkpoint and a report of the run (default: build/<corpus>)",
     )
-    training.add_argument("--size", choices=sorted(SIZES), help="the paper's instead of the recipe's own")
+    training.add_argument(
+        "--size", choices=sorted(SIZES), help="use the model size of the original paper instead of the corpus's default"
+    )
     for name, kind, text in SIZE_SETTINGS:
         training.add_argument("--" + name.replace("_", "-"), metavar="X", type=kind, help=text)
-    training.add_argument("--vocabulary", metavar="N", type=int, help="subwords that both languages share, at most")
     training.add_argument(
-        "--dropout", metavar="X", type=float, help="instead of the recipe's; a long training on little data wants more"
+        "--vocabulary", metavar="N", type=int, help="largest size of the vocabulary that both languages share"
+    )
+    training.add_argument(
+        "--dropout", metavar="X", type=float, help="dropout rate; a long run on little data needs a higher one"
     )
     training.add_argument(
         "--model",
         metavar="FILE",
         type=Path,
-        help="train the Transformer of your own file, my_transformer.py, with the loss, schedule and batches it has; "
-        "its code is run with all of your rights",
+        help="train the Transformer in your own file, such as my_transformer.py, with its loss, schedule and batches "
+        "if it has them; its code runs with all of your rights",
     )
     training.add_argument(
         "--from",
         dest="start",
         metavar="DIR",
         type=Path,
-        help="go on from the model of another training, with its tokenizers and sizes",
+        help="start from a trained model, with its tokenizers and sizes (fine-tuning)",
     )
     _add_length_and_rates(training)
 
@@ -149,14 +156,18 @@ def _add_length_and_rates(training: argparse.ArgumentParser) -> None:
         "--minutes",
         metavar="M",
         type=float,
-        help="train for so long; reading the corpus, validating and saving come on top",
+        help="length of the run; reading the corpus, validation and saving take additional time",
     )
-    length.add_argument("--steps", metavar="N", type=int, help="train for so many steps")
+    length.add_argument("--steps", metavar="N", type=int, help="length of the run in steps")
     for name, kind, text in SETTINGS:
         training.add_argument("--" + name.replace("_", "-"), metavar="X", type=kind, help=text)
-    training.add_argument("--schedule", choices=SCHEDULES, help="how the rates fall after the warm-up")
-    training.add_argument("--precision", choices=PRECISIONS, help="auto: bf16 arithmetic where that is faster here")
-    training.add_argument("--muon-precision", choices=PRECISIONS, help="of Muon's products, likewise (default: auto)")
+    training.add_argument("--schedule", choices=SCHEDULES, help="how the learning rates fall after the warmup")
+    training.add_argument(
+        "--precision", choices=PRECISIONS, help="auto uses bf16 arithmetic if that is faster on this machine"
+    )
+    training.add_argument(
+        "--muon-precision", choices=PRECISIONS, help="the same for Muon's matrix products (default: auto)"
+    )
     training.add_argument(
         "--validate-bleu",
         metavar="N",
@@ -185,8 +196,8 @@ def _add_translating(commands, functions: Mapping[str, Callable]) -> None:
         "--n-best",
         metavar="N",
         type=int,
-        help="write the N best of each line, at most --beam: line ||| translation ||| score; ||| within a translation "
-        "becomes &#124;&#124;&#124;",
+        help="write the N best of each line, at most --beam-size: line ||| translation ||| score; ||| within a "
+        "translation becomes &#124;&#124;&#124;",
     )
     translating.add_argument(
         "--progress",
@@ -271,17 +282,17 @@ def _command(commands, name: str, functions: Mapping[str, Callable], text: str) 
 
 def _add_decoding(command: argparse.ArgumentParser) -> None:
     command.add_argument(
-        "--beam",
+        "--beam-size",
         metavar="N",
         type=int,
-        default=DecodingConfig.beam,
+        default=DecodingConfig.beam_size,
         help="hypotheses kept at each step (default: %(default)s)",
     )
     command.add_argument(
-        "--length-exponent",
+        "--length-penalty",
         metavar="X",
         type=float,
-        default=DecodingConfig.length_exponent,
+        default=DecodingConfig.length_penalty,
         help="0 compares hypotheses by log p, 1 by its mean over the tokens (default: %(default)g)",
     )
     command.add_argument(

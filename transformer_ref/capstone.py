@@ -31,7 +31,7 @@ MODEL = dict(
 )  # fmt: skip
 TRAINING = TrainingConfig(
     steps=STEPS, tokens_per_batch=1_536, schedule="linear", learning_rate=1e-2, muon_rate=1.2e-2, muon_momentum=0.9,
-    weight_decay=0.2, muon_weight_decay=0.2, label_smoothing=0.05, clip=10.0,
+    weight_decay=0.2, muon_weight_decay=0.2, label_smoothing=0.05, max_grad_norm=10.0,
 )  # fmt: skip
 OTHER_RATE = 5e-3  # AdamW's, for a model whose parts are somebody else's
 STATES = 10  # kept in the course of a training, one after each tenth of it
@@ -90,7 +90,9 @@ def train(
     quick = isinstance(model, Transformer)
     if not quick:
         draw_weights(model, experiment.config)
-    rates = {} if quick and HAS_MUON else dict(learning_rate=OTHER_RATE, muon_rate=0.0, weight_decay=0.0, clip=1.0)
+    rates = (
+        {} if quick and HAS_MUON else dict(learning_rate=OTHER_RATE, muon_rate=0.0, weight_decay=0.0, max_grad_norm=1.0)
+    )
     config = replace(TRAINING, steps=steps, seed=seed, **rates)
     pad, smoothing = experiment.config.pad, config.label_smoothing
     loss = TrainingLoss(pad, smoothing) if quick else MeanLoss(pad, smoothing)

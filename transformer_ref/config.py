@@ -144,32 +144,32 @@ class ModelConfig:
 
 @dataclass(frozen=True)
 class TrainingConfig:
-    """How a model is trained: for so many steps or, if `minutes` is given, for so long.
+    """How a model is trained: for a number of steps or, if `minutes` is given, for that time.
 
-    tokens_per_batch: cells of the longer side of a padded batch.
-    accumulation: parts that a batch is read in, one after another, for less memory and the same step.
-    minutes: of steps alone, in place of a number of them; reading the corpus, validations and saving come on top.
-    schedule: how the rates fall after `warm_up` steps of linear growth: see training/schedule.py.
-    learning_rate: the peak of AdamW's.
-    muon_rate: the peak of Muon's, which moves the hidden matrices; 0 for AdamW alone.
-    beta_1, beta_2, muon_momentum: the share that the running means of AdamW and of Muon keep at each step.
-    label_smoothing: share of the wished-for probability that other tokens get, in [0, 1).
-    clip: the greatest norm of all gradients together.
-    average_decay: of the running mean of the weights, 0 for none.
-    seed: of the first weights, of dropout and of the order of the data.
+    tokens_per_batch: padded tokens of a batch's longer side.
+    grad_accumulation_steps: parts in which a batch is computed, one after another; less memory, the same step.
+    minutes: of the steps; reading the corpus, validations and saving take additional time.
+    schedule: how the learning rates fall after `warmup_steps` of linear growth: see training/schedule.py.
+    learning_rate: AdamW's peak.
+    muon_rate: the peak of Muon, which updates the hidden matrices; 0 uses AdamW for all weights.
+    beta_1, beta_2, muon_momentum: decay of the moving averages of AdamW and Muon.
+    label_smoothing: share of the target probability that other tokens get, in [0, 1).
+    max_grad_norm: gradients are clipped to this norm, computed over all of them together.
+    ema_decay: decay of the moving average of the weights; 0 for none.
+    seed: for the first weights, dropout and the order of the data.
     precision: "fp32", "bf16" (fp32 weights, bf16 arithmetic) or "auto", whichever is faster on the machine.
-    muon_precision: of Muon's matrix products, likewise; in "bf16" they are those of `torch.optim.Muon`.
-    validations: in the course of a training; patience: end after so many in a row without a smaller loss, and keep
-        the model of the smallest; 0 for never.
+    muon_precision: the same for Muon's matrix products; in "bf16" they equal those of `torch.optim.Muon`.
+    num_validations: during the run; patience: stop after this many in a row without a smaller loss, and keep the model
+        with the smallest; 0 never stops early.
     Raises TypeError or ValueError naming the field.
     """
 
     steps: int = 2_000
     minutes: float | None = None
     tokens_per_batch: int = 1_024
-    accumulation: int = 1
+    grad_accumulation_steps: int = 1
     schedule: Schedule = "cosine"
-    warm_up: int = 100
+    warmup_steps: int = 100
     learning_rate: float = 4e-3
     muon_rate: float = 6e-3
     weight_decay: float = 0.0
@@ -178,26 +178,26 @@ class TrainingConfig:
     beta_1: float = 0.9
     beta_2: float = 0.98
     label_smoothing: float = 0.1
-    clip: float = 1.0
-    average_decay: float = 0.0
+    max_grad_norm: float = 1.0
+    ema_decay: float = 0.0
     seed: int = 1
     precision: Precision = "fp32"
     muon_precision: Precision = "auto"
-    validations: int = 5
+    num_validations: int = 5
     patience: int = 0
 
     def __post_init__(self) -> None:
         expect_types(self)
-        for name in ("steps", "tokens_per_batch", "accumulation", "validations"):
+        for name in ("steps", "tokens_per_batch", "grad_accumulation_steps", "num_validations"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name}: expected at least 1, got {getattr(self, name)}")
-        for name in ("beta_1", "beta_2", "muon_momentum", "label_smoothing", "average_decay"):
+        for name in ("beta_1", "beta_2", "muon_momentum", "label_smoothing", "ema_decay"):
             if not 0 <= getattr(self, name) < 1:
                 raise ValueError(f"{name}: expected at least 0 and below 1, got {getattr(self, name)}")
-        for name in ("learning_rate", "clip"):
+        for name in ("learning_rate", "max_grad_norm"):
             if not getattr(self, name) > 0:
                 raise ValueError(f"{name}: expected more than 0, got {getattr(self, name)}")
-        for name in ("warm_up", "muon_rate", "weight_decay", "muon_weight_decay", "seed", "patience"):
+        for name in ("warmup_steps", "muon_rate", "weight_decay", "muon_weight_decay", "seed", "patience"):
             if getattr(self, name) < 0:
                 raise ValueError(f"{name}: expected at least 0, got {getattr(self, name)}")
         if self.seed > LARGEST_SEED:
@@ -219,25 +219,25 @@ class TrainingConfig:
 class DecodingConfig:
     """How a source is translated.
 
-    beam: hypotheses kept at each step, 1 for greedy decoding; length_exponent: see `beam_search`, from 0 to 10.
+    beam_size: hypotheses kept at each step, 1 for greedy decoding; length_penalty: see `beam_search`, from 0 to 10.
     batch_size: sentences decoded together; extra_length: how much longer than its source a translation may be
         (Vaswani et al. 2017, section 6.1).
     Raises TypeError or ValueError naming the field.
     """
 
-    beam: int = 5
-    length_exponent: float = 1.0
+    beam_size: int = 5
+    length_penalty: float = 1.0
     batch_size: int = 64
     extra_length: int = 50
 
     def __post_init__(self) -> None:
         expect_types(self)
-        for name in ("beam", "batch_size"):
+        for name in ("beam_size", "batch_size"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name}: expected at least 1, got {getattr(self, name)}")
         if self.extra_length < 0:
             raise ValueError(f"extra_length: expected at least 0, got {self.extra_length}")
-        if not 0 <= self.length_exponent <= LARGEST_EXPONENT:
+        if not 0 <= self.length_penalty <= LARGEST_EXPONENT:
             raise ValueError(
-                f"length_exponent: expected a number from 0 to {LARGEST_EXPONENT}, got {self.length_exponent:g}"
+                f"length_penalty: expected a number from 0 to {LARGEST_EXPONENT}, got {self.length_penalty:g}"
             )

@@ -115,7 +115,7 @@ class Translator:
 
         A translation does not depend on the other lines, and is itself one line.
         first_line: the number that warnings give the first line. A line too long for the model is cut, with a warning.
-        settings: fields of `DecodingConfig`, such as beam=1.
+        settings: fields of `DecodingConfig`, such as beam_size=1.
         Raises TypeError for one string in place of a list, ValueError for a line that is no text, a setting that does
         not fit or a model in training mode.
         """
@@ -130,8 +130,8 @@ class Translator:
         count: at most the beam. The rest is as in `translate`. Different ids may be the same text.
         """
         config = DecodingConfig(**fields_from(DecodingConfig, settings))
-        if type(count) is not int or not 1 <= count <= config.beam:
-            raise ValueError(f"count: expected 1 to {config.beam}, the beam, got {count!r}")
+        if type(count) is not int or not 1 <= count <= config.beam_size:
+            raise ValueError(f"count: expected 1 to {config.beam_size}, the beam, got {count!r}")
         with freed_memory_kept():
             return [best_first[:count] for best_first in self._translations(lines, config, first_line, scored=True)]
 
@@ -191,10 +191,10 @@ class Translator:
         # a limit for each line, so that its translation does not depend on the other lines of the batch
         max_length = [min(len(source) + config.extra_length, longest) for source in sources]
         greedy, beam = getattr(self.model, "searches", (greedy_decode, beam_search))  # a learner's model has its own
-        if config.beam == 1 and not scored:
+        if config.beam_size == 1 and not scored:
             ids = greedy(model, source_ids, max_length)
             return [[Hypothesis(row, math.nan)] for row in ids.tolist()]  # greedy decoding keeps no score
-        found = beam(model, source_ids, config.beam, max_length, config.length_exponent, top_k)
+        found = beam(model, source_ids, config.beam_size, max_length, config.length_penalty, top_k)
         if not all(found):
             raise ValueError("model: expected finite logits, got NaN; its weights or its precision cannot hold them")
         return found

@@ -35,6 +35,6 @@ class ValidationBleu:
         run = self._run
         model = to_be_judged(run.training).eval()  # the next step sets training mode again
         translator = Translator(model, run.source_tokenizer, run.target_tokenizer)
-        found = bleu(translator.translate(self._sources, beam=1), self._references, self._tokenize)
+        found = bleu(translator.translate(self._sources, beam_size=1), self._references, self._tokenize)
         self.scores.append((progress.step, found.score))
         self._report(f"validation BLEU {found.score:.2f} of {len(self._sources)} lines, greedy, {found.signature}")

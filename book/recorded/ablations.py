@@ -38,11 +38,11 @@ ABLATIONS: dict[str, dict[str, Any]] = {  # fields of the configurations, or wha
     "no positions": {"positions": NoPositions},
     "learned positions": {"positions": LearnedPositions},
     "no label smoothing": {"label_smoothing": 0.0},
-    "no warm-up": {"warm_up": 0},
+    "no warm-up": {"warmup_steps": 0},
     "post-norm": {"norm_first": False},
-    "post-norm, no warm-up": {"norm_first": False, "warm_up": 0},
+    "post-norm, no warm-up": {"norm_first": False, "warmup_steps": 0},
 }
-OF_TRAINING = ("label_smoothing", "warm_up")
+OF_TRAINING = ("label_smoothing", "warmup_steps")
 RECORD = FOLDER / "ablations.json"
 
 

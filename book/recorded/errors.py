@@ -43,7 +43,7 @@ def main() -> None:
     translator = ablations.trained(1)
     met = Counter(word for pair in corpus.train for word in words(pair.english))
     pairs = [*corpus.test, *corpus.held_out]
-    said = translator.translate([pair.english for pair in pairs], beam=1)
+    said = translator.translate([pair.english for pair in pairs], beam_size=1)
     lines, examples, kept = [], [], Counter[tuple[int, int]]()
     for pair, translation in zip(pairs, said, strict=True):
         found = words(pair.english)

@@ -29,7 +29,7 @@ RECORD = FOLDER / "gpt.json"
 LEARNED, SEED = 6_000, 1  # tales
 UNSEEN = 200  # tales of another seed
 STEPS, BATCH = 900, 16
-CONFIG = TrainingConfig(steps=STEPS, learning_rate=4e-3, muon_rate=6e-3, warm_up=50)
+CONFIG = TrainingConfig(steps=STEPS, learning_rate=4e-3, muon_rate=6e-3, warmup_steps=50)
 STAGES = (0, 20, 60, 150, 300, STEPS)  # steps after which it is asked to write
 PROMPT, WRITTEN = "Once upon a time", 150
 CONTEXTS = (192, 96, 48, 24)
@@ -109,10 +109,10 @@ def main() -> None:
         if step in STAGES:
             stages.append({"step": step, "loss": losses[-1][1], "text": written(model)})
         x, y = lm_batch(learned, model.max_length, g, BATCH)
-        optimizer.scale_rates(min(1, (step + 1) / CONFIG.warm_up) * (1 + math.cos(math.pi * step / STEPS)) / 2)
+        optimizer.scale_rates(min(1, (step + 1) / CONFIG.warmup_steps) * (1 + math.cos(math.pi * step / STEPS)) / 2)
         optimizer.zero_grad()
         F.cross_entropy(model.train()(x).flatten(0, 1), y.flatten()).backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), CONFIG.clip)
+        torch.nn.utils.clip_grad_norm_(model.parameters(), CONFIG.max_grad_norm)
         optimizer.step()
     seconds = round(time.process_time() - began)
     GPT_WEIGHTS.write_text(PREFIX + json.dumps(pack(model)) + SUFFIX, encoding="utf-8")

@@ -69,7 +69,7 @@ def attentions(model: nn.Module) -> list[MultiHeadAttention]:
 
 def judged(translator: Translator, pairs: Sequence[Pair]) -> dict[str, float]:
     """Return the shares of sentences translated exactly, and of ambiguous words in the right sense."""
-    translations = translator.translate([pair.english for pair in pairs], beam=1)
+    translations = translator.translate([pair.english for pair in pairs], beam_size=1)
     exact = exact_match(translations, [pair.italian for pair in pairs])
     return {"exact": round(exact, 3), "sense": round(sense_accuracy(translations, pairs), 3)}
 
@@ -175,10 +175,10 @@ def opened(translator: Translator) -> dict[str, Any]:
     shown = []
     for text in SHOWN:
         tokens, weights = looked_at(translator, text)
-        (translation,) = translator.translate([text], beam=1)
+        (translation,) = translator.translate([text], beam_size=1)
         shown.append({"text": text, "translation": translation, "tokens": tokens, "weights": rounded(weights)})
     english, _ = PAIR
-    (italian,) = translator.translate([english], beam=1)
+    (italian,) = translator.translate([english], beam_size=1)
     return {
         "heads": statistics(translator, pairs),
         "whole": judged(translator, pairs),

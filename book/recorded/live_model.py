@@ -105,7 +105,7 @@ def judged(packed: Packed) -> dict[str, Any]:
     scores = {}
     for split in ("test", "held_out"):
         pairs = getattr(corpus, split)
-        translations = translator.translate([pair.english for pair in pairs], beam=1)
+        translations = translator.translate([pair.english for pair in pairs], beam_size=1)
         scores[split] = {
             "sentences": len(pairs),
             "exact": round(exact_match(translations, [pair.italian for pair in pairs]), 4),

@@ -71,7 +71,7 @@ def warm_up(norm: str, rate: float, start: str, seed: int) -> dict:
     losses = []
     for step, batch in enumerate(batches(seed), start=1):
         optimizer.param_groups[0]["lr"] = rate * factor(step, STARTS[start])
-        losses.append(train_step(model, batch, optimizer, MeanLoss(PAD), clip=1.0).loss)
+        losses.append(train_step(model, batch, optimizer, MeanLoss(PAD), max_grad_norm=1.0).loss)
     size = STEPS // laboratory.POINTS
     return {
         "curve": [round(sum(losses[first : first + size]) / size, 4) for first in range(0, STEPS, size)],
@@ -110,7 +110,7 @@ def course(seed: int) -> list[dict]:
     seen = []
     for step, batch in enumerate(batches(seed), start=1):
         optimizer.param_groups[0]["lr"] = laboratory.RATE * min(step / WARM_UP, (STEPS - step + 1) / (STEPS - WARM_UP))
-        train_step(experiment.model, batch, optimizer, experiment.loss, clip=1.0)
+        train_step(experiment.model, batch, optimizer, experiment.loss, max_grad_norm=1.0)
         if step in LOOKS:
             with torch.random.fork_rng():
                 seen.append({"step": step, **accuracies(experiment.model)})

@@ -108,7 +108,7 @@ def test_a_page_computes_what_torch_does_with_the_same_rounded_weights(browser, 
         expected = back(torch.tensor([each["ids"]]), torch.tensor([[1, 7, 9]]))[0]
         # both sides add up a few dozen float32 products, in another order
         torch.testing.assert_close(torch.tensor(each["logits"]), expected.detach(), rtol=1e-4, atol=1e-4)
-        assert each["translation"] == translator.translate([text], beam=1)[0]
+        assert each["translation"] == translator.translate([text], beam_size=1)[0]
     page.context.close()
 
 
@@ -122,7 +122,7 @@ def test_two_hundred_sentences_get_the_same_words_and_the_same_looks(browser, bu
         texts,
     )
     translator = Translator(model, tokenizer, tokenizer)
-    assert [each["translation"] for each in said] == translator.translate(texts, beam=1)
+    assert [each["translation"] for each in said] == translator.translate(texts, beam_size=1)
     looks = translator.attention(texts[0])
     for kind in ("encoder", "cross"):
         ours = torch.tensor(said[0]["looks"][kind], dtype=torch.float32)  # (layers, heads, query, key)
@@ -142,7 +142,7 @@ def test_the_page_is_used_by_keyboard_and_axe_finds_nothing(browser, built_in, w
     page, _ = opened(browser, path, width, theme)
     page.keyboard.press("Tab")
     page.keyboard.press("Enter")
-    translation = Translator(model, tokenizer, tokenizer).translate(["I closed the windows."], beam=1)[0]
+    translation = Translator(model, tokenizer, tokenizer).translate(["I closed the windows."], beam_size=1)[0]
     expect(page.locator("output")).to_have_text(translation)
     page.focus("#step")
     expect(page.locator(".read b")).to_have_text("begin")

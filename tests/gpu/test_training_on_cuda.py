@@ -17,7 +17,7 @@ from transformer_ref.training.resume import load_training, save_training
 from transformer_ref.training.trainer import Training, fit, train_step
 
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device here")]
-CONFIG = TrainingConfig(steps=6, tokens_per_batch=60, warm_up=2, average_decay=0.9)
+CONFIG = TrainingConfig(steps=6, tokens_per_batch=60, warmup_steps=2, ema_decay=0.9)
 
 
 def training(device: str, config: TrainingConfig = CONFIG) -> Training:
@@ -27,7 +27,7 @@ def training(device: str, config: TrainingConfig = CONFIG) -> Training:
     stream = BatchStream(sources, [source[::-1] for source in sources], config.tokens_per_batch, 0, 1, 2, config.seed)
     sizes = ModelConfig(17, 17, d_model=12, heads=3, encoder_layers=2, decoder_layers=2, d_ff=20, dropout=0.0)
     model = Transformer(sizes, torch.Generator().manual_seed(1)).to(device)
-    average = WeightAverage(model, config.average_decay)
+    average = WeightAverage(model, config.ema_decay)
     return Training(model, build_optimizer(model, config), stream, config, MeanLoss(0, config.label_smoothing), average)
 
 
@@ -49,7 +49,7 @@ def test_bf16_learns_as_fp32_does():
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])
 @pytest.mark.parametrize("accumulation", [1, 2])
 def test_a_step_reads_from_the_gpu_in_one_place_only(precision, accumulation, monkeypatch):
-    run = training("cuda", replace(CONFIG, precision=precision, accumulation=accumulation))
+    run = training("cuda", replace(CONFIG, precision=precision, grad_accumulation_steps=accumulation))
     fit(run, lambda progress: progress.step == 2)  # what the first steps measure and make is not counted
     read, reads = torch.Tensor.tolist, []
 

@@ -185,7 +185,7 @@ def test_the_largest_found_in_pieces_are_the_largest_of_all(seed, length, count)
 
 
 def test_no_beam_and_dropout_are_refused():
-    with pytest.raises(ValueError, match="beam: expected at least 1, got 0"):
+    with pytest.raises(ValueError, match="beam_size: expected at least 1, got 0"):
         beam_search(tiny_model(), torch.tensor([[4]]), 0, 5, 1.0)
     with pytest.raises(ValueError, match="model: expected evaluation mode"):
         beam_search(tiny_model().train(), torch.tensor([[4]]), 2, 5, 1.0)

@@ -99,7 +99,7 @@ def test_a_recipe_is_measured_as_train_runs_it(small, tmp_path, monkeypatch, cor
     once = trained[0]
     assert all(each is once for each in trained) and once.step == 1 + 2 * (1 + recipes.STEPS[corpus])
     assert [each for each in once.optimizer.optimizers if isinstance(each, torch.optim.Muon)]
-    assert (once.average is not None) == bool(RECIPES[corpus].training.average_decay)
+    assert (once.average is not None) == bool(RECIPES[corpus].training.ema_decay)
     asked, as_trained = RECIPES[corpus].training.to_dict(), once.config.to_dict()
     assert {name for name in asked if asked[name] != as_trained[name]} <= {"precision", "muon_precision"}
 

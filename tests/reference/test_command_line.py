@@ -149,7 +149,7 @@ def test_any_two_text_files_are_a_corpus_and_what_cannot_be_learned_from_is_coun
         "2",
         "--size",
         "base",
-        "--accumulation",
+        "--grad-accumulation-steps",
         "3",
         "--device",
         "cpu",
@@ -158,10 +158,10 @@ def test_any_two_text_files_are_a_corpus_and_what_cannot_be_learned_from_is_coun
     ]
     assert main(["train", *arguments, *data]) == 0
     assert "train: left out 2 pairs with an empty side and 2 with more than 255 tokens" in capsys.readouterr().err
-    assert main(["evaluate", "--checkpoint", str(output), "--beam", "1", "--device", "cpu", *data]) == 0
+    assert main(["evaluate", "--checkpoint", str(output), "--beam-size", "1", "--device", "cpu", *data]) == 0
     card = json.loads((output / CARD_FILE).read_text(encoding="utf-8"))
     assert (card["data"]["train"]["pairs"], card["data"]["validation"]["pairs"]) == (36, 6)
-    assert card["model"]["d_ff"] == 24 and card["training"]["accumulation"] == 3
+    assert card["model"]["d_ff"] == 24 and card["training"]["grad_accumulation_steps"] == 3
     assert [entry["split"] for entry in card["scores"]] == ["test"]
     assert "tok:13a" in (output / PAGE_FILE).read_text(encoding="utf-8")
 
@@ -169,14 +169,14 @@ def test_any_two_text_files_are_a_corpus_and_what_cannot_be_learned_from_is_coun
 def test_patience_ends_a_training_that_stopped_learning_and_keeps_its_best_model(tmp_path, capsys, monkeypatch):
     losses = iter([3.0, 2.0, 2.5, 2.1, 1.0])
     monkeypatch.setattr(run, "validation_loss", lambda *arguments: next(losses))
-    arguments = ["--steps", "20", "--validations", "10", "--patience", "2", "--device", "cpu"]
+    arguments = ["--steps", "20", "--num-validations", "10", "--patience", "2", "--device", "cpu"]
     assert main(["train", *arguments, "--output", str(tmp_path)]) == 0
     assert "done after 8 steps" in capsys.readouterr().err
     assert load_checkpoint(tmp_path).notes["step"] == 4
 
 
 def test_bleu_stands_next_to_the_validation_loss_and_changes_no_step(tmp_path, capsys):
-    command = ["train", "--steps", "4", "--validations", "2", "--device", "cpu", "--precision", "fp32"]
+    command = ["train", "--steps", "4", "--num-validations", "2", "--device", "cpu", "--precision", "fp32"]
     for name, options in (("plain", []), ("bleu", ["--validate-bleu", "5"])):
         assert main([*command, *options, "--output", str(tmp_path / name)]) == 0
     shown = re.findall(r"validation BLEU (\d+\.\d\d) of 5 lines, greedy, .*tok:13a", capsys.readouterr().err)
@@ -189,7 +189,8 @@ def test_bleu_stands_next_to_the_validation_loss_and_changes_no_step(tmp_path, c
 
 def test_translate_writes_one_line_a_sentence(checkpoint, capsys):
     assert (
-        main(["translate", "--checkpoint", str(checkpoint), "--beam", "1", "I closed the windows.", "She went."]) == 0
+        main(["translate", "--checkpoint", str(checkpoint), "--beam-size", "1", "I closed the windows.", "She went."])
+        == 0
     )
     assert len(capsys.readouterr().out.split("\n")) == 3
 
@@ -215,7 +216,7 @@ def test_translate_reads_past_a_byte_order_mark(checkpoint, capsys, monkeypatch)
     seen = []
     monkeypatch.setattr(command_line.Translator, "translate", lambda self, lines, **named: seen.extend(lines) or [])
     monkeypatch.setattr(sys, "stdin", io.StringIO("\ufeffI closed the windows.\nShe went.\n"))
-    assert main(["translate", "--checkpoint", str(checkpoint), "--beam", "1"]) == 0
+    assert main(["translate", "--checkpoint", str(checkpoint), "--beam-size", "1"]) == 0
     assert seen == ["I closed the windows.", "She went."]
 
 
@@ -228,15 +229,15 @@ def test_bytes_that_are_no_utf_8_are_one_line_and_status_two(checkpoint, capsys,
 
 
 @pytest.mark.parametrize("number", ["nan", "inf", "-inf", "1e9", "-1"])
-def test_a_length_exponent_that_ranks_nothing_is_one_line_and_status_two(number, checkpoint, capsys):
-    assert main(["translate", "--checkpoint", str(checkpoint), f"--length-exponent={number}", "She went."]) == 2
+def test_a_length_penalty_that_ranks_nothing_is_one_line_and_status_two(number, checkpoint, capsys):
+    assert main(["translate", "--checkpoint", str(checkpoint), f"--length-penalty={number}", "She went."]) == 2
     shown = capsys.readouterr()
-    assert shown.err.startswith("transformer_ref: length_exponent: expected a") and shown.out == ""
+    assert shown.err.startswith("transformer_ref: length_penalty: expected a") and shown.out == ""
 
 
 def test_the_n_best_are_numbered_by_line_and_ranked_by_score(checkpoint, capsys):
     lines = ["I closed the windows.", "She went."]
-    assert main(["translate", "--checkpoint", str(checkpoint), "--beam", "3", "--n-best", "2", *lines]) == 0
+    assert main(["translate", "--checkpoint", str(checkpoint), "--beam-size", "3", "--n-best", "2", *lines]) == 0
     rows = [row.split(" ||| ") for row in capsys.readouterr().out.splitlines()]
     assert [row[0] for row in rows] == ["0", "0", "1", "1"]
     for best, second in (rows[:2], rows[2:]):
@@ -258,7 +259,7 @@ def test_the_fields_of_the_n_best_stay_three_whatever_a_translation_holds(checkp
 ANSWERS = """
 import sys
 from transformer_ref import __main__ as command
-sys.exit(command.main(["translate", "--beam", "1", "--progress", "--checkpoint", *sys.argv[1:]]))
+sys.exit(command.main(["translate", "--beam-size", "1", "--progress", "--checkpoint", *sys.argv[1:]]))
 """
 
 
@@ -296,7 +297,7 @@ def test_lines_come_in_order_and_whole_from_memory_and_from_a_file(lines):
 
 
 def test_a_line_that_is_cut_is_named_by_its_number(checkpoint, tmp_path, capsys):
-    assert main(["translate", "--checkpoint", str(checkpoint), "--beam", "1", "She went.", "She " * 130]) == 0
+    assert main(["translate", "--checkpoint", str(checkpoint), "--beam-size", "1", "She went.", "She " * 130]) == 0
     shown = capsys.readouterr()
     assert "look out: source: expected at most 127 tokens, got 130 in line 2; the rest is cut off\n" == shown.err
     assert len(shown.out.splitlines()) == 2
@@ -308,7 +309,7 @@ def test_evaluate_cuts_words_by_the_target_language(options, checkpoint, text_fi
     save_checkpoint(tmp_path / "model", *load_checkpoint(checkpoint)[:3], notes)
     (text_files / "test.en").write_text("I closed the windows.\n", encoding="utf-8")
     (text_files / "test.zh").write_text("我关上了窗户。\n", encoding="utf-8")
-    asked = ["evaluate", "--checkpoint", str(tmp_path / "model"), "--data-dir", str(text_files), "--beam", "1"]
+    asked = ["evaluate", "--checkpoint", str(tmp_path / "model"), "--data-dir", str(text_files), "--beam-size", "1"]
     assert main([*asked, *options]) == 0
     shown = capsys.readouterr()
     assert f"tok:{'intl' if options else 'zh'}|" in shown.out
@@ -349,7 +350,7 @@ def test_sizes_vocabulary_and_schedule_are_settable_and_a_training_starts_from_a
 
 def test_translate_reads_stdin_and_keeps_empty_lines(checkpoint, capsys, monkeypatch):
     monkeypatch.setattr(sys, "stdin", io.StringIO("I closed the windows.\n\nShe went.\n"))
-    assert main(["translate", "--checkpoint", str(checkpoint), "--beam", "2"]) == 0
+    assert main(["translate", "--checkpoint", str(checkpoint), "--beam-size", "2"]) == 0
     lines = capsys.readouterr().out.split("\n")
     assert len(lines) == 4 and lines[1] == ""
 
@@ -358,9 +359,9 @@ def test_evaluate_prints_every_score_with_its_signature(checkpoint, capsys, monk
     import transformer_ref.__main__ as command_line
 
     monkeypatch.setattr(command_line, "build_corpus", recipes.build_corpus)
-    assert main(["evaluate", "--checkpoint", str(checkpoint), "--split", "held_out", "--beam", "1"]) == 0
+    assert main(["evaluate", "--checkpoint", str(checkpoint), "--split", "held_out", "--beam-size", "1"]) == 0
     shown = capsys.readouterr().out
-    for words in ("8 sentences", "exponent 1, fp32", "exact match", "right sense", "four words", "tok:13a", "chrF"):
+    for words in ("8 sentences", "penalty 1, fp32", "exact match", "right sense", "four words", "tok:13a", "chrF"):
         assert words in shown
     assert "same as fp32" not in shown
 
@@ -369,10 +370,10 @@ def test_evaluate_in_int8_says_what_int8_costs(checkpoint, capsys, monkeypatch):
     import transformer_ref.__main__ as command_line
 
     monkeypatch.setattr(command_line, "build_corpus", recipes.build_corpus)
-    arguments = ["--checkpoint", str(checkpoint), "--split", "held_out", "--beam", "1", "--precision", "int8"]
+    arguments = ["--checkpoint", str(checkpoint), "--split", "held_out", "--beam-size", "1", "--precision", "int8"]
     assert main(["evaluate", *arguments]) == 0
     shown = capsys.readouterr().out
-    assert "exponent 1, int8" in shown
+    assert "penalty 1, int8" in shown
     (compared,) = re.findall(r"same as fp32 +([\d.]+)%  \(fp32: exact match [\d.]+%, BLEU [\d.]+\)", shown)
     assert 0 <= float(compared) <= 100
 
@@ -399,7 +400,7 @@ def test_int8_of_a_learner_s_model_is_one_line_and_status_two(checkpoint, capsys
         (["train", "--device", "tpu"], "device: expected"),
         (["train", "--steps", "0"], "steps: expected at least 1, got 0"),
         (["train", "--minutes", "-1"], "minutes: expected more than 0, got -1"),
-        (["train", "--accumulation", "0"], "accumulation: expected at least 1, got 0"),
+        (["train", "--grad-accumulation-steps", "0"], "grad_accumulation_steps: expected at least 1, got 0"),
         (["train", "--corpus", "wmt14"], "data: expected a folder by --data-dir, got none; the parallel texts of"),
         (["train", "--corpus", "multi30k", "--target", "en"], "target: expected another language than the source"),
         (["train", "--corpus", "multi30k", "--target", "it"], "target: expected one of en, de, fr"),
@@ -497,7 +498,7 @@ def test_the_built_in_training_learns_the_language(tmp_path, monkeypatch, capsys
     # number of threads, and one of the 32 combinations that are held out is then sometimes missed as a whole.
     # Words within four places of the ambiguous one decide 0.57.
     for pairs, exact, senses in ((corpus.test, 0.985, 0.99), (corpus.held_out, 0.94, 0.94)):
-        translations = translator.translate([pair.english for pair in pairs], beam=1)
+        translations = translator.translate([pair.english for pair in pairs], beam_size=1)
         assert exact_match(translations, [pair.italian for pair in pairs]) >= exact
         assert sense_accuracy(translations, pairs) >= senses
     assert translator.translate(["I closed the windows.", "I bought a new Windows for my computer."]) == [

@@ -61,13 +61,13 @@ def test_a_text_is_translated_and_evaluated_on_the_device(checkpoint, log, capsy
     on_device, on_cpu = (Translator.load(checkpoint, device) for device in ("cuda", "cpu"))
     assert all(isinstance(each, DeviceTensor) for each in on_device.model.parameters())
     for beam in (1, 3):
-        expected = on_cpu.translate(lines, beam=beam, extra_length=3)
+        expected = on_cpu.translate(lines, beam_size=beam, extra_length=3)
         log.clear()
-        assert on_device.translate(lines, beam=beam, extra_length=3) == expected
+        assert on_device.translate(lines, beam_size=beam, extra_length=3) == expected
         assert log.count("copy") <= 1  # the limits of the lines, once a batch
     assert on_device.attention(lines[0], "Ho chiuso.").cross.cpu().isfinite().all()
     capsys.readouterr()
-    assert main(["evaluate", "--device", "cuda", "--checkpoint", str(checkpoint), "--beam", "2"]) == 0
+    assert main(["evaluate", "--device", "cuda", "--checkpoint", str(checkpoint), "--beam-size", "2"]) == 0
     assert "BLEU" in capsys.readouterr().out
 
 

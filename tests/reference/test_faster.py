@@ -35,7 +35,7 @@ drawing = torch.Generator().manual_seed(1)
 sides = [[torch.randint(3, 23, (1 + i % 9,), generator=drawing).tolist() for i in range(60)] for _ in range(2)]
 model = accelerate(Transformer(ModelConfig(23, 23, d_model=12, heads=3, encoder_layers=2, decoder_layers=2, d_ff=20,
                                            dropout=0.0, tie_embeddings=True, max_length=40), drawing))
-config = TrainingConfig(steps=3, warm_up=1, tokens_per_batch=150)
+config = TrainingConfig(steps=3, warmup_steps=1, tokens_per_batch=150)
 training = Training(model, build_optimizer(model, config), BatchStream(*sides, 150, 0, 1, 2, 5), config,
                     TrainingLoss(0, config.label_smoothing))
 with freed_memory_kept():

@@ -104,7 +104,7 @@ def test_a_translator_in_int8_decodes_in_int8_and_keeps_its_model(monkeypatch):
         translate, "greedy_decode", lambda decoder, *rest: (seen.append(decoder), greedy(decoder, *rest))[1]
     )
     translator = Translator(model(), TOKENIZER, TOKENIZER, "int8")
-    assert len(translator.translate(["uno due", "", "tre"], beam=1)) == 3
+    assert len(translator.translate(["uno due", "", "tre"], beam_size=1)) == 3
     (decoder,) = seen
     assert isinstance(decoder, InferenceTransformer) and isinstance(decoder.logits, Int8Linear)
     assert translator.precision == "int8" and translator.model.output.weight.dtype == torch.float32

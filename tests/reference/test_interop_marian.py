@@ -260,8 +260,8 @@ def test_a_whole_folder_translates_as_the_library_s_model_does(opus):
         bad_words_ids=[[PAD]],
     )
     decode = translator.target_tokenizer.decode
-    assert translator.translate(lines, beam=1) == [decode(ids) for ids in expected[:, 1:].tolist()]
-    assert len(set(translator.translate(lines, beam=1))) > 1
+    assert translator.translate(lines, beam_size=1) == [decode(ids) for ids in expected[:, 1:].tolist()]
+    assert len(set(translator.translate(lines, beam_size=1))) > 1
 
 
 @pytest.mark.parametrize("name", ["source.spm", "target.spm", "vocab.json"])
@@ -279,7 +279,7 @@ def test_a_folder_with_too_few_pieces_is_refused(opus):
 
 def test_a_folder_is_a_start_for_a_training_and_its_pieces_travel_along(opus, tmp_path):
     lines = ["a b", "ab", "b a b"] * 4
-    settings = dict(device="cpu", steps=1, warm_up=1, tokens_per_batch=64, precision="fp32")
+    settings = dict(device="cpu", steps=1, warmup_steps=1, tokens_per_batch=64, precision="fp32")
     tuned = learn(lines, ["c d", "d", "c"] * 4, tmp_path / "tuned", start=opus[0], **settings)
     assert tuned.model.config.pad == PAD and tuned.target_tokenizer.encode("c d") == tuned.target_tokenizer.encode(
         "c  d"

@@ -22,16 +22,16 @@ def learned(tmp_path_factory):
         model=TINY,
         device="cpu",
         steps=220,
-        warm_up=20,
+        warmup_steps=20,
         tokens_per_batch=200,
         precision="fp32",
-        average_decay=0.0,
+        ema_decay=0.0,
         label_smoothing=0.0,
     )
 
 
 def test_what_was_learned_from_two_lists_is_translated(learned):
-    assert learned[1].translate(ENGLISH[:12], beam=1) == ITALIAN[:12]
+    assert learned[1].translate(ENGLISH[:12], beam_size=1) == ITALIAN[:12]
 
 
 def test_a_loaded_translator_says_the_same(learned):
@@ -113,7 +113,7 @@ def test_a_setting_that_does_not_fit_is_named_before_anything_is_written(setting
     assert not (tmp_path / "none").exists()
 
 
-SHORT = dict(device="cpu", steps=2, warm_up=1, tokens_per_batch=200, precision="fp32", average_decay=0.0)
+SHORT = dict(device="cpu", steps=2, warmup_steps=1, tokens_per_batch=200, precision="fp32", ema_decay=0.0)
 
 
 def test_generators_of_sentences_are_learned_from_as_lists_are(tmp_path):
@@ -152,7 +152,7 @@ def test_a_training_that_starts_from_a_model_goes_on_where_that_one_was(learned,
     for name, weight in after.items():
         torch.testing.assert_close(weight, before[name], rtol=0, atol=1e-5)
     assert any(not weight.equal(before[name]) for name, weight in after.items())
-    assert tuned.translate(ENGLISH[:12], beam=1) == ITALIAN[:12]
+    assert tuned.translate(ENGLISH[:12], beam_size=1) == ITALIAN[:12]
 
 
 def test_the_pairs_for_validation_are_drawn_and_not_the_last_ones(tmp_path, monkeypatch):

@@ -386,7 +386,7 @@ def test_nothing_that_runs_on_a_device_needs_float64_which_a_mac_s_gpu_does_not_
     monkeypatch.setattr(positional_encoding, "sinusoidal_table", table)
     config = tiny_config(source_vocabulary=23, target_vocabulary=23, tie_embeddings=True)
     model = accelerate(Transformer(config, generator(1)))
-    recipe = TrainingConfig(precision=precision, muon_precision="fp32", average_decay=0.9, steps=2, warm_up=1)
+    recipe = TrainingConfig(precision=precision, muon_precision="fp32", ema_decay=0.9, steps=2, warmup_steps=1)
     sides = [[[3 + (i + j) % 20 for j in range(1 + i % 6)] for i in range(20)] for _ in range(2)]
     stream = BatchStream(*sides, 40, config.pad, config.bos, config.eos, 1)
     run = Training(

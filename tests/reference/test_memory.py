@@ -71,7 +71,10 @@ def test_learn_and_a_translator_keep_freed_memory_while_they_compute(options, tm
     translator = learn(["a b"] * 9, ["c d"] * 9, tmp_path, 300, sizes, device="cpu", steps=2, watchers=[Watching()])
     assert seen == [memory.KEPT] * 2 and options[memory.TRIM_THRESHOLD] == memory.ADAPTED
     translator.model.encoder.register_forward_pre_hook(lambda *_: seen.append(options[memory.TRIM_THRESHOLD]))
-    for answer in (lambda: translator.translate(["a b"], beam=1), lambda: translator.n_best(["a b"], 1, beam=2)):
+    for answer in (
+        lambda: translator.translate(["a b"], beam_size=1),
+        lambda: translator.n_best(["a b"], 1, beam_size=2),
+    ):
         seen.clear()
         answer()
         assert seen == [memory.KEPT] and options[memory.TRIM_THRESHOLD] == memory.ADAPTED

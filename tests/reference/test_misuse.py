@@ -49,8 +49,8 @@ def test_targets_that_are_no_batch_of_ids_are_named(target):
 
 
 @pytest.mark.parametrize("exponent", [math.nan, math.inf, -1.0, 1e9])
-def test_a_length_exponent_that_ranks_nothing_is_refused_by_the_search_itself(exponent):
-    with pytest.raises(ValueError, match="length_exponent: expected a number from 0 to 10"):
+def test_a_length_penalty_that_ranks_nothing_is_refused_by_the_search_itself(exponent):
+    with pytest.raises(ValueError, match="length_penalty: expected a number from 0 to 10"):
         beam_search(tiny_model(1), ids(1, 1, 4), 2, 4, exponent)
 
 
@@ -91,10 +91,10 @@ def test_two_tokens_leave_nothing_to_smooth_over_and_are_enough_without_smoothin
     assert smooth_targets(labels, 2, 0.0, 0).tolist() == [[[0, 1], [0, 1]]]
 
 
-@pytest.mark.parametrize(("d_model", "warm_up", "name"), [(0, 4, "d_model"), (512, 0, "warm_up")])
-def test_the_rate_names_the_number_that_it_cannot_divide_by(d_model, warm_up, name):
+@pytest.mark.parametrize(("d_model", "warmup_steps", "name"), [(0, 4, "d_model"), (512, 0, "warmup_steps")])
+def test_the_rate_names_the_number_that_it_cannot_divide_by(d_model, warmup_steps, name):
     with pytest.raises(ValueError, match=f"{name}: expected at least 1, got 0"):
-        noam_rate(1, d_model, warm_up)
+        noam_rate(1, d_model, warmup_steps)
 
 
 def test_a_seed_as_long_as_a_time_of_day_draws_batches_and_one_beyond_the_generators_is_named():

@@ -108,8 +108,8 @@ def test_exports_take_a_wrapped_model(wrap, tmp_path):
     assert (tmp_path / "page.html").read_bytes() == (tmp_path / "bare.html").read_bytes()
     ours, theirs = save_torch_transformer(wrapped).state_dict(), save_torch_transformer(bare).state_dict()
     assert all(ours[name].equal(tensor) for name, tensor in theirs.items())
-    assert Translator(wrapped, TOKENIZER, TOKENIZER).translate(["uno due"], beam=2) == (
-        Translator(bare, TOKENIZER, TOKENIZER).translate(["uno due"], beam=2)
+    assert Translator(wrapped, TOKENIZER, TOKENIZER).translate(["uno due"], beam_size=2) == (
+        Translator(bare, TOKENIZER, TOKENIZER).translate(["uno due"], beam_size=2)
     )
 
 
@@ -121,7 +121,7 @@ def test_a_compiled_model_is_exported_to_onnx(tmp_path):
 
 
 def training(network, **changes):
-    config = TrainingConfig(steps=4, average_decay=0.9, **changes)
+    config = TrainingConfig(steps=4, ema_decay=0.9, **changes)
     stream = BatchStream([[4, 5], [6]], [[4], [5, 6]], 8, 0, 1, 2, config.seed)
     average = WeightAverage(network, 0.9)
     return Training(network, build_optimizer(network, config), stream, config, MeanLoss(0), average)

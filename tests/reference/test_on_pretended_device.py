@@ -31,7 +31,7 @@ from transformer_ref.training.trainer import Training, fit, validation_loss
 
 CPU = torch.device("cpu")
 SIZES = tiny_config(source_vocabulary=23, target_vocabulary=23, tie_embeddings=True, decoder_layers=2, dropout=0.0)
-SETTINGS = TrainingConfig(steps=3, tokens_per_batch=60, warm_up=2, average_decay=0.9, precision="fp32")
+SETTINGS = TrainingConfig(steps=3, tokens_per_batch=60, warmup_steps=2, ema_decay=0.9, precision="fp32")
 WAITS_OF_A_STEP, WAITS_OF_A_TOKEN = 2, 1
 WAITS_OF_A_SEARCH = 6  # to check its source, and to read what was found
 
@@ -52,7 +52,7 @@ def training(
     device: torch.device, settings: TrainingConfig = SETTINGS, loss: type[MeanLoss] = TrainingLoss
 ) -> Training:
     model = accelerate(Transformer(SIZES, generator(1)).to(device))
-    average = WeightAverage(model, settings.average_decay)
+    average = WeightAverage(model, settings.ema_decay)
     return Training(
         model, build_optimizer(model, settings), stream(settings), settings, loss(0, settings.label_smoothing), average
     )
@@ -77,7 +77,7 @@ def waits_of_each_step(run: Training, log) -> list[int]:
 def test_a_training_step_waits_twice_at_most_and_learns_what_it_learns_on_the_cpu(
     log, precision, accumulation, muon_rate, loss
 ):
-    settings = replace(SETTINGS, precision=precision, accumulation=accumulation, muon_rate=muon_rate)
+    settings = replace(SETTINGS, precision=precision, grad_accumulation_steps=accumulation, muon_rate=muon_rate)
     on_cpu, run = training(CPU, settings, loss), training(DEVICE, settings, loss)
     fit(on_cpu)
     waits = waits_of_each_step(run, log)

@@ -103,7 +103,7 @@ def test_the_loss_and_the_schedule_and_the_batches_are_the_learner_s_and_equal_t
     own = model()
     for smoothing in (0.0, 0.1):
         torch.testing.assert_close(OwnLoss(own.code, 0, smoothing)(own, BATCH), MeanLoss(0, smoothing)(own, BATCH))
-    settings = TrainingConfig(schedule="inverse_sqrt", warm_up=7)
+    settings = TrainingConfig(schedule="inverse_sqrt", warmup_steps=7)
     for step in (1, 6, 7, 30):
         assert own_rate(own.code, 12)(settings, step, 0.5) == pytest.approx(rate_factor(settings, step, 0.5))
     lengths = [3, 9, 4, 9, 1, 5]
@@ -250,7 +250,7 @@ def test_a_checkpoint_keeps_the_code_and_runs_none_of_it_unless_it_is_asked_to(t
     assert kept["text"] == (folder / MINE).read_text("utf-8")
     assert kept["sha256"] == hashlib.sha256(kept["text"].encode()).hexdigest()
     before = witness.read_text("utf-8")
-    translate = ["translate", "--checkpoint", str(folder / "out"), "--beam", "1", "the cat"]
+    translate = ["translate", "--checkpoint", str(folder / "out"), "--beam-size", "1", "the cat"]
     for command in (translate, ["export", "--format", "page", str(folder / "out"), "-o", str(folder / "page.html")]):
         assert command_line.main(command) == 2
         assert "A checkpoint is data" in capsys.readouterr().err
@@ -265,7 +265,15 @@ def test_a_checkpoint_keeps_the_code_and_runs_none_of_it_unless_it_is_asked_to(t
 def test_a_file_that_has_changed_since_is_used_with_a_warning(trained, capsys):
     folder, *_ = trained
     (folder / "newer.py").write_text(own_file() + "\n# a remark\n", "utf-8")
-    command = ["translate", "--checkpoint", str(folder / "out"), "--model", str(folder / "newer.py"), "--beam", "1"]
+    command = [
+        "translate",
+        "--checkpoint",
+        str(folder / "out"),
+        "--model",
+        str(folder / "newer.py"),
+        "--beam-size",
+        "1",
+    ]
     assert command_line.main([*command, "a dog"]) == 0
     assert "look out: model: " in (shown := capsys.readouterr().err) and "has changed since" in shown
 

@@ -124,7 +124,7 @@ def file(folder, text):
 
 @pytest.mark.parametrize("beam", ["1", "3"])
 def test_translate_with_a_marian_folder_and_own_code_writes_what_the_package_writes(folder, beam, capsys):
-    asked = ["translate", "--checkpoint", str(folder), "--beam", beam, "ab a", "b", "a bb"]
+    asked = ["translate", "--checkpoint", str(folder), "--beam-size", beam, "ab a", "b", "a bb"]
     assert main(asked) == 0
     expected = capsys.readouterr().out
     assert len(set(expected.splitlines())) > 1
@@ -137,7 +137,7 @@ def test_the_learner_s_own_search_is_used_too(folder):
     tokenizers = packages.source_tokenizer, packages.target_tokenizer
     mine = Translator(OwnMarian(code, load_marian(folder)), *tokenizers)
     assert code.part("greedy_decode") is not None
-    assert mine.translate(["ab a", "b"], beam=1) == packages.translate(["ab a", "b"], beam=1)
+    assert mine.translate(["ab a", "b"], beam_size=1) == packages.translate(["ab a", "b"], beam_size=1)
 
 
 def test_a_marian_folder_holds_no_code_to_run(folder, capsys):

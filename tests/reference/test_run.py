@@ -18,7 +18,7 @@ LINES = Parallel([f"one two {word}" for word in ("cat", "dog", "key", "sea")] * 
 
 
 def begun():
-    config = TrainingConfig(steps=4, warm_up=1, validations=2, average_decay=0.9)
+    config = TrainingConfig(steps=4, warmup_steps=1, num_validations=2, ema_decay=0.9)
     return prepare("grammar", LINES, LINES, ("en", "it"), config, torch.device("cpu"))
 
 
@@ -76,7 +76,7 @@ def test_a_validation_needs_no_more_memory_than_a_step(monkeypatch):
     loss = run_module.validation_loss(run.training.model, run.validation.one_epoch(), 0)
     for accumulation, count, logits in ((1, 1, 2**26), (3, 1, 2**26), (2, 2, 2**26), (1, 1, 300)):
         monkeypatch.setattr(run_module, "MOST_LOGITS", logits)
-        run.training.config = replace(run.training.config, accumulation=accumulation)
+        run.training.config = replace(run.training.config, grad_accumulation_steps=accumulation)
         run.training.processes = Processes(0, count)
         pieces = list(run_module._pieces(run))
         rows = -(-max(shape[0] for shape in whole) // (accumulation * count))
@@ -95,7 +95,7 @@ def test_early_stopping_remembers_over_a_resume_what_was_best(tmp_path, monkeypa
     monkeypatch.setattr(run_module, "validation_loss", lambda *given: next(scores))
 
     def begin(steps):
-        config = TrainingConfig(steps=steps, warm_up=1, validations=8, patience=3)
+        config = TrainingConfig(steps=steps, warmup_steps=1, num_validations=8, patience=3)
         return prepare("grammar", LINES, LINES, ("en", "it"), config, torch.device("cpu"))
 
     first = begin(8)

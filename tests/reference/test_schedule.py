@@ -10,16 +10,18 @@ warm_ups = st.integers(2, 5_000)
 
 
 @given(st.integers(1, 2_048), warm_ups)
-def test_noam_warm_up_ends_where_the_decay_begins(d_model, warm_up):
-    peak = noam_rate(warm_up, d_model, warm_up)
-    assert peak == pytest.approx((d_model * warm_up) ** -0.5)
-    assert noam_rate(warm_up - 1, d_model, warm_up) < peak > noam_rate(warm_up + 1, d_model, warm_up)
+def test_noam_warm_up_ends_where_the_decay_begins(d_model, warmup_steps):
+    peak = noam_rate(warmup_steps, d_model, warmup_steps)
+    assert peak == pytest.approx((d_model * warmup_steps) ** -0.5)
+    assert (
+        noam_rate(warmup_steps - 1, d_model, warmup_steps) < peak > noam_rate(warmup_steps + 1, d_model, warmup_steps)
+    )
 
 
 @given(st.integers(1, 2_048), warm_ups, st.floats(0, 1))
-def test_noam_grows_linearly(d_model, warm_up, share):
-    step = max(1, int(share * warm_up))
-    assert noam_rate(step, d_model, warm_up) == pytest.approx(step * noam_rate(1, d_model, warm_up))
+def test_noam_grows_linearly(d_model, warmup_steps, share):
+    step = max(1, int(share * warmup_steps))
+    assert noam_rate(step, d_model, warmup_steps) == pytest.approx(step * noam_rate(1, d_model, warmup_steps))
 
 
 def test_noam_worked_example_of_the_chapter():
@@ -28,30 +30,30 @@ def test_noam_worked_example_of_the_chapter():
 
 
 @given(st.integers(1, 20_000), st.integers(1, 2_048), warm_ups)
-def test_the_inverse_square_root_is_noam_s_rate_over_its_peak(step, d_model, warm_up):
-    expected = noam_rate(step, d_model, warm_up) / noam_rate(warm_up, d_model, warm_up)
-    assert inverse_sqrt_factor(step, warm_up) == pytest.approx(expected)
+def test_the_inverse_square_root_is_noam_s_rate_over_its_peak(step, d_model, warmup_steps):
+    expected = noam_rate(step, d_model, warmup_steps) / noam_rate(warmup_steps, d_model, warmup_steps)
+    assert inverse_sqrt_factor(step, warmup_steps) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("factor", [cosine_factor, linear_factor])
 @given(warm_ups, st.floats(0, 1), st.floats(0, 1))
-def test_the_rate_never_grows_after_the_warm_up(factor, warm_up, one, other):
+def test_the_rate_never_grows_after_the_warm_up(factor, warmup_steps, one, other):
     early, late = sorted((one, other))
-    assert factor(warm_up, warm_up, early) >= factor(warm_up, warm_up, late)
+    assert factor(warmup_steps, warmup_steps, early) >= factor(warmup_steps, warmup_steps, late)
 
 
 @given(warm_ups)
-def test_cosine_starts_small_passes_its_middle_and_ends_at_its_floor(warm_up):
-    assert cosine_factor(1, warm_up, 0) == pytest.approx(1 / warm_up)
-    assert cosine_factor(warm_up, warm_up, 0) == pytest.approx(1)
-    assert cosine_factor(warm_up, warm_up, 0.5) == pytest.approx((1 + FINAL_FACTOR) / 2)
-    assert cosine_factor(warm_up, warm_up, 1) == pytest.approx(FINAL_FACTOR)
+def test_cosine_starts_small_passes_its_middle_and_ends_at_its_floor(warmup_steps):
+    assert cosine_factor(1, warmup_steps, 0) == pytest.approx(1 / warmup_steps)
+    assert cosine_factor(warmup_steps, warmup_steps, 0) == pytest.approx(1)
+    assert cosine_factor(warmup_steps, warmup_steps, 0.5) == pytest.approx((1 + FINAL_FACTOR) / 2)
+    assert cosine_factor(warmup_steps, warmup_steps, 1) == pytest.approx(FINAL_FACTOR)
 
 
 @given(warm_ups, st.floats(0, 1))
-def test_the_line_starts_small_and_reaches_zero_at_an_even_pace(warm_up, progress):
-    assert linear_factor(1, warm_up, 0) == pytest.approx(1 / warm_up)
-    assert linear_factor(warm_up, warm_up, progress) == pytest.approx(1 - progress)
+def test_the_line_starts_small_and_reaches_zero_at_an_even_pace(warmup_steps, progress):
+    assert linear_factor(1, warmup_steps, 0) == pytest.approx(1 / warmup_steps)
+    assert linear_factor(warmup_steps, warmup_steps, progress) == pytest.approx(1 - progress)
 
 
 @pytest.mark.parametrize(

@@ -42,12 +42,12 @@ def stream(seed: int = 3) -> BatchStream:
 
 
 def training(dropout: float = 0.1, **changes) -> Training:
-    config = TrainingConfig(**{**dict(steps=14, warm_up=3, average_decay=0.9), **changes})
+    config = TrainingConfig(**{**dict(steps=14, warmup_steps=3, ema_decay=0.9), **changes})
     torch.manual_seed(config.seed)
     model = Transformer(
         tiny_config(source_vocabulary=VOCABULARY, target_vocabulary=VOCABULARY, dropout=dropout), generator(config.seed)
     )
-    average = WeightAverage(model, config.average_decay) if config.average_decay else None
+    average = WeightAverage(model, config.ema_decay) if config.ema_decay else None
     loss = MeanLoss(0, config.label_smoothing)
     return Training(model, build_optimizer(model, config), stream(), config, loss, average)
 
@@ -93,7 +93,7 @@ def test_a_step_clears_then_clips_then_moves():
     for parameter in run.model.parameters():
         parameter.grad = torch.full_like(parameter, 100.0)
     spy = Spy(run.model)
-    result = train_step(run.model, next(iter(run.stream)), spy, MeanLoss(0), clip=0.25)
+    result = train_step(run.model, next(iter(run.stream)), spy, MeanLoss(0), max_grad_norm=0.25)
     assert spy.calls == ["zero_grad", "step"] and run.model.training
     assert 0.25 < result.gradient_norm < 50
     assert spy.norm == pytest.approx(0.25, rel=1e-4)
@@ -103,7 +103,7 @@ def test_a_step_tells_loss_and_real_tokens():
     run = training(dropout=0.0)
     batch = next(iter(run.stream))
     expected = masked_cross_entropy(run.model(batch.source, batch.target_input), batch.target_labels, 0).item()
-    result = train_step(run.model, batch, Spy(run.model), MeanLoss(0), clip=1.0)
+    result = train_step(run.model, batch, Spy(run.model), MeanLoss(0), max_grad_norm=1.0)
     assert result.loss == pytest.approx(expected) and result.tokens == (batch.target_labels != 0).sum()
     assert isinstance(result.loss, float)
 
@@ -112,7 +112,7 @@ def test_without_padding_and_piece_by_piece_the_step_is_the_same():
     run, twin = training(dropout=0.0), training(dropout=0.0)
     batch = next(iter(run.stream))
     results = [
-        train_step(each.model, batch, Spy(each.model), loss(0, 0.1), clip=1.0)
+        train_step(each.model, batch, Spy(each.model), loss(0, 0.1), max_grad_norm=1.0)
         for each, loss in ((run, PackedLoss), (twin, MeanLoss))
     ]
     assert results[0].loss == pytest.approx(results[1].loss)
@@ -126,7 +126,7 @@ def test_a_loss_that_is_no_number_stops_the_training_before_the_weights_move():
         next(run.model.parameters())[5:] = math.nan
     spy = Spy(run.model)
     with pytest.raises(TrainingError, match="loss: expected a finite number, got nan"):
-        train_step(run.model, next(iter(run.stream)), spy, MeanLoss(0), clip=1.0)
+        train_step(run.model, next(iter(run.stream)), spy, MeanLoss(0), max_grad_norm=1.0)
     assert "step" not in spy.calls
 
 
@@ -135,7 +135,7 @@ def test_a_gradient_that_is_no_number_stops_the_training_before_the_weights_move
     spy = Spy(run.model)
     monkeypatch.setattr(nn.utils, "clip_grad_norm_", lambda parameters, clip: torch.tensor(math.inf))
     with pytest.raises(TrainingError, match="gradient: expected a finite number, got inf"):
-        train_step(run.model, next(iter(run.stream)), spy, MeanLoss(0), clip=1.0)
+        train_step(run.model, next(iter(run.stream)), spy, MeanLoss(0), max_grad_norm=1.0)
     assert "step" not in spy.calls
 
 
@@ -219,7 +219,7 @@ def test_fit_needs_no_transformer():
 
 
 def test_an_overfitted_model_says_every_sentence_right_greedily():
-    run = training(dropout=0.0, steps=220, warm_up=20, average_decay=0.0, label_smoothing=0.0)
+    run = training(dropout=0.0, steps=220, warmup_steps=20, ema_decay=0.0, label_smoothing=0.0)
     run.stream.sources, run.stream.targets, run.stream._lengths = (
         part[:8] for part in (run.stream.sources, run.stream.targets, run.stream._lengths)
     )
@@ -270,7 +270,7 @@ def test_a_callback_that_says_so_ends_the_training():
     ],
 )
 def test_the_schedule_is_the_one_that_the_config_names(schedule, shares):
-    run = training(schedule=schedule, steps=8, warm_up=2)
+    run = training(schedule=schedule, steps=8, warmup_steps=2)
     rates = []
     fit(run, lambda progress: rates.append(run.optimizer.optimizers[0].param_groups[0]["lr"] / 4e-3))
     assert rates == pytest.approx(shares)

@@ -78,5 +78,5 @@ def _invented(corpus: str, device: torch.device) -> Training:
         invented_stream(VOCABULARY, config.tokens_per_batch),
         config,
         TrainingLoss(model_config.pad, config.label_smoothing),
-        WeightAverage(model, config.average_decay) if config.average_decay else None,
+        WeightAverage(model, config.ema_decay) if config.ema_decay else None,
     )

@@ -67,7 +67,7 @@ def _ours(config: ModelConfig, device: torch.device, precision: str) -> Step:
     batches = invented_batches(config.target_vocabulary, TOKENS_PER_BATCH)
 
     def step() -> int:
-        return train_step(model, next(batches), optimizer, loss, SETTINGS.clip, gradients).tokens
+        return train_step(model, next(batches), optimizer, loss, SETTINGS.max_grad_norm, gradients).tokens
 
     return step
 
@@ -87,7 +87,7 @@ def _theirs(
         with torch.autocast(device.type, torch.bfloat16, enabled=autocast):
             loss = loss_of_batch(batch)
         loss.backward()
-        nn.utils.clip_grad_norm_(model.parameters(), SETTINGS.clip)
+        nn.utils.clip_grad_norm_(model.parameters(), SETTINGS.max_grad_norm)
         optimizer.step()
         loss.item()
         return int((batch.target_labels != config.pad).sum())

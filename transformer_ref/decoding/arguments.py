@@ -35,10 +35,10 @@ def length_limits(source_ids: Tensor, max_length: int | Sequence[int]) -> list[i
     return limits
 
 
-def expect_length_exponent(length_exponent: float) -> None:
+def expect_length_penalty(length_penalty: float) -> None:
     """Return nothing for an exponent that ranks hypotheses; raise ValueError for NaN and what is out of range."""
-    if not 0 <= length_exponent <= LARGEST_EXPONENT:
-        raise ValueError(f"length_exponent: expected a number from 0 to {LARGEST_EXPONENT}, got {length_exponent:g}")
+    if not 0 <= length_penalty <= LARGEST_EXPONENT:
+        raise ValueError(f"length_penalty: expected a number from 0 to {LARGEST_EXPONENT}, got {length_penalty:g}")
 
 
 def kept_rows(goes_on: Tensor) -> Tensor:

@@ -15,7 +15,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from transformer_ref.decoding.arguments import expect_length_exponent, expect_ready, kept_rows, length_limits
+from transformer_ref.decoding.arguments import expect_length_penalty, expect_ready, kept_rows, length_limits
 from transformer_ref.model.transformer import Transformer
 
 TopK = Callable[[Tensor, int], tuple[Tensor, Tensor]]  # values and places of each row's largest, the largest first
@@ -43,31 +43,31 @@ class Beams(NamedTuple):
 def beam_search(
     model: Transformer,
     source_ids: Tensor,
-    beam: int,
+    beam_size: int,
     max_length: int | Sequence[int],
-    length_exponent: float,
+    length_penalty: float,
     top_k: TopK = torch.topk,
 ) -> list[list[Hypothesis]]:
-    """Return for each source up to `beam` hypotheses, the best first.
+    """Return for each source up to `beam_size` hypotheses, the best first.
 
     model: in evaluation mode; source_ids: (batch, source), padded at the end.
-    beam: hypotheses kept at each step; max_length: the most tokens to add to bos, for all sources or for each.
-    length_exponent: 0 compares log p itself, 1 its mean over the tokens; top_k: finds a row's largest, as torch does.
-    At each step the continuations of all hypotheses of a sentence compete, by log p. One of the best `beam` that ends
-    in eos is finished: it is never extended, and the next best takes its place. A sentence is done when `beam`
-    hypotheses are finished. Hypotheses cut at max_length rank behind the finished ones.
-    Raises ValueError when the model is in training mode, `beam` or `max_length` is below 1, or `length_exponent` is
+    beam_size: hypotheses kept at each step; max_length: the most tokens to add to bos, for all sources or for each.
+    length_penalty: 0 compares log p itself, 1 its mean over the tokens; top_k: finds a row's largest, as torch does.
+    At each step the continuations of all hypotheses of a sentence compete, by log p. One of the best `beam_size` that
+    ends in eos is finished: it is never extended, and the next best takes its place. A sentence is done when
+    `beam_size` hypotheses are finished. Hypotheses cut at max_length rank behind the finished ones.
+    Raises ValueError when the model is in training mode, `beam_size` or `max_length` is below 1, or `length_penalty` is
     not from 0 to 10.
     """
     expect_ready(model, max_length)
-    expect_length_exponent(length_exponent)
-    if beam < 1:
-        raise ValueError(f"beam: expected at least 1, got {beam}")
+    expect_length_penalty(length_penalty)
+    if beam_size < 1:
+        raise ValueError(f"beam_size: expected at least 1, got {beam_size}")
     eos = model.config.eos
     encoded = model.encode(source_ids)  # (open, ...)
     limits = length_limits(source_ids, max_length)
-    found = Found(len(source_ids), beam, max(limits, default=0))
-    beams = _first_beams(source_ids, limits, beam, model.config.bos)
+    found = Found(len(source_ids), beam_size, max(limits, default=0))
+    beams = _first_beams(source_ids, limits, beam_size, model.config.bos)
     cache = model.new_cache()
     for length in range(1, max(limits, default=0) + 1):
         # keys and values stay where they were written: a hypothesis changes its lineage, not its place in memory
@@ -75,16 +75,18 @@ def beam_search(
         positions = [length - 1] * newest.shape[1]
         hidden = model.decode(newest, encoded, cache, mask=beams.lineage[:, None], positions=positions).hidden
         logits = model.logits(hidden)  # (open, hypotheses, vocabulary)
-        log_probability, parent, token = _best_continuations(beams, logits, beam, model.config.pad, top_k)
+        log_probability, parent, token = _best_continuations(beams, logits, beam_size, model.config.pad, top_k)
         ends = token == eos  # (open, up to 2 * beam)
-        finished = (ends & log_probability.isfinite())[:, :beam]
-        found.add(beams, log_probability[:, :beam], parent[:, :beam], finished, eos)
-        beams = _grown(beams, beam, log_probability.masked_fill(ends, -torch.inf), parent, token, finished.sum(dim=1))
+        finished = (ends & log_probability.isfinite())[:, :beam_size]
+        found.add(beams, log_probability[:, :beam_size], parent[:, :beam_size], finished, eos)
+        beams = _grown(
+            beams, beam_size, log_probability.masked_fill(ends, -torch.inf), parent, token, finished.sum(dim=1)
+        )
         goes_on = (beams.missing > 0) & beams.log_probability[:, 0].isfinite()  # (open,)
         if length in limits:  # some sentences may not grow any longer
             at_limit = beams.limit == length
             cut = (goes_on & at_limit)[:, None] & beams.log_probability.isfinite()  # (open, beam)
-            each = torch.arange(beam, device=source_ids.device).expand(len(beams.ids), -1)
+            each = torch.arange(beam_size, device=source_ids.device).expand(len(beams.ids), -1)
             found.add(beams, beams.log_probability, each, cut)
             goes_on = goes_on & ~at_limit
         still_open = kept_rows(goes_on)  # the only line of the loop that waits for a GPU
@@ -94,21 +96,21 @@ def beam_search(
         if len(still_open) == 0:
             break
     return [
-        sorted(of_one_source, key=lambda one: (one.ids[-1] == eos, one.score), reverse=True)[:beam]
-        for of_one_source in found.hypotheses(length_exponent)
+        sorted(of_one_source, key=lambda one: (one.ids[-1] == eos, one.score), reverse=True)[:beam_size]
+        for of_one_source in found.hypotheses(length_penalty)
     ]
 
 
 class Found:
     """The hypotheses found so far, kept on the device of the model: reading them at each step would wait for a GPU.
 
-    sentences: of the batch; beam, max_length: those of the search.
+    sentences: of the batch; beam_size, max_length: those of the search.
     """
 
-    def __init__(self, sentences: int, beam: int, max_length: int) -> None:
+    def __init__(self, sentences: int, beam_size: int, max_length: int) -> None:
         # A sentence ends with fewer than `beam` hypotheses before its last step, which adds at most `beam`. The last
         # place of each row takes what is not kept, so that no step depends on how many are.
-        self._spare = 2 * beam
+        self._spare = 2 * beam_size
         self._sizes = sentences, self._spare + 1, max_length + 1
         self._ids: Tensor | None = None  # (sentence, place, max_length + 1)
 
@@ -133,27 +135,27 @@ class Found:
         self._log_probability[where] = log_probability
         self._count[beams.sentence] += chosen.sum(dim=1)
 
-    def hypotheses(self, length_exponent: float) -> list[list[Hypothesis]]:
+    def hypotheses(self, length_penalty: float) -> list[list[Hypothesis]]:
         """Return the hypotheses of each sentence, in the order in which they were added, with their scores."""
         if self._ids is None:
             return []
         columns = (each.tolist() for each in (self._count, self._ids, self._length, self._log_probability))
         return [
             [
-                Hypothesis(ids[:length], log_p / (length - 1) ** length_exponent)
+                Hypothesis(ids[:length], log_p / (length - 1) ** length_penalty)
                 for ids, length, log_p in zip(rows[:count], lengths, log_ps, strict=False)
             ]
             for count, rows, lengths, log_ps in zip(*columns, strict=True)
         ]
 
 
-def _first_beams(source_ids: Tensor, limits: list[int], beam: int, bos: int) -> Beams:
-    """Return bos as the only hypothesis of each sentence; the first step finds `beam` of its continuations."""
+def _first_beams(source_ids: Tensor, limits: list[int], beam_size: int, bos: int) -> Beams:
+    """Return bos as the only hypothesis of each sentence; the first step finds `beam_size` of its continuations."""
     batch, device = source_ids.shape[0], source_ids.device
     return Beams(
         sentence=torch.arange(batch, device=device),
         limit=torch.tensor(limits, device=device),
-        missing=source_ids.new_full((batch,), beam),
+        missing=source_ids.new_full((batch,), beam_size),
         ids=source_ids.new_full((batch, 1, 1), bos),
         log_probability=torch.zeros(batch, 1, device=device),
         lineage=torch.ones(batch, 1, 1, dtype=torch.bool, device=device),
@@ -161,35 +163,38 @@ def _first_beams(source_ids: Tensor, limits: list[int], beam: int, bos: int) -> 
 
 
 def _best_continuations(
-    beams: Beams, logits: Tensor, beam: int, pad: int, top_k: TopK
+    beams: Beams, logits: Tensor, beam_size: int, pad: int, top_k: TopK
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Return log p of the best continuations, the best first, which hypothesis each continues, and by which token.
 
-    logits: (open, hypotheses, vocabulary). Returns (open, beam to 2 * beam) each: of 2 * beam, `beam` go on if `beam`
-    end. If a sentence has fewer than `beam` continuations, the rest has log p minus infinity.
+    logits: (open, hypotheses, vocabulary). Returns (open, beam_size to 2 * beam_size) each: of 2 * beam_size,
+    `beam_size` go on if `beam_size` end. If a sentence has fewer than `beam_size` continuations, the rest has log p
+    minus infinity.
     """
     precise = torch.promote_types(logits.dtype, torch.float32)
     log_p = logits.log_softmax(dim=-1, dtype=precise)  # (open, beam, vocabulary)
     log_p[..., pad] = -torch.inf  # padding is no word
     # of one hypothesis no more than its `beam` best continuations and eos can be wanted
-    added, tokens = top_k(log_p, min(beam + 1, logits.shape[-1]))
+    added, tokens = top_k(log_p, min(beam_size + 1, logits.shape[-1]))
     candidates = (beams.log_probability[:, :, None] + added).flatten(1)  # (open, up to beam * (beam + 1))
-    best, choice = candidates.topk(min(2 * beam, candidates.shape[1]), dim=-1)
+    best, choice = candidates.topk(min(2 * beam_size, candidates.shape[1]), dim=-1)
     parent, token = choice // added.shape[-1], tokens.flatten(1).gather(1, choice)
-    lacking = beam - best.shape[1]
+    lacking = beam_size - best.shape[1]
     if lacking > 0:  # at the first step, if the vocabulary is smaller than the beam
         best = F.pad(best, (0, lacking), value=-torch.inf)
         parent, token = F.pad(parent, (0, lacking)), F.pad(token, (0, lacking))
     return best, parent, token
 
 
-def _grown(beams: Beams, beam: int, log_probability: Tensor, parent: Tensor, token: Tensor, finished: Tensor) -> Beams:
-    """Return the beams a token longer: the best `beam` continuations, where a sentence has so many."""
+def _grown(
+    beams: Beams, beam_size: int, log_probability: Tensor, parent: Tensor, token: Tensor, finished: Tensor
+) -> Beams:
+    """Return the beams a token longer: the best `beam_size` continuations, where a sentence has so many."""
     count = len(beams.ids)
-    best, choice = log_probability.topk(beam, dim=-1)  # (open, beam)
+    best, choice = log_probability.topk(beam_size, dim=-1)  # (open, beam)
     parent, token = parent.gather(1, choice), token.gather(1, choice)
     row = torch.arange(count, device=best.device)[:, None]  # (open, 1)
-    itself = torch.eye(beam, dtype=torch.bool, device=best.device).expand(count, -1, -1)  # (open, beam, beam)
+    itself = torch.eye(beam_size, dtype=torch.bool, device=best.device).expand(count, -1, -1)  # (open, beam, beam)
     return Beams(
         sentence=beams.sentence,
         limit=beams.limit,

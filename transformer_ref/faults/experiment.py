@@ -21,7 +21,7 @@ def same_batch(batch: Batch) -> Batch:
 
 def sound_step(experiment: "Experiment", batch: Batch, optimizer: torch.optim.Optimizer) -> float:
     """Take one training step and return the loss."""
-    return train_step(experiment.model, batch, optimizer, experiment.loss, clip=1.0).loss
+    return train_step(experiment.model, batch, optimizer, experiment.loss, max_grad_norm=1.0).loss
 
 
 def sound_translations(experiment: "Experiment", source_ids: Tensor, max_length: int) -> Tensor:

@@ -40,14 +40,14 @@ def own_beam(
     source_ids: Tensor,
     beam: int,
     max_length: int | Sequence[int],
-    length_exponent: float,
+    length_penalty: float,
     top_k: TopK,
 ) -> list[list[Hypothesis]]:
     """Return what `beam_search` returns, by the learner's, one sentence after another. Raises OwnCodeError."""
     code, config = model.code, model.config
     own = code.part("beam_search")
     if own is None:
-        return beam_search(model, source_ids, beam, max_length, length_exponent, top_k)
+        return beam_search(model, source_ids, beam, max_length, length_penalty, top_k)
     found = []
     for padded, limit in zip(source_ids, length_limits(source_ids, max_length), strict=True):
         source = padded[padded != config.pad]  # (source,)
@@ -58,10 +58,10 @@ def own_beam(
             logits[:, config.pad] = -torch.inf  # padding is no word
             return logits.log_softmax(dim=-1)
 
-        with code.called(f"beam_search(step_fn, {beam}, {limit}, {length_exponent:g})"):
+        with code.called(f"beam_search(step_fn, {beam}, {limit}, {length_penalty:g})"):
             ranked = [
                 Hypothesis([int(id) for id in ids], float(score))
-                for ids, score in own(step, beam, limit, length_exponent, config.bos, config.eos)
+                for ids, score in own(step, beam, limit, length_penalty, config.bos, config.eos)
             ]
         if not ranked or any(not each.ids or math.isnan(each.score) for each in ranked):
             raise OwnCodeError(

@@ -54,8 +54,8 @@ def own_settings(config: TrainingConfig, code: LearnersFile) -> TrainingConfig:
     precision = "fp32" if config.precision == "auto" else config.precision
     if code.part("noam_lr") is None:
         return replace(config, precision=precision)
-    mean = config.average_decay or AVERAGE_DECAY
-    return replace(config, precision=precision, schedule="inverse_sqrt", average_decay=mean)
+    mean = config.ema_decay or AVERAGE_DECAY
+    return replace(config, precision=precision, schedule="inverse_sqrt", ema_decay=mean)
 
 
 def new_own_model(code: LearnersFile, config: ModelConfig, seed: int) -> OwnTransformer:
@@ -125,9 +125,9 @@ def own_rate(code: LearnersFile, d_model: int) -> Callable[[TrainingConfig, int,
     def factor(config: TrainingConfig, step: int, progress: float) -> float:
         if own is None or config.schedule != "inverse_sqrt":
             return rate_factor(config, step, progress)
-        warm_up = max(config.warm_up, 1)
-        with code.called(f"noam_lr({step}, {d_model}, {warm_up})"):
-            return float(own(step, d_model, warm_up)) / float(own(warm_up, d_model, warm_up))
+        warmup_steps = max(config.warmup_steps, 1)
+        with code.called(f"noam_lr({step}, {d_model}, {warmup_steps})"):
+            return float(own(step, d_model, warmup_steps)) / float(own(warmup_steps, d_model, warmup_steps))
 
     return factor
 

@@ -26,7 +26,7 @@ SMALL = dict(
     max_length=256,
 )
 SMALL_TRAINING = TrainingConfig(
-    steps=2_000, tokens_per_batch=2_048, learning_rate=2e-3, muon_rate=3e-3, average_decay=0.99, precision="auto"
+    steps=2_000, tokens_per_batch=2_048, learning_rate=2e-3, muon_rate=3e-3, ema_decay=0.99, precision="auto"
 )
 
 
@@ -107,7 +107,7 @@ RECIPES = {
             weight_decay=0.2,
             muon_weight_decay=0.2,
             label_smoothing=0.05,
-            clip=10.0,
+            max_grad_norm=10.0,
             precision="auto",
         ),
     ),
@@ -134,10 +134,10 @@ RECIPES = {
             steps=100_000,
             tokens_per_batch=25_000,
             schedule="inverse_sqrt",
-            warm_up=4_000,
+            warmup_steps=4_000,
             learning_rate=7e-4,
             muon_rate=0.0,
-            average_decay=0.999,
+            ema_decay=0.999,
             precision="auto",
         ),
         splits={"train": "train", "validation": "newstest2013", "test": "newstest2014"},

@@ -88,7 +88,7 @@ def prepare(
     streams, data = {}, {}
     for split, lines in (("train", train), ("validation", validation)):
         streams[split], data[split] = _stream(split, lines, tokenizers, model_config, config, parts, processes, store)
-    average = WeightAverage(model, config.average_decay) if config.average_decay else None
+    average = WeightAverage(model, config.ema_decay) if config.ema_decay else None
     optimizer = build_optimizer(model, config, processes, parts.hidden_matrices)
     smoothing = model_config.pad, config.label_smoothing
     loss, rate = parts.loss(*smoothing), parts.rate(model_config.d_model)
@@ -106,14 +106,14 @@ def train(run: Run, output: Path, watchers: Sequence[Watcher]) -> None:
     the smaller, is written before what a resumed training needs.
     """
     training, config = run.training, run.training.config
-    last_save, milestone = training.seconds, int(share_done(training) * config.validations)
+    last_save, milestone = training.seconds, int(share_done(training) * config.num_validations)
 
     def after_step(progress: Progress) -> bool:
         nonlocal last_save, milestone
         for watcher in watchers:
             watcher(progress)
-        if int(progress.share * config.validations) > milestone:
-            milestone = int(progress.share * config.validations)
+        if int(progress.share * config.num_validations) > milestone:
+            milestone = int(progress.share * config.num_validations)
             _validate(run, progress, watchers)
             if config.patience and _validations_since_best(training) == 0:
                 save_model(run, output)
@@ -248,7 +248,7 @@ def _validate(run: Run, progress: Progress, watchers: Sequence[Watcher]) -> None
 def _pieces(run: Run) -> Iterator[Batch]:
     """Yield the validation data in batches that need no more memory than a step, and few logits at once."""
     training, vocabulary = run.training, run.target_tokenizer.size
-    of_a_step = training.config.accumulation * training.processes.count
+    of_a_step = training.config.grad_accumulation_steps * training.processes.count
     for batch in run.validation.one_epoch():
         pieces = max(of_a_step, math.ceil(batch.target_labels.numel() * vocabulary / MOST_LOGITS))
         yield from (batch.rows(first, pieces) for first in range(min(pieces, len(batch.source))))

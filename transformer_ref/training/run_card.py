@@ -81,7 +81,7 @@ def add_scores(
     except (ValueError, KeyError, TypeError) as error:
         raise ValueError(f"card: expected a run's card to add scores to, got {path} ({error!r})") from error
     named = {name: {"score": round(score, 2), "signature": signature} for name, (score, signature) in scores.items()}
-    card["scores"] = [*kept, {"split": split, "beam": beam, "precision": precision, **named}]
+    card["scores"] = [*kept, {"split": split, "beam_size": beam, "precision": precision, **named}]
     _write(path, json.dumps(card, indent=2, ensure_ascii=False) + "\n")
     _write(folder / PAGE_FILE, page(card))
     return True
@@ -89,7 +89,7 @@ def add_scores(
 
 def _how(entry: Mapping[str, Any]) -> tuple[str, int, str]:
     """Return a score's split, beam and precision."""
-    return entry["split"], entry["beam"], entry.get("precision", "fp32")
+    return entry["split"], entry["beam_size"], entry.get("precision", "fp32")
 
 
 def page(card: Mapping[str, Any]) -> str:
@@ -124,7 +124,7 @@ def page(card: Mapping[str, Any]) -> str:
             f"| {' | '.join(map(str, _how(entry)))} | {name} | {value['score']} | `{value['signature']}` |"
             for entry in card["scores"]
             for name, value in entry.items()
-            if name not in ("split", "beam", "precision")
+            if name not in ("split", "beam_size", "precision")
         ]
         lines.append("")
     lines += ["| data | pairs | left out: empty, too long | SHA-256 |", "|---|---|---|---|"]

@@ -69,24 +69,21 @@ def train_step(
     batch: Batch,
     optimizer: OptimizerGroup | torch.optim.Optimizer,
     loss: MeanLoss,
-    clip: float,
+    max_grad_norm: float,
     gradients: Gradients = SIMPLE,
     meanwhile: Callable[[], None] = lambda: None,
 ) -> StepResult:
-    """Move the weights once and return what the step tells.
-
-    model: as the loss calls it; batch: on its device or on the CPU; loss: what to make smaller.
-    clip: the greatest norm of all gradients together; gradients: how they are computed; meanwhile: what the CPU does
-    while a GPU computes them.
-    Raises TrainingError when the loss or a gradient is not a number, or the memory does not suffice; the weights
-    are then as before.
+    """Move the weights once and return what the step tells. model: as the loss calls it; batch: on its device or on the
+    CPU; loss: what to make smaller. max_grad_norm: the greatest norm of all gradients together; gradients: how they are
+    computed; meanwhile: what the CPU does while a GPU computes them. Raises TrainingError when the loss or a gradient
+    is not a number, or the memory does not suffice; the weights are then as before.
     """
     if not model.training:
         model.train()
     optimizer.zero_grad()
     batch = batch.counted(loss.pad)
     shares = gradients.of(model, batch, loss)  # (parts,)
-    norm = nn.utils.clip_grad_norm_(model.parameters(), clip)
+    norm = nn.utils.clip_grad_norm_(model.parameters(), max_grad_norm)
     meanwhile()
     *of_parts, norm = torch.cat([shares, norm[None]]).tolist()  # the only line that waits for a GPU
     mean = sum(of_parts)
@@ -113,7 +110,7 @@ def fit(training: Training, on_step: Callable[[Progress], bool | None] = lambda 
     device = next(training.model.parameters()).device
     _settle_precision(training, device)
     bf16_copy = BF16Copy(training.model) if training.config.precision == "bf16" else None
-    gradients = Gradients(bf16_copy, training.config.accumulation, training.processes)
+    gradients = Gradients(bf16_copy, training.config.grad_accumulation_steps, training.processes)
     batches = NextBatch(training.stream)
     with interrupts_held_back() as was_interrupted:
         while share_done(training) < 1:
@@ -139,7 +136,7 @@ def _advance(training: Training, batches: NextBatch, device: torch.device, gradi
     try:
         torch.manual_seed(((config.seed * LARGE + training.step) * LARGE + processes.rank) % 2**63)
         training.optimizer.scale_rates(training.rate(config, training.step + 1, schedule_progress(training)))
-        step = training.model, batches.take(), training.optimizer, training.loss, config.clip, gradients
+        step = training.model, batches.take(), training.optimizer, training.loss, config.max_grad_norm, gradients
         result = train_step(*step) if device.type == "cpu" else train_step(*step, meanwhile=batches.build)
     except BaseException:  # such as an error in a learner's code: the batch has not been learned from
         stream.epoch, stream.position = before

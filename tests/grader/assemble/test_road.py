@@ -33,8 +33,8 @@ WHAT = {
 ASKED, RIGHT = "I closed the windows.", "Ho chiuso le finestre."
 SMALL = (
     "--vocabulary 300 --d-model 64 --heads 4 --d-ff 128 --encoder-layers 1 --decoder-layers 1 --max-length 64 "
-    "--dropout 0 --tokens-per-batch 768 --warm-up 20 --average-decay 0.9 --learning-rate 4e-3 --muon-rate 6e-3 "
-    "--validations 1 --steps 120"  # at 100 steps seeds 1, 2 and 3 had it right, at 60 none
+    "--dropout 0 --tokens-per-batch 768 --warmup-steps 20 --ema-decay 0.9 --learning-rate 4e-3 --muon-rate 6e-3 "
+    "--num-validations 1 --steps 120"  # at 100 steps seeds 1, 2 and 3 had it right, at 60 none
 ).split()
 
 
