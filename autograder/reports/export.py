@@ -373,7 +373,7 @@ def _positive(text: str) -> float:
 
 
 def _has_verdict(result: Result) -> bool:
-    return hasattr(result.exercise, "wrong")
+    return hasattr(result.exercise, "mistakes")
 
 
 def _short_in_canvas(title: str) -> str:
