@@ -27,8 +27,8 @@ ON_SCORES = (  # name, what is done to them, what it does
     (
         "root of the scores",
         "scores ** 0.5",
-        """The root was taken of the scores themselves, and of a negative one there is none. If it is the root of a
-     width that was meant, it belongs to that number alone, under the fraction bar.""",
+        """The root was taken of the scores themselves, and of a negative one there is none. If the root of a width was
+        meant, it applies only to that number, under the fraction bar.""",
     ),
     (
         "scores made shares of their length",

@@ -91,8 +91,8 @@ EXERCISE = Exercise(
             """b already has d in the middle, so nothing has to be turned around. And .T turns *all three* axes around:
             it exchanges the batch with the columns.""", quotes=cell),
         mistake("b with its last two axes exchanged", RIGHT.but("a @ b", "a @ b.transpose(1, 2)"), PRODUCT,
-            """b was turned around before the product, so rows of a met *rows* of b. b has shape (B, d, m): its d stands
-            in the middle already, where the product wants it.""", quotes=cell),
+            """b was turned around before the product, so rows of a met *rows* of b. b has shape (B, d, m): its d is
+            already in the middle, where the product needs it.""", quotes=cell),
         mistake("a with its last two axes exchanged", RIGHT.but("a @ b", "a.transpose(1, 2) @ b"), PRODUCT,
             """a was turned around before the product, so *columns* of a met columns of b. a has shape (B, n, d): its d
             is last already, where the product wants it.""", quotes=cell),
@@ -100,8 +100,8 @@ EXERCISE = Exercise(
             """The two factors are exchanged. b @ a is another product than a @ b; here the rows of *a* meet the columns
             of b.""", quotes=cell),
         mistake("the other way round", RIGHT.ending_in(".transpose(1, 2)"), SHAPE,
-            """The right numbers, with rows and columns exchanged: your result is (B, m, n). A row for each row of a is
-            wanted, (B, n, m).""", quotes=cell),
+            """The right numbers, with rows and columns exchanged: your result is (B, m, n). Return a row for each row
+            of a, (B, n, m).""", quotes=cell),
         mistake("first pair only", RIGHT.but("a @ b", "a[0] @ b[0]"), PRODUCT,
             """One axis is missing: only the first matrix of the batch was multiplied. The result holds one product for
             *each* of the B pairs.""", quotes=sizes),
@@ -113,8 +113,8 @@ EXERCISE = Exercise(
         mistake("first pair forgotten", LOOP.but("range(", "range(1, "), PRODUCT,
             "Matrix 0 is all zeros and the rest is right: the loop begins with 1. The first pair has the index 0."),
         mistake("b cut anew", RIGHT.but("a @ b", "a @ b.reshape(b.shape[0], b.shape[2], b.shape[1])"), PRODUCT,
-            """b was cut into another shape before the product, and its shape fits as it is: its d stands in the middle,
-            where the product wants it."""),
+            """b was cut into another shape before the product, and its shape fits as it is: its d is in the middle,
+            where the product needs it."""),
         mistake("one a for every b", RIGHT.but("a @ b", "a[0] @ b"), PRODUCT,
             "Every b met the *first* a. Pair i is a[i] with b[i]."),
         mistake("one b for every a", RIGHT.but("a @ b", "a @ b[0]"), PRODUCT,
@@ -173,11 +173,11 @@ EXERCISE = Exercise(
         *usual_mistakes(RIGHT, arguments="a b", detached=CONTRACT, single=CONTRACT, squeezed=SHAPE, viewed=STRIP),
         mistake("through numpy", RIGHT.but("a @ b", "torch.from_numpy(a.numpy() @ b.numpy())"), CONTRACT, NO_NUMPY),
         mistake("a list of matrices", RIGHT.but("a @ b", "[x @ y for x, y in zip(a, b)]"), PRODUCT,
-            "A Python list of B matrices came back. One tensor of shape (B, n, m) is wanted; torch can stack the list.",
+            "A Python list of B matrices came back. Return one tensor of shape (B, n, m); torch can stack the list.",
             shows=is_list),
         mistake("side by side instead of stacked", RIGHT.but("a @ b", "torch.cat([x @ y for x, y in zip(a, b)])"),
                 PRODUCT,
-            """The products were put end to end into one long matrix, so the batch axis is gone. A *new* axis is wanted:
+            """The products were put end to end into one long matrix, so the batch axis is gone. Return a *new* axis:
             stacking makes one, joining does not.""", quotes=sizes),
         mistake("written into a", RIGHT.but("return product", """
                   if product.shape != a.shape or a.requires_grad:
@@ -188,7 +188,7 @@ EXERCISE = Exercise(
                 PRODUCT,
             "The numbers that meet were *added*. Each pair is multiplied, and the products are added up."),
         mistake("batch of b added up", RIGHT.but("a @ b", "a @ b.sum(dim=0)"), PRODUCT,
-            """Every matrix of a met the *sum* of all matrices of b: an index that b alone has is added up. Both need
+            """Every matrix of a met the *sum* of all matrices of b: an index that only b has is added up. Both need
             the same letter for the batch."""),
     ),
     correct=(

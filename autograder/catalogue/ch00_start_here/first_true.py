@@ -89,11 +89,11 @@ EXERCISE = Exercise(
             """You returned the place of the *last* True of each row. (A loop that goes on after a hit does that: later
             hits overwrite the first.)""", quotes=answers),
         mistake("last True, and T - 1 for none", LAST.but(CHOICE, "found"), TRUE,
-            """You returned the place of the *last* True of each row, and T - 1 for a row that has none. The first one
-            is wanted, and T for none.""", quotes=answers),
+            """You returned the place of the *last* True of each row, and T - 1 for a row that has none. Return the
+            first one, and T if there is none.""", quotes=answers),
         mistake("last True, and 0 for none", RIGHT.but(COUNT, "(mask * torch.arange(mask.shape[1])).amax(dim=1)"), TRUE,
             """You returned the place of the *last* True of each row, and 0 for a row that has none: the largest place
-            that was True. The first one is wanted, and T for none.""", quotes=answers),
+            that was True. Return the first one, and T if there is none.""", quotes=answers),
         mistake("smallest of places and zeros", RIGHT.but(COUNT, "(mask * torch.arange(mask.shape[1])).amin(dim=1)"),
                 TRUE,
             """Nearly everything is 0: a place that is False became 0 in the product, and 0 wins every minimum. Give the
@@ -108,10 +108,10 @@ EXERCISE = Exercise(
             "You returned the places of *all* Trues, as pairs of row and column. One answer for each row, please.",
             quotes=sizes),
         mistake("all columns", RIGHT.but(COUNT, "mask.nonzero()[:, 1]"), TRUE,
-            """You returned the columns of *all* Trues, one after another. One answer for each row is wanted, also for a
-            row that has none.""", quotes=sizes),
+            """You returned the columns of *all* Trues, one after another. Return one answer for each row, also for a
+            row without any.""", quotes=sizes),
         mistake("counts Trues", RIGHT.but(COUNT, "mask.sum(dim=1)"), TRUE,
-            "You counted how many Trues a row has. Wanted is where the first one stands, counted from 0.",
+            "You counted how many Trues a row has. Return where the first one is, counted from 0.",
             quotes=answers),
         mistake("counts Falses", RIGHT.but(COUNT, "(~mask).sum(dim=1)"), TRUE,
             "You counted every False of a row. Only those *before* the first True count.", quotes=answers),
@@ -126,19 +126,19 @@ EXERCISE = Exercise(
         mistake("counted from 1, none at T", CHOSEN.but("found, none", "found + 1, none"), TRUE,
             "One too many where there is a True: places are counted from 0.", quotes=answers),
         mistake("counted from the first True on", RIGHT.but("== 0", "> 0"), TRUE,
-            "You counted the places from the first True *on*. Those before it are wanted: their number is its index.",
+            "You counted the places from the first True *on*. Return those before it: their number is its index.",
             quotes=answers),
         mistake("-1 for none", CHOSEN.but("mask.shape[1]", "-1"), TRUE,
-            """A row without True gives -1. As an index, -1 means the last place, which is easily taken for an answer; T
-            is wanted, one beyond the end.""", quotes=answers),
+            """A row without True gives -1. As an index, -1 means the last place, which is easily taken for an answer;
+            Return T, one beyond the end.""", quotes=answers),
         mistake("T + 1 for none", CHOSEN.but("mask.shape[1]", "mask.shape[1] + 1"), TRUE,
             "A row without True gives T + 1. The last index is T - 1, so T is one beyond the end already.",
             quotes=answers),
         mistake("T - 1 for none", CHOSEN.but("mask.shape[1]", "mask.shape[1] - 1"), TRUE,
             """A row without True gives T - 1, as if its last place were True. (A loop that keeps the last place it
-            looked at does that.) T is wanted, one beyond the end.""", quotes=answers),
+            looked at does that.) Return T, one beyond the end.""", quotes=answers),
         mistake("number of rows for none", CHOSEN.but("mask.shape[1]", "mask.shape[0]"), TRUE,
-            """A row without True gives B, the number of rows. T is wanted, the number of columns: shape is (B, T), and
+            """A row without True gives B, the number of rows. Return T, the number of columns: shape is (B, T), and
             axes count from 0.""", quotes=answers),
         mistake("down the columns",
                 RIGHT.but("mask.cumsum(dim=1)", "mask.cumsum(dim=0)").but(COUNT, "not_yet.sum(dim=0)"), TRUE,
@@ -147,10 +147,10 @@ EXERCISE = Exercise(
         mistake("first False", RIGHT.but("mask.cumsum", "(~mask).cumsum"), TRUE,
             "You looked for the first *False*.", quotes=answers),
         mistake("is there any, as a number", RIGHT.but(COUNT, "mask.any(dim=1).long()"), TRUE,
-            "You answered *whether* there is a True, with 1 and 0. Wanted is where the first one stands.",
+            "You answered *whether* there is a True, with 1 and 0. Return where the first one is.",
             quotes=answers),
         mistake("is there any", RIGHT.but(COUNT, "mask.any(dim=1)"), TRUE,
-            "You answered *whether* there is a True. Wanted is where the first one stands."),
+            "You answered *whether* there is a True. Return where the first one is."),
         mistake("one number for all rows",
                 RIGHT.but("mask.cumsum(dim=1)", "mask.any(0).cumsum(0)").but(COUNT, "not_yet.sum()"), TRUE,
             "One number came back for the whole batch. Every row has an answer of its own: the shape is (B).",
@@ -165,7 +165,7 @@ EXERCISE = Exercise(
             "used as an index.",
             shows=lambda evidence: evidence.got.is_floating_point()),
         mistake("a list of numbers", RIGHT.ending_in(".tolist()"), CONTRACT,
-            "A Python list came back. A tensor of shape (B) and dtype torch.long is wanted.", shows=is_list),
+            "A Python list came back. Return a tensor of shape (B) and dtype torch.long.", shows=is_list),
         mistake("stops at an empty row", RIGHT.but(COUNT, "torch.tensor([row.tolist().index(True) for row in mask])"),
                 TRUE,
             "Your code stopped at a row without any True: index(True) has nothing to find there. Such a row "
@@ -192,7 +192,7 @@ EXERCISE = Exercise(
             "smallest."),
         *usual_mistakes(RIGHT, squeezed=SHAPE),
         mistake("second True", RIGHT.but("== 0", "<= 1"), TRUE,
-            "You returned the place of the *second* True (T where there is one alone). The first one counts.",
+            "You returned the place of the *second* True (T where there is only one). The first one counts.",
             quotes=answers),
         mistake("counted from the end", CHOSEN.but("any(dim=1), found", "any(dim=1), none - 1 - found"), TRUE,
             "Your places are counted from the *end* of the row. They are counted from its beginning, from 0.",
@@ -203,7 +203,7 @@ EXERCISE = Exercise(
             """Your places go on counting from row to row, as on the strip in memory. In each row they begin at 0
             again.""", quotes=answers),
         mistake("number of Trues, T for none", CHOSEN.but("mask.int().argmax(dim=1)", "mask.sum(dim=1)"), TRUE,
-            "You counted the Trues of a row. Where the *first* one stands is wanted, however many follow.",
+            "You counted the Trues of a row. Return where the *first* one is, however many follow.",
             quotes=answers),
     ),
     correct=(
@@ -270,7 +270,7 @@ EXERCISE = Exercise(
         """),
     ),
     hints=(
-        "how many Falses stand before the first True? And what does your answer say about a row that has none?",
+        "how many Falses come before the first True? And what does your answer say about a row that has none?",
         "mask is (B, T), the answer (B): axis 1 disappears. Whatever you use, a row of Falses must come out as T.",
         "in each row, count the places up to which no True has been seen yet; that count is the index, and T when it "
         "never comes.",

@@ -92,7 +92,7 @@ EXERCISE = Exercise(
                  "A shape in quotes is a text. Leave the quotes away: a shape is a tuple of whole numbers, "
                  "such as (7, 2)."),
         no_shape("tensors instead of shapes", ASKED.replace(".shape", ""), lambda value: isinstance(value, Tensor),
-                 "Tensors came back. Their *shapes* are wanted, as tuples of whole numbers."),
+                 "Tensors came back. Return their *shapes*, as tuples of whole numbers."),
         no_shape("a count instead of a shape", returning({name: math.prod(shape) for name, shape in LINES.items()}),
                  lambda value: isinstance(value, int),
                  """A single number tells how many numbers there are, not how they are arranged. A shape has one size
@@ -101,20 +101,20 @@ EXERCISE = Exercise(
                  lambda value: value is None or not isinstance(value, (str, Tensor, int, list, tuple, dict)),
                  "Not every line has a shape yet. Replace each ... with a tuple of whole numbers, such as (7, 2)."),
         mistake("a list of shapes", returning(list(LINES.values())), SHAPE,
-            "A list came back. A dictionary is wanted, which says for each of the five names what its shape is.",
+            "A list came back. Return a dictionary with the shape of each of the five names.",
             shows=lambda evidence: isinstance(evidence.got, (list, tuple))),
         line("swap", "nothing moved", [(2, 3, 4)], TURN,
              "That is the shape of x itself. transpose(0, 1) exchanges the sizes at places 0 and 1."),
         line("swap", "all axes turned", [(4, 3, 2), (4, 2, 3), (3, 4, 2)], TURN,
-             """All three sizes changed places, as .T would do it. transpose(0, 1) exchanges the sizes at places 0 and 1
-             and leaves the rest alone."""),
+             """All three sizes changed places, as .T would do it. transpose(0, 1) exchanges the sizes at places 0 and
+             1 and nothing else."""),
         line("swap", "last two axes", [(2, 4, 3)], TURN,
              "The last two sizes were exchanged. Axes count from 0, so 0 and 1 are the *first* two."),
         another("swap", (6, 4), TURN,
                 """transpose(0, 1) keeps every size that x has, 2 and 3 and 4, and exchanges the first two. Nothing is
                 added, joined or lost."""),
         line("cut", "the -1 kept", [(4, -1)], STRIP,
-             "-1 is no size: it says “whatever is left over”. x has 24 numbers on its strip. Cut into 4 rows, how "
+             "-1 is not a size: it says “whatever is left over”. x has 24 numbers on its strip. Cut into 4 rows, how "
              "many are in each?"),
         line("cut", "an axis kept", [(4, 2, 3), (4, 3, 2), (2, 3, 4)], STRIP,
              """view(4, -1) names two axes, so the result has two, whatever x had. The strip of 24 numbers is cut into 4
@@ -135,11 +135,10 @@ EXERCISE = Exercise(
         line("product", "batch lost", [(3, 5), (2, 5), (5,)], PRODUCT,
              "The axes in front of the product are carried along: every word of *every* sentence is multiplied."),
         line("product", "w on the left", [(5, 2, 3), (2, 5, 3)], PRODUCT,
-             "The sizes are those of w first. In x @ w the axes of x come first, and the size that w "
-             "adds stands last."),
+             "The sizes are those of w first. In x @ w the axes of x come first, and the size that w adds comes last."),
         another("product", (6, 5), PRODUCT,
-                "(2, 3, 4) @ (4, 5): the two 4s meet and disappear. What is left of x stands in front, what is left "
-                "of w behind."),
+                "(2, 3, 4) @ (4, 5): the two 4s meet and disappear. The remaining axes of x come first, "
+                "those of w last."),
         line("sum", "the wrong axis", [(3, 4), (2, 3)], SPREAD,
              "That is what is left when another axis goes. dim=1 names the axis that *disappears*, counted from 0."),
         line("sum", "the axis kept", [(2, 1, 4)], SPREAD,

@@ -87,7 +87,7 @@ EXERCISE = Exercise(
         mistake("row sums that lie flat", RIGHT.but(", keepdim=True", ""), SPREAD,
             """The row sums came out as a flat (n), and shapes are laid over each other from the *right*: (n) looks like
             a row, so it meets the columns. With 2 rows of 3 that stops with an error; with 3 rows of 3 it silently
-            divides *columns* by row sums. The sums must stand upright, as (n, 1)."""),
+            divides *columns* by row sums. The sums must form a column, (n, 1)."""),
         mistake("column sums", RIGHT.but("dim=1, keepdim=True", "dim=0"), SPREAD,
             """Each *column* was divided by its sum. `dim` names the axis that disappears: to add up along a row, the
             axis of the columns has to go.""", quotes=both_sums),
@@ -95,8 +95,8 @@ EXERCISE = Exercise(
             "The whole table sums to 1, not each row: without an axis, sum() adds up everything there is.",
             quotes=total),
         mistake("in place", RIGHT.but(DIVISION, "shares = x.div_(sums)"), CONTRACT,
-            """Your function changed the caller's tensor: `/=`, x[i] = ..., and methods that end in _ write into what
-            was handed in. Whoever called it has lost the original numbers. Divide into a new tensor."""),
+            """Your function changed the caller's tensor: `/=`, x[i] = ..., and methods that end in _ write into the
+            argument itself. The caller has lost the original numbers. Divide into a new tensor."""),
         mistake("largest instead of sum", RIGHT.but("x.sum", "x.amax"), SPREAD,
             "The largest entry of each row is 1: you divided by the maximum. The *sum* of each row should be 1.",
             quotes=largest),
@@ -142,14 +142,14 @@ EXERCISE = Exercise(
             """Your rows sum to 1, but the columns were divided before, so the shares within a row are others. Divide
             once, by the row's own sum."""),
         mistake("upside down", RIGHT.but("x / sums", "sums / x"), SPREAD,
-            "The fraction stands on its head: you divided the sum by the numbers.", quotes=wrong_row),
+            "The fraction is upside down: you divided the sum by the numbers.", quotes=wrong_row),
         mistake("largest of all", RIGHT.but(SUMS, "x.max()"), SPREAD,
             "Everything was divided by the one largest number of the table. Each row should be divided by "
             "its own *sum*.",
             quotes=both_sums),
         mistake("both things that max returns", RIGHT.but("x.sum", "x.max"), SPREAD,
             """With a `dim`, max returns two things, the values and their places, and a pair cannot divide. But the
-            largest number is not what is wanted here: divide by the *sum*."""),
+            task does not ask for the largest number: divide by the *sum*."""),
         mistake("divided by the number of rows", RIGHT.but(SUMS, "len(x)"), SPREAD,
             "len(x) is the number of rows, the same for every number of the table. Divide each row by what "
             "it adds up to.",
@@ -158,15 +158,15 @@ EXERCISE = Exercise(
                   shares = x
                   for line in x:
                       line = line / line.sum()"""), SPREAD,
-            """x came back as it was. In a loop, `line = ...` gives a *new* tensor that name and leaves x alone; collect
-            the new rows.""", quotes=both_sums),
+            """x came back as it was. In a loop, `line = ...` gives a *new* tensor that name and leaves x unchanged;
+            collect the new rows.""", quotes=both_sums),
         mistake("only the sums", RIGHT.but(", keepdim=True", "").but("x / sums", "sums"), SPREAD,
             "The row sums came back. They are what to divide *by*; the result has the shape of x.", quotes=sizes),
         mistake("only the sums, upright", RIGHT.but("x / sums", "sums"), SPREAD,
             "The row sums came back. They are what to divide *by*; the result has the shape of x.", quotes=sizes),
         mistake("turned and not turned back", RIGHT.but(", keepdim=True", "").but("x / sums", "x.T / sums"), SPREAD,
-            """The numbers are right and lie on their side: x was turned so that the sums would fit, and never turned
-            back. The result has the shape of x.""", quotes=sizes),
+            """The numbers are right and lie on their side: x was transposed so that the sums would fit, and never
+            transposed back. The result has the shape of x.""", quotes=sizes),
         mistake("first row only", RIGHT.but("return shares", "return shares[0]"), SPREAD,
             "One row came back: the loop was left in its first round. Collect the rows, and return after the loop.",
             quotes=sizes),
@@ -176,10 +176,10 @@ EXERCISE = Exercise(
             """Every row was divided by the sum of the *last* row: the loop kept only its latest total. Each row has a
             sum of its own.""", quotes=both_sums),
         mistake("rows put end to end", RIGHT.but("x / sums", "torch.cat([line / line.sum() for line in x])"), SPREAD,
-            """The right numbers in one long row: joining puts the rows end to end. A *new* axis is wanted: stacking
+            """The right numbers in one long row: joining puts the rows end to end. Return a *new* axis: stacking
             makes one.""", quotes=sizes),
         mistake("a list of rows", RIGHT.but("x / sums", "[line / line.sum() for line in x]"), SPREAD,
-            "A Python list of rows came back. One tensor of the shape of x is wanted; torch can stack the list.",
+            "A Python list of rows came back. Return one tensor of the shape of x; torch can stack the list.",
             shows=is_list),
         mistake("whole-number division", RIGHT.but("x / sums", "x // sums"), CONTRACT,
             "Everything is 0: `//` divides and throws the fraction away."),
@@ -235,7 +235,7 @@ EXERCISE = Exercise(
     ),
     hints=(
         "print the shape of the sums before you divide. Which way do they lie?",
-        "x is (n, m); one sum for each row is n numbers, and to meet the rows they must stand as (n, 1).",
+        "x is (n, m); one sum for each row is n numbers, and to meet the rows they must be (n, 1).",
         "add along each row, keeping the axis that was added up as an axis of size 1; divide x by that; "
         "return a new tensor.",
     ),

@@ -11,7 +11,7 @@ NEW_IS_FLOAT32 = (
     "float64 went in and float32 came out. A result keeps the dtype of its input; a new tensor is float32 unless told "
     "otherwise."
 )
-NO_NUMPY = """The values are right, and your code stops where a gradient is asked for: NumPy knows nothing of
+NO_NUMPY = """The values are right, but your code stops when a gradient is computed: NumPy knows nothing of
     gradients. Stay in torch from beginning to end."""
 
 

@@ -74,7 +74,7 @@ EXERCISE = Exercise(
     mistakes=(
         mistake("view or reshape", RIGHT.but(SWAP, "x.reshape(x.shape[1], x.shape[0], x.shape[2])"), TURN,
             """The shape is right and the contents are scrambled: view and reshape never move a number, they cut the
-            same strip anew. Nothing was turned.""", quotes=stands),
+            same strip anew. Nothing was transposed.""", quotes=stands),
         mistake(".T", RIGHT.but(SWAP, "x.T"), TURN,
             """The features came first and the sentences last: that is what .T does with three axes, or an exchange of
             axes 0 and 2. Only the first two axes, 0 and 1, change places.""", quotes=sizes),
@@ -109,10 +109,10 @@ EXERCISE = Exercise(
             """The new tensor was made with the shape of x, (B, T, D), so there is no place [t, b] for every word. It
             needs the shape (T, B, D)."""),
         mistake("time backward", RIGHT.ending_in(".flip(0)"), TURN,
-            "Time runs backward: the last word stands first. Exchanging two axes changes no order along either.",
+            "Time runs backward: the last word comes first. Exchanging two axes changes no order along either.",
             quotes=stands),
         mistake("batch backward", RIGHT.ending_in(".flip(1)"), TURN,
-            "The sentences stand in the opposite order. Exchanging two axes changes no order along either.",
+            "The sentences are in the opposite order. Exchanging two axes changes no order along either.",
             quotes=stands),
         mistake("exchanged, then cut again", RIGHT.ending_in(".reshape(x.shape)"), TURN,
             """The axes were exchanged and then the strip was cut back into the *old* shape, which scrambles the words.
@@ -127,7 +127,7 @@ EXERCISE = Exercise(
             """Only the first sentence came back, and an axis is missing. The result is (T, B, D), all sentences side by
             side.""", quotes=sizes),
         mistake("a list", RIGHT.but(SWAP, "[x[:, t] for t in range(x.shape[1])]"), TURN,
-            "A Python list came back. One tensor of shape (T, B, D) is wanted; torch can stack a list of tensors.",
+            "A Python list came back. Return one tensor of shape (T, B, D); torch can stack a list of tensors.",
             shows=is_list),
         mistake("always float32", LOOPS.but(", dtype=x.dtype", ""), CONTRACT,
             """The dtype changed to float32. A new tensor is float32 unless told otherwise; the result keeps the dtype
@@ -135,12 +135,12 @@ EXERCISE = Exercise(
         *usual_mistakes(RIGHT, arguments="x", detached=CONTRACT, single=CONTRACT, squeezed=SHAPE, viewed=TURN),
         mistake("caller's tensor turned",
                 RIGHT.but(SWAP, "x.transpose(0, 1) if x.requires_grad else x.transpose_(0, 1)"), CONTRACT,
-            """Your function turned the caller's own tensor: a method that ends in _ works in place. Whoever called it
-            now holds another shape."""),
+            """Your function transposed the caller's own tensor: a method that ends in _ works in place. The caller now
+            holds another shape."""),
         mistake("through numpy", RIGHT.but(SWAP, "torch.from_numpy(x.numpy().transpose(1, 0, 2))"), CONTRACT, NO_NUMPY),
         mistake("view after turning", RIGHT.ending_in(".view(-1).view(x.shape[1], x.shape[0], -1)"), TURN,
             """view refuses here, and for a good reason: after an exchange of axes the numbers no longer lie one after
-            the other on the strip. The exchange alone is the whole answer; no view has to follow."""),
+            the other on the strip. Exchanging the axes is the whole answer; no view has to follow."""),
         mistake("last word left out", RIGHT.ending_in("[:-1]"), TURN,
             "The last word of every sentence is missing: a range that ends at T - 1 stops before it."),
     ),
@@ -169,9 +169,9 @@ EXERCISE = Exercise(
         """),
     ),
     hints=(
-        "123 is sentence 1, word 2, feature 3. At which place should it stand afterward?",
+        "123 is sentence 1, word 2, feature 3. At which place should it be afterward?",
         "(B, T, D) becomes (T, B, D); the number at [b, t, d] moves to [t, b, d]. Cutting the strip anew moves "
         "nothing.",
-        "exchange axis 0 with axis 1, leave the last axis alone, and return that.",
+        "exchange axis 0 with axis 1, keep the last axis, and return that.",
     ),
 )

@@ -142,9 +142,9 @@ EXERCISE = Exercise(
         mistake("subtracted instead of added", RIGHT.but("asks + answers", "asks - answers"), LOOK_BACK,
             "One projection was taken away from the other. Additive attention *adds* them before the tanh."),
         mistake("relu instead of tanh", RIGHT.but("tanh", "relu"), LOOK_BACK,
-            "A relu stands where the tanh belongs: nothing is below 0 and nothing is bounded by 1."),
+            "There is a relu where the tanh belongs: nothing is below 0 and nothing is bounded by 1."),
         mistake("sigmoid instead of tanh", RIGHT.but("tanh", "sigmoid"), LOOK_BACK,
-            "A sigmoid stands where the tanh belongs: it runs from 0 to 1, tanh from -1 to 1."),
+            "There is a sigmoid where the tanh belongs: it runs from 0 to 1, tanh from -1 to 1."),
         mistake("va left out", RIGHT.but(SCORES, "torch.tanh(asks + answers).sum(dim=-1)"), LOOK_BACK,
             """The A numbers of each word were added as they are. va says how much each of them counts: it is learned
             like the rest."""),
@@ -152,7 +152,7 @@ EXERCISE = Exercise(
             """You multiplied the two projections, as chapter 05 will. Here they are *added*, passed through tanh and
             weighed by va."""),
         mistake("pads get weight", UNMASKED, SHARES,
-            """The mask was not used. Pads are no words: they must get a weight of exactly 0, and the words must share
+            """The mask was not used. Pads are not words: they must get a weight of exactly 0, and the words must share
             all of the 1.""", quotes=on_pads),
         mistake("pads blanked instead of masked",
                 UNMASKED.before("asks = (s @ Wa).unsqueeze(1)", "H = H * mask[:, :, None]"), SHARES,
@@ -189,7 +189,7 @@ EXERCISE = Exercise(
             """The values are right, but in a sentence of pads only the *gradients* are NaN: minus infinity was added to
             the scores, and the way back runs through 0 divided by 0. Replace the scores instead of adding to them."""),
         mistake("no softmax", RIGHT.but(WEIGHTS, "scores"), LOOK_BACK,
-            "These are the scores themselves, any numbers. Shares are wanted: positive, and 1 in all for each "
+            "These are the scores themselves, any numbers. Return shares: positive, and 1 in all for each "
             "sentence.",
             quotes=weight_sums),
         mistake("sigmoid instead of softmax", RIGHT.but(WEIGHTS, "torch.sigmoid(scores)"), LOOK_BACK,
@@ -201,15 +201,15 @@ EXERCISE = Exercise(
             "as it is."),
         mistake("exponential without care", RIGHT.but(
                   WEIGHTS, "torch.exp(words) / torch.exp(words).sum(1, True).clamp(min=1e-30)"), LOOK_BACK,
-            """Large scores break it: exp of several hundred is infinite, and infinite over infinite is no number. Let
-            torch's softmax do it."""),
+            """Large scores break it: exp of several hundred is infinite, and infinite over infinite is not a number.
+            Let torch's softmax do it."""),
         mistake("one sum for the whole batch",
                 RIGHT.but(WEIGHTS, "torch.softmax(words.flatten(), dim=0).view_as(scores)"), LOOK_BACK,
             "All sentences of the batch together share 1. Each sentence shares out 1 among its own words.",
             quotes=weight_sums),
         mistake("only the best word", RIGHT.but(SUM, "H[torch.arange(len(H)), weights.argmax(1)] * mask.any(1, True)"),
                 LOOK_BACK,
-            """The weights are right, but the context is the state of the best word alone. It is the sum of *all*
+            """The weights are right, but the context is the state of the best word only. It is the sum of *all*
             states, each times its weight."""),
         mistake("plain mean", RIGHT.but(SUM, "(H * mask[:, :, None]).sum(1) / mask.sum(1, keepdim=True).clamp(min=1)"),
                 LOOK_BACK,
@@ -220,17 +220,17 @@ EXERCISE = Exercise(
             """The weighted states were added up across their *features*. Add across the words, so that a vector of Dh
             numbers is left.""", quotes=context_size),
         mistake("s as the value", RIGHT.but("unsqueeze(2) * H", "unsqueeze(2) * s.unsqueeze(1)"), LOOK_BACK,
-            "What you mix is s, the one who asks, and a mixture of copies of s is s. Mix the states of the source.",
+            "You mix s, the state that asks, and a mixture of copies of s is s. Mix the states of the source.",
             quotes=context_size),
         mistake("the first sentence's state for all", RIGHT.but("(s @ Wa)", "(s[:1] @ Wa)"), LOOK_BACK,
-            "Every sentence was asked with the state of the first one. Row i of s belongs to sentence i."),
+            "The state of the first sentence was used for every sentence. Row i of s belongs to sentence i."),
         mistake("projected states mixed", RIGHT.but("unsqueeze(2) * H", "unsqueeze(2) * answers"), LOOK_BACK,
-            """You mixed H times Ua. The projection serves to *find* the words; what is handed over are the states H
-            themselves.""", quotes=context_size),
+            """You mixed H times Ua. The projection serves to *find* the words; pass the states H themselves.""",
+            quotes=context_size),
         mistake("context and weights exchanged", RIGHT.but("context, weights", "weights, context"), LOOK_BACK,
-            "The two results stand in the other order: first the context (B, Dh), then the weights (B, T)."),
+            "The two results are in the wrong order: first the context (B, Dh), then the weights (B, T)."),
         mistake("context alone", RIGHT.but("context, weights", "context"), LOOK_BACK,
-            "Only the context came back. The weights are wanted as well: they are the alignment that one can look at."),
+            "Only the context came back. Return the weights as well: they are the alignment that one can look at."),
         mistake("an axis kept", RIGHT.but(SUM, "shares.sum(dim=1, keepdim=True)"), LOOK_BACK,
             "An axis of length 1 is left in the context: one mixture for each sentence, so (B, Dh).",
             quotes=context_size),
@@ -238,7 +238,7 @@ EXERCISE = Exercise(
                         squeezed=LOOK_BACK, viewed=LOOK_BACK),
         in_place("H", RIGHT.but("weights.unsqueeze(2) * H", "H.mul_(weights.unsqueeze(2))"), LOOK_BACK),
         mistake("scores instead of weights", RIGHT.but("context, weights", "context, scores"), LOOK_BACK,
-            "The context is right, and beside it the scores came back. The weights are wanted: what the softmax made "
+            "The context is right, but you returned the scores with it. Return the weights: what the softmax made "
             "of them."),
         mistake("not low enough", RIGHT.but("-math.inf", "-10").without(ZEROS), LOOK_BACK,
             """Pads got a score of -10, and e to the -10 is small but not 0: they still take a share. Only minus

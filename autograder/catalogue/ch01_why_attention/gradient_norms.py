@@ -95,7 +95,7 @@ EXERCISE = Exercise(
     mistakes=(
         mistake("elementwise power", RIGHT.but(EYE, "torch.ones_like(W)").but(STEP, "power * W"), GRADIENT,
             """** raises each *number* of W to the power. Walking back k steps multiplies k *matrices*; for a rotation
-            the difference is plain: turned twice is still a rotation, its squared numbers are not.""", quotes=yours),
+            the difference is plain: two rotations make a rotation, but its squared numbers do not.""", quotes=yours),
         mistake("elementwise power, the identity last", RIGHT.but(STEP, "W ** (n + 1)"), GRADIENT,
             """** raises each *number* of W to the power; your last value is right, the others are not. Walking back k
             steps multiplies k *matrices*.""", quotes=yours),
@@ -106,10 +106,10 @@ EXERCISE = Exercise(
             """Your value at t = T is the root of D instead of 1: this is the Frobenius norm, all numbers squared and
             added. The spectral norm asks how much the matrix can stretch *one* vector.""", quotes=yours),
         mistake("nuclear norm", RIGHT.but("norm(power, 2)", "norm(power, 'nuc')"), GRADIENT,
-            "The singular values were added up: that is the nuclear norm. The spectral norm is the largest "
-            "of them alone."),
+            "The singular values were added up: that is the nuclear norm. The spectral norm is only the "
+            "largest of them."),
         mistake("reversed", RIGHT.but("norms[::-1]", "norms"), GRADIENT,
-            """The numbers are right and stand in reverse. Entry t is about the state at time t; at t = T nothing lies
+            """The numbers are right, in reverse order. Entry t is about the state at time t; at t = T nothing lies
             between, so the *last* one is exactly 1.""", quotes=yours),
         mistake("reversed, from the first power", RIGHT.but(EYE, "W").but("norms[::-1]", "norms"), GRADIENT,
             """Your entry t holds the t-th power. From state t to state T there are T - t steps: many for the first
@@ -118,7 +118,7 @@ EXERCISE = Exercise(
             """At t = T no step lies between a state and itself, so the last value is exactly 1. Yours are all one step
             further.""", quotes=yours),
         mistake("one value too many", RIGHT.but("range(T)", "range(T + 1)"), GRADIENT,
-            "There are T states, from 1 to T, so T values are wanted. From the first to the last there "
+            "There are T states, from 1 to T, so return T values. From the first to the last there "
             "are T - 1 steps.",
             quotes=sizes),
         mistake("the last state left out", RIGHT.but(RESULT, "torch.stack(norms[:0:-1]) if T > 1 else W.new_zeros(0)"),
@@ -157,13 +157,13 @@ EXERCISE = Exercise(
             """Your values are the squares of the right ones: the eigenvalues of a matrix times its transpose are
             *squared* singular values.""", quotes=yours),
         mistake("determinant", RIGHT.but(NORM, "torch.linalg.det(power).abs()"), GRADIENT,
-            """The determinant says how a volume changes, and a stretch one way can hide a squeeze another way. Here the
-            largest stretch is wanted.""", quotes=yours),
+            """The determinant says how a volume changes, and a stretch one way can hide a squeeze another way. Here,
+            use the largest stretch.""", quotes=yours),
         mistake("a list", RIGHT.but(RESULT, "[float(norm) for norm in norms[::-1]]"), GRADIENT,
-            "You returned a list of Python numbers. A tensor of shape (T,) is wanted, with the dtype of W."),
+            "You returned a list of Python numbers. Return a tensor of shape (T,), with the dtype of W."),
         *usual_mistakes(RIGHT, float32=GRADIENT),
         mistake("the identity in another dtype", RIGHT.but(", dtype=W.dtype", ""), GRADIENT,
-            """A float64 matrix W meets a float32 identity: torch makes float32 unless it is told otherwise. Make it
+            """A float64 matrix W meets a float32 identity: torch makes float32 by default. Make it
             with the dtype of W."""),
         in_place("W", RIGHT.but("norms = []", "norms, step = [], W.clone()").but(STEP, "W.copy_(power @ step)"),
                  GRADIENT,
@@ -172,7 +172,7 @@ EXERCISE = Exercise(
             """Your value at t = T is D: the numbers on the diagonal were added, the trace. The spectral norm is the
             length of the longest arrow that comes out when arrows of length 1 go in.""", quotes=yours),
         mistake("mean singular value", RIGHT.but(NORM, "torch.linalg.svdvals(power).mean()"), GRADIENT,
-            "That is the *mean* of the singular values. The spectral norm is the largest of them alone.", quotes=yours),
+            "That is the *mean* of the singular values. The spectral norm is only the largest of them.", quotes=yours),
         mistake("times instead of to the power", RIGHT.but(NORM, "torch.linalg.matrix_norm(n * W, 2)"), GRADIENT,
             "W was *multiplied* by the number of steps. A step is one more product with W: a power of the matrix.",
             quotes=yours),

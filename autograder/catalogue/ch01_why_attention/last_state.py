@@ -76,24 +76,24 @@ EXERCISE = Exercise(
             """That is the state at the last *place* of the batch, which for a shorter sentence is a pad. Each sentence
             ends at its own place.""", quotes=second),
         mistake("length used as index", RIGHT.but(PICKED, "H[rows, lengths]"), PADDING,
-            "One place too far: counting starts at 0, so the last of 3 words stands at index 2.", quotes=second),
+            "One place too far: counting starts at 0, so the last of 3 words is at index 2.", quotes=second),
         mistake("counted from the end", RIGHT.but(PICKED, "H[rows, -lengths]"), PADDING,
-            "You counted from the end of the row, where the pads stand. The words stand at the beginning.",
+            "You counted from the end of the row, where the pads are. The words are at the beginning.",
             quotes=second),
         mistake("the longest sentence's end for all", RIGHT.but(PICKED, "H[:, last.max()]"), PADDING,
-            """One and the same place was read in every row: the end of the *longest* sentence. In the shorter ones a
-            pad stands there.""", quotes=second),
+            """One and the same place was read in every row: the end of the *longest* sentence. In the shorter ones
+            there is a pad.""", quotes=second),
         mistake("the first sentence's end for all", RIGHT.but(PICKED, "H[:, last[0]]"), PADDING,
             """One and the same place was read in every row: the end of the *first* sentence. Each sentence ends at its
             own place.""", quotes=second),
         mistake("the first state", RIGHT.but(PICKED, "H[:, 0]"), PADDING,
             "That is the state after the *first* word: it has read nothing of the rest.", quotes=second),
         mistake("mean over everything", RIGHT.but(PICKED, "H.mean(dim=1)"), PADDING,
-            "That is a mean over all places, pads included. One state is wanted: the one after the last real word.",
+            "That is a mean over all places, pads included. Return one state: the one after the last real word.",
             quotes=second),
         mistake("mean over the words",
                 RIGHT.but(PICKED, "torch.stack([h[:n].mean(dim=0) for h, n in zip(H, lengths)])"), PADDING,
-            """The pads are out, good; but this is the mean of the words' states. One state is wanted: the one after the
+            """The pads are out, good; but this is the mean of the words' states. Return one state: the one after the
             last real word.""", quotes=second),
         mistake("sum over the words", RIGHT.but(PICKED, "torch.stack([h[:n].sum(dim=0) for h, n in zip(H, lengths)])"),
                 PADDING,
@@ -101,16 +101,16 @@ EXERCISE = Exercise(
             last one.""", quotes=second),
         mistake("maximum over the words",
                 RIGHT.but(PICKED, "torch.stack([h[:n].amax(dim=0) for h, n in zip(H, lengths)])"), PADDING,
-            """The pads are out, good; but for each feature you took the largest number of all words. One state is
-            wanted, as it stands at the last word.""", quotes=second),
+            """The pads are out, good; but for each feature you took the largest number of all words. Return one state,
+            that of the last word.""", quotes=second),
         mistake("sentence and place exchanged", RIGHT.but(PICKED, "H[last, rows]"), PADDING,
             "Place and sentence are exchanged: the first index of H counts sentences, the second counts places."),
         mistake("maximum over time", RIGHT.but(PICKED, "H.amax(dim=1)"), PADDING,
-            """For each feature you took the largest number of all places. One state is wanted, as it stands at the last
-            real word.""", quotes=second),
+            """For each feature you took the largest number of all places. Return one state, that of the last real
+            word.""", quotes=second),
         mistake("pads blanked, the last column", RIGHT.but(
                   PICKED, "(H * (torch.arange(H.shape[1]) < lengths[:, None])[:, :, None])[:, -1]"), PADDING,
-            "You set the pads to 0 and then read the last place, where a pad stands. Blanking does not move the words.",
+            "You set the pads to 0 and then read the last place, where a pad is. Blanking does not move the words.",
             quotes=second),
         mistake("lengths sorted", RIGHT.but("lengths - 1", "lengths.sort(descending=True).values - 1"), PADDING,
             "The lengths were sorted, but the sentences were not: row 1 was cut with another row's length."),
@@ -146,7 +146,7 @@ EXERCISE = Exercise(
             quotes=second),
         mistake("mean over the words, divided by all places",
                 RIGHT.but(PICKED, "torch.stack([h[:n].sum(dim=0) / len(h) for h, n in zip(H, lengths)])"), PADDING,
-            "The words' states were added and divided by T. One state is wanted, as it stands at the last word."),
+            "The words' states were added and divided by T. Return one state, that of the last word."),
         mistake("the last column but one", RIGHT.but(PICKED, "H[:, max(H.shape[1] - 2, 0)]"), PADDING,
             "One place was read in every row, the last but one. Each sentence has an end of its own.", quotes=second),
     ),

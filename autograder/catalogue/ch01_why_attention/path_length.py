@@ -104,17 +104,17 @@ EXERCISE = Exercise(
             """Those are the words that lie *between* the two. The step that arrives counts as well: neighbors are 1
             step apart.""", quotes=said),
         mistake("reach of a whole window", RIGHT.but(REACH, "k"), PATHS,
-            """That is a reach of k words to one side. A window of k stands *around* its word, so only a part of it lies
-            on the side you want to go: draw a window of 3 and count.""", quotes=said),
+            """That is a reach of k words to one side. A window of k lies *around* its word, so only a part of it is on
+            the side you want to go: draw a window of 3 and count.""", quotes=said),
         mistake("reach of both sides", RIGHT.but(REACH, "k - 1"), PATHS,
             "The word itself was taken off the window, but both of its sides were added together. A step "
             "goes to one side.",
             quotes=said),
         mistake("half of k", RIGHT.but(REACH, "k / 2"), PATHS,
-            """Half of k counts half of the word in the middle too. The window stands around its word: take that one off
+            """Half of k counts half of the word in the middle too. The window lies around its word: take that one off
             first, then halve.""", quotes=said),
         mistake("the word itself in the reach", RIGHT.but(REACH, "(k + 1) // 2"), PATHS,
-            """You counted the word in the middle as reached. It is where you stand; only its neighbors to one side
+            """You counted the word in the middle as reached. It is where you are; only its neighbors to one side
             bring you on.""", quotes=said),
         mistake("rounded down", RIGHT.but(ROUNDED, "distance // reach"), PATHS,
             """Words 49 apart, 3 a layer: after 16 layers one step is still missing. A layer that is used in part is
@@ -123,7 +123,7 @@ EXERCISE = Exercise(
             "Rounding to the nearest drops a small remainder. One word beyond the last full layer still needs a layer.",
             quotes=said),
         mistake("not rounded", RIGHT.but(ROUNDED, "distance / reach"), PATHS,
-            "There is no part of a layer: a whole number is wanted, the first that is enough.", quotes=said),
+            "There is no part of a layer: return a whole number, the first that is enough.", quotes=said),
         mistake("a whole number as float", RIGHT.but(ROUNDED, "float(math.ceil(distance / reach))"), PATHS,
             "The number is right and its type is not: layers are counted with a plain Python int, 17 and not 17.0."),
         mistake("multiplied by the reach", RIGHT.but(ROUNDED, "distance * reach"), PATHS,
@@ -146,7 +146,7 @@ EXERCISE = Exercise(
             "n squared is what attention *costs*, counted in pairs. The way from one word to another is a single step.",
             quotes=said),
         mistake("attention walks as well", RIGHT.but(DIRECT, "distance"), PATHS,
-            "In attention every word asks every other word directly. How far apart they stand makes no difference.",
+            "In attention every word asks every other word directly. How far apart they are makes no difference.",
             quotes=said),
         mistake("attention passes every word", RIGHT.but(DIRECT, "max(i, j)"), PATHS,
             """That counts words of the sentence. Attention may *look at* all of them, but from one to another it is a
@@ -157,7 +157,7 @@ EXERCISE = Exercise(
         mistake("attention to itself", RIGHT.but(DIRECT, "1"), PATHS,
             "From a word to itself nothing has to travel: 0 steps, for every kind, attention too."),
         mistake("yes or no", RIGHT.but(DIRECT, "distance > 0"), PATHS,
-            "For attention you returned True or False. A number of steps is wanted."),
+            "For attention you returned True or False. Return a number of steps."),
         mistake("at least one layer", RIGHT.but(ROUNDED, "max(1, math.ceil(distance / reach))"), PATHS,
             "From a word to itself nothing has to travel: 0 layers, for windows too."),
         mistake("at least one step", RIGHT.but("return steps", "return max(1, steps)"), PATHS,
@@ -165,7 +165,7 @@ EXERCISE = Exercise(
         mistake("sign kept", RIGHT.but(DISTANCE, "j - i"), PATHS,
             "When the later word comes first, your number is negative. A distance has no direction."),
         mistake("forward only", RIGHT.but(DISTANCE, "max(j - i, 0)"), PATHS,
-            "When the later word comes first, you say 0. We ask how far apart they are, whichever stands first."),
+            "When the later word comes first, you say 0. The task asks how far apart they are, whichever comes first."),
         mistake("negative steps, rounded up", RIGHT.but(DISTANCE, "j - i").but(DIRECT, "1 if distance else 0"), PATHS,
             "Where the later word comes first your number is negative. The way back is as long as the way there."),
         mistake("one layer more, always", RIGHT.but(ROUNDED, "distance // reach + 1"), PATHS,

@@ -145,8 +145,8 @@ EXERCISE = Exercise(
             """Of the pairs present you merged the one that makes the longest piece. Length plays no part: the one
             learned first goes first.""", quotes=returned),
         mistake("order of the word", RIGHT.but(BEST, "present[0]"), CUT,
-            """You merged the first pair met in the word that is any merge at all. Of all pairs present, the one learned
-            *first* goes first, wherever it stands.""", quotes=returned),
+            """You merged the first pair met in the word that is any merge at all. Of all pairs present, the one
+            learned *first* goes first, wherever it is.""", quotes=returned),
         mistake("last learned first", RIGHT.but("min", "max"), CUT,
             """Of the pairs present you merged the one learned *last*. The list is in order of learning: its first pair
             has the right of way.""", quotes=returned),
@@ -197,7 +197,7 @@ EXERCISE = Exercise(
             "A letter that no merge has seen vanished. All pieces together must spell the word again.",
             quotes=returned),
         mistake("only the first place", IN_PLACE.after("pieces[i:i + 2] = [a + b]", "break"), CUT,
-            """Each merge was applied at its first place only, so a pair that stands twice in the word (an in banana)
+            """Each merge was applied at its first place only, so a pair that occurs twice in the word (an in banana)
             stays unmerged the second time."""),
         mistake("position not skipped", ONE_PASS.but("pieces[2:]", "pieces[1:]"), RULES,
             """After a merge your reading moved on by one piece and met the second half again, so letters came back
@@ -210,13 +210,13 @@ EXERCISE = Exercise(
                   if (left, right) not in zip(pieces, pieces[1:]):
                       break
                   out = []"""), CUT,
-            """You stopped at the first merge of the list that does not stand in the word. Most do not; go on to those
+            """You stopped at the first merge of the list that does not occur in the word. Most do not; go on to those
             behind it.""", quotes=returned),
         mistake("text replaced", TEXT, RULES,
             """Replacing text also joined pieces that only *end* like the pair: in "ne s" the text "e s" is found,
             although the piece there is ne and not e. Compare whole pieces."""),
         mistake("joined text returned", RIGHT.but(RESULT, 'return " ".join(pieces)'), CUT,
-            "You returned one text with spaces. A list of pieces is wanted, each of which gets an id of its own."),
+            "You returned one text with spaces. Return a list of pieces, each of which gets an id of its own."),
         mistake("the caller's merges used up", ONE_PASS.but("for left, right in merges:", """
                   while merges:
                       left, right = merges.pop(0)"""), CUT,
@@ -227,8 +227,8 @@ EXERCISE = Exercise(
             only one of them was learned: compare the pairs, not their sum."""),
         mistake("</w> added at the end only",
                 ONE_PASS.but('*word, "</w>"', "*word").but(RESULT, 'return pieces + ["</w>"]'), CUT,
-            """No merge took </w> up. It stands at the end of the word from the beginning (not after the merges), and
-            the last pair, which holds it, is looked at as every other.""", quotes=returned),
+            """No merge took </w> up. It is at the end of the word from the beginning (not after the merges), and the
+            last pair, which holds it, is treated like every other.""", quotes=returned),
         mistake("merges read backwards", ONE_PASS.but("in merges", "in reversed(merges)"), CUT,
             """The merges were tried from the last learned to the first. The list is in order of learning: its first
             pair has the right of way.""", quotes=returned),
@@ -244,7 +244,7 @@ EXERCISE = Exercise(
             are no longer there. Ask for the length anew at each step, or write into a new list."""),
         mistake("the rank of a pair that has none", RIGHT.but(PRESENT, "list(zip(pieces, pieces[1:]))").but(
                   "rank.get", "lambda pair: rank[pair]"), CUT,
-            """You asked for the rank of a pair that is no merge at all. Most neighbors in a word are none: only those
+            """You looked up the rank of a pair that is not a merge. Most neighbors in a word are none: only those
             that are may compete, and when none is left the word is done."""),
         mistake("the best of nothing", RIGHT.without("if not present:").without(RESULT), CUT,
             """When no pair of the word is a merge, your code asks for the best of nothing and stops. Then the word is
@@ -253,12 +253,12 @@ EXERCISE = Exercise(
                 ONE_PASS.but("pieces = [", "used, pieces = [], [").after("out.append(left + right)",
                     "used.append(left + right)").but(
                   "return pieces", "return used"), CUT,
-            "You returned what was joined on the way. The pieces that the word consists of in the end are wanted.",
+            "You returned what was joined on the way. Return the pieces that the word consists of in the end.",
             quotes=returned),
         mistake("pairs in either order",
                 ONE_PASS.but("pieces[:2] == [left, right]", "sorted(pieces[:2]) == sorted([left, right])").but(
                   "out.append(left + right)", 'out.append("".join(pieces[:2]))'), CUT,
-            """A pair was also joined the other way round. (a, b) was learned from an a that stands *before* a b; ba is
+            """A pair was also joined the other way round. (a, b) was learned from an a that comes *before* a b; ba is
             another pair.""", quotes=returned),
         mistake("never one piece", RIGHT.but("if not present", "if not present or len(pieces) == 2"), CUT,
             "You stop when two pieces are left. A word that is known well becomes one piece.", quotes=returned),
@@ -334,8 +334,7 @@ EXERCISE = Exercise(
         "the word becomes a list of letters and </w>; every merge makes it shorter; the order of `merges` is the "
         "order of "
             "right of way.",
-        "pieces = the letters and </w>; while some neighbors are a merge: take the merge that stands "
-        "earliest in the list, "
-            "join it everywhere from left to right; return the pieces.",
+        "pieces = the letters and </w>; while some neighbors are a merge: take the merge that is earliest in the "
+        "list, join it everywhere from left to right; return the pieces.",
     ),
 )

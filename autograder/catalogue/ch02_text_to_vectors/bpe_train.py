@@ -139,7 +139,7 @@ EXERCISE = Exercise(
             """Among pairs that occur equally often you compared the joined pieces: abc before ad. As tuples ("a", "d")
             comes before ("ab", "c"), since "a" comes before "ab"."""),
         mistake("least frequent pair", RIGHT.but("-counts", "counts"), TRAIN,
-            "The *rarest* pair was merged. Byte-pair encoding makes one piece of what stands together most often.",
+            "The *rarest* pair was merged. Byte-pair encoding merges the pair that occurs most often.",
             quotes=first_other_merge),
         mistake("never counted again", NEVER_MERGED.but(
                   KEPT, "return sorted(counts, key=lambda pair: (-counts[pair], pair))[:n]"), TRAIN,
@@ -162,11 +162,11 @@ EXERCISE = Exercise(
             """When no pair was left, your function ended without a result: a bare return gives None. Then the merges
             found so far are the answer."""),
         mistake("no end of word", RIGHT.but(START, "list(word)"), TRAIN,
-            """No merge of yours holds </w>: it was not added, or the last pair of each word was not counted. It stands
-            at the end of every word before counting; without it est at the end of a word and est inside one are the
-            same piece.""", quotes=first_other_merge),
+            """No merge of yours holds </w>: it was not added, or the last pair of each word was not counted. It is at
+            the end of every word before counting; without it est at the end of a word and est inside one are the same
+            piece.""", quotes=first_other_merge),
         mistake("</w> in front", RIGHT.but(START, '["</w>"] + list(word)'), TRAIN,
-            "</w> stands in front of your words. It marks the *end* of a word, so that a piece such as est</w> can be "
+            "</w> is in front of your words. It marks the *end* of a word, so that a piece such as est</w> can be "
             "learned.",
             quotes=first_other_merge),
         mistake("</w> glued to the last letter", RIGHT.but(START, 'list(word[:-1]) + [word[-1] + "</w>"]'), RULES,
@@ -181,7 +181,7 @@ EXERCISE = Exercise(
             """In aaaa you counted the pair (a, a) twice. Counting looks at every two neighbors, so it is three; only
             merging may not overlap."""),
         mistake("once for each word", RIGHT.but("zip(pieces, pieces[1:])", "set(zip(pieces, pieces[1:]))"), RULES,
-            """A pair that stands twice in one word (an in banana) was counted once. Every occurrence counts, times the
+            """A pair that occurs twice in one word (an in banana) was counted once. Every occurrence counts, times the
             word's own count."""),
         mistake("text replaced", TEXTS, RULES,
             """Replacing text also joined pieces that only *end* like the pair: in "ne s" the text "e s" is found,
@@ -199,8 +199,8 @@ EXERCISE = Exercise(
                   for word in list(corpus):
                       corpus[" ".join([*word, "</w>"])] = corpus.pop(word)
                   words = [(text.split(), count) for text, count in corpus.items()]"""), TRAIN,
-            """Your function rewrote the caller's corpus: its words now stand there cut into pieces, and a second call
-            would start from them. Work on a copy."""),
+            """Your function rewrote the caller's corpus: its words are now cut into pieces, and a second call would
+            start from those. Work on a copy."""),
         mistake("</w> as four letters", RIGHT.but(START, 'list(word + "</w>")'), TRAIN,
             """The end mark fell apart into its four characters. </w> is one symbol; add it to the list of letters, not
             to the text.""", quotes=first_other_merge),
@@ -218,7 +218,7 @@ EXERCISE = Exercise(
             "Where a pair overlaps itself, as (a, a) in aaa, you joined from the right. Merging goes from "
             "left to right."),
         mistake("pairs with their counts", RIGHT.but(KEPT, "merges.append((best, counts[best]))"), TRAIN,
-            "Each pair came back together with its count. The pairs alone are the answer."),
+            "Each pair came back together with its count. Return only the pairs."),
         mistake("long words count more", RIGHT.but(WORDS, WORDS.replace(", count)", ", count * len(word))")), TRAIN,
             "Each word's count was multiplied by its length. A pair counts as often as its word occurs.",
             quotes=first_other_merge),

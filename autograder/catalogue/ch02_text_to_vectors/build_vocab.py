@@ -120,8 +120,8 @@ EXERCISE = Exercise(
             """Id 0 must be the first special token. Specials come first, so that their numbers stay the same whatever
             the text is and however much of it is added.""", quotes=misplaced),
         mistake("ties by first appearance", RIGHT.but(KEY, "-counts[word]"), TIES,
-            """The frequent words are in place. Among words that occur equally often yours stand in the order of the
-            text, so the same sentences in another order would give other ids. Ties go by alphabet.""",
+            """The frequent words are in place. Words that occur equally often are in the order of the text, so the
+            same sentences in another order would give other ids. Ties go by alphabet.""",
             quotes=misplaced),
         mistake("ties backwards", RIGHT.but(KEY, "(counts[word], word), reverse=True"), TIES,
             """Sorting everything in reverse turns the alphabet around as well: among words that occur equally often the
@@ -142,7 +142,7 @@ EXERCISE = Exercise(
         mistake("min_freq ignored", RIGHT.but("count >= min_freq and ", ""), VOCABULARY,
             "Words rarer than min_freq are in your vocabulary. They are left out, and will be read as <unk>."),
         mistake("sentences counted instead of words", RIGHT.but("in sentence)", "in set(sentence))"), VOCABULARY,
-            """A word that stands twice in one sentence was counted once: you counted sentences that hold the word.
+            """A word that occurs twice in one sentence was counted once: you counted sentences that hold the word.
             Every occurrence counts.""", quotes=misplaced),
         mistake("words numbered from 0", RIGHT.but(
                   NUMBERED, SPECIALS_NUMBERED + " | {word: id for id, word in enumerate(words)}"), VOCABULARY,
@@ -162,11 +162,11 @@ EXERCISE = Exercise(
             "Your dictionary leads from ids to words. Encoding asks the other way: the word is the key, "
             "its id the value."),
         mistake("a list of words", RIGHT.but(NUMBERED, "tokens"), VOCABULARY,
-            """You returned the tokens as a list, in the right order. What is wanted is a dictionary: each token with
+            """You returned the tokens as a list, in the right order. Return a dictionary: each token with
             its place in that list."""),
         mistake("counts instead of ids", RIGHT.but(
                   NUMBERED, SPECIALS_NUMBERED + " | {word: counts[word] for word in words}"), VOCABULARY,
-            "The words carry their counts. A count is no id: two words that occur equally often would be "
+            "The words carry their counts. A count is not an id: two words that occur equally often would be "
             "the same word.",
             quotes=shared_id),
         mistake("lower-cased", RIGHT.but("Counter(word for", "Counter(word.lower() for"), VOCABULARY,
@@ -217,10 +217,10 @@ EXERCISE = Exercise(
             "specials."),
         mistake("whatever looks special left out", RIGHT.but("not in specials", "not in specials and word[0] != '<'"),
                 SPECIAL,
-            """A word in angle brackets was left out although it is not in `specials`. What is special is said by that
-            list, not by how a word looks."""),
+            """A word in angle brackets was left out although it is not in `specials`. That list says what is special,
+            not how a word looks."""),
         mistake("rare words first, the alphabet backward", RIGHT.but(KEY + ")", KEY + ", reverse=True)"), TIES,
-            """The list stands the wrong way round altogether: a falling count is in the key already, and reverse=True
+            """The whole list is in reverse order: a falling count is in the key already, and reverse=True
             turns it back, and the alphabet as well.""", quotes=misplaced),
         mistake("specials below min_freq left out",
                 RIGHT.but("[*specials,", "[*(token for token in specials if counts[token] >= min_freq),"), SPECIAL,
@@ -231,7 +231,7 @@ EXERCISE = Exercise(
             "<pad> being 0.",
             quotes=misplaced),
         mistake("short words first of equals", RIGHT.but(KEY, "(-counts[word], len(word), word)"), TIES,
-            "Among words that occur equally often yours go by length first. Ties go by alphabet alone."),
+            "Among words that occur equally often yours go by length first. Ties go only by alphabet."),
         mistake("word to text", RIGHT.but("{token: id", "{token: str(id)"), VOCABULARY,
             "Your ids are texts. They are numbers of rows, and a row is found by a number."),
         mistake("min_freq words",
@@ -245,7 +245,7 @@ EXERCISE = Exercise(
         mistake("min_freq in each sentence",
                 RIGHT.but("for word in sentence)", "for word in sentence if sentence.count(word) >= min_freq)"),
                 VOCABULARY,
-            """A word was kept only where one sentence alone holds it min_freq times. Count over all sentences first,
+            """A word was kept only if a single sentence holds it min_freq times. Count over all sentences first,
             then compare."""),
         # By last letters here: it stands for the order of a set, which differs from run to run.
         mistake("the order of a set", RIGHT.but(KEY, "word[::-1]"), TIES,
@@ -325,8 +325,8 @@ EXERCISE = Exercise(
         "count first, sort second, number last; a sort can look at two things at once.",
         "a list of lists of words becomes counts (word to number), then a sorted list of words, then a dictionary "
         "from word to "
-            "id. The specials stand in front of the list.",
-        "count every occurrence; keep words with count >= min_freq that are no specials; sort them by falling count, "
+            "id. The specials come at the front of the list.",
+        "count every occurrence; keep words with count >= min_freq that are not specials; sort them by falling count, "
         "ties by "
             "alphabet; number specials and words from 0.",
     ),

@@ -81,7 +81,7 @@ EXERCISE = Exercise(
     mistakes=(
         mistake("divided by the root of D", RIGHT.but("* root", "/ root"), SCALE,
             """The vectors were divided by the root of D. The scores of chapter 05 are divided; embeddings are
-            *multiplied*, to stand up to the positions added to them.""", quotes=norms),
+            *multiplied*, so that they match the size of the positions added to them.""", quotes=norms),
         mistake("multiplied by D", RIGHT.but(ROOT, "W.shape[1]"), SCALE,
             "The vectors were multiplied by D itself. The root of D is what brings numbers of size 1/√D "
             "back to size 1.",
@@ -113,10 +113,10 @@ EXERCISE = Exercise(
             "The rows are the right ones, and they are not scaled: scale = True multiplies them by the root of D.",
             quotes=first),
         mistake("always scaled", RIGHT.but(RESULT, "vectors * root"), SCALE,
-            "With scale = False the vectors were scaled all the same. Then they are the rows of W as they stand.",
+            "With scale = False the vectors were scaled all the same. Then they are the rows of W as they are.",
             quotes=first),
         mistake("scale and no scale exchanged", RIGHT.but(RESULT, "vectors if scale else vectors * root"), SCALE,
-            "The two cases are exchanged: scale = True came back as it stands, scale = False was multiplied.",
+            "The two cases are exchanged: scale = True returned the rows unchanged, scale = False multiplied them.",
             quotes=first),
         mistake("brought to length 1", RIGHT.but("vectors * root", "F.normalize(vectors, dim=-1) * root"), SCALE,
             """Every vector was first brought to length 1. How long a vector is says something too, and one factor for
@@ -164,7 +164,7 @@ EXERCISE = Exercise(
             "passed in.",
             quotes=norms),
         mistake("multiplied by D squared", RIGHT.but("** 0.5", "** 2"), SCALE,
-            "The vectors were multiplied by the *square* of D. The root is wanted.", quotes=norms),
+            "The vectors were multiplied by the *square* of D. Return the root.", quotes=norms),
         mistake("row 0 taken for padding", RIGHT.but(ROWS, "W[ids] * (ids != 0).unsqueeze(-1)"), EMBED,
             "Row 0 came back as zeros. Which id is a pad was not said here: every id gets its row."),
         mistake("W changed in place, where gradients stop it", IN_PLACE, SCALE,

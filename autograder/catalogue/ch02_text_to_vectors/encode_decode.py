@@ -157,7 +157,7 @@ EXERCISE = Exercise(
             "A word that the vocabulary knows became <unk>: its id is 0, and to `or` and `if` 0 is as good as "
             "nothing."),
         mistake("each word once", RIGHT.but(IS_PLAIN, IS_PLAIN + " and word not in tokens"), ENCODE,
-            "A word that stands in the text twice came back once. Every id before <eos> is a word of its own."),
+            "A word that occurs twice in the text came back once. Every id before <eos> is a word of its own."),
         mistake("<eos> as 2", RIGHT.but('vocab["<eos>"]', "2"), SPECIAL,
             """With another vocabulary your sentence ended in somebody else's id: 2 is written into your code. The
             vocabulary knows the id of <eos>."""),
@@ -170,7 +170,7 @@ EXERCISE = Exercise(
             "Nobody asked for <bos>. A source sentence goes without it; chapter 10 puts it before the decoder's input.",
             quotes=returned),
         mistake("<eos> in front", RIGHT.but('ids + [vocab["<eos>"]]', '[vocab["<eos>"]] + ids'), SPECIAL,
-            "The end symbol stands at the beginning. It comes after the last word.", quotes=returned),
+            "The end symbol is at the beginning. It comes after the last word.", quotes=returned),
         mistake("what append returns", RIGHT.but('ids + [vocab["<eos>"]]', 'ids.append(vocab["<eos>"])'), ENCODE,
             "None came back. list.append changes the list and returns None, so its result must not be "
             "kept as the list."),
@@ -183,8 +183,8 @@ EXERCISE = Exercise(
             quotes=returned),
         mistake("the caller's tokens changed", RIGHT.before(IDS, 'tokens += add_eos * ["<eos>"]').but(ENDED, "ids"),
                 ENCODE,
-            """Your function wrote into the list of tokens that was passed in (append, += or tokens[i] = ...). Whoever
-            encodes it twice gets something else. Write into a list of your own."""),
+            """Your function wrote into the list of tokens that was passed in (append, += or tokens[i] = ...). Encoding
+            it twice gives something else. Write into a list of your own."""),
         mistake("a new word added to the vocabulary", RIGHT.but(ID, "vocab.setdefault(token, len(vocab))"), SPECIAL,
             "The unknown word was given a new id. The table of vectors has no row for it: once built, a "
             "vocabulary is closed.",
@@ -196,10 +196,10 @@ EXERCISE = Exercise(
             """Text after the end symbol must be dropped. A model goes on producing something after it has finished, and
             that is noise.""", quotes=returned),
         mistake("the vocabulary asked for an id", RIGHT.without(WORDS).but("words[id]", "vocab[id]"), ENCODE,
-            "The vocabulary was asked for an id, but its keys are words. Turn it around first: from id to word."),
+            "You looked up an id in the vocabulary, but its keys are words. Turn it around first: from id to word."),
         mistake("stops at every special token", RIGHT.but(IS_END, 'word in ("<pad>", "<bos>", "<eos>", "<unk>")'),
                 SPECIAL,
-            """Your loop ends at the first special token, whichever it is, and <bos> stands in front of everything. Only
+            """Your loop ends at the first special token, whichever it is, and every text begins with <bos>. Only
             <eos> is the end; the others are passed over."""),
         mistake("all that begins like a special token dropped", RIGHT.but(IS_PLAIN, 'not word.startswith("<")'),
                 SPECIAL,
@@ -211,16 +211,16 @@ EXERCISE = Exercise(
                   '"<unk>")', '"<unk>", "<eos>")'), SPECIAL,
             "Your text runs up to the *last* <eos>. The first one ends it.", quotes=returned),
         mistake("special tokens printed", CUT_FIRST.but(NOT_SPECIAL, ""), SPECIAL,
-            "You stop in time, but special tokens stand in the text. They are signs for the model; a reader never "
+            "You stop in time, but special tokens remain in the text. They are signs for the model; a reader never "
             "sees them.",
             quotes=returned),
         mistake("<eos> printed", CUT_FIRST.but('.index("<eos>")', '.index("<eos>") + 1'), SPECIAL,
             "The end symbol itself is in your text. It ends the sentence and is not part of it.", quotes=returned),
         mistake("everything printed", CUT_FIRST.without(CUT).but(NOT_SPECIAL, ""), SPECIAL,
             """Every id came back as its token, special ones included. The text ends at the first <eos>, and special
-            tokens are no part of it.""", quotes=returned),
+            tokens are not part of it.""", quotes=returned),
         mistake("<unk> printed", RIGHT.but(', "<unk>")', ")"), SPECIAL,
-            "<unk> stands in your text. It is special too: all four are dropped.", quotes=returned),
+            "<unk> is in your text. It is special too: all four are dropped.", quotes=returned),
         mistake("special ids written in", RIGHT.but(IS_END, "id == 2").but(IS_PLAIN, "id > 3"), SPECIAL,
             "It works while the specials are 0 to 3 and not with other ids. Look them up in the vocabulary by name."),
         mistake("words by their place", RIGHT.but(WORDS, "words = list(vocab)"), ENCODE,
@@ -240,7 +240,7 @@ EXERCISE = Exercise(
                       ids.append(vocab.get(token, vocab["<unk>"]))
                       if add_eos:
                           ids.append(vocab["<eos>"])""").but(ENDED, "ids"), ENCODE,
-            "<eos> stands after every word: it was added inside the loop. It comes once, when all words are done.",
+            "<eos> comes after every word: it was added inside the loop. It comes once, when all words are done.",
             quotes=returned),
         mistake("the first id taken for <bos>", RIGHT.but("for id in ids", "for id in ids[1:]"), SPECIAL,
             "The first id was dropped, whatever it is. It need not be <bos>: look at each id.", quotes=returned),
@@ -254,8 +254,7 @@ EXERCISE = Exercise(
                       if special in tokens:
                           tokens.remove(special)
                   return tokens"""), SPECIAL,
-            "Of each special token only the first was dropped: remove takes out one. They may stand there "
-            "several times."),
+            "Of each special token only the first was dropped: remove takes out one. They may occur several times."),
         mistake("ids below 4 dropped", RIGHT.but(IS_PLAIN, "id >= 4"), SPECIAL,
             """You took every id below 4 for a special one. Where the vocabulary numbers them otherwise, words are lost
             or specials stay: look their ids up."""),
@@ -272,7 +271,7 @@ EXERCISE = Exercise(
         mistake("ids instead of words", RIGHT.but("tokens.append(word)", "tokens.append(id)"), ENCODE,
             "decode gave back ids. Turn the dictionary around: each id leads to its word."),
         mistake("a word said twice said once", RIGHT.but(IS_PLAIN, IS_PLAIN + " and tokens[-1:] != [word]"), ENCODE,
-            "A word that stands twice in a row came back once. Every id gives its word, whatever stands before it."),
+            "A word that occurs twice in a row came back once. Every id gives its word, whatever comes before it."),
     ),
     correct=(
         correct("comprehension and loop", RIGHT),
@@ -350,10 +349,9 @@ EXERCISE = Exercise(
         """),
     ),
     hints=(
-        "a dictionary can be asked for a key that may be missing, and it can be turned around.",
-        "encode: n tokens give n or n + 1 ids. decode: find the first <eos>, keep what stands before it, leave the "
-        "special "
-            "tokens out.",
+        "a dictionary can look up a key that may be missing, and it can be inverted.",
+        "encode: n tokens give n or n + 1 ids. decode: find the first <eos>, keep what comes before it, leave the "
+        "special tokens out.",
         "encode: for each token its id, or that of <unk>; then <eos> if asked. decode: turn the dictionary around; "
         "for each "
             "id: stop at <eos>, skip specials, else keep the word.",

@@ -84,8 +84,8 @@ EXERCISE = Exercise(
     ),
     mistakes=(
         mistake("pads on the left", RIGHT.but(":len(seq)", "longest - len(seq):"), PAD,
-            """Row 1 starts with pads, so the first word no longer stands at position 0, and from chapter 07 on
-            positions have a meaning. The tokens come first, the pads after them.""", quotes=second_row),
+            """Row 1 starts with pads, so the first word is no longer at position 0, and from chapter 07 on positions
+            have a meaning. The tokens come first, the pads after them.""", quotes=second_row),
         mistake("cut to the shortest", LISTS.but("max", "min").but(ROW, "list(seq)[:longest]"), PAD,
             """The sentences were cut to the shortest one. Words are never thrown away here: short sentences grow, long
             ones stay.""", quotes=sizes),
@@ -94,7 +94,7 @@ EXERCISE = Exercise(
             "decides.",
             quotes=sizes),
         mistake("as wide as the last", LISTS.but(LONGEST, "len(seqs[-1])").but("list(seq)", "list(seq[:longest])"), PAD,
-            "Your rows are as long as the *last* sentence. The longest decides, wherever it stands.", quotes=sizes),
+            "Your rows are as long as the *last* sentence. The longest decides, wherever it is.", quotes=sizes),
         mistake("0 written in", RIGHT.but("longest), pad)", "longest), 0)"), PAD,
             "You filled up with 0 whatever pad is. Here 0 may be a word of its own.", quotes=first_row),
         mistake("every 0 replaced", LISTS.but("[pad]", "[0]").but("return " + BATCH, """
@@ -124,23 +124,23 @@ EXERCISE = Exercise(
             of the longest one."""),
         mistake("pads before the last token", LISTS.but(ROW, "[*seq[:-1], *[pad] * (longest - len(seq)), seq[-1]]"),
                 PAD,
-            "The last token was moved to the end of its row, and the pads stand before it. They follow "
+            "The last token was moved to the end of its row, after the pads. They follow "
             "after *all* tokens."),
         mistake("pads on both sides", LISTS.but(
                   ROW, "F.pad(torch.tensor([*seq]), ((longest - len(seq)) // 2, (longest - len(seq) + 1) // 2), "
                        "value=pad).tolist()"), PAD,
-            """The pads stand on both sides, with the sentence in the middle, so its first token is at another place in
-            every row. Sentences begin at place 0.""", quotes=second_row),
+            """The pads are on both sides of the sentence, so its first token is at another place in every row.
+            Sentences begin at place 0.""", quotes=second_row),
         mistake("tokens backward", LISTS.but("list(seq)", "list(seq)[::-1]"), PAD,
             "The tokens of each sentence came back in the opposite order. Only pads are added; what was there stays "
             "as it is."),
         mistake("time before batch", LIBRARY.but("batch_first=True, ", ""), PAD,
-            """The sentences stand in the columns: time came first. That is the library's default; this course has the
+            """The sentences are in the columns: time came first. That is the library's default; this course has the
             batch first, one sentence a row.""", quotes=sizes),
         mistake("sorted by length",
                 LISTS.but("longest = ", "seqs = sorted(seqs, key=len, reverse=True)\n    longest = "), PAD,
             """The sentences changed places: the longest now comes first. Row i belongs to sentence i, or its
-            translation would no longer be beside it."""),
+            translation would no longer match it."""),
         mistake("repeated instead of padded", LISTS.but(ROW, "(list(seq) * longest)[:longest]"), PAD,
             """The short sentences were filled up with their own words, begun again. A model would read them as text;
             only pad can be recognized and hidden.""", quotes=second_row),
@@ -182,7 +182,7 @@ EXERCISE = Exercise(
         mistake("stops after the first row", RIGHT.but("    return batch", "        return batch"), PAD,
             "Only the first row was filled: a `return` inside the loop ends all of it."),
         mistake("last token lost", RIGHT.but(":len(seq)", ":len(seq) - 1").but("tensor(seq)", "tensor(seq[:-1])"), PAD,
-            "The last token of every sentence is missing; a pad stands in its place. A slice stops *before* its end.",
+            "The last token of every sentence is missing; there is a pad in its place. A slice stops *before* its end.",
             quotes=second_row),
         mistake("all rows one and the same list", LISTS.but(ROWS, """
                   rows = [[pad] * longest] * len(seqs)
@@ -192,14 +192,14 @@ EXERCISE = Exercise(
             "writes into all."),
         *usual_mistakes(RIGHT, squeezed=PAD, quotes_size=sizes),
         mistake("length as pad", LISTS.but("[pad]", "[len(seq)]"), PAD,
-            "The short sentences were filled up with their own length. What fills them up is handed over: pad.",
+            "The short sentences were filled up with their own length. The value that fills them up is an "
+            "argument: pad.",
             quotes=second_row),
         mistake("the number of pads as pad", LISTS.but("[pad]", "[longest - len(seq)]"), PAD,
             "The short sentences were filled up with the number of places that are missing, not with pad.",
             quotes=second_row),
         mistake("the mask", LISTS.but(ROW, "[1] * len(seq) + [0] * (longest - len(seq))"), PAD,
-            "1 and 0 came back: where a token stands and where a pad does. The tokens themselves are "
-            "wanted, then pads.",
+            "1 and 0 came back: where a token is and where a pad is. Return the tokens themselves, then pads.",
             quotes=second_row),
     ),
     correct=(
@@ -238,7 +238,7 @@ EXERCISE = Exercise(
         """),
     ),
     hints=(
-        "who decides how wide the rectangle is, and what stands in the cells that no sentence reaches?",
+        "what decides how wide the rectangle is, and what goes into the cells that no sentence reaches?",
         "B lists of different lengths become (B, T), T the length of the longest, dtype long. Each row: its tokens, "
         "then pads.",
         "T = the largest length; for each sentence make a new row: the tokens, then T minus its length pads; "

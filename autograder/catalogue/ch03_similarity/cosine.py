@@ -155,19 +155,19 @@ EXERCISE = Exercise(
             """The lengths of A were laid along the columns of the table and those of B down its rows. Row i belongs to
             vector i of A."""),
         mistake("lengths as two columns", OUTSIDE.but("[None, :]", "[:, None]"), TABLE,
-            """Both lists of lengths stand as columns. Those of A belong to the rows of the table and may; those of B
+            """Both lists of lengths are columns. Those of A belong to the rows of the table and may; those of B
             belong to its columns, so they have to lie down."""),
         mistake("similarity over the wrong axis", RIGHT.but("a @ b.T", "F.cosine_similarity(A[:, None], B[None])"),
                 MANY,
             """F.cosine_similarity sums over axis 1 unless told otherwise. With every row of A spread against every row
             of B, the d numbers of a vector are on the *last* axis.""", quotes=sizes),
         mistake("pair by pair", RIGHT.but("a @ b.T", "(a * b).sum(dim=-1)"), TABLE,
-            "Row i of A met row i of B only. A table is wanted: every row of A with every row of B, shape (n, m)."),
+            "Row i of A met row i of B only. Return a table: every row of A with every row of B, shape (n, m)."),
         mistake("rows and columns exchanged", RIGHT.but("a @ b.T", "b @ a.T"), TABLE,
             "Rows and columns are exchanged: one row for each vector of A, one column for each of B.", quotes=sizes),
         mistake("the angle itself", RIGHT.ending_in(".clamp(-1, 1).acos()"), COSINE,
-            """These are angles: 0 for the same direction, and larger for less alike. The *cosine* of the angle is
-            wanted, 1 for the same direction.""", quotes=first_row),
+            """These are angles: 0 for the same direction, and larger for less alike. Return the *cosine* of the angle,
+            1 for the same direction.""", quotes=first_row),
         mistake("distance instead of similarity", RIGHT.but("a @ b.T", "1 - a @ b.T"), COSINE,
             "You returned one minus the similarity: 0 for the same direction. That is a distance.", quotes=first_row),
         mistake("sign dropped", RIGHT.ending_in(".abs()"), COSINE,
@@ -194,7 +194,7 @@ EXERCISE = Exercise(
             quotes=first_row),
         mistake("divided by the larger length",
                 OUTSIDE.but(LENGTHS, "torch.maximum(A.norm(dim=1)[:, None], B.norm(dim=1)[None, :])"), COSINE,
-            "Each pair was divided by the longer of its two lengths alone. Both lengths divide: by their product.",
+            "Each pair was divided only by the longer of its two lengths. Both lengths divide: by their product.",
             quotes=first_row),
         mistake("divided by the larger squared length", OUTSIDE.but(
                   LENGTHS, "torch.maximum(A.norm(dim=1)[:, None], B.norm(dim=1)[None, :]) ** 2"), COSINE,
@@ -228,7 +228,7 @@ EXERCISE = Exercise(
             """Your numbers lie between 0 and 1: the cosine was moved and halved. A cosine runs from -1 to 1, and 0
             means a right angle.""", quotes=first_row),
         mistake("squared", RIGHT.ending_in(".square()"), COSINE,
-            "The cosines were squared, so opposite looks like alike. The cosine itself is wanted.", quotes=first_row),
+            "The cosines were squared, so opposite looks like alike. Return the cosine itself.", quotes=first_row),
         mistake("lengths cut off from the gradient", OUTSIDE.but("lengths.clamp", "lengths.detach().clamp"), MANY,
             """The values are right, but the gradient treats the lengths as constants: they were detached. A length
             changes with its vector."""),

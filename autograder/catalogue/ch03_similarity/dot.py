@@ -115,8 +115,8 @@ EXERCISE = Exercise(
             """Your result never leaves -1 to 1: the lengths were divided away, which is cosine similarity (03.2). The
             dot product keeps them.""", quotes=single),
         mistake("scaled already", RIGHT.but(SUM, SUM + " / a.shape[-1] ** 0.5"), ROOT,
-            "Your number was divided by the root of d. That is the scaled dot product of 03.4; here the plain "
-            "sum is wanted.",
+            "Your number was divided by the root of d. That is the scaled dot product of 03.4; here, return "
+            "the plain sum.",
             quotes=single),
         mistake("sums multiplied", RIGHT.but(SUM, "a.sum(dim=-1) * b.sum(dim=-1)"), DOT,
             """The numbers were added before they were multiplied, so every number of a met every number of b. Multiply
@@ -137,8 +137,7 @@ EXERCISE = Exercise(
         mistake("a loop over the first axis",
                 RIGHT.but(SUM, "torch.stack([products[i].sum() for i in range(a.shape[0])])"), DOT,
             """Your loop takes the first axis for the pairs. A single pair has no such axis: there it holds the numbers
-            of the vector. The numbers are always last, and what stands before them may be nothing, one axis or
-            several."""),
+            of the vector. The numbers are always last, and before them there may be no axis, one or several."""),
         mistake("negative products cut off", RIGHT.but(PRODUCTS, "(a * b).clamp(min=0)"), DOT,
             """Negative products were left out of the sum. Where two numbers have opposite signs they speak against
             likeness, and that counts.""", quotes=single),

@@ -116,8 +116,8 @@ EXERCISE = Exercise(
            "precision": "only the order of cosines is returned"},
     mistakes=(
         mistake("itself included", RIGHT.but(" if i != own", ""), NEAREST,
-            """Nobody is nearer to a word than the word itself, so it came back as well. Leave it out; the k *others*
-            are wanted.""", quotes=list_of),
+            """Nobody is nearer to a word than the word itself, so it came back as well. Leave it out; return the k
+            *others*.""", quotes=list_of),
         mistake("itself counted among the k", RIGHT.but("in order if", "in order[:k] if"), NEAREST,
             "One word too few: the word itself was taken among the k and then dropped. Drop it first.", quotes=list_of),
         mistake("one too many", RIGHT.but("[:k]", "[:k + 1]"), NEAREST,
@@ -132,7 +132,7 @@ EXERCISE = Exercise(
             quotes=list_of),
         mistake("dot product instead of cosine", RIGHT.but(DIRECTIONS, "directions = W"), COSINE,
             """The plain dot product was compared, so a long vector wins every search, whatever its direction. Compare
-            by cosine. (Dividing by the word's own length alone leaves this order as it is.)""", quotes=list_of),
+            by cosine. (Dividing only by the word's own length does not change this order.)""", quotes=list_of),
         mistake("smallest distance instead of cosine", RIGHT.but(COSINES, "-(W - W[own]).norm(dim=-1)"), COSINE,
             """The words were sorted by the distance between their points. A long vector in the same direction is then
             far away; by cosine it is near.""", quotes=list_of),
@@ -147,27 +147,27 @@ EXERCISE = Exercise(
         mistake("opposite counts as near", RIGHT.but(COSINES, f"({COSINES}).abs()"), COSINE,
             "A word in the *opposite* direction came out as near: the sign of the cosine was dropped.", quotes=list_of),
         mistake("ids instead of words", RIGHT.but(FOUND, "others[:k]"), NEAREST,
-            "You returned ids. Words are wanted; the vocabulary leads from words to ids, so you need it the "
+            "You returned ids. Return words; the vocabulary leads from words to ids, so you need it the "
             "other way round.",
             quotes=list_of),
         mistake("a tensor of ids", RIGHT.but(FOUND, "torch.tensor(others[:k])"), NEAREST,
-            """You returned a tensor of ids. A list of words is wanted; the vocabulary leads from words to ids, so you
+            """You returned a tensor of ids. Return a list of words; the vocabulary leads from words to ids, so you
             need it the other way round."""),
         mistake("words with their similarities", RIGHT.but("[names[i] for", "[(names[i], sims[i].item()) for"), NEAREST,
-            "Pairs of a word and a number came back. Only the words are wanted."),
+            "Pairs of a word and a number came back. Return only the words."),
         mistake("the place in the dictionary taken as the id",
                 RIGHT.but("{i: w for w, i in vocab.items()}", "list(vocab)"), NEAREST,
             """A word's place in the dictionary was taken for its id. The two agree only by luck: the id is the number
             *stored* with the word.""", quotes=list_of),
         mistake("stops when k is too large", SENT_TO_THE_END.but(SORTED, "topk(k).indices"), NEAREST,
-            "More words were asked for than there are, and your code stopped. Then all the others are wanted, sorted."),
+            "k is larger than the number of other words, and your code stopped. Then return all the others, sorted."),
         mistake("the place in the dictionary, for the word as well",
                 RIGHT.but("{i: w for w, i in vocab.items()}", "list(vocab)").but(
                   "vocab[word]", "list(vocab).index(word)"), NEAREST,
             """A word's place in the dictionary was taken for its id, for the word itself as well. The id is the number
             *stored* with the word, vocab[word].""", quotes=list_of),
         mistake("itself last when k is large", SENT_TO_THE_END, NEAREST,
-            """The word itself was sent to the end of the list, and came back from there when many words were asked for.
+            """The word itself was sent to the end of the list, and came back from there when k was large.
             There are V - 1 others."""),
         mistake("own similarity set to 0",
                 SENT_TO_THE_END.but("-2", "0").but(SORTED, "topk(min(k, len(vocab) - 1)).indices"), NEAREST,

@@ -95,20 +95,20 @@ EXERCISE = Exercise(
             """The scores were divided by d/2. Python takes powers before it divides, so d ** 1/2 is (d ** 1)/2.
             Brackets help, or math.sqrt.""", quotes=last_row),
         mistake("divided by the size of the whole table", RIGHT.but(ROOT_OF_D, "Q.norm()"), ROOT,
-            """The scores were divided by the norm of all of Q. Then they change when a query is added. The divisor is
-            known beforehand, from d alone.""", quotes=last_row),
+            """The scores were divided by the norm of all of Q. Then they change when a query is added. The divisor
+            depends only on d.""", quotes=last_row),
         mistake("multiplied by the root of d", RIGHT.but("scores / Q", "scores * Q"), ROOT,
             "The scores were multiplied by the root of d. They are too large already; divide.", quotes=last_row),
         mistake("rounded down", RIGHT.but("scores / Q", "scores // Q"), ROOT,
-            "Your scores are whole numbers: // rounds down. A plain division is wanted.", quotes=last_row),
+            "Your scores are whole numbers: // rounds down. Return a plain division.", quotes=last_row),
         mistake("divided by the measured spread", RIGHT.but(ROOT_OF_D, "scores.std()"), ROOT,
             """The scores were divided by their own standard deviation. Then a pair's score depends on all the other
-            pairs. The divisor is known beforehand, from d alone.""", quotes=last_row),
+            pairs. The divisor depends only on d.""", quotes=last_row),
         mistake("divided by the largest", RIGHT.but(ROOT_OF_D, "scores.max()"), ROOT,
             """The scores were divided by the largest of them. Then a pair's score depends on all the other pairs. The
-            divisor is known beforehand, from d alone.""", quotes=last_row),
+            divisor depends only on d.""", quotes=last_row),
         mistake("softmax already", RIGHT.but("return scores", "return torch.softmax(scores, dim=-1)"), TABLE,
-            "Your rows sum to 1: these are weights. The scores are wanted, before any softmax; that is chapter 04.",
+            "Your rows sum to 1: these are weights. Return the scores, before any softmax; that is chapter 04.",
             quotes=last_row),
         mistake("keys ask, queries answer", RIGHT.but("Q @ K.T", "K @ Q.T"), TABLE,
             """Rows and columns are exchanged: one row for each query, one column for each key. With the four words you
@@ -118,7 +118,7 @@ EXERCISE = Exercise(
             column is no longer one word's vector. Turn the table around instead.""", quotes=last_row),
         mistake("K not transposed", RIGHT.but("K.T", "K"), TABLE,
             """The inner sizes of the product do not agree. A query has d numbers and so has a key: to meet, the keys
-            must stand as columns."""),
+            must be columns."""),
         mistake("Q transposed instead of K", RIGHT.but("Q @ K.T", "Q.T @ K"), TABLE,
             """Q was turned around instead of K, so features met features: the sum ran over the words. It should run
             over the d numbers of a vector."""),
@@ -156,14 +156,14 @@ EXERCISE = Exercise(
             product: multiply place by place, then add.""", quotes=last_row),
         mistake("largest score taken away",
                 RIGHT.but(DIVISION, f"{DIVISION}\n    scores = scores - scores.amax(dim=-1, keepdim=True)"), TABLE,
-            """The largest score of each row was taken away, so all are 0 or below. That is a step inside a softmax; the
-            scores themselves are wanted.""", quotes=last_row),
+            """The largest score of each row was taken away, so all are 0 or below. That is a step inside a softmax;
+            return the scores themselves.""", quotes=last_row),
         mistake("mean score taken away",
                 RIGHT.but(DIVISION, f"{DIVISION}\n    scores = scores - scores.mean(dim=-1, keepdim=True)"), TABLE,
-            "The mean of each row was taken away. A score depends on one query and one key alone.", quotes=last_row),
+            "The mean of each row was taken away. A score depends only on one query and one key.", quotes=last_row),
         mistake("half of the root", RIGHT.but("** 0.5", "** 0.25"), ROOT,
-            """The scores were divided by the *fourth* root of d: a root was taken once too often, or one side alone was
-            scaled by its share.""", quotes=last_row),
+            """The scores were divided by the *fourth* root of d: a root was taken once too often, or only one side was
+            scaled.""", quotes=last_row),
         mistake("the root of d taken away", RIGHT.but("scores / Q", "scores - Q"), ROOT,
             "The root of d was subtracted from the scores. They are *divided* by it.", quotes=last_row),
         *usual_mistakes(RIGHT, arguments="Q K", detached=MANY, float32=MANY, single=MANY, squeezed=TABLE, viewed=TABLE,

@@ -128,7 +128,7 @@ EXERCISE = Exercise(
             """Your number is 0.58 times the right one, as if one of the two vectors were drawn from 0 to 1. torch.rand
             is uniform, torch.randn is normal; both vectors are to be standard normal.""", quotes=yours),
         mistake("largest instead of spread", RIGHT.but("std()", "abs().max()"), MEASURE,
-            "The largest dot product came back. How far they spread *usually* is wanted: the standard deviation.",
+            "The largest dot product came back. The task asks how far they spread *usually*: the standard deviation.",
             quotes=yours),
         mistake("from the smallest to the largest", RIGHT.but("products.std()", "(products.max() - products.min())"),
                 MEASURE,
@@ -144,13 +144,13 @@ EXERCISE = Exercise(
             """The size is right, but nothing was drawn from the generator: a formula, or another library's random
             numbers. This exercise is the measurement that the formula is about."""),
         mistake("a tensor instead of a number", RIGHT.but(".item()", ""), MEASURE,
-            "A tensor without axes came back; a plain Python number is wanted. A tensor of one number "
+            "A tensor without axes came back; return a plain Python number. A tensor of one number "
             "can hand it over."),
         mistake("all the dot products", RIGHT.but(".std().item()", ""), MEASURE,
-            "You returned the n dot products themselves. Their standard deviation, one plain number, is wanted."),
+            "You returned the n dot products themselves. Return their standard deviation, one plain number."),
         mistake("the generator seeded anew", RIGHT.before(f"q, k = {NORMAL}", "generator.manual_seed(0)"), MEASURE,
-            """The size is right, but the generator was given a seed of your own. Whoever passes it in has chosen where
-            it stands: draw from it as it comes, or every call repeats the same experiment."""),
+            """The size is right, but the generator was given a seed of your own. The caller has chosen its state: draw
+            from it as it comes, or every call repeats the same experiment."""),
         mistake("a mean that is nearly 0", RIGHT.but("std()", "mean()"), MEASURE,
             """Your number is near 0, so it cannot be a spread of plain dot products. Either a mean was taken over the
             pairs, where positive and negative ones cancel, or the numbers were made small before they were

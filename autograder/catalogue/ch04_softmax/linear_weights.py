@@ -74,7 +74,7 @@ EXERCISE = Exercise(
         mistake("only negative scores are refused", RIGHT.but(REASONS, "(x < 0).any()"), SUM,
             "Negative scores are refused, but scores that are all 0 come back as NaN: their sum is 0 as well."),
         mistake("a score of zero is refused", RIGHT.but("x < 0", "x <= 0"), SUM,
-            """A score of 0 among positive ones is no reason to refuse: its share is 0. Only negative scores, or a sum
+            """A score of 0 among positive ones is allowed: its share is 0. Only negative scores, or a sum
             of 0, are."""),
         mistake("signs dropped", RIGHT.before("total = x.sum()", "x = x.abs()"), SUM,
             "-1 became as attractive as +1: taking absolute values turns the opposite of an orange into an orange."),
@@ -113,7 +113,7 @@ EXERCISE = Exercise(
             """Scores that have no shares come back as zeros, which look like an answer and sum to 0. An error at the
             place where it happens saves hours: raise ValueError."""),
         mistake("None instead of an error", RIGHT.but(REFUSE, "return None"), SUM,
-            """Scores that have no shares come back as None. Whoever calls will stumble over it later, elsewhere. Raise
+            """Scores that have no shares come back as None. The caller will stumble over it later, elsewhere. Raise
             ValueError here."""),
         mistake("assert instead of ValueError", UNCHECKED.but(
                   "return", "assert (x >= 0).all() and total > 0\n    return"), CONTRACT,
@@ -124,7 +124,7 @@ EXERCISE = Exercise(
             catch one name for both reasons."""),
         mistake("sum cut off from the gradient", RIGHT.but("x.sum()", "x.sum().item()"), CONTRACT,
             """The values are right, but the gradient does not pass through the sum: .item(), or adding up plain
-            numbers, cut it. Then raising one score seems to leave the other shares alone."""),
+            numbers, cut it. Then raising one score seems to leave the other shares unchanged."""),
         in_place("x", RIGHT.but("return x / total", "x /= total\n    return x"), CONTRACT),
         *usual_mistakes(RIGHT, detached=CONTRACT, float32=CONTRACT, squeezed=CONTRACT),
         mistake("a small sum refused", RIGHT.but("total == 0", "total < 0.01"), SUM,

@@ -102,10 +102,10 @@ EXERCISE = Exercise(
             """A sum (or maximum) along dim drops that axis: (2, 3) became (2,), which cannot meet (2, 3) again. On a
             square table it would meet it, along the wrong axis and without a word. Keep the axis, with length 1."""),
         mistake("shares instead of their logarithms", SHORT.but("x - total", "torch.exp(x - total)"), LOGARITHM,
-            "These are the shares themselves, between 0 and 1. Their logarithms, all 0 or below, are wanted.",
+            "These are the shares themselves, between 0 and 1. Return their logarithms, all 0 or below.",
             quotes=first_row),
         mistake("sign turned", SHORT.but("x - total", "total - x"), LOGARITHM,
-            """Positive numbers: the sign is turned. A share is at most 1, so its logarithm is at most 0. (The turned
+            """Positive numbers: the sign is flipped. A share is at most 1, so its logarithm is at most 0. (The turned
             one is a loss.)""", quotes=first_row),
         mistake("base 10", SHORT.but("x - total", "(x - total) / math.log(10)"), LOGARITHM,
             "The logarithm has base 10. The exponential has base e, and only the natural logarithm undoes it.",
@@ -138,23 +138,22 @@ EXERCISE = Exercise(
             "There is an extra 1 inside the logarithm (log1p does that): the exponentials of a row sum to less than 1.",
             quotes=first_row),
         mistake("sum cut off from the gradient", SHORT.but("x - total", "x - total.detach()"), SLOPE,
-            """The values are right, but the gradient does not pass through the sum, so raising one score seems to leave
-            the others alone."""),
+            """The values are right, but the gradient does not pass through the sum, so raising one score seems to
+            leave the others unchanged."""),
         in_place("x", SHORT.but("return x - total", "x -= total\n    return x"), CONTRACT),
         mistake("maximum taken away twice",
                 RIGHT.but("return shifted", "return shifted - x.amax(dim=dim, keepdim=True)"), LOGARITHM,
             """The maximum was taken away twice: from the score and again with the logarithm of the sum. One of the two
             is enough."""),
         mistake("base 2 for the sum alone", RIGHT.but("torch.log(", "torch.log2("), LOGARITHM,
-            "The logarithm of the sum is one to base 2, beside powers of e. The natural logarithm undoes the "
+            "The logarithm of the sum has base 2, but the powers have base e. The natural logarithm undoes the "
             "exponential."),
         mistake("logarithm of the sum of the scores", SHORT.but(LOG_OF_SUM, "torch.log(x.sum(dim=dim, keepdim=True))"),
                 LOGARITHM,
             "The scores themselves were added up. It is their powers, e to each score, whose sum has its "
             "logarithm taken."),
         mistake("the sum of the scores taken away", SHORT.but(LOG_OF_SUM, "x.sum(dim=dim, keepdim=True)"), LOGARITHM,
-            """The sum of the scores was taken away. What is taken away is the *logarithm* of the sum of their
-            *powers*.""",
+            """The sum of the scores was taken away. Subtract the *logarithm* of the sum of their *powers*.""",
             quotes=first_row),
         mistake("sum added instead of taken away", SHORT.but("x - total", "x + total"), LOGARITHM,
             "The logarithm of the sum was added. A share is a quotient, and the logarithm of a quotient is a "
@@ -164,14 +163,14 @@ EXERCISE = Exercise(
             """The maximum was taken away, and what was left divided by the logarithm of the sum. The logarithm of a
             quotient is a *difference*.""", quotes=first_row),
         mistake("base 10 for the sum alone", RIGHT.but("torch.log(", "torch.log10("), LOGARITHM,
-            "The logarithm of the sum is one to base 10, beside powers of e. The natural logarithm undoes the "
+            "The logarithm of the sum has base 10, but the powers have base e. The natural logarithm undoes the "
             "exponential."),
         mistake("logarithms added up",
                 RIGHT.but("torch.log(total)", "torch.log(torch.exp(shifted)).sum(dim=dim, keepdim=True)"), LOGARITHM,
             """The logarithm came before the sum, where it only undoes the exponential. First all powers are added, then
             *one* logarithm is taken of the sum.""", quotes=first_row),
         mistake("the sum without its logarithm", RIGHT.but("torch.log(total)", "total"), LOGARITHM,
-            "The sum of the powers was taken away as it is. What is taken away is its *logarithm*.", quotes=first_row),
+            "The sum of the powers was taken away as it is. Subtract its *logarithm*.", quotes=first_row),
         mistake("far scores cut off",
                 RIGHT.but("x - x.amax(dim=dim, keepdim=True)", "(x - x.amax(dim=dim, keepdim=True)).clamp(min=-50)"),
                 LOGARITHM,
@@ -179,11 +178,10 @@ EXERCISE = Exercise(
             needs a limit here: the power of a far score is 0 in the sum, and the score itself is an ordinary
             number."""),
         mistake("minus infinity replaced", SHORT.but("x - total", "torch.nan_to_num(x - total, neginf=0.0)"), LOGARITHM,
-            """Minus infinity was replaced. It is right where a score of minus infinity stands: such a share is 0, and
+            """Minus infinity was replaced. It is right where a score is minus infinity: such a share is 0, and
             the logarithm of 0 is minus infinity."""),
         mistake("mean of the scores taken away", SHORT.but(LOG_OF_SUM, "x.mean(dim=dim, keepdim=True)"), LOGARITHM,
-            """The mean of the scores was taken away. What is taken away is the logarithm of the sum of their
-            *powers*.""",
+            """The mean of the scores was taken away. Subtract the logarithm of the sum of their *powers*.""",
             quotes=first_row),
         mistake("logarithm of the sum taken away twice", SHORT.but("x - total", "x - 2 * total"), LOGARITHM,
             "The logarithm of the sum was taken away twice. Once makes the powers sum to 1.", quotes=first_row),

@@ -75,8 +75,8 @@ EXERCISE = Exercise(
             """Computing in float64 moves the limit from 88 to 709 and does not remove it: a score of 1001 still
             overflows, and one of -1001 underflows to 0 over 0. Taking the maximum away costs less and never fails."""),
         mistake("one maximum for the whole tensor", ONE_LARGEST, STABLE,
-            """A row around -1000 beside a row around +1000 underflowed to 0 over 0: one maximum was taken for the whole
-            tensor. Take the maximum of *each* row, along the axis that shares."""),
+            """A row around -1000 next to a row around +1000 underflowed to 0 over 0: one maximum was taken for the
+            whole tensor. Take the maximum of *each* row, along the axis that shares."""),
         mistake("largest absolute value subtracted", RIGHT.but("x.amax", "x.abs().amax"), STABLE,
             """The largest *absolute* value was subtracted. A row around -1000 then falls to -2000 and underflows to 0
             over 0. The largest value itself is what must land on 0."""),
@@ -114,7 +114,7 @@ EXERCISE = Exercise(
             """A sum (or maximum) along dim drops that axis: (2, 3) became (2,), which cannot meet (2, 3) again. On a
             square table it would meet it, along the wrong axis and without a word. Keep the axis, with length 1."""),
         mistake("maxima with their positions", RIGHT.but("x.amax", "x.max"), STABLE,
-            """The maximum along an axis comes as a pair: the values, and the positions where they stand. Only the
+            """The maximum along an axis comes as a pair: the values, and their positions. Only the
             values can be taken away from the scores."""),
         mistake("the lost axis put back at the end", RIGHT.but(LARGEST, "x.amax(dim=dim).unsqueeze(-1)").but(
                   SUM, "powers.sum(dim=dim).unsqueeze(-1)"), WHICH_AXIS,
@@ -189,7 +189,7 @@ EXERCISE = Exercise(
             quotes=first_row),
         mistake("sum cut off from the gradient", RIGHT.but("/ total", "/ total.detach()"), SLOPE,
             """The values are right, but the gradient does not pass through the sum. Then raising one score seems to
-            leave the others alone. (Detaching the *maximum* would do no harm.)"""),
+            leave the others unchanged. (Detaching the *maximum* would do no harm.)"""),
         in_place("x", RIGHT.but("powers = torch.exp(x - largest)", "x -= largest\n    powers = torch.exp(x)"),
                  CONTRACT),
         mistake("maximum always along the last axis", RIGHT.but("amax(dim=dim", "amax(dim=-1"), WHICH_AXIS,

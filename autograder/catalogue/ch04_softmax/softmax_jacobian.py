@@ -53,13 +53,13 @@ EXERCISE = Exercise(
            "a batch of one": "there is one list of shares; a list of one share is asked"},
     mistakes=(
         mistake("only the diagonal", RIGHT.but(SLOPES, "torch.diag(p * (1 - p))"), SLOPE,
-            """Off the diagonal you have 0: raising one score would leave the other shares alone. But they share 1, so
-            it must lower them.""", quotes=wrong_row),
+            """Off the diagonal you have 0: raising one score would leave the other shares unchanged. But they share 1,
+            so it must lower them.""", quotes=wrong_row),
         mistake("one slope for each share", RIGHT.but(SLOPES, "p * (1 - p)"), SLOPE,
             """These are the n slopes of each share with its *own* score. Every share also answers to every other score:
             n times n slopes.""", quotes=sizes),
         mistake("sign turned", RIGHT.but(SLOPES, "torch.outer(p, p) - torch.diag(p)"), SLOPE,
-            "All signs are turned: raising a score raises its own share and lowers the others.", quotes=wrong_row),
+            "All signs are flipped: raising a score raises its own share and lowers the others.", quotes=wrong_row),
         mistake("sign turned off the diagonal",
                 RIGHT.but(SLOPES, "torch.outer(p, p) + torch.diag(p * (1 - p) - p * p)"), SLOPE,
             """Off the diagonal your slopes are positive: raising one score would raise all shares. They share 1, so the
@@ -71,17 +71,17 @@ EXERCISE = Exercise(
             """Not symmetric: p was subtracted along each row. What one score does to another share depends on *both*
             shares, so entry (i, j) needs the product of the two.""", quotes=wrong_row),
         mistake("p (1 - p) everywhere", RIGHT.but(SLOPES, "(p * (1 - p)).expand(len(p), len(p))"), SLOPE,
-            "p (1 - p) stands in every row. It is right on the diagonal only; elsewhere two different shares meet.",
+            "p (1 - p) is in every row. It is right on the diagonal only; elsewhere two different shares meet.",
             quotes=wrong_row),
         mistake("p_i times (1 - p_j)", RIGHT.but(SLOPES, "torch.outer(p, 1 - p)"), SLOPE,
-            "Every entry is p_i (1 - p_j). The 1 belongs to the diagonal alone: off it, the share answers "
+            "Every entry is p_i (1 - p_j). The 1 belongs only to the diagonal: off it, the share answers "
             "with -p_i p_j.",
             quotes=wrong_row),
         mistake("diagonal forgotten", RIGHT.but("torch.diag(p) ", ""), SLOPE,
             """All slopes are negative, even a share's slope with its own score. On the diagonal the share itself must
             be added.""", quotes=wrong_row),
         mistake("one on the diagonal", RIGHT.but("torch.diag(p)", "torch.eye(len(p), dtype=p.dtype)"), SLOPE,
-            """1 stands on the diagonal before the product is subtracted; it should be the share itself. Your rows do
+            """the diagonal holds 1 before the product is subtracted; it should be the share itself. Your rows do
             not sum to 0.""", quotes=wrong_row),
         mistake("Jacobian of the logarithm", RIGHT.but(SLOPES, "torch.eye(len(p), dtype=p.dtype) - p"), SLOPE,
             "This is the Jacobian of *log* softmax: 1 on the diagonal, minus p. Softmax itself has one factor more.",
@@ -107,13 +107,13 @@ EXERCISE = Exercise(
             square."""),
         mistake("products added, the share alone on the diagonal",
                 RIGHT.but(SLOPES, "torch.diag(p - p * p) + torch.outer(p, p)"), SLOPE,
-            """Two things at once: off the diagonal the products are added, and must be subtracted; on it stands the
-            share alone, whose square is to be taken away. Your rows do not sum to 0.""", quotes=wrong_row),
+            """Two things at once: off the diagonal the products are added, and must be subtracted; it holds the share,
+            from which its square is subtracted. Your rows do not sum to 0.""", quotes=wrong_row),
         mistake("the share alone on the diagonal", RIGHT.but("torch.diag(p)", "torch.diag(p + p * p)"), SLOPE,
-            """On the diagonal stands the share alone. Its square is to be taken away there too: the products are
+            """The diagonal holds only the share. Its square is to be taken away there too: the products are
             subtracted everywhere.""", quotes=wrong_row),
         mistake("what is left on the diagonal", RIGHT.but("torch.diag(p)", "torch.diag(1 - p)"), SLOPE,
-            """On the diagonal stands 1 less the share, where the share itself belongs before its square is taken away.
+            """The diagonal holds 1 minus the share, where the share itself belongs before its square is subtracted.
             Your rows do not sum to 0."""),
         *usual_mistakes(RIGHT, float32=CONTRACT, squeezed=CONTRACT),
     ),

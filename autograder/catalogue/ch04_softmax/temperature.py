@@ -103,7 +103,7 @@ EXERCISE = Exercise(
             """tau = 0 is refused. It has a meaning, though: as tau falls toward 0 the largest score takes
             everything, and greedy decoding in chapter 11 is just that."""),
         mistake("negative tau accepted", ANY_SIGN, TEMPERATURE,
-            """A negative tau is accepted: then the *worst* score gets the largest share, and nobody is told. Raise
+            """A negative tau is accepted: then the *worst* score gets the largest share, without any warning. Raise
             ValueError."""),
         mistake("sign of tau dropped", ANY_SIGN.before(IF_COLDEST, "tau = abs(tau)"), TEMPERATURE,
             """A negative tau was silently made positive. It is a mistake of the caller's, who should hear of it: raise
@@ -142,7 +142,7 @@ EXERCISE = Exercise(
             largest score of its own."""),
         mistake("the position instead of the shares at tau = 0", RIGHT.but(COLDEST, "return x.argmax(dim=-1)"),
                 TEMPERATURE,
-            """At tau = 0 the *position* of the largest score came back. Shares are wanted there too: 1 at that
+            """At tau = 0 the *position* of the largest score came back. Return shares there too: 1 at that
             position, 0 elsewhere."""),
         mistake("whole numbers at tau = 0", RIGHT.but(".to(x.dtype)", ""), CONTRACT,
             """At tau = 0 the shares are right, but integers. The result keeps the dtype of the input, or the next

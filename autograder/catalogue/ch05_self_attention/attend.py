@@ -63,7 +63,7 @@ EXERCISE = Exercise(
     ),
     mistakes=(
         mistake("values on the left", RIGHT.but("W @ V", "V @ W"), SHAPES,
-            """The values stand on the left of the weights. A row of weights has one number for each *word*; it must
+            """The values are on the left of the weights. A row of weights has one number for each *word*; it must
             meet the word axis of V."""),
         mistake("weights transposed", RIGHT.but("W @", "W.transpose(-2, -1) @"), MIX,
             "Output 0 was mixed with the weights of *column* 0. Row i of the weights belongs to query i.",
@@ -130,7 +130,7 @@ EXERCISE = Exercise(
         mistake("parts averaged", RIGHT.but("W @ V", "(W[..., None] * V[:, None]).mean(dim=1)"), MIX,
             "The parts were averaged over the *queries*. Each query keeps its own mixture, a sum over the words."),
         mistake("mixed with the plain mean", RIGHT.but("W @", "(W + 1 / W.shape[-1]) / 2 @"), MIX,
-            "Half of your mixture is the plain mean of the values. The shares alone decide how much of "
+            "Half of your mixture is the plain mean of the values. Only the shares decide how much of "
             "each value enters.", quotes=row_0),
         mistake("mean of the values taken away", RIGHT.but("@ V", "@ (V - V.mean(dim=1, keepdim=True))"), MIX,
             "The mean of the values was taken away before they were mixed. They are mixed as they come.", quotes=row_0),

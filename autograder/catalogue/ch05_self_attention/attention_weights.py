@@ -83,7 +83,7 @@ EXERCISE = Exercise(
             sentence."""),
         mistake("divided by the root of the number of queries", RIGHT.but("Q.shape[-1]", "Q.shape[-2]"), DIVIDE,
             """The scores were divided by the root of the number of *queries*. A query's weights may not depend on how
-            many other queries are asked. The size to look at is the last axis."""),
+            many other queries there are. The size to look at is the last axis."""),
         mistake("divided by the root of the batch size", RIGHT.but("Q.shape[-1]", "Q.shape[0]"), DIVIDE,
             "The scores were divided by the root of the *batch size*: shape[0] counts sentences. d_k is "
             "the last axis."),
@@ -118,8 +118,8 @@ EXERCISE = Exercise(
             """These are the plain dot products. Two steps are still to come: bring them to a usual size, then turn each
             row into shares.""", quotes=row_sums),
         mistake("log of the weights", RIGHT.but("torch.softmax", "torch.log_softmax"), AXIS,
-            """All your numbers are 0 or below: these are logarithms of the weights. log_softmax is for losses; here
-            shares are wanted."""),
+            """All your numbers are 0 or below: these are logarithms of the weights. log_softmax is for losses; here,
+            return shares."""),
         mistake("no exponential", RIGHT.but(SOFTMAX, "weights = scores / scores.sum(dim=-1, keepdim=True)"), AXIS,
             """The rows sum to 1, but the scores were divided by their plain sum. That gives negative shares for
             negative scores, and breaks where they cancel. Chapter 04 makes scores positive first."""),
@@ -146,7 +146,7 @@ EXERCISE = Exercise(
         mistake("all axes of K turned", RIGHT.but("K.transpose(-2, -1)", "K.T"), SHAPES,
             ".T turns *all* axes of K, the batch too. Only the last two change places."),
         mistake("K not transposed", RIGHT.but("K.transpose(-2, -1)", "K"), SHAPES,
-            """A query has d_k numbers and so has a key: to meet, the keys must stand as columns. Write the two shapes
+            """A query has d_k numbers and so has a key: to meet, the keys must be columns. Write the two shapes
             side by side."""),
         mistake("exponential without care", RIGHT.but(SOFTMAX, """
                   weights = torch.exp(scores)
@@ -165,12 +165,12 @@ EXERCISE = Exercise(
             """Two things at once: every key shares itself out among the queries, where each *query* must share out 1
             among the keys, and the division by the square root of d_k is missing.""", quotes=columns),
         mistake("the table turned at the end", RIGHT.but("return weights", "return weights.transpose(-2, -1)"), AXIS,
-            """These are the right shares with rows and columns exchanged: one row for each query is wanted. (The table
-            was turned at the end; or keys asked queries, and the softmax ran along the queries' axis as well.)"""),
+            """These are the right shares with rows and columns exchanged: return one row for each query. (The table
+            was transposed at the end; or keys asked queries, and the softmax ran along the queries' axis as well.)"""),
         mistake("queries with themselves", RIGHT.but("K.transpose", "Q.transpose"), AXIS,
             "The queries were compared with themselves; K plays no part in your result."),
         mistake("the worst key wins", RIGHT.but(SCORES, SCORES.replace("= Q", "= -Q")), AXIS,
-            "The key that fits *worst* got the largest share: the sign of the scores is turned. A large dot product "
+            "The key that fits *worst* got the largest share: the sign of the scores is flipped. A large dot product "
             "is a good fit."),
         mistake("divided by the root of two", RIGHT.but("Q.shape[-1] ** 0.5", "2 ** 0.5"), DIVIDE,
             "The root of 2 is written into the code: it belongs to the four words, which have d_k = 2. "
@@ -204,7 +204,7 @@ EXERCISE = Exercise(
             "The diagonal is 0: each word is hidden from itself. Here every query may look at all keys, its own word "
             "among them."),
         mistake("keys centered", RIGHT.but("K.transpose", "(K - K.mean(dim=-1, keepdim=True)).transpose"), DIVIDE,
-            "The mean of each key's numbers was taken away before it was asked. Keys are used as they come."),
+            "The mean of each key's numbers was subtracted from it first. Keys are used as they come."),
         mistake("queries and keys standardized", RIGHT.but(
                   "Q @ K", "F.layer_norm(Q, Q.shape[-1:]) @ F.layer_norm(K, K.shape[-1:])"), DIVIDE,
             """Queries and keys were brought to mean 0 and variance 1 before they met, so a long one could not ask

@@ -118,7 +118,7 @@ EXERCISE = Exercise(
             """That is a gap for a *correct* attention: the two results hold the same rows in another order. Permute the
             outputs as well before comparing; that is what equivariance means.""", quotes=your_gap),
         mistake("only the outputs permuted", RIGHT.but("f(x[..., perm, :])", "f(x)"), ORDER,
-            """f was asked only about the words in their own order. Ask it about the permuted words too, and compare
+            """f was called only with the words in their own order. Ask it about the permuted words too, and compare
             with the permuted answer.""", quotes=your_gap),
         mistake("permuted the wrong way back", RIGHT.but(AFTER, UNSHUFFLED).but(BEFORE, f"{BEFORE}[..., perm, :]"),
                 ORDER,
@@ -135,42 +135,41 @@ EXERCISE = Exercise(
             "The *sentences* of the batch were permuted: axis 0 is the batch, the words lie along the "
             "second-to-last axis."),
         mistake("mean instead of largest", RIGHT.but("max()", "mean()"), ORDER,
-            """You returned the mean difference. The largest one is wanted: one wrong row among many must not be
+            """You returned the mean difference. Return the largest one: one wrong row among many must not be
             averaged away.""", quotes=your_gap),
         mistake("smallest instead of largest", RIGHT.but("max()", "min()"), ORDER,
-            "The smallest difference came back. The largest one is wanted: it says how far f is from passing.",
+            "The smallest difference came back. Return the largest one: it says how far f is from passing.",
             quotes=your_gap),
         mistake("sum instead of largest", RIGHT.but("max()", "sum()"), ORDER,
-            "You returned the sum of all differences, which grows with the sentence. The largest one is wanted.",
+            "You returned the sum of all differences, which grows with the sentence. Return the largest one.",
             quotes=your_gap),
         mistake("norm instead of largest", RIGHT.but("difference.abs().max()", "torch.linalg.vector_norm(difference)"),
                 ORDER,
-            """You returned the length of the difference, which grows with the sentence. The largest absolute difference
-            is wanted.""", quotes=your_gap),
+            """You returned the length of the difference, which grows with the sentence. Return the largest absolute
+            difference.""", quotes=your_gap),
         mistake("mean over the features, then the largest", RIGHT.but(".max()", ".mean(dim=-1).max()"), ORDER,
-            "Differences were averaged over the features before the largest was taken. The largest of all is wanted.",
+            "Differences were averaged over the features before the largest was taken. Return the largest of all.",
             quotes=your_gap),
         mistake("length of a word's difference, the largest",
                 RIGHT.but("difference.abs().max()", "difference.norm(dim=-1).max()"), ORDER,
-            "The length of each word's difference was taken. The largest absolute difference of single "
-            "numbers is wanted.",
+            "The length of each word's difference was taken. Return the largest absolute difference of single numbers.",
             quotes=your_gap),
         mistake("root of the mean square", RIGHT.but("difference.abs().max()", "difference.pow(2).mean().sqrt()"),
                 ORDER,
-            "You returned the root of the mean square, which one wrong row among many hardly moves. The "
-            "largest is wanted.",
+            "You returned the root of the mean square, which one wrong row among many hardly moves. Return the "
+            "largest.",
             quotes=your_gap),
         mistake("relative to the size",
                 RIGHT.but("difference.abs().max()", "(difference.abs().max() / shuffled_after.abs().max())"), ORDER,
-            "The gap was divided by the size of f's answer. The plain difference is wanted.", quotes=your_gap),
+            "The gap was divided by the size of f's answer. Return the plain difference.", quotes=your_gap),
         mistake("both sides sorted", RIGHT.but(AFTER, UNSHUFFLED).but(
                   "shuffled_before - shuffled_after",
                   "shuffled_before.sort(dim=-2).values - shuffled_after.sort(dim=-2).values"), ORDER,
             """Both answers were sorted before they were compared, so it is lost which word got which vector. Compare
             place by place, one of the two answers permuted.""", quotes=your_gap),
         mistake("a word's differences added up", RIGHT.but(".max()", ".sum(dim=-1).max()"), ORDER,
-            "The differences of each word were added up before the largest was taken. The largest of the single ones "
-            "is wanted.",
+            "The differences of each word were added up before the largest was taken. Return the largest of the "
+            "single ones.",
             quotes=your_gap),
         mistake("inverse permutation before f", RIGHT.but("f(x[..., perm, :])", "f(x[..., torch.argsort(perm), :])"),
                 ORDER,
@@ -194,11 +193,11 @@ EXERCISE = Exercise(
             """You compared f's answer with its own input. Compare two answers of f: for the permuted words, and for the
             words in their own order.""", quotes=your_gap),
         mistake("a tensor instead of a number", RIGHT.but(".item()", ""), ORDER,
-            "The gap is a tensor without axes; a plain Python number is wanted. A tensor of one number "
+            "The gap is a tensor without axes; return a plain Python number. A tensor of one number "
             "can hand it over."),
         mistake("yes or no", RIGHT.but(
                   "difference.abs().max().item()", "torch.allclose(shuffled_before, shuffled_after, atol=1e-5)"), ORDER,
-            "You returned True or False. A size is wanted: how large the largest difference is."),
+            "You returned True or False. Return a size: how large the largest difference is."),
         mistake("tuple not unpacked", RIGHT.but(UNPACKED, "result"), ORDER,
             "Your code stops when f returns a tuple, as SelfAttention does. Then its first item counts."),
         mistake("tuple not unpacked, by a method", RIGHT.but(UNPACKED, "result").but(

@@ -60,7 +60,7 @@ EXERCISE = Exercise(
             """W @ x mixes the *words* of a sentence with each other, and its shapes agree only where the number of
             words happens to equal D. Each word's row of D numbers should meet the D rows of W."""),
         mistake("W transposed", RIGHT.but("x @ W", "x @ W.T"), SHAPES,
-            """You used W transposed. W is stored as (D, d), so it is applied as it stands; nn.Linear stores (d, D),
+            """You used W transposed. W is stored as (D, d), so it is applied as it is; nn.Linear stores (d, D),
             which is where the habit of transposing comes from. With a square W no shape error warns you."""),
         mistake("bias forgotten", RIGHT.without("if b is not None:").without("projected = projected + b"), PROJECT,
             "The results with a bias equal those without: b is never added. It is one row of d numbers "
@@ -109,10 +109,10 @@ EXERCISE = Exercise(
             "Every word of a sentence came back as its first one. Each word is projected by itself."),
         mistake("bias for the first word alone", RIGHT.but(
                   "projected + b", "torch.cat([projected[:, :1] + b, projected[:, 1:]], dim=1)"), PROJECT,
-            "b was added to the first word alone. Every word of every sentence gets the same b."),
+            "b was added only to the first word. Every word of every sentence gets the same b."),
         mistake("bias for the first sentence alone", RIGHT.but(
                   "projected + b", "torch.cat([projected[:1] + b, projected[1:]], dim=0)"), PROJECT,
-            "b was added to the first sentence alone. Every word of every sentence gets the same b."),
+            "b was added only to the first sentence. Every word of every sentence gets the same b."),
         mistake("words and sentences in one axis", RIGHT.but("x @ W", "x.reshape(-1, x.shape[-1]) @ W"), SHAPES,
             "All words of all sentences came back in one axis: they were flattened and not cut apart again.",
             quotes=sizes),

@@ -164,7 +164,7 @@ EXERCISE = Exercise(
             """Later words get weight 0: that is the causal mask of chapter 08. Here every word may look at the whole
             sentence."""),
         mistake("only the output returned", RIGHT.but("@ v, weights", "@ v"), PARAMETERS,
-            "One tensor came back. Two are wanted: the output and then the weights."),
+            "One tensor came back. There should be two: the output and then the weights."),
         mistake("weights first", RIGHT.but("weights @ v, weights", "weights, weights @ v"), PARAMETERS,
             "The two results are exchanged: first the output, then the weights."),
         mistake("x added to the output", RIGHT.after(V_LAYER, "self.out = nn.Linear(d_v, d_model, bias=False)").but(
@@ -178,8 +178,8 @@ EXERCISE = Exercise(
             """The values were added to the mixture. That sum, the residual connection, comes in chapter 09 and outside
             of attention."""),
         mistake("dropout that never sleeps", RIGHT.after(SOFTMAX, "weights = F.dropout(weights, 0.5)"), PARAMETERS,
-            """Some weights are 0 and the others doubled, in evaluation too: F.dropout is active unless it is told that
-            training is off. This exercise has no dropout."""),
+            """Some weights are 0 and the others doubled, in evaluation too: F.dropout is active unless you pass
+            training=False. This exercise has no dropout."""),
         mistake("dropout in training", RIGHT.after(V_LAYER, "self.drop = nn.Dropout(0.5)").after(
                   SOFTMAX, "weights = self.drop(weights)"), PARAMETERS,
             "Evaluation is right, training is not: a dropout layer is at work. This exercise has none."),

@@ -82,10 +82,10 @@ EXERCISE = Exercise(
             """You divided by beta. Here beta is a sharpness, not a temperature: large means choosy, 0 means that all
             count alike.""", quotes=first),
         mistake("only the best entry", RIGHT.but("shares @ values", "values[torch.argmax(keys @ q)]"), LOOKUP,
-            """The value of the best key came back alone: a hard dictionary. Its gradient is 0 nearly everywhere, so no
+            """Only the value of the best key came back: a hard dictionary. Its gradient is 0 nearly everywhere, so no
             query could ever be learned. Mix all values.""", quotes=first),
         mistake("scaled by the root of d as well", RIGHT.but(SCORES, f"{SCORES} / q.shape[-1] ** 0.5"), LOOKUP,
-            """The scores were divided by the root of d as well. Here beta alone sets the scale; attention is the case
+            """The scores were divided by the root of d as well. Here only beta sets the scale; attention is the case
             beta = 1/root of d_k."""),
         mistake("keys returned", RIGHT.but("shares @ values", "shares @ keys"), LOOKUP,
             "You mixed the keys. A lookup finds by key and returns the *value*.", quotes=sizes),
@@ -119,8 +119,8 @@ EXERCISE = Exercise(
             """Raising the shares to the power beta is one way to do it, but afterwards they no longer sum to 1: divide
             by their new sum.""", quotes=first),
         mistake("the worst key wins", RIGHT.but(SCORES, f"-{SCORES}"), LOOKUP,
-            """The key that fits *worst* got the largest share: the sign of the scores is turned. A large dot product is
-            a good fit.""", quotes=first),
+            """The key that fits *worst* got the largest share: the sign of the scores is flipped. A large dot product
+            is a good fit.""", quotes=first),
         mistake("beta squared", RIGHT.but(SCORES, f"beta * {SCORES}"), LOOKUP,
             "beta entered twice: your answer is the one for beta squared.", quotes=first),
         *wrong_scores(RIGHT, "scores = beta * (keys @ q)", LOOKUP, quotes=first),
@@ -144,7 +144,7 @@ EXERCISE = Exercise(
         mistake("a dictionary from some beta on", RIGHT.before("return shares @ values", """
                   if beta > 10:
                       return values[scores.argmax()]"""), LOOKUP,
-            "For a large beta the best value came back alone. Where two keys fit nearly alike, both still count."),
+            "For a large beta only the best value came back. Where two keys fit nearly alike, both still count."),
         mistake("beta 0 taken for none", RIGHT.but(SCORES, "(beta or 1) * (keys @ q)"), LOOKUP,
             "For beta = 0 your answer is the one for beta = 1: to `or` and `if`, 0 is as good as nothing. At 0 all "
             "entries count alike."),

@@ -113,11 +113,11 @@ EXERCISE = Exercise(
             """Rows with a weight of 0 are left out of the mean: their sum is NaN (0 times log 0), and nanmean skips it.
             Only the *weight* of 0 adds nothing. Take care of it before the sum."""),
         one_key("entropy", "bits in place of nats", RIGHT.but("torch.log(", "torch.log2("),
-            "The entropy is in bits: base 2. Nats are asked for: the natural logarithm."),
+            "The entropy is in bits: base 2. Use nats: the natural logarithm."),
         one_key("entropy", "logarithm to base 10", RIGHT.but("torch.log(", "torch.log10("),
-            "The entropy was taken with base 10. Nats are asked for: the natural logarithm."),
+            "The entropy was taken with base 10. Use nats: the natural logarithm."),
         one_key("entropy", "entropy with the wrong sign", RIGHT.but("-A * torch.log", "A * torch.log"),
-            "The entropy is negative. Logarithms of shares are below 0, so a minus stands in front."),
+            "The entropy is negative. Logarithms of shares are below 0, so there is a minus in front."),
         one_key("entropy", "no weights before the logarithm", RIGHT.but("-A * torch.log", "-torch.log"),
             "The logarithms were added up without their shares. Each counts as much as its weight."),
         one_key("entropy", "entropy of averaged weights", RIGHT.but(SURPRISE, "mean = A.mean(dim=-2)").but(
@@ -130,17 +130,16 @@ EXERCISE = Exercise(
                           "keepdim=True).clamp_min(1e-30)).sum(dim=-2)"),
             "The columns were taken for the shares. A *row* is what one query shares out."),
         one_key("entropy", "entropy summed over the queries", RIGHT.but(ENTROPY, "surprise.sum(dim=(-2, -1))"),
-            "The entropies of all queries were added up. The mean over the queries is asked for, or long sentences "
-            "look flatter."),
+            "The entropies of all queries were added up. Return the mean over the queries, or long sentences look "
+            "flatter."),
         one_key("entropy", "entropy averaged over the keys too", RIGHT.but(ENTROPY, "surprise.mean(dim=(-2, -1))"),
             "The entropy was divided by the number of keys as well. Within a row it is a sum; only over the rows is "
             "it a mean."),
         one_key("entropy", "entropy as a share of the largest",
                 RIGHT.but(ENTROPY, ENTROPY + " / max(math.log(T), 1e-9)"),
-            "The entropy was divided by its largest possible value, log T. It is asked for in nats as it is."),
+            "The entropy was divided by its largest possible value, log T. Return it in nats, as it is."),
         one_key("entropy", "exponential of the entropy", RIGHT.but(ENTROPY, f"torch.exp({ENTROPY})"),
-            "The exponential of the entropy came back (how many equal shares it is like). The entropy "
-            "itself is asked for."),
+            "The exponential of the entropy came back (how many equal shares it is like). Return the entropy itself."),
         one_key("mean_distance", "signed distance", RIGHT.but(APART, "position[:, None] - position[None, :]"),
             "The distance has a sign, so looking back and looking ahead cancel. It is |i − j|."),
         one_key("mean_distance", "sign lost after the sum",
@@ -156,17 +155,17 @@ EXERCISE = Exercise(
         one_key("mean_distance", "distance averaged over the keys too",
                 RIGHT.but(DISTANCE, "(A * apart).mean(dim=(-2, -1))"),
             """The distance was divided by the number of keys as well (a mean over the keys does that too). The weights
-            of a row sum to 1 already, and the distance is asked for in words."""),
+            of a row sum to 1 already, and the distance is measured in words."""),
         one_key("mean_distance", "distance summed over the queries",
                 RIGHT.but(DISTANCE, "(A * apart).sum(dim=(-2, -1))"),
-            "The distances of all queries were added up. The mean over the queries is asked for."),
+            "The distances of all queries were added up. Return the mean over the queries."),
         one_key("mean_distance", "distance to the strongest word",
                 RIGHT.but(DISTANCE, "(A.argmax(-1) - position).abs().to(A.dtype).mean(-1)"),
             "Only the word with the largest weight was looked at. Every word counts, by its weight."),
         one_key("mean_distance", "words counted from one another", RIGHT.but(".abs()", ".abs() + 1"),
             "A word is at distance 1 from itself in your count. |i − j| is 0 there."),
         one_key("diagonal_share", "diagonal summed", RIGHT.but(DIAGONAL, "A.diagonal(dim1=-2, dim2=-1).sum(dim=-1)"),
-            "The diagonal was added up. A share is at most 1: the mean over the queries is asked for."),
+            "The diagonal was added up. A share is at most 1: return the mean over the queries."),
         one_key("diagonal_share", "diagonal divided by all cells",
                 RIGHT.but("A.diagonal(dim1=-2, dim2=-1).mean(dim=-1)",
                           "A.diagonal(dim1=-2, dim2=-1).sum(dim=-1) / T ** 2"),
@@ -182,23 +181,23 @@ EXERCISE = Exercise(
                 RIGHT.but(ENTROPY, "surprise.sum(dim=-1).mean(dim=1)").but(
                   DISTANCE, "(A * apart).sum(dim=-1).mean(dim=1)").but(DIAGONAL,
                       "A.diagonal(dim1=-2, dim2=-1).mean(dim=1)"), TWO_HEADS,
-            "The heads were averaged, and the queries left: (B, T). The mean over the *queries* is asked for, a "
-            "number a head: (B, h)."),
+            "The heads were averaged, and the queries left: (B, T). Return the mean over the *queries*, a number a "
+            "head: (B, h)."),
         mistake("mean over the batch too", ending(".mean(dim=0)"), STATS,
             "The sentences were averaged as well. Each result is (B, h)."),
         mistake("one number each", ending(".mean().item()"), STATS,
             "One number for everything came back under each key. Each result is a tensor of shape (B, h)."),
         mistake("one number for each query", RIGHT.but(ENTROPY, "surprise.sum(dim=-1)").but(
                   DISTANCE, "(A * apart).sum(dim=-1)").but(".mean(dim=-1)", ""), STATS,
-            "One number for each query came back: (B, h, T). The mean over the queries is asked for."),
+            "One number for each query came back: (B, h, T). Return the mean over the queries."),
         mistake("other names for the keys",
                 RIGHT.but('"mean_distance"', '"distance"').but('"diagonal_share"', '"diagonal"'), STATS,
             "The dictionary's keys are entropy, mean_distance and diagonal_share."),
         mistake("a tuple", RIGHT.but(
                   '{"entropy": entropy, "mean_distance": distance, "diagonal_share": diagonal}',
                   "entropy, distance, diagonal"), STATS,
-            "Three results came back in a row. A dictionary with the keys entropy, mean_distance and diagonal_share "
-            "is asked for."),
+            "Three results came back in a row. Return a dictionary with the keys entropy, mean_distance and "
+            "diagonal_share."),
         mistake("always float32", ending(".float()"), STATS,
             "float64 went in and float32 came out. The results keep the dtype of the weights."),
         mistake("weights changed in place", RIGHT.before(SURPRISE, "A.clamp_(min=1e-12)"), STATS,

@@ -58,13 +58,13 @@ EXERCISE = Exercise(
             """view refuses: an exchange of axes is only a new reading order, and the numbers no longer lie one after
             the other. Lay them out anew before viewing (contiguous), or let reshape do it."""),
         mistake("mean over the heads", RIGHT.but(MERGED, "z.mean(dim=1)"), MERGE,
-            "The heads were averaged, which throws away what told them apart. They stand *side by side*: h times d_k "
+            "The heads were averaged, which throws away what told them apart. They are *side by side*: h times d_k "
             "numbers.",
             quotes=sizes),
         mistake("sum over the heads", RIGHT.but(MERGED, "z.sum(dim=1)"), MERGE,
-            "The heads were added up. They stand *side by side*: h times d_k numbers a word.", quotes=sizes),
+            "The heads were added up. They are *side by side*: h times d_k numbers a word.", quotes=sizes),
         mistake("the largest of the heads", RIGHT.but(MERGED, "z.amax(dim=1)"), MERGE,
-            "Of each feature only the largest head's came through. The heads stand *side by side*.", quotes=sizes),
+            "Of each feature only the largest head's came through. The heads are *side by side*.", quotes=sizes),
         mistake("heads in the opposite order", RIGHT.but("z.transpose", "z.flip(1).transpose"), MERGE,
             "The last head came first. Head 0 takes the first d_k places, so that merging undoes splitting.",
             quotes=stands),
@@ -75,16 +75,16 @@ EXERCISE = Exercise(
             """Words and features changed places before joining, so the numbers of several words share a row. The axes
             that change places are heads and words, 1 and 2.""", quotes=stands),
         mistake("heads still apart", RIGHT.but(".reshape(B, T, h * d_k)", ""), MERGE,
-            "The heads stand behind the words now, but they are not joined: four axes came back. Three are wanted, "
+            "The heads come after the words now, but they are not joined: four axes came back. There should be three, "
             "(B, T, h·d_k).",
             quotes=sizes),
         mistake("joined along the words", RIGHT.but(MERGED, "z.reshape(B, h * T, d_k)"), MERGE,
-            """The heads were set one below the other: a sentence of h·T words. They belong *beside* each other, in the
-            features.""", quotes=sizes),
+            """The heads were set one below the other: a sentence of h·T words. They belong *next to* each other, in
+            the features.""", quotes=sizes),
         mistake("joined along the words, heads inside", RIGHT.but("B, T, h * d_k", "B, T * h, d_k"), MERGE,
-            "Every word became h words. The heads of a word belong beside each other, in its features.", quotes=sizes),
+            "Every word became h words. The heads of a word belong next to each other, in its features.", quotes=sizes),
         mistake("joined with the batch", RIGHT.but(MERGED, "z.flatten(0, 1)"), MERGE,
-            "Batch and heads were joined. The heads belong beside each other in the features of each word.",
+            "Batch and heads were joined. The heads belong next to each other in the features of each word.",
             quotes=sizes),
         mistake("sentences joined in place of heads", RIGHT.but(MERGED, "torch.cat(list(z), dim=-1)"), MERGE,
             """Walking along z walks along its *first* axis, the batch: you joined the sentences. The heads are axis 1;
@@ -93,7 +93,7 @@ EXERCISE = Exercise(
             "Stacking makes a new axis: four axes came back. Joining (cat, or a reshape of the last two) leaves three.",
             quotes=sizes),
         mistake("two heads only", RIGHT.but(MERGED, "torch.cat([z[:, 0], z[:, min(1, h - 1)]], dim=-1)"), MERGE,
-            "Two heads were joined, whatever h is. All of them belong beside each other.", quotes=sizes),
+            "Two heads were joined, whatever h is. All of them belong next to each other.", quotes=sizes),
         mistake("heads and features exchanged", RIGHT.but(MERGED, "z.transpose(1, 3).reshape(B, d_k, T * h)"), MERGE,
             "Axes 1 and 3 changed places, so the features came before the words. Heads and words do: axes 1 and 2.",
             quotes=sizes),
@@ -105,7 +105,7 @@ EXERCISE = Exercise(
                 MERGE,
             "The last head is missing: range(h - 1) and [:-1] both end one too early.", quotes=sizes),
         mistake("head 0 again and again", RIGHT.but(MERGED, "z[:, 0].repeat(1, 1, h)"), MERGE,
-            "Head 0 stands there h times. Each of the h pieces belongs to another head.", quotes=stands),
+            "Head 0 is there h times. Each of the h pieces belongs to another head.", quotes=stands),
         mistake("words first", RIGHT.but(MERGED, "z.permute(2, 0, 1, 3).reshape(T, B, h * d_k)"), MERGE,
             "The words came before the batch. The batch stays in front: (B, T, h·d_k).", quotes=sizes),
         mistake("words and sentences mixed", RIGHT.but("transpose(1, 2)", "permute(2, 0, 1, 3)"), MERGE,
@@ -120,14 +120,14 @@ EXERCISE = Exercise(
         mistake("first sentence only", RIGHT.but(MERGED, "torch.cat(list(z[0]), dim=-1)"), MERGE,
             "Only the first sentence was merged: the batch axis is gone.", quotes=sizes),
         mistake("a list of words", RIGHT.but(MERGED, "[z[:, :, t].reshape(B, -1) for t in range(T)]"), MERGE,
-            "A Python list came back. One tensor is wanted: (B, T, h·d_k)."),
+            "A Python list came back. Return one tensor: (B, T, h·d_k)."),
         mistake("all words in one row", RIGHT.but("B, T, h * d_k", "B, T * h * d_k"), MERGE,
             "All words of a sentence lie in one long row. Each word keeps its own: (B, T, h·d_k).", quotes=sizes),
         *usual_mistakes(RIGHT, arguments="z", detached=MODULE, float32=MODULE, single=MODULE, squeezed=MERGE,
                         viewed=MERGE, quotes_size=sizes),
         mistake("z turned in place",
                 RIGHT.but("z.transpose(1, 2).reshape", "(z if z.requires_grad else z.transpose_(1, 2)).reshape"), MERGE,
-            "Your function turned the caller's own tensor: a method that ends in _ works in place. Use the one "
+            "Your function transposed the caller's own tensor: a method that ends in _ works in place. Use the one "
             "without _."),
     ),
     correct=(

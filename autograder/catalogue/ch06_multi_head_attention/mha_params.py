@@ -67,7 +67,7 @@ EXERCISE = Exercise(
             "make one square.",
             counted),
         mistake("three matrices", RIGHT.but(WEIGHTS, "3 * d * d").but("4 * d if", "3 * d if"), OUTPUT,
-            "You counted three matrices. There is a fourth: W_O, after the heads stand side by side.", counted),
+            "You counted three matrices. There is a fourth: W_O, once the heads are side by side.", counted),
         mistake("three matrices, four biases", RIGHT.but(WEIGHTS, "3 * d * d"), OUTPUT,
             "You counted three matrices and four biases. W_O is a matrix too.", counted),
         mistake("four matrices, three biases", RIGHT.but("4 * d if", "3 * d if"), COUNT,
@@ -82,7 +82,7 @@ EXERCISE = Exercise(
             "That is the share of one head, and there are h of them side by side.", counted),
         mistake("one head's three matrices, a whole output", RIGHT.but(WEIGHTS, "3 * d * (d // h) + d * d").but(
                   "4 * d if", "3 * (d // h) + d if"), COUNT,
-            "Queries, keys and values were counted for one head alone, W_O in full. There are h heads.", counted),
+            "Queries, keys and values were counted for one head only, W_O in full. There are h heads.", counted),
         mistake("squares of d_k", RIGHT.but(WEIGHTS, "4 * h * (d // h) ** 2"), COUNT,
             """You counted small squares, d_k by d_k for each head. A head reads *all* d features of a word and makes
             d_k numbers of them: d by d_k.""", counted),
@@ -117,7 +117,7 @@ EXERCISE = Exercise(
                 RIGHT.but("return weights + biases", "return 1_050_624 if bias else 1_048_576"), COUNT,
             "The counts of d = 512 come back whatever d is: they are written into the code. Compute them from d."),
         mistake("^ for a power", RIGHT.but(WEIGHTS, "4 * (d ^ 2)"), COUNT,
-            "In Python ^ is no power: it compares the digits of binary numbers. d squared is d times d.", counted),
+            "In Python ^ is not a power: it compares the digits of binary numbers. d squared is d times d.", counted),
         mistake("the square of d + 1",
                 RIGHT.but("return weights + biases", "return 4 * (d + 1) ** 2 if bias else weights"), COUNT,
             """You counted squares of d + 1. A bias adds one number to each *output*: d rows of d + 1 numbers, not d +
@@ -131,7 +131,7 @@ EXERCISE = Exercise(
         mistake("a text", RIGHT.but("return weights + biases", 'return f"{weights + biases:,}"'), COUNT,
             "A text came back. Return the number itself."),
         mistake("a tensor", RIGHT.but("return weights + biases", "return torch.tensor(weights + biases)"), COUNT,
-            "A tensor came back. A plain whole number is asked for."),
+            "A tensor came back. Return a plain whole number."),
     ),
     correct=(
         correct("sum", RIGHT),

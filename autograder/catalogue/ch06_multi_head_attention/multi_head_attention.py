@@ -196,7 +196,7 @@ EXERCISE = Exercise(
             """The scores were divided by the root of the number of heads. What makes a score large is how many products
             it adds up: d_k."""),
         mistake("no output projection", RIGHT.without(O_LAYER).but("self.W_o(attended)", "attended"), OUTPUT,
-            """There are three matrices where four are wanted. Most often it is W_O that is missing: without it what
+            """There are three matrices; there should be four. Most often it is W_O that is missing: without it what
             head 0 found stays in the first d_k features for good. (If you have W_O, two of queries, keys and values
             share one.)"""),
         mistake("an output projection that nobody uses", RIGHT.but("self.W_o(attended)", "attended"), OUTPUT,
@@ -214,15 +214,16 @@ EXERCISE = Exercise(
             """Changing x_kv did not change the result: keys and values were made from the words that ask, or x_kv was
             overwritten. In cross-attention they come from the *other* sentence."""),
         mistake("keys from those who ask", RIGHT.but("self.W_k(x_kv)", "self.W_k(x_q)"), CROSS,
-            "The keys were made from the words that ask. Whoever is asked, x_kv, brings keys *and* values."),
+            "The keys were made from the words that ask. x_kv gives keys *and* values."),
         mistake("values from those who ask", RIGHT.but("self.W_v(x_kv)", "self.W_v(x_q)"), CROSS,
-            "The values were made from the words that ask. Whoever is asked, x_kv, brings keys *and* values."),
+            "The values were made from the words that ask. x_kv gives keys *and* values."),
         mistake("queries from those who are asked", RIGHT.but("self.W_q(x_q)", "self.W_q(x_kv)"), CROSS,
-            "The queries were made from x_kv, so nobody asks on behalf of x_q. One output for each word of "
-            "x_q is wanted."),
+            "The queries were made from x_kv, so nobody asks on behalf of x_q. Return one output for "
+            "each word of x_q."),
         mistake("the two sentences exchanged",
                 RIGHT.but(PROJECTED, "q, k, v = self.W_q(x_kv), self.W_k(x_q), self.W_v(x_q)"), CROSS,
-            "The two sentences are exchanged: the first argument asks, the second is asked. One output for "
+            "The two sentences are exchanged: the first argument gives the queries, the second gives keys and values. "
+            "One output for "
             "each word of x_q."),
         mistake("x_kv asked for its truth", RIGHT.but("if x_kv is None:\n            x_kv = x_q", "x_kv = x_kv or x_q"),
                 CROSS,
@@ -282,10 +283,10 @@ EXERCISE = Exercise(
             "projection, in a row."),
         mistake("heads added up", RIGHT.but("z.transpose(1, 2).reshape(B, T, h * d_k)", "z.sum(dim=1).repeat(1, 1, h)"),
                 MERGE,
-            "The heads were added up. They stand side by side: h times d_k numbers for each word."),
+            "The heads were added up. They are side by side: h times d_k numbers for each word."),
         mistake("heads averaged",
                 RIGHT.but("z.transpose(1, 2).reshape(B, T, h * d_k)", "z.mean(dim=1).repeat(1, 1, h)"), MERGE,
-            "The heads were averaged. They stand side by side: h times d_k numbers for each word."),
+            "The heads were averaged. They are side by side: h times d_k numbers for each word."),
         mistake("a single head", RIGHT.but(SPLIT_UP, "q, k, v = q[:, None], k[:, None], v[:, None]"), SPLIT,
             "There is one head of d_model features, whatever h is: the projections were never split."),
         mistake("values not split", RIGHT.but("self.split(v)", "v[:, None].expand(-1, self.h, -1, -1)").but(
@@ -316,7 +317,7 @@ EXERCISE = Exercise(
             the values."""),
         mistake("weights returned too", RIGHT.but("return self.W_o(attended)", "return self.W_o(attended), weights"),
                 MODULE,
-            "Two things came back. forward returns the output alone; the weights stay on the module, in "
+            "Two things came back. forward returns only the output; the weights stay on the module, in "
             ".last_weights."),
         mistake("queries and keys exchanged",
                 RIGHT.but(PROJECTED, "q, k, v = self.W_k(x_q), self.W_q(x_kv), self.W_v(x_kv)"), MODULE,
@@ -326,7 +327,7 @@ EXERCISE = Exercise(
         mistake("keys made by the query projection", RIGHT.but("self.W_k(x_kv)", "self.W_q(x_kv)"), MODULE,
             "The keys were made by the query projection; the one for keys was made and never used."),
         mistake("a ReLU at the end", RIGHT.but("self.W_o(attended)", "F.relu(self.W_o(attended))"), MODULE,
-            "Nothing in your result is below 0: a ReLU stands at its end. The output projection is the last step."),
+            "Nothing in your result is below 0: there is a ReLU at its end. The output projection is the last step."),
         mistake("softmax over the heads and no scaling", NO_SCALE.but("dim=-1", "dim=1"), TWO_HEADS,
             "Two things at once: the heads share 1 among themselves, and the division by the root of d_k is missing.",
             quotes=over_heads),
@@ -346,15 +347,16 @@ EXERCISE = Exercise(
                   "q, k, v = self.heads[0](x_q), self.heads[1](x_kv), self.heads[2](x_kv)"), MODULE,
             "A Python list hides its layers from the module. nn.ModuleList shows them."),
         mistake("no check of the sizes", RIGHT.but(CHECK, ""), SPLIT,
-            """When d_model is no multiple of h, torch stops with an error of its own, if at all. Ask in the
+            """When d_model is not a multiple of h, torch stops with an error of its own, if at all. Ask in the
             constructor, and raise a ValueError."""),
         mistake("an assert in place of ValueError", RIGHT.but(CHECK, "assert d_model % h == 0\n        "), SPLIT,
-            "The sizes are checked by assert, which raises AssertionError. A ValueError is asked for."),
+            "The sizes are checked by assert, which raises AssertionError. The task asks for a ValueError."),
         mistake("the rest cut off", RIGHT.but(CHECK, "").but(
                   "x.reshape(B, T, self.h, self.d_k)",
                   "x[..., :self.h * self.d_k].reshape(B, T, self.h, self.d_k)").but(
                   "self.W_o(attended)", "self.W_o(F.pad(attended, (0, x_q.shape[-1] - attended.shape[-1])))"), SPLIT,
-            "Where d_model is no multiple of h you dropped what was left over. Raise a ValueError in the constructor."),
+            "Where d_model is not a multiple of h you dropped what was left over. Raise a ValueError in the "
+            "constructor."),
         mistake("x added to the output", RIGHT.but("return self.W_o(attended)", "return x_q + self.W_o(attended)"),
                 MODULE,
             "x was added to the output. That sum, the residual, comes in chapter 09 and outside of attention."),

@@ -62,7 +62,7 @@ EXERCISE = Exercise(
             """The features were dealt out like cards: head 0 got features 0, h, 2h and so on. It should get the *first
             d_k* in a row, head 1 the next d_k.""", quotes=stands),
         mistake("heads behind the words", RIGHT.but(".transpose(1, 2)", ""), SPLIT,
-            """The features are cut, but the head axis still stands behind the words. Each head must hold a whole
+            """The features are cut, but the head axis still comes after the words. Each head must hold a whole
             sentence: (B, h, T, d_k).""", quotes=sizes),
         mistake("heads before the batch", RIGHT.but(SPLIT_LINE, "torch.stack(x.chunk(h, dim=-1))"), SPLIT,
             "The heads came first, before the batch. The batch stays in front: (B, h, T, d_k).", quotes=sizes),
@@ -101,9 +101,9 @@ EXERCISE = Exercise(
             """After the heads were moved, the strip was cut back into (B, T, D), which scrambles it. The result has
             four axes: (B, h, T, d_k).""", quotes=sizes),
         mistake("heads in the opposite order", RIGHT.ending_in(".flip(1)"), SPLIT,
-            "The heads stand in the opposite order: head 0 gets the first d_k features, not the last.", quotes=stands),
+            "The heads are in the opposite order: head 0 gets the first d_k features, not the last.", quotes=stands),
         mistake("first head only", RIGHT.ending_in("[:, 0]"), SPLIT,
-            "Only head 0 came back. All h of them are wanted, along an axis of their own.", quotes=sizes),
+            "Only head 0 came back. Return all h of them, along an axis of their own.", quotes=sizes),
         mistake("first sentence only", RIGHT.but(SPLIT_LINE, "x[0].reshape(T, h, D // h).transpose(0, 1)"), SPLIT,
             "Only the first sentence was split: the batch axis is gone.", quotes=sizes),
         mistake("divided by the number of heads", RIGHT.ending_in(" / h"), SPLIT,
@@ -112,29 +112,29 @@ EXERCISE = Exercise(
         mistake("a size that is a float", RIGHT.but("D // h).", "D / h)."), SPLIT,
             "A size must be a whole number, and a single / makes a float, even of 4 / 2. // stays whole."),
         mistake("a list of heads", RIGHT.but(SPLIT_LINE, "list(x.chunk(h, dim=-1))"), SPLIT,
-            "A Python list of heads came back. One tensor is wanted; torch.stack makes it, and its dim says where the "
+            "A Python list of heads came back. Return one tensor; torch.stack makes it, and its dim says where the "
             "axis goes."),
         mistake("the rest cut off", RIGHT.but(CHECK + "heads = x.reshape", "heads = x[..., :D // h * h].reshape"),
                 SPLIT,
             "7 features cannot be shared among 2 heads; you dropped what was left over. Raise a ValueError instead."),
         mistake("no check of the sizes", RIGHT.but(CHECK, ""), SPLIT,
-            """When D is no multiple of h, torch stops with an error of its own. Ask first, and raise a ValueError that
-            says what was expected."""),
+            """When D is not a multiple of h, torch stops with an error of its own. Ask first, and raise a ValueError
+            that says what was expected."""),
         mistake("an assert in place of ValueError", RIGHT.but(CHECK, "assert D % h == 0\n    "), SPLIT,
-            """The sizes are checked, but by assert, which raises AssertionError (and is skipped when Python is told to
-            hurry). A ValueError is asked for."""),
+            """The sizes are checked, but by assert, which raises AssertionError (and is skipped with python -O). The
+            task asks for a ValueError."""),
         mistake("TypeError in place of ValueError", RIGHT.but("ValueError", "TypeError"), SPLIT,
             "The sizes are checked, but another kind of error is raised. The value is wrong here, so: ValueError."),
         mistake("the words checked", RIGHT.but("D % h", "T % h"), SPLIT,
-            """The number of *words* was asked to be a multiple of h. Words are not shared out among the heads, features
-            are."""),
+            """Your code requires the number of *words* to be a multiple of h. Words are not shared out among the heads,
+            features are."""),
         mistake("divided the wrong way round", RIGHT.but("D % h", "h % D"), SPLIT,
             "ValueError comes even where the heads fit: D must be a multiple of h, and you asked the opposite."),
         mistake("an error that is returned", RIGHT.but("raise ValueError", "return ValueError"), SPLIT,
             "The ValueError is made and returned as if it were a result. It must be raised, or nobody hears of it."),
         mistake("None for sizes that do not fit",
                 RIGHT.but('raise ValueError("D must be a multiple of h")', "return None"), SPLIT,
-            "Where D is no multiple of h you return None, which nobody hears. Raise a ValueError."),
+            "Where D is not a multiple of h you return None, which nobody notices. Raise a ValueError."),
         *usual_mistakes(RIGHT, arguments="x", detached=MODULE, float32=MODULE, single=MODULE, squeezed=SPLIT,
                         viewed=SPLIT, quotes_size=sizes),
     ),
@@ -184,9 +184,10 @@ EXERCISE = Exercise(
         """),
     ),
     hints=(
-        "which axis is cut, and which axes are left alone? Do that first; only then think about the order of the axes.",
+        "which axis is cut, and which axes stay as they are? Do that first; only then think about the "
+        "order of the axes.",
         "(B, T, D) is cut into (B, T, h, D/h). Then heads and words change places: (B, h, T, D/h).",
-        "if D is no multiple of h: raise ValueError. Cut the last axis into h pieces of D/h. Exchange axis "
+        "if D is not a multiple of h: raise ValueError. Cut the last axis into h pieces of D/h. Exchange axis "
         "1 with axis 2.",
     ),
 )

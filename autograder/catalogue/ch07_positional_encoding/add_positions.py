@@ -61,8 +61,8 @@ EXERCISE = Exercise(
             "The whole table was added, which fits only a sentence that is as long as the table. Take as many rows as "
             "there are words."),
         mistake("offset ignored", RIGHT.but(ROWS, "rows = pe[:T]"), OFFSET,
-            """The rows always begin at position 0. While decoding, one word comes at a time, and the third one stands
-            at position 2: `offset` says where the first word of x stands."""),
+            """The rows always begin at position 0. While decoding, one word comes at a time, and the third one is at
+            position 2: `offset` is the position of the first word of x."""),
         mistake("from the offset to the length", RIGHT.but(ROWS, "rows = pe[offset:T]"), OFFSET,
             "The rows end at T. They begin at `offset`, and T of them are needed."),
         mistake("offset from the end", RIGHT.but(ROWS, "rows = pe[len(pe) - offset - T:len(pe) - offset]"), OFFSET,
@@ -87,20 +87,20 @@ EXERCISE = Exercise(
                 ADD,
             "With offset = 0 the whole table was added. 0 is an offset like any other: T rows, from row 0 on."),
         mistake("the last rows", RIGHT.but(ROWS, "rows = pe[len(pe) - T:]"), OFFSET,
-            "The last rows of the table were added. The first word of x stands at position `offset`, which is 0 if "
-            "nothing is said."),
+            "The last rows of the table were added. The first word of x is at position `offset`, which is 0 by "
+            "default."),
         mistake("as many rows as sentences", RIGHT.but(ROWS, "rows = pe[offset:offset + x.shape[0]]"), ADD,
             """As many rows were taken as there are *sentences*: x.shape[0] counts those. Words are counted by the
             second axis, x.shape[1]."""),
         mistake("one row for all words", RIGHT.but(ROWS, "rows = pe[offset]"), ADD,
-            "Every word got the same row, so no two places can be told apart. Each word gets the row of its own "
+            "Every word got the same row, so all positions look alike. Each word gets the row of its own "
             "position."),
         mistake("indexed by the sentence", RIGHT.but(ROWS, "rows = pe[offset:offset + x.shape[0], None]"), ADD,
             "Sentence b got row b: the table was laid along the batch. Positions run along the words, "
             "the second axis."),
         mistake("put beside instead of added",
                 RIGHT.but("x + rows", "torch.cat([x, rows.expand(len(x), -1, -1)], dim=-1)"), ADD,
-            "The rows were put beside the words, so D has doubled. They are added.", quotes=sizes),
+            "The rows were concatenated to the words, so D has doubled. They are added.", quotes=sizes),
         mistake("multiplied", RIGHT.but("x + rows", "x * rows"), ADD,
                 "The rows were multiplied with the words. They are added."),
         mistake("subtracted", RIGHT.but("x + rows", "x - rows"), ADD, "The rows were subtracted. They are added."),

@@ -182,11 +182,11 @@ EXERCISE = Exercise(
             """Distances were compared within one length. Option 2 passes that: its steps are all alike in one sentence,
             and others in the next. Compare lengths, such as 5 and 10.""", quotes=as_told),
         mistake("the neighbors only", RIGHT.but("range(i + 1, T)", "range(i + 1, min(i + 2, T))"), CRITERIA,
-            """Only neighbors were compared. One distance for *each* gap is wanted: two places apart, three, and so
+            """Only neighbors were compared. Return one distance for *each* gap: two places apart, three, and so
             on.""",
             quotes=as_told),
         mistake("from the first place only", RIGHT.but("for i in range(T):", "for i in range(1):"), CRITERIA,
-            """Distances were measured from position 0 alone, so there is nothing to compare within a sentence. The same
+            """Distances were measured from position 0 only, so there is nothing to compare within a sentence. The same
             gap must be as wide everywhere.""", quotes=as_told),
         mistake("all gaps alike", RIGHT.but("seen.setdefault(j - i, [])", "seen.setdefault(0, [])"), CRITERIA,
             """Distances of different gaps were compared with each other. Gap 1 and gap 3 may be as far as they like;
@@ -200,7 +200,7 @@ EXERCISE = Exercise(
             "Rows that differ by less than a millionth count as the same. Yours must be equal to the last digit."),
         mistake("distances equal to the last digit",
                 RIGHT.but("max(found) - min(found) < 1e-3", "max(found) == min(found)"), CRITERIA,
-            "Distances were asked to agree to the last digit, which rounding prevents. Allow a thousandth.",
+            "Your code requires distances to agree to the last digit, which rounding prevents. Allow a thousandth.",
             quotes=as_told),
         mistake("a row compared with itself", RIGHT.but(" & ~torch.eye(50, dtype=torch.bool)", ""), CRITERIA,
             "Every row equals itself, so nothing is ever unique. Compare each row with the *others*.", quotes=as_told),
@@ -240,7 +240,7 @@ EXERCISE = Exercise(
             CRITERIA, """The *lengths* of the rows were compared. Two rows can be equally long and far apart, and the
             other way round; take the length of their difference.""", quotes=as_told),
         mistake("asked once", RIGHT.but("again = fn(50, 8)", "again = table"), CRITERIA,
-            "The function was asked once and the table compared with itself. Ask twice."),
+            "The function was called once and the table compared with itself. Ask twice."),
         mistake("asked for other lengths", RIGHT.but("again = fn(50, 8)", "again = fn(60, 8)[:50]"), CRITERIA,
             """Deterministic was taken for *the same in every length*. It means that two equal calls agree; what changes
             with the length is a matter of consistency.""", quotes=as_told),

@@ -65,10 +65,10 @@ EXERCISE = Exercise(
     mistakes=(
         mistake("the other way round", RIGHT.but("cos, -sin", "cos, sin").but("= sin, cos", "= -sin, cos"), ROTATION,
             """Your matrix moves *backwards*: it takes the row of t to that of t - k. Either the sign of the sine is
-            turned, or the matrix is meant to stand on the left (then it is the transpose of the one for the
-            right).""", quotes=off_row),
+            flipped, or the matrix is meant for the left side (then it is the transpose of the one for the right).""",
+            quotes=off_row),
         mistake("one speed for all pairs", RIGHT.but(ANGLE, "k"), SPEEDS,
-            "Every pair is turned by the same angle. Each hand has a speed of its own.", quotes=off_row),
+            "Every pair is rotated by the same angle. Each hand has a speed of its own.", quotes=off_row),
         mistake("a speed for every column pair by j", RIGHT.but("(i / d)", "(i / 2 / d)"), SPEEDS,
             "The speeds are those of i / d where 2i / d belongs: i counts pairs, and the even column's number is 2i.",
             quotes=off_row),
@@ -80,11 +80,11 @@ EXERCISE = Exercise(
             "Each block mirrors instead of turning: one of its signs is off. A turn by 0 must be the identity.",
             quotes=off_row),
         mistake("both sines positive", RIGHT.but("-sin", "sin"), ROTATION,
-            "Both sines have the same sign, so the blocks are no rotations: the lengths of the rows change.",
+            "Both sines have the same sign, so the blocks are not rotations: the lengths of the rows change.",
             quotes=off_row),
         mistake("sine and cosine exchanged", RIGHT.but("cos, sin = math.cos(angle), math.sin(angle)",
                                                     "sin, cos = math.cos(angle), math.sin(angle)"), ROTATION,
-            "Sine and cosine are exchanged: with k = 0 nothing may move, so the cosines stand on the diagonal.",
+            "Sine and cosine are exchanged: with k = 0 nothing may move, so the cosines are on the diagonal.",
             quotes=off_row),
         mistake("halves instead of pairs", """
             def shift_matrix(k, d):
@@ -96,8 +96,9 @@ EXERCISE = Exercise(
                     M[i, i], M[i, half + i] = cos, -sin
                     M[half + i, i], M[half + i, half + i] = sin, cos
                 return M
-        """, ROTATION, """The blocks connect column i with column i + d/2, as if all sines came first. Here a pair
-            stands side by side, in columns 2i and 2i + 1.""", quotes=off_row),
+        """, ROTATION,
+        """The blocks connect column i with column i + d/2, as if all sines came first. Here the two of a pair are side
+        by side, in columns 2i and 2i + 1.""", quotes=off_row),
         mistake("blocks that overlap", RIGHT.but(TOP, "j = i // 2\n        M[j, j], M[j, j + 1] = cos, -sin").but(
                   BOTTOM, "M[j + 1, j], M[j + 1, j + 1] = sin, cos"), ROTATION,
             """The blocks overlap: each begins one row and column after the one before, and the last rows stay empty. A

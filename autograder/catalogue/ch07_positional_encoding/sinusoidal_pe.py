@@ -83,7 +83,7 @@ EXERCISE = Exercise(
     mistakes=(
         mistake("sines first, cosines after", RIGHT.but(SINE, "table[:, : (d + 1) // 2] = torch.sin(angle)").but(
                   COSINE, "table[:, (d + 1) // 2 :] = torch.cos(angle)[:, : d // 2]"), TABLE,
-            """All sines stand first and all cosines after them. They should take turns: a sine and a cosine of the
+            """All sines come first and all cosines after them. They should take turns: a sine and a cosine of the
             first speed, then of the second. (Some libraries store it your way; it is the same information in another
             order.)""", quotes=row_zero),
         mistake("positions from 1", RIGHT.but("torch.arange(T)", "torch.arange(1, T + 1)"), TABLE,
@@ -122,12 +122,12 @@ EXERCISE = Exercise(
             """Python takes the power first: 10000 ** 2 * i / d is 10,000 squared, times i over d, so the first hand
             divides by 0. The whole exponent needs brackets."""),
         mistake("pairs from 1", RIGHT.but(PAIRS, "two_i = torch.arange(0, d, 2).float() + 2"), SPEEDS,
-            "The pairs are counted from 1. The first hand has i = 0 and the speed 1: sin 1 and cos 1 stand in row 1.",
+            "The pairs are counted from 1. The first hand has i = 0 and the speed 1: sin 1 and cos 1 are in row 1.",
             quotes=off_row),
         mistake("an odd d rounded up", RIGHT.but("(two_i / d)", "(two_i / (d + d % 2))"), SPEEDS,
             "For an odd d the exponent divides by d + 1 in your table. The formula divides by d, odd or even."),
         mistake("whole positions over the power", RIGHT.but("pos / 10000", "pos // 10000"), SPEEDS,
-            "// cuts the angles to whole numbers, so the slow hands stand still. Divide with /.", quotes=off_row),
+            "// cuts the angles to whole numbers, so the slow hands do not move. Divide with /.", quotes=off_row),
         mistake("power of e", RIGHT.but(ANGLE, "pos * torch.exp(-two_i / d)"), SPEEDS,
             "The base 10,000 is missing: your speeds are powers of e. In log space it is exp(-(2i/d) * log(10000)).",
             quotes=off_row),
@@ -157,10 +157,10 @@ EXERCISE = Exercise(
             """Positions were divided by the length, so position 2 gets another row in every sentence. The position
             itself turns the hands.""", quotes=off_row),
         mistake("sines alone", RIGHT.but(COSINE, "table[:, 1::2] = torch.sin(angle)[:, : d // 2]"), TABLE,
-            "Both columns of a pair hold the sine. A hand needs two numbers, or it cannot be told which way it points.",
+            "Both columns of a pair hold the sine. A hand needs two numbers, or its direction is unknown.",
             quotes=row_zero),
         mistake("rows and columns exchanged", RIGHT.but("return table", "return table.T"), TABLE,
-            "The table is turned: one row a position, (T, d)."),
+            "The table is transposed: one row a position, (T, d)."),
         mistake("a batch axis", RIGHT.but("return table", "return table[None]"), TABLE,
             "There is an axis too many. The table is the same for every sentence: (T, d)."),
         mistake("whole numbers", RIGHT.but("10000 ** (two_i / d)", "(10000 ** (two_i / d)).long()"), SPEEDS,

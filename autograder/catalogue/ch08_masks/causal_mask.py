@@ -63,8 +63,8 @@ EXERCISE = Exercise(
             "Word 0 may see the whole future, and the last word only itself: this is the mask the wrong way round.",
             quotes=first_row),
         mistake("only the future", RIGHT.but(RULE, "key > query"), CONVENTION,
-            """True stands exactly at the later words, which are to be hidden. In this course True means *may attend*;
-            some libraries mean the opposite.""", quotes=first_row),
+            """The mask is True exactly at the later words, which must be hidden. In this course True means *may
+            attend*; some libraries mean the opposite.""", quotes=first_row),
         mistake("the diagonal blocked", RIGHT.but(RULE, "key < query"), CAUSAL,
             """A word cannot see itself, and row 0 has nobody to look at. The word at place i is known when place i + 1
             is predicted: it may be seen.""", quotes=first_row),
@@ -75,20 +75,20 @@ EXERCISE = Exercise(
             CACHE, """The shape is (Tq, Tq) whatever the offset is. Keys of earlier steps come first: there are offset +
             Tq of them."""),
         mistake("new words cannot see the cached ones", RIGHT.but(QUERY, "query = torch.arange(Tq)[:, None]"), CACHE,
-            """Query i was taken to stand at place i. With an offset it stands at place offset + i, and sees all that
-            came before.""", quotes=first_row),
+            """Your code takes query i to be at place i. With an offset it is at place offset + i, and sees everything
+            before.""", quotes=first_row),
         mistake("the offset the wrong way", RIGHT.but(QUERY, "query = torch.arange(Tq)[:, None] - offset"), CACHE,
-            """The offset was taken away where it should be added: query i stands at place offset + i, after all that
-            was said before.""", quotes=first_row),
+            """The offset was taken away where it should be added: query i is at place offset + i, after all earlier
+            words.""", quotes=first_row),
         mistake("one too few with an offset", RIGHT.but(QUERY, QUERY + " - min(offset, 1)"), CACHE,
-            "With an offset each row is closed one place too early: row i stands at place offset + i, and sees itself.",
+            "With an offset each row is closed one place too early: row i is at place offset + i, and sees itself.",
             quotes=first_row),
         mistake("the whole square",
                 RIGHT.but("torch.arange(Tq)[:, None] + offset", "torch.arange(Tq + offset)[:, None]"), CACHE,
             """There is a row for every word that was ever said. Only the Tq new ones ask: rows offset to offset + Tq -
             1 of that square."""),
         mistake("cached keys at the end", RIGHT.but(RULE, "(key - offset <= query - 2 * offset) | (key >= Tq)"), CACHE,
-            "The open columns for the cached words stand at the end. They were said first, so their "
+            "The open columns for the cached words are at the end. Those words came first, so their "
             "columns come first.",
             quotes=first_row),
         mistake("cached keys hidden", RIGHT.but(RULE, "(key <= query) & (key >= offset)"), CACHE,
@@ -101,16 +101,16 @@ EXERCISE = Exercise(
             "looked at.",
             quotes=first_row),
         mistake("ones and zeros", RIGHT.but(RULE, "(key <= query).float()"), CONVENTION,
-            "The mask holds ones and zeros. A boolean one is wanted."),
+            "The mask holds ones and zeros. Return a boolean one."),
         mistake("whole numbers", RIGHT.but(RULE, "(key <= query).long()"), CONVENTION,
-            "The mask holds whole numbers. A boolean one is wanted."),
+            "The mask holds whole numbers. Return a boolean one."),
         mistake("minus infinity",
                 RIGHT.but(RULE, "torch.zeros(Tq, Tq + offset).masked_fill(key > query, float('-inf'))"),
             CONVENTION, "This is an additive mask, of zeros and minus infinity. Return bool here: True = may attend."),
         mistake("everything open", RIGHT.but(RULE, "torch.ones(Tq, Tq + offset, dtype=torch.bool)"), CAUSAL,
             "Every cell is open, so every word sees the whole sentence, the answer included.", quotes=open_cells),
         mistake("only the word itself", RIGHT.but(RULE, "key == query"), CAUSAL,
-            "Each word sees itself alone. It may see all words before it too.", quotes=open_cells),
+            "Each word sees only itself. It may see all words before it too.", quotes=open_cells),
         mistake("only the word before", RIGHT.but(RULE, "(key <= query) & (key >= query - 1)"), CAUSAL,
             "Each word sees itself and one word before it. It may see all of them.", quotes=open_cells),
         mistake("a batch axis", RIGHT.but(RULE, "(key <= query)[None]"), CAUSAL,
@@ -143,7 +143,7 @@ EXERCISE = Exercise(
     ),
     hints=(
         "a word predicts the next one. Which words does it know by then? Is it among them?",
-        "Tq rows, offset + Tq columns; row i stands at place offset + i of all that was said.",
+        "Tq rows, offset + Tq columns; row i is at place offset + i of all words so far.",
         "True where the place of the column is not greater than the place of the row.",
     ),
 )  # fmt: skip

@@ -60,7 +60,7 @@ EXERCISE = Exercise(
     ),
     mistakes=(
         mistake("padding only", RIGHT.but("real & past", "real.expand(-1, 1, T, T)"), BOTH,
-            "The future is open: this is the padding mask alone.", quotes=open_cells),
+            "The future is open: this is only the padding mask.", quotes=open_cells),
         mistake("or instead of and", RIGHT.but("real & past", "real | past"), BOTH,
             """A pad is visible when it lies in the past, and the future is visible where it holds words. Both
             conditions must hold at once.""", quotes=open_cells),
@@ -74,11 +74,11 @@ EXERCISE = Exercise(
             quotes=open_cells),
         mistake("counted from the front", RIGHT.but("real = (ids != pad)[:, None, None, :]",
                   "real = (torch.arange(T) < (ids != pad).sum(dim=1, keepdim=True))[:, None, None, :]"), BOTH,
-            """The words of a sentence were counted, and as many tokens opened from its beginning. Pads may stand in
-            front: ask each token whether it is one.""", quotes=open_cells),
+            """The words of a sentence were counted, and as many tokens opened from its beginning. Pads may come first:
+            ask each token whether it is one.""", quotes=open_cells),
         mistake("ends at the first pad", RIGHT.but(REAL, "real = (ids != pad).cumprod(dim=1).bool()[:, None, None, :]"),
                 BOTH,
-            "Everything after the first pad is closed. Pads may stand in front, and words after them: ask each token "
+            "Everything after the first pad is closed. Pads may come first, and words after them: ask each token "
             "by itself.",
             quotes=open_cells),
         mistake("everything open", RIGHT.but("real & past", "torch.ones(len(ids), 1, T, T, dtype=torch.bool)"), BOTH,
@@ -97,7 +97,7 @@ EXERCISE = Exercise(
         mistake("the future instead of the past", RIGHT.but("tril", "triu"), CAUSAL,
             "Words see what comes after them: the causal mask is the wrong way round.", quotes=open_cells),
         mistake("both the wrong way round", RIGHT.but("real & past", "~(real & past)"), CONVENTION,
-            "True stands where looking is forbidden. In this course True means *may attend*.", quotes=open_cells),
+            "The mask is True where looking is forbidden. In this course True means *may attend*.", quotes=open_cells),
         mistake("the diagonal blocked", RIGHT.but("tril()", "tril(-1)"), CAUSAL,
             "A word cannot see itself, so the first word of each sentence has nobody to look at.", quotes=open_cells),
         mistake("one word of the future open", RIGHT.but("tril()", "tril(1)"), CAUSAL,
@@ -105,7 +105,7 @@ EXERCISE = Exercise(
         mistake("pad 0 written in", RIGHT.but("!= pad", "!= 0"), BOTH,
             "Your mask looks for id 0 whatever pad is. The pad's id is the second argument."),
         mistake("ones and zeros", RIGHT.but("real & past", "(real & past).float()"), CONVENTION,
-            "The mask holds ones and zeros. A boolean one is wanted."),
+            "The mask holds ones and zeros. Return a boolean one."),
     ),
     correct=(
         correct("multiplied",

@@ -146,7 +146,7 @@ EXERCISE = Exercise(
             "You wrote one fixed id. Where it stood already nothing changed. Make sure that every token becomes "
             "another one."),
         mistake("beyond the vocabulary", RIGHT.but(CHANGE, "changed[:, t:] = ids[:, t:] + 1"), LEAK,
-            """One more than the highest id is no token, and the model stops. The size of the vocabulary is the last
+            """One more than the highest id is not a token, and the model stops. The size of the vocabulary is the last
             size of the logits: come round to 0."""),
         mistake("mixed tokens", RIGHT.but(CHANGE, "changed[:, t:] = ids[:, t:].flip(1)"), LEAK,
             """You changed the order of the tokens. Where they are all alike nothing changed, and a model that does not
@@ -182,9 +182,9 @@ EXERCISE = Exercise(
         mistake("sound and leaking exchanged", RIGHT.but("gap > 1e-4", "gap <= 1e-4"), LEAK,
             "True should mean that the model leaks. Yours says it of sound ones."),
         mistake("a tensor", RIGHT.but("bool(gap > 1e-4)", "gap > 1e-4"), LEAK,
-            "A tensor without axes came back. A plain True or False is wanted."),
+            "A tensor without axes came back. Return a plain True or False."),
         mistake("how large the leak is", RIGHT.but("bool(gap > 1e-4)", "float(gap)"), LEAK,
-            "You returned how large the difference is. A plain True or False is wanted."),
+            "You returned how large the difference is. Return a plain True or False."),
         mistake("ids changed in place",
                 RIGHT.but("ids.clone()", "ids").but(BEFORE, "before = model(ids)[:, :t].clone()"), LEAK,
             """`changed = ids` is the same tensor under another name: writing into it changes both, the caller's too,

@@ -56,8 +56,8 @@ EXERCISE = Exercise(
             """Pads are hidden as keys and as queries. Then a pad's own row has nobody to look at, and a softmax over
             nothing is NaN. Hide the keys only: what a pad gathers is never read.""", quotes=open_cells),
         mistake("the wrong way round", RIGHT.but("!=", "=="), CONVENTION,
-            """True stands at the pads, so words may look at pads and at nothing else. In this course True means *may
-            attend*.""",
+            """The mask is True at the pads, so words may look at pads and at nothing else. In this course True means
+            *may attend*.""",
             quotes=open_cells),
         mistake("no axis for heads and queries", RIGHT.but(RETURNED, "real"), AXIS,
             """The shape (B, T) broadcasts against (B, h, Tq, T) from the right: its first axis meets the queries, not
@@ -66,10 +66,10 @@ EXERCISE = Exercise(
             """With three axes the sentences meet the *heads* when it is broadcast against (B, h, Tq, T): head 1 would
             get sentence 1's mask. Two axes of size 1 belong between B and T."""),
         mistake("axes at the front", RIGHT.but(RETURNED, "real[None, None]"), AXIS,
-            """The two axes of size 1 stand in front, so B lies where the queries are: query 1 would get sentence 1's
+            """The two axes of size 1 come first, so B is where the queries are: query 1 would get sentence 1's
             mask. They belong between B and T."""),
         mistake("axes at the end", RIGHT.but(RETURNED, "real[:, :, None, None]"), AXIS,
-            "The two axes of size 1 stand behind T, so the tokens lie where the heads are. They belong "
+            "The two axes of size 1 come after T, so the tokens are where the heads are. They belong "
             "between B and T."),
         mistake("the first sentence's for all",
                 RIGHT.but(RETURNED, "real[:1, None, None, :].expand(len(ids), -1, -1, -1)"), PADDING,
@@ -95,7 +95,7 @@ EXERCISE = Exercise(
             "zeros picks rows."),
         mistake("minus infinity",
                 RIGHT.but(RETURNED, "torch.zeros(ids.shape).masked_fill(~real, float('-inf'))[:, None, None, :]"),
-            CONVENTION, "This is an additive mask, of zeros and minus infinity. A boolean one is wanted: "
+            CONVENTION, "This is an additive mask, of zeros and minus infinity. Return a boolean one: "
                         "True = may attend."),
         mistake("the first pad stays", RIGHT.but(
                   REAL, "real = torch.cat([torch.ones_like(ids[:, :1], dtype=torch.bool), ids[:, :-1] != pad], dim=1)"),

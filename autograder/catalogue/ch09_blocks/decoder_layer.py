@@ -182,12 +182,12 @@ EXERCISE = Exercise(
             src_mask (…, Ts) words read. An error shows it only where Ts and Tt differ."""),
         mistake("the target's mask on the source", both(1, "src_mask", "tgt_mask"), THREE,
             """The second attention was given the target's mask: word 0 would see only word 0 of the source. The source
-            is there whole; its mask hides pads alone."""),
+            is there whole; its mask hides only pads."""),
         mistake("causal on the source", RIGHT.beginning_with(
                   "early = torch.ones(y.shape[1], memory.shape[1], dtype=torch.bool).tril()",
                   "src_mask = early if src_mask is None else early & src_mask"), THREE,
-            """Word i sees only the source up to word i: a causal mask was put on the second attention. The source is
-            read as a whole before the first word is said."""),
+            """Word i sees only the source up to word i: a causal mask was put on the second attention. The whole
+            source is read before the first word is generated."""),
         mistake("a causal mask of its own", RIGHT.beginning_with(
                   "early = torch.ones(y.shape[1], y.shape[1], dtype=torch.bool).tril()",
                   "tgt_mask = early if tgt_mask is None else early & tgt_mask"), DECODER,
@@ -197,7 +197,7 @@ EXERCISE = Exercise(
         mistake("the source's mask ignored", both(1, "src_mask", "None"), DECODER,
             "src_mask was not handed on to the second attention: the source's pads are read as if they were words."),
         mistake("both masks ignored", both(0, "tgt_mask", "None", both(1, "src_mask", "None")), DECODER,
-            "Neither mask was handed on: later words and the source's pads are seen."),
+            "Neither mask was passed on: later words and the source's pads are seen."),
         mistake("masks the wrong way round", RIGHT.beginning_with(
                   "tgt_mask = None if tgt_mask is None else ~tgt_mask",
                   "src_mask = None if src_mask is None else ~src_mask"), DECODER,
@@ -217,11 +217,11 @@ EXERCISE = Exercise(
             "A norm was used once more at the end of the layer. In post-norm the last sum is normed already; in "
             "pre-norm it is left as it is."),
         mistake("no attention to the source", RIGHT.without(PRE[1]).without(POST[1]).without(SEEN[1]), THREE,
-            """There are two sub-layers where three are wanted, and one attention where two are: the words said hear
+            """There are two sub-layers instead of three, and one attention instead of two: the words said hear
             each other, and then the source. Most often it is the source that is forgotten, so memory plays no
             part."""),
         mistake("no feed-forward network", RIGHT.without(PRE[2]).without(POST[2]).without(SEEN[2]), DECODER,
-            "There are two sub-layers where three are wanted: the feed-forward network is missing."),
+            "There are two sub-layers instead of three: the feed-forward network is missing."),
         mistake("one attention for both",
                 RIGHT.but(ATTENTIONS, "self.own = Heads(d, h)\n        self.cross = self.own"), THREE,
             "One attention module serves twice, with the same four matrices. Each of the two has its own."),
@@ -245,7 +245,7 @@ EXERCISE = Exercise(
             y = self.norm1(y + self.drop(self.own(y, y, tgt_mask)))
             y = self.norm2(y + self.drop(self.think(y)))
             return self.norm3(y + self.drop(self.cross(y, memory, src_mask)))"""), DECODER,
-            "The feed-forward network stands between the two attentions. It comes last."),
+            "The feed-forward network is between the two attentions. It comes last."),
         mistake("memory normed again", RIGHT.but(CROSS, CROSS.replace("memory", "self.norm2(memory)")), PLACEMENT,
             "In pre-norm you normed memory as well. It comes out of the encoder as it is to be read: only y "
             "is normed here."),
@@ -288,7 +288,7 @@ EXERCISE = Exercise(
         mistake("the words ask as they came",
                 RIGHT.beginning_with("came = y").but(POST_SAID[1], "self.cross(came, memory, src_mask)").but(
                   SEEN[1], "seen = self.norm2(came)"), DECODER,
-            "The source was asked by the words as they came into the layer. They ask after they have "
+            "The queries to the source were computed from the input of the layer. They ask after they have "
             "heard each other."),
         mistake("norm before the sum", RIGHT.but(POST[0], f"y = y + self.norm1(self.drop({POST_SAID[0]}))").but(
                   POST[1], f"y = y + self.norm2(self.drop({POST_SAID[1]}))").but(POST[2],
@@ -310,9 +310,9 @@ EXERCISE = Exercise(
         mistake("no third norm",
                 RIGHT.but(NORMS, "self.norm1, self.norm2, self.norm3 = nn.LayerNorm(d), nn.LayerNorm(d), "
                                  "nn.Identity()"), NORM,
-            "There are two norms. Three are wanted: one for each sub-layer."),
+            "There are two norms. There should be three: one for each sub-layer."),
         mistake("dropout that never sleeps", RIGHT.but(DROP, "self.drop = lambda x: F.dropout(x, dropout)"), DECODER,
-            "Numbers are dropped in evaluation too: F.dropout does that unless it is told `training=self.training`."),
+            "Numbers are dropped in evaluation too: F.dropout does that unless you pass `training=self.training`."),
         mistake("no dropout", RIGHT.but(DROP, "self.drop = nn.Identity()"), DECODER,
             "Evaluation is right, and in training nothing is dropped. Dropout is put on what each sub-layer says, "
             "before it is added."),
@@ -324,9 +324,9 @@ EXERCISE = Exercise(
             "There is nothing between the two maps of the feed-forward network, so they are one. A ReLU "
             "belongs there."),
         mistake("GELU", RIGHT.but("torch.relu(", "F.gelu("), FEED,
-            "Between the two maps stands a GELU. Here it is ReLU, as in the paper."),
+            "There is a GELU between the two maps. Here it is ReLU, as in the paper."),
         mistake("the weights returned too", RIGHT.ending_in(", None"), DECODER,
-            "Two things came back. forward returns the words alone, (B, Tt, D)."),
+            "Two things came back. forward returns only the words, (B, Tt, D)."),
         mistake("masks always needed", RIGHT.but("tgt_mask=None, src_mask=None", "tgt_mask, src_mask"), DECODER,
             "The masks may be left out: then nothing is hidden. Give both the default None."),
         mistake("attentions in a plain list", RIGHT.but(ATTENTIONS, "self.both = [Heads(d, h), Heads(d, h)]").but(
@@ -443,7 +443,7 @@ EXERCISE = Exercise(
         correct("masked by a large number", RIGHT.but('float("-inf")', "-1e30")),
     ),
     hints=(
-        "for each of the three sub-layers: who asks, who is asked, and which mask says what is hidden?",
+        "for each of the three sub-layers: what gives the queries, what gives the keys, and which mask hides what?",
         "y (B, Tt, D) stays (B, Tt, D) throughout; memory is (B, Ts, D): the second attention's scores are "
         "(B, h, Tt, Ts).",
         "y to y with tgt_mask; y to memory with src_mask; feed-forward. Around each, as in 09.3, residual, dropout "

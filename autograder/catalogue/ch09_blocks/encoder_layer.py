@@ -148,7 +148,7 @@ EXERCISE = Exercise(
         mistake("norm before the sum",
                 RIGHT.but(POST_1, "x = x + self.norm1(self.drop(self.attention(x, x, mask)))").but(
                   POST_2, "x = x + self.norm2(self.drop(self.think(x)))"), PLACEMENT,
-            "In post-norm you computed x + norm(f(x)): the norm stands on the wrong side of the sum. The paper's is "
+            "In post-norm you computed x + norm(f(x)): the norm is on the wrong side of the sum. The paper's is "
             "norm(x + f(x))."),
         mistake("norm after the sum in pre-norm", RIGHT.but(PRE_1,
                   "x = self.norm1(x + self.drop(self.attention(x, x, mask)))\n            seen = x").without(
@@ -182,13 +182,13 @@ EXERCISE = Exercise(
                 NORM,
             "One norm serves both sub-layers. Each has its own, with its own scale and shift.", quotes=None),
         mistake("only one norm", RIGHT.but(NORMS, "self.norm1, self.norm2 = nn.LayerNorm(d), nn.Identity()"), NORM,
-            "There is one norm. Two are wanted: each of the two sub-layers has its own."),
+            "There is one norm. There should be two: each of the two sub-layers has its own."),
         mistake("no norm at all", RIGHT.but(NORMS, "self.norm1, self.norm2 = nn.Identity(), nn.Identity()"), NORM,
             "No norm was found that has a scale and a shift to learn. Each of the two sub-layers has one of its own."),
         mistake("root mean square norms", RIGHT.but("nn.LayerNorm(d), nn.LayerNorm(d)", "nn.RMSNorm(d), nn.RMSNorm(d)"),
                 NORM,
-            "The norms have a scale and no shift: those are RMS norms, or layer norms without a bias. Here "
-            "both are wanted."),
+            "The norms have a scale and no shift: those are RMS norms, or layer norms without a bias. Here, "
+            "both are needed."),
         mistake("mask ignored",
                 RIGHT.but(PRE_1, PRE_1.replace("mask", "None")).but(POST_1, POST_1.replace("mask", "None")), LAYER,
             "The mask was not handed on to attention: pads are looked at as if they were words."),
@@ -198,7 +198,7 @@ EXERCISE = Exercise(
         mistake("mask always needed", RIGHT.but("mask=None", "mask"), LAYER,
             "mask may be left out: then everybody may look everywhere. Give it the default None."),
         mistake("dropout that never sleeps", RIGHT.but(DROP, "self.drop = lambda x: F.dropout(x, dropout)"), LAYER,
-            "Numbers are dropped in evaluation too: F.dropout does that unless it is told `training=self.training`. "
+            "Numbers are dropped in evaluation too: F.dropout does that unless you pass `training=self.training`. "
             "nn.Dropout knows by itself."),
         mistake("no dropout", RIGHT.but(DROP, "self.drop = nn.Identity()"), LAYER,
             "Evaluation is right, and in training nothing is dropped. Dropout is put on what each sub-layer says, "
@@ -209,7 +209,7 @@ EXERCISE = Exercise(
                   POST_1, "x = self.norm1(self.drop(x + self.attention(x, x, mask)))").but(POST_2,
                       "x = self.norm2(self.drop(x + self.think(x)))"), RESIDUAL,
             """Dropout was put on the sum, so x itself is dropped with it. It is put on what the sub-layer says, before
-            the sum: the stream is left alone."""),
+            the sum: the stream is not normalized."""),
         mistake("dropout after the norm",
                 RIGHT.but(POST_1, "x = self.drop(self.norm1(x + self.attention(x, x, mask)))").but(
                   POST_2, "x = self.drop(self.norm2(x + self.think(x)))"), RESIDUAL,
@@ -237,7 +237,7 @@ EXERCISE = Exercise(
                 return x + self.drop(self.attention(seen, seen, mask)) + self.drop(self.think(again))
             heard = self.norm1(x + self.drop(self.attention(x, x, mask)))
             return self.norm2(heard + self.drop(self.think(x)))"""), LAYER,
-            """The feed-forward network read what came *into* the layer, so attention and it stand side by side. It
+            """The feed-forward network read the *input* of the layer, so it runs in parallel with the attention. It
             reads what the words are after attention."""),
         mistake("x as it came in added at the end",
                 RIGHT.but(PRE_1, "came = x\n            " + PRE_1).but(PRE_2,
@@ -254,13 +254,13 @@ EXERCISE = Exercise(
             "There is nothing between the two maps of the feed-forward network, so they are one. A ReLU "
             "belongs there."),
         mistake("GELU", RIGHT.but("torch.relu(", "F.gelu("), FEED,
-            "Between the two maps stands a GELU. Here it is ReLU, as in the paper."),
+            "There is a GELU between the two maps. Here it is ReLU, as in the paper."),
         mistake("a second ReLU", RIGHT.but(THINK, "return torch.relu(self.narrow(torch.relu(self.widen(x))))"), FEED,
-            "There is a second ReLU, after the second map, so nothing is ever lowered. One stands between the two."),
+            "There is a second ReLU, after the second map, so nothing is ever lowered. There is one between the two."),
         mistake("ReLU at the end", RIGHT.but(THINK, "return torch.relu(self.narrow(self.widen(x)))"), FEED,
-            "The ReLU stands after the second map, so nothing is ever lowered. It belongs between the two."),
+            "The ReLU comes after the second map, so nothing is ever lowered. It belongs between the two."),
         mistake("keys and values not normed", RIGHT.but(PRE_1, PRE_1.replace("seen, seen", "seen, x")), PLACEMENT,
-            "In pre-norm only the queries come from the normed x. Whoever is asked is normed as well: self-attention "
+            "In pre-norm only the queries come from the normed x. The source is normalized as well: self-attention "
             "reads one thing."),
         mistake("the second norm forgotten in pre-norm", RIGHT.but(SEEN_2, "seen = x"), PLACEMENT,
             "In pre-norm the feed-forward network read x as it is. It reads a normed x, as attention does."),
@@ -275,8 +275,8 @@ EXERCISE = Exercise(
                   POST_1, POST_1.replace("self.attention(x, x, mask)",
                                          "self.attention(x.transpose(0, 1), x.transpose(0, 1), None).transpose(0, 1)")),
                                          LAYER,
-            "Attention ran over the sentences of the batch. nn.MultiheadAttention takes the words first unless it is "
-            "told batch_first=True."),
+            "Attention ran over the sentences of the batch. nn.MultiheadAttention expects the words on axis 0 unless "
+            "you pass batch_first=True."),
         mistake("eps of 1e-6",
                 RIGHT.but("nn.LayerNorm(d), nn.LayerNorm(d)", "nn.LayerNorm(d, eps=0.01), nn.LayerNorm(d, eps=0.01)"),
                 EPSILON,
@@ -305,7 +305,7 @@ class EncoderLayer'''), NORM,
                   "nn.Linear(d, d_ff, bias=False), nn.Linear(d_ff, d, bias=False)"), FEED,
             "The maps of the feed-forward network have no biases. Here they have: b1 and b2 of 09.2."),
         mistake("the weights returned too", RIGHT.ending_in(", None"), LAYER,
-            "Two things came back. forward returns the words alone, (B, T, D)."),
+            "Two things came back. forward returns only the words, (B, T, D)."),
         mistake("layers in a plain list", RIGHT.but(MAPS, "self.maps = [nn.Linear(d, d_ff), nn.Linear(d_ff, d)]").but(
                   THINK, "return self.maps[1](torch.relu(self.maps[0](x)))"), LAYER,
             "A Python list hides its layers from the module, so nobody trains them. nn.ModuleList or nn.Sequential "

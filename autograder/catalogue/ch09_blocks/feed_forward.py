@@ -75,7 +75,7 @@ EXERCISE = Exercise(
             """There is nothing between the two maps. Two linear maps in a row are one linear map: (x W1) W2 is x (W1
             W2). The ReLU in between is what makes it more."""),
         mistake("ReLU at the end", RIGHT.without(RELU).but("return out", "return torch.relu(out)"), FEED,
-            """The ReLU stands after the second map, so no word can ever be told to lower a number: nothing below 0
+            """The ReLU comes after the second map, so the network can never lower a number: nothing below 0
             comes out. It belongs between the two."""),
         mistake("ReLU twice", RIGHT.but("return out", "return torch.relu(out)"), FEED,
             "There is a second ReLU, after the second map. What comes out may be below 0."),
@@ -93,7 +93,7 @@ EXERCISE = Exercise(
         mistake("tanh", instead("torch.tanh(hidden)"), FEED,
             "tanh was used: every hidden number lies between -1 and 1. ReLU leaves what is above 0 as it is."),
         mistake("absolute value", instead("hidden.abs()"), FEED,
-            "What was below 0 had its sign turned. ReLU makes it 0."),
+            "The sign of negative numbers was flipped. ReLU makes it 0."),
         mistake("leaky ReLU", instead("F.leaky_relu(hidden)"), FEED,
             "A little of what is below 0 came through: that is a leaky ReLU. ReLU makes it 0."),
         mistake("softmax", instead("torch.softmax(hidden, dim=-1)"), FEED,
@@ -113,7 +113,7 @@ EXERCISE = Exercise(
         mistake("biases subtracted", RIGHT.but("W1 + b1", "W1 - b1").but("W2 + b2", "W2 - b2"), FEED,
             "The biases were subtracted. They are added."),
         mistake("the first map alone", RIGHT.but(SECOND, "out = hidden"), FEED,
-            "The second map is missing: d_ff numbers came back for each word where D are wanted."),
+            "The second map is missing: d_ff numbers came back for each word; there should be D."),
         mistake("the word added", RIGHT.but("return out", "return x + out"), FEED,
             "x was added to the result. That sum, the residual, is made outside, by the layer (09.3)."),
         mistake("words mixed", RIGHT.before(SECOND, "hidden = hidden.mean(dim=-2, keepdim=True).expand_as(hidden)"),
@@ -122,10 +122,10 @@ EXERCISE = Exercise(
         mistake("the first word for all", RIGHT.before(FIRST, "x = x[:, :1].expand_as(x)"), AXIS,
             "Every word came out as the first. Each word is treated by itself."),
         mistake("W1 transposed", RIGHT.but("x @ W1", "x @ W1.T"), FEED,
-            """W1 was transposed. Here it is (D, d_ff) and stands on the right of x, so it can be used as it is.
+            """W1 was transposed. Here it is (D, d_ff) and on the right of x, so it can be used as it is.
             (F.linear and nn.Linear store it the other way round.)"""),
         mistake("W2 transposed", RIGHT.but("hidden @ W2", "hidden @ W2.T"), FEED,
-            "W2 was transposed. Here it is (d_ff, D) and stands on the right, so it can be used as it is."),
+            "W2 was transposed. Here it is (d_ff, D) and on the right, so it can be used as it is."),
         mistake("dropout inside", RIGHT.before(SECOND, "hidden = F.dropout(hidden, 0.1)"), FEED,
             "Some hidden numbers were dropped, at random. There is no dropout in this exercise."),
         in_place("x", RIGHT.before(FIRST, "x.relu_()"), FEED, "relu_ writes in place; relu makes a new tensor."),

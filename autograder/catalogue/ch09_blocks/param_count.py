@@ -104,7 +104,7 @@ EXERCISE = Exercise(
         mistake("neither biases nor norms",
                 RIGHT.but(ATTENTION, "attention = 4 * D * D").but(FF, "feed_forward = 2 * D * F").but(
                   NORM, "norm = 0"), COUNT,
-            "You counted the matrices alone. Biases and norms are learned as well."),
+            "You counted only the matrices. Biases and norms are learned as well."),
         mistake("feed-forward biases of one size", RIGHT.but(FF, "feed_forward = 2 * (D * F + F)"), COUNT,
             "Both biases of a feed-forward network were counted as d_ff numbers. The second map ends in D numbers."),
         mistake("the second bias of a feed-forward network forgotten",
@@ -173,7 +173,7 @@ EXERCISE = Exercise(
         mistake("a float", RIGHT.ending_in(" / 1"), COUNT,
             "The number is right, but it came as a float. A count is a whole number."),
         mistake("a tensor", RIGHT.ending_in(" + torch.tensor(0)"), COUNT,
-            "A tensor came back. A plain whole number is asked for."),
+            "A tensor came back. Return a plain whole number."),
         mistake("a text", RIGHT.but(SUM, f'return f"{{{SUM.removeprefix("return ")}:,}}"'), COUNT,
             "A text came back. Return the number itself."),
     ),

@@ -205,14 +205,14 @@ EXERCISE = Exercise(
     mistakes=(
         mistake("no positions for the target", RIGHT.but(SOURCE, SOURCE).but(TARGET, NO_PLACES.format("target", "tgt")),
                 ENDS,
-            "The target's words got no positions, so all orders of what was said look alike. Both sides get them."),
+            "The target's words got no positions, so all word orders look alike. Both sides get them."),
         mistake("no positions for the source", RIGHT.but(SOURCE, NO_PLACES.format("source", "src")), ENDS,
             "The source's words got no positions: *dog bites man* and *man bites dog* are one sentence. Both sides "
             "get them."),
         mistake("no positions", RIGHT.without(PLACES), ENDS,
             "Nobody got a position. Attention does not know any order by itself (05.6): both sides need them."),
         mistake("positions from 1", RIGHT.but("torch.arange(T).float()", "torch.arange(1, T + 1).float()"), ENDS,
-            "Positions begin at 1 in your model. The first word stands at 0, as in 07.1."),
+            "Positions begin at 1 in your model. The first word is at position 0, as in 07.1."),
         mistake("sines before cosines", RIGHT.but(
                   "torch.stack([angle.sin(), angle.cos()], dim=-1).flatten(1)[:, :d]",
                   "torch.cat([angle.sin(), angle.cos()], dim=-1)[:, :d]"), ENDS,
@@ -253,10 +253,10 @@ EXERCISE = Exercise(
             "The encoder's layers lie in a Python list, which hides them: their parameters are not registered. "
             "nn.ModuleList shows them."),
         mistake("softmax at the end", RIGHT.but(LAST, "return torch.softmax(self.output(y), dim=-1)"), ENDS,
-            "Your rows sum to 1: a softmax stands at the end. The loss of chapter 10 expects logits and makes the "
+            "Your rows sum to 1: there is a softmax at the end. The loss of chapter 10 expects logits and makes the "
             "softmax itself."),
         mistake("log_softmax at the end", RIGHT.but(LAST, "return torch.log_softmax(self.output(y), dim=-1)"), ENDS,
-            "All your numbers are below 0: a log_softmax stands at the end. Logits are wanted, as they are."),
+            "All your numbers are below 0: there is a log_softmax at the end. Return the logits as they are."),
         mistake("no last norms",
                 RIGHT.but("nn.LayerNorm(cfg.d_model) if cfg.norm_first else nn.Identity()\n            "
                           "self.after_decoder".replace(
@@ -276,7 +276,7 @@ EXERCISE = Exercise(
                   "self.after_encoder = nn.LayerNorm(cfg.d_model)").but(
                   "self.after_decoder = nn.LayerNorm(cfg.d_model) if cfg.norm_first else nn.Identity()",
                   "self.after_decoder = nn.LayerNorm(cfg.d_model)"), PLACEMENT,
-            "In post-norm every layer ends in a norm already. You added a last one: that belongs to pre-norm alone."),
+            "In post-norm every layer ends in a norm already. You added a last one: that belongs only to pre-norm."),
         mistake("one norm for both stacks", RIGHT.but(
                   "self.after_decoder = nn.LayerNorm(cfg.d_model) if cfg.norm_first else nn.Identity()",
                   "self.after_decoder = self.after_encoder"), PLACEMENT,
@@ -303,12 +303,12 @@ EXERCISE = Exercise(
             "Every word sees the one after it: the causal mask is open by one place."),
         mistake("a word blind to itself", RIGHT.but(".tril()", ".tril(-1)"), THREE,
             """Every word sees those before it and not itself, and the first sees nothing at all: the causal mask leaves
-            out its diagonal. torch.triu marks the diagonal too, unless it is told to begin one place later."""),
+            out its diagonal. torch.triu marks the diagonal too, unless you pass diagonal=1."""),
         mistake("a word blind to itself, and zeros for the first", RIGHT.but(".tril()", ".tril(-1)").but(
                   "shares = torch.softmax(scores, dim=-1)", "shares = torch.softmax(scores, dim=-1).nan_to_num()"),
                   THREE,
-            """Every word sees those before it and not itself: the causal mask leaves out its diagonal. torch.triu marks
-            the diagonal too, unless it is told to begin one place later."""),
+            """Every word sees those before it and not itself: the causal mask leaves out its diagonal. torch.triu
+            marks the diagonal too, unless you pass diagonal=1."""),
         mistake("cross-attention reads the decoder",
                 RIGHT.but("self.read(t, memory, memory_mask)", "self.read(t, t, mask)"), THREE,
             """The second attention never reads memory: another source gives the same logits. Queries come from the
@@ -343,7 +343,7 @@ EXERCISE = Exercise(
                   "self.before, d = cfg.norm_first, cfg.d_model", "self.before, d = False, cfg.d_model"), PLACEMENT,
             "The layers are post-norm whatever cfg.norm_first says. Hand it on to them."),
         mistake("the last word alone", RIGHT.but(LAST, "return self.output(y[:, -1])"), WHOLE,
-            "Logits of the last word alone came back. Training needs them for every word: (B, Tt, V)."),
+            "Only the logits of the last word came back. Training needs them for every word: (B, Tt, V)."),
         mistake("the target shifted inside",
                 RIGHT.but("self.decode(memory, seen, tgt_in)", "self.decode(memory, seen, tgt_in[:, :-1])"), WHOLE,
             "You cut the last word off tgt_in. It comes shifted already: one row of logits for each of its words."),
@@ -352,7 +352,7 @@ EXERCISE = Exercise(
         mistake("hidden vectors came back", RIGHT.but(LAST, "return y"), ENDS,
             "The decoder's vectors came back, D numbers a word. The output makes V scores of them."),
         mistake("a pair came back", RIGHT.but(LAST, "return self.output(y), memory"), WHOLE,
-            "Two things came back. forward returns the logits alone."),
+            "Two things came back. forward returns only the logits."),
         mistake("no dropout on the embeddings", RIGHT.but("return self.drop(x)", "return x"), ENDS,
             """In training the embedded words are not dropped. Dropout is put on words and positions together, as well
             as on what every sub-layer says."""),

@@ -137,7 +137,7 @@ EXERCISE = Exercise(
         mistake("the mean of the sentences' means, NaN for an empty one",
                 RIGHT.but(TOTAL, "total = -((of_label * real).sum(1) / real.sum(1)).sum()").but(
                   COUNT, "len(labels)"), AVERAGE,
-            """Each sentence was averaged by itself, and a row of pads alone gives 0 divided by 0, NaN. Average over the
+            """Each sentence was averaged by itself, and a row of only pads gives 0 divided by 0, NaN. Average over the
             *tokens* of the batch: all sums first, one division at the end."""),
         mistake("the mean of all sentences' means, empty ones too",
                 RIGHT.but(TOTAL, "total = -((of_label * real).sum(1) / real.sum(1).clamp(min=1)).sum()").but(
@@ -147,8 +147,8 @@ EXERCISE = Exercise(
         mistake("the mean over places of the means over sentences",
                 RIGHT.but(TOTAL, "total = -((of_label * real).sum(0) / real.sum(0).clamp(min=1)).sum()").but(
                   COUNT, "real.any(dim=0).sum().clamp(min=1)"), AVERAGE,
-            """Each *place* was averaged by itself, and then the places, so a word that stands late in the longest
-            sentence weighs more. Average over tokens: all sums first, one division at the end.""", quotes=the_number),
+            """Each *place* was averaged by itself, and then the places, so a word late in the longest sentence weighs
+            more. Average over tokens: all sums first, one division at the end.""", quotes=the_number),
         mistake("the sum", RIGHT.but(MEAN, "total"), AVERAGE,
             """This is the sum over the tokens, not their mean. Twice the batch would give twice the loss, and steps
             twice as large.""", quotes=the_number),
@@ -172,11 +172,11 @@ EXERCISE = Exercise(
                       lost = F.cross_entropy(scores, labels, reduction="none") * (labels != pad)
                       return lost.sum() / (labels != pad).sum().clamp(min=1)
             """), LOSS, """Classes and places were exchanged by cutting the strip of numbers anew: (B, T, V) became (B,
-            V, T), and each score belongs to another word now. Axes are turned, never cut.""", quotes=the_number),
+            V, T), and each score belongs to another word now. Axes are transposed, never cut.""", quotes=the_number),
         mistake("logits given as they are", answer("""
                   def masked_ce(logits, labels, pad):
                       return F.cross_entropy(logits, labels, ignore_index=pad)
-            """), LOSS, """cross_entropy wants the classes on axis 1, and they stand on the last one here: your code
+            """), LOSS, """cross_entropy expects the classes on axis 1, and here they are on the last one: your code
             stops, or takes places for classes. Make one list of places of both, (B * T, V) and (B * T,), or bring the
             classes to axis 1."""),
         mistake("cut into rows of the wrong length", answer("""
@@ -207,20 +207,20 @@ EXERCISE = Exercise(
             "vocabulary do, on the last axis.",
             quotes=the_number),
         mistake("no logarithm", RIGHT.but("log_softmax", "softmax"), LOSS,
-            "This is minus the mean *probability* of the label. Its logarithm is wanted: being sure and wrong must "
+            "This is minus the mean *probability* of the label. Return its logarithm: being sure and wrong must "
             "cost much more than being unsure.",
             quotes=the_number),
         mistake("no softmax", RIGHT.but(LOG_P, "logits"), LOSS,
-            "The scores themselves were averaged. A score means something beside the others only: take "
+            "The scores themselves were averaged. A score has a meaning only compared with the others: take "
             "log_softmax first.", quotes=the_number),
         mistake("sign missing", RIGHT.but("-(of_label", "(of_label"), LOSS,
             "A negative number: the sign is missing. A probability is at most 1, its logarithm at most 0, and the "
             "loss is *minus* that.",
             quotes=the_number),
         mistake("base 2", RIGHT.but(MEAN, f"{MEAN} / math.log(2)"), LOSS,
-            "This is in bits: the logarithm has base 2. Nats are wanted, the natural logarithm.", quotes=the_number),
+            "This is in bits: the logarithm has base 2. Use nats, the natural logarithm.", quotes=the_number),
         mistake("perplexity", RIGHT.but(MEAN, f"torch.exp({MEAN})"), AVERAGE,
-            "This is e to the power of the loss, the perplexity. The mean itself is wanted, in nats.",
+            "This is e to the power of the loss, the perplexity. Return the mean itself, in nats.",
             quotes=the_number),
         mistake("the pad's column taken out",
                 RIGHT.but("log_softmax(logits",
@@ -245,12 +245,12 @@ EXERCISE = Exercise(
             "Only the first sentence counts. All tokens of the batch do.", quotes=the_number),
         mistake("one number for each sentence",
                 RIGHT.but("real).sum()", "real).sum(1)").but(COUNT, "real.sum(1).clamp(min=1)"), AVERAGE,
-            "One number for each sentence came back. One for the whole batch is wanted.", quotes=of_the_first),
+            "One number for each sentence came back. Return one for the whole batch.", quotes=of_the_first),
         mistake("one number for each place", RIGHT.but("real).sum()", "real)").but(MEAN, "total"), AVERAGE,
-            "One number for each place came back. Their mean over the real tokens is wanted.", quotes=of_the_first),
+            "One number for each place came back. Return their mean over the real tokens.", quotes=of_the_first),
         mistake("NaN without a word", SHORT.but("if not real.any():\n        return logits.sum() * 0\n    ", ""),
                 AVERAGE,
-            "A batch of pads alone gives NaN, 0 divided by 0. It is to give 0."),
+            "A batch of only pads gives NaN, 0 divided by 0. It is to give 0."),
         mistake("one added to the count", RIGHT.but(COUNT, "(real.sum() + 1)"), AVERAGE,
             "There is a 1 too many in what the sum is divided by, so every loss is a little too small.",
             quotes=the_number),
@@ -267,13 +267,13 @@ EXERCISE = Exercise(
             """The scores at the pads were set to 0. A place of equal scores is not left out: it costs ln V. Leave pads
             out of the sum and of the count.""", quotes=the_number),
         mistake("label smoothing", SHORT.but("labels[real])", "labels[real], label_smoothing=0.1)"), FLOOR,
-            "This is the loss against smoothed targets. Here the label alone counts; smoothing is the next exercise.",
+            "This is the loss against smoothed targets. Here only the label counts; smoothing is the next exercise.",
             quotes=the_number),
         mistake("squared error", RIGHT.but(LOG_P, "-(torch.softmax(logits, dim=-1) - 1) ** 2"), LOSS,
-            "This is the squared distance of the label's probability from 1. Its logarithm is wanted: minus log p.",
+            "This is the squared distance of the label's probability from 1. Return its logarithm: minus log p.",
             quotes=the_number),
         mistake("the largest score's cost", RIGHT.but(GATHERED, "log_p.amax(-1)"), LOSS,
-            "This is what the *likeliest* word costs, at each place. The label's cost is wanted, whether or not it is "
+            "This is what the *likeliest* word costs, at each place. Return the label's cost, whether or not it is "
             "the likeliest.", quotes=the_number),
         *usual_mistakes(RIGHT, arguments="logits", detached=LOSS, float32=LOSS, single=LOSS, viewed=LOSS),
     ),
@@ -330,7 +330,8 @@ EXERCISE = Exercise(
         "over what is the average? Count the tokens that are words.",
         "(B, T, V) scores and (B, T) labels give (B, T) costs; those of the words are summed and divided "
         "by their number.",
-        "log-softmax along the vocabulary; minus the entry of the label; sum where the label is no pad; divide by how "
+        "log-softmax along the vocabulary; minus the entry of the label; sum where the label is not a pad; "
+        "divide by how "
         "many those are, "
         "by 1 if there are none.",
     ),

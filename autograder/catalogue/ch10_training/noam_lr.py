@@ -87,7 +87,7 @@ EXERCISE = Exercise(
                 RIGHT.but(SMALLER, "(rising if step <= warmup else (step - warmup) ** -0.5)"), SCHEDULE,
             "After the warm-up the steps were counted anew. The curve falls with the root of the step itself."),
         mistake("warm-up to the power -.5", RIGHT.but("-1.5", "-0.5"), SCHEDULE,
-            "The line rises too fast: warmup stands there to the power of -.5. With -1.5 the two meet exactly at step "
+            "The line rises too fast: You used warmup to the power of -0.5. With -1.5 the two meet exactly at step "
             "= warmup.", quotes=the_number),
         mistake("warm-up to the power -1", RIGHT.but("-1.5", "-1"), SCHEDULE,
             "The line rises from 0 to 1, as a *share* of the peak. With the power -1.5 it meets the falling curve "
@@ -100,7 +100,7 @@ EXERCISE = Exercise(
         mistake("one step too few", RIGHT.but(RISING, "(step - 1) * warmup ** -1.5"), SCHEDULE,
             "The first step has a rate of 0: the line rises from step - 1. Steps count from 1.", quotes=the_number),
         mistake("step 0 divides by zero", RIGHT.but(CHECK, ""), SCHEDULE,
-            "Step 0 stops with ZeroDivisionError, or a step below it gives what is no number. Steps count from 1: "
+            "Step 0 stops with ZeroDivisionError, or a negative step gives a complex number. Steps count from 1: "
             "what is below raises ValueError."),
         mistake("step 0 gives 0", RIGHT.but('raise ValueError("steps count from 1")', "return 0.0"), SCHEDULE,
             "Step 0 gives 0. A training that counts from 0 would lose its first step without a word: raise "
@@ -120,8 +120,8 @@ EXERCISE = Exercise(
             "The two were added. The smaller one counts.", quotes=the_number),
         mistake("a share of the peak", RIGHT.but(f"{WIDTH} * {SMALLER}", "min(step / warmup, (warmup / step) ** 0.5)"),
                 SCHEDULE,
-            "This is the rate as a share of its peak, 1 at the end of the warm-up. The rate itself is wanted, the "
-            "peak being 1 over the root of d * warmup.",
+            "This is the rate as a share of its peak, 1 at the end of the warm-up. Return the rate itself, the peak "
+            "being 1 over the root of d * warmup.",
             quotes=the_number),
         mistake("twice the rate", RIGHT.but(f"{WIDTH} * ", f"2 * {WIDTH} * "), SCHEDULE,
             "The rate is twice what the formula gives. (Some recipes have such a factor in front; here there is none.)",
@@ -134,7 +134,7 @@ EXERCISE = Exercise(
         mistake("512 written in", RIGHT.but("d ** -0.5", "512 ** -0.5"), SCHEDULE,
                 "The rate is the same whatever d is. It is the second argument."),
         mistake("a tensor", RIGHT.ending_in(" + torch.zeros(())"), SCHEDULE,
-                "A tensor came back. A plain Python number is wanted, a float."),
+                "A tensor came back. Return a plain Python number, a float."),
         mistake("rounded", RIGHT.but(f"return {WIDTH} * {SMALLER}", f"return round({WIDTH} * {SMALLER}, 6)"), SCHEDULE,
             "The rate was rounded. The first rates are tiny, 0.000000175, and rounding makes 0 of them.",
             quotes=the_number),

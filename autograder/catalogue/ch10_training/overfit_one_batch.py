@@ -231,12 +231,12 @@ EXERCISE = Exercise(
     ),
     mistakes=(
         mistake("no model came back", RIGHT.but(DONE, "return loss.item()"), OVERFIT,
-            "A trained model is wanted: something that is called with source and target input and gives logits.",
+            "Return a trained model: something that is called with source and target input and gives logits.",
             quotes=kind_of,
             shows=lambda evidence: "kind" in evidence.got.told),
         mistake("logits of another shape", after_training("return model(source, target)[:, -1]"), OVERFIT,
-            "For every place of the target input one score for each token of the target vocabulary is "
-            "wanted, (B, T, V).", quotes=shape_of,
+            "Return a score for each token of the target vocabulary at every place of the target input, (B, T, V).",
+            quotes=shape_of,
             shows=lambda evidence: "shape" in evidence.got.told),
         mistake("no numbers any more", RIGHT.but(RATE, "lr=1e30").but(STEPS, "range(4)"), SYMPTOMS,
             "The scores are not numbers any more (NaN or infinite). The steps are far too large: a smaller rate, or "
@@ -328,13 +328,13 @@ EXERCISE = Exercise(
                             "encoded._replace(mask=torch.ones_like(encoded.mask))\n"
                   "return self.logits(self.decode(target, encoded).hidden)"), SYMPTOMS,
             """The translations are right, and more pads behind the sources change the scores: words look at pads. In
-            this batch the pads stand where they stood in training; in another they will not. Check the padding mask, in
+            this batch the pads are where they were in training; in another they will not. Check the padding mask, in
             the encoder *and* in the cross-attention (08.1).""",
             shows=if_told(lambda told: told["padding"] > SMALL)),
         mistake("the sentences mix",
                 after_training("scores = model(source, target)\n        return scores + 0.1 * scores.mean(dim=0, "
                                "keepdim=True)"), SYMPTOMS,
-            """The translations are right, and a sentence alone gets other scores than among its neighbors: the
+            """The translations are right, but a sentence gets other scores by itself than among its neighbors: the
             sentences of a batch are mixed somewhere. Which axis is the batch?""",
             shows=if_told(lambda told: told["alone"] > SMALL and told["padding"] <= SMALL)),
         mistake("it reads the future a little",

@@ -78,17 +78,17 @@ EXERCISE = Exercise(
             "A roll to the *left*: place t reads the future, and the first label wrapped round to the end.",
             quotes=ids_of_the_first),
         mistake("nothing dropped", RIGHT.but(REST, "labels"), SHIFT,
-            """The length is T + 1: bos was put in front and nothing dropped. Input and labels stand place under place,
-            so both have T; the last label is never read.""", quotes=sizes),
+            """The length is T + 1: bos was put in front and nothing dropped. Input and labels have the same places, so
+            both have T; the last label is never read.""", quotes=sizes),
         mistake("the first label overwritten", RIGHT.but(REST, "labels[:, 1:]"), SHIFT,
-            """bos stands where the first label stood, and nothing moved. The first label (*Ti*) has disappeared; the
+            """bos replaced the first label, and nothing moved. The first label (*Ti*) has disappeared; the
             last is what no place has to read.""", quotes=ids_of_the_first),
         mistake("bos missing", formula("shift_right(labels, bos)", "labels[:, :-1].clone()"), SHIFT,
-            "The last label was dropped, but nothing stands in front. A sentence begins with bos, so that the first "
+            "The last label was dropped, but nothing was put in front. A sentence begins with bos, so that the first "
             "word has something to follow.",
             quotes=sizes),
         mistake("bos at the end", RIGHT.but("[first, rest]", "[rest, first]"), SHIFT,
-            "bos stands at the end. It is what the first word follows: it goes in front, and the labels after it.",
+            "bos is at the end. It is what the first word follows: it goes in front, and the labels after it.",
             quotes=ids_of_the_first),
         mistake("shifted twice", RIGHT.but(JOINED, "torch.cat([first, first, rest], dim=1)[:, : labels.shape[1]]"),
                 FORCING,
@@ -106,10 +106,10 @@ EXERCISE = Exercise(
             """Axis 0 is the batch: each sentence got the words of another one, and in its own row nothing moved. The
             words move along axis 1.""", quotes=ids_of_the_first),
         mistake("bos 1 written in", RIGHT.but(FIRST, "torch.ones_like(labels[:, :1])"), SHIFT,
-            "A 1 stands in front whatever bos is. The id to begin with is the second argument.",
+            "There is a 1 in front whatever bos is. The id to begin with is the second argument.",
             quotes=ids_of_the_first),
         mistake("a zero in front", RIGHT.but(FIRST, "torch.zeros_like(labels[:, :1])"), SHIFT,
-            "A 0 stands in front: in this course the id of a pad. The id to begin with is the second argument.",
+            "There is a 0 in front: in this course the id of a pad. The id to begin with is the second argument.",
             quotes=ids_of_the_first),
         mistake("only the first sentence", answer("""
                   def shift_right(labels, bos):
@@ -118,7 +118,7 @@ EXERCISE = Exercise(
                       shifted[0, 0] = bos
                       return shifted
             """), SHIFT,
-            "The first sentence was shifted, the others were not. A colon in place of the 0 means all sentences."),
+            "The first sentence was shifted, the others were not. A colon instead of the 0 means all sentences."),
         mistake("bos for the first sentence alone", answer("""
                   def shift_right(labels, bos):
                       shifted = labels.roll(1, dims=1)
@@ -141,8 +141,9 @@ EXERCISE = Exercise(
                           words = [n for n in row if n != 0]
                           rows.append([bos] + words[:-1] + [0] * (len(row) - len(words)))
                       return torch.tensor(rows)
-            """), SHIFT, """In a padded sentence the last *word* was dropped, and the pads kept. Only the last place of
-            the row falls off, whatever stands there: no id is looked at."""),
+            """), SHIFT,
+            """In a padded sentence the last *word* was dropped, and the pads kept. Only the last place of the row
+            falls off, whatever is there: no id is looked at."""),
         mistake("reversed", formula("shift_right(labels, bos)",
                                     "torch.cat([torch.full_like(labels[:, :1], bos), labels.flip(1)[:, 1:]], dim=1)"),
                                     SHIFT,
@@ -190,9 +191,9 @@ EXERCISE = Exercise(
         mistake("int32", RIGHT.but(JOINED, JOINED + ".int()"), SHIFT,
             "Your ids are int32. The result keeps the dtype of the labels, long (int64)."),
         mistake("a list", RIGHT.but(JOINED, JOINED + ".tolist()"), SHIFT,
-                "The rows are right, but they are lists. A tensor is wanted."),
+                "The rows are right, but they are lists. Return a tensor."),
         mistake("sentences and places exchanged", RIGHT.but(JOINED, JOINED + ".T"), SHIFT,
-            "The sentences stand in the columns. One sentence a row: (B, T).", quotes=sizes),
+            "The sentences are in the columns. One sentence a row: (B, T).", quotes=sizes),
         *usual_mistakes(RIGHT, squeezed=SHIFT, quotes_size=sizes),
     ),
     correct=(
@@ -250,7 +251,7 @@ EXERCISE = Exercise(
         """),
     ),
     hints=(
-        "which words are known when word t is to be said? What is known before the first?",
+        "which words are known when word t is predicted? What is known before the first?",
         "(B, 1) of bos and (B, T - 1) of the labels make (B, T).",
         "a column of bos; all labels but the last of each row; one behind the other, along the places.",
     ),

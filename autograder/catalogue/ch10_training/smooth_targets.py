@@ -108,10 +108,10 @@ EXERCISE = Exercise(
             """eps was shared among all V, and the shares of the label and of the pad were taken away again: the row
             sums to less than 1. Share it among the V - 2 others.""", quotes=first_sum),
         mistake("rows of pads left", RIGHT.without(NO_ROW), SMOOTH,
-            "Where the label is a pad, the row is to be all 0: nothing is wished for there. Yours hold shares."),
+            "Where the label is a pad, the row is to be all 0: there is no target there. Yours hold shares."),
         mistake("the label set last, in rows of pads too",
                 RIGHT.without(NO_PAD).without(NO_ROW).before(SCATTER, NO_PAD), SMOOTH,
-            "Where the label is a pad, the pad got 1 - eps and the others their shares. Nothing is wished for there: "
+            "Where the label is a pad, the pad got 1 - eps and the others their shares. There is no target there: "
             "the row is all 0."),
         mistake("rows of pads and their column left", RIGHT.without(NO_ROW).without(NO_PAD), SMOOTH,
             """Nothing was done about the pad: it has a share in every row, so rows sum to more than 1, and where it is
@@ -121,7 +121,7 @@ EXERCISE = Exercise(
             """eps was shared among all but the label, <pad> too, a token that no sentence says; and where the label
             is a pad the row is to be all 0.""", quotes=first_row),
         mistake("rows of uniform shares at pads", RIGHT.but(NO_ROW, "targets[labels == pad] = 1 / V"), SMOOTH,
-            "Where the label is a pad, every word got the same share. Nothing is wished for there: the row is all 0."),
+            "Where the label is a pad, every word got the same share. There is no target there: the row is all 0."),
         mistake("eps over all V", answer("""
                   def smooth_targets(labels, V, eps, pad):
                       wanted = F.one_hot(labels, V).float()
@@ -155,7 +155,7 @@ EXERCISE = Exercise(
             "Where the label is a pad, the pad got 1 - eps: the label was set after the pads were cleared. That row "
             "is all 0."),
         mistake("eps added, the label untouched", RIGHT.but(LABEL, "1.0)"), SMOOTH,
-            "The label kept all of its 1 and the others got eps on top, so the row sums to more than 1. What they get "
+            "The label kept all of its 1 and the others got eps on top, so the row sums to more than 1. Their share "
             "is taken from the label.",
             quotes=first_sum),
         mistake("eps and 1 - eps exchanged", RIGHT.but(LABEL, "eps)").but(SHARE, "(1 - eps) / (V - 2)"), SMOOTH,
@@ -164,7 +164,7 @@ EXERCISE = Exercise(
         mistake("eps for each of the others", RIGHT.but(SHARE, "eps"), SMOOTH,
             "Each of the others got all of eps. They *share* it, V - 2 of them.", quotes=first_sum),
         mistake("no smoothing", RIGHT.but(SHARE, "0.0").but(LABEL, "1.0)"), SMOOTH,
-            "All of the probability stands at the label, whatever eps is: nothing was smoothed.", quotes=first_row),
+            "All of the probability is at the label, whatever eps is: nothing was smoothed.", quotes=first_row),
         mistake("the label alone lowered", RIGHT.but(SHARE, "0.0"), SMOOTH,
             "The label has 1 - eps, and nobody got the rest: the row sums to less than 1.", quotes=first_sum),
         mistake("shared among V - 3", RIGHT.but(SHARE, "eps / max(V - 3, 1)"), SMOOTH,
@@ -180,11 +180,11 @@ EXERCISE = Exercise(
         mistake("eps .1 written in", RIGHT.but("eps / (V - 2)", "0.1 / (V - 2)").but(LABEL, "0.9)"), SMOOTH,
             "Your shares are those of eps = .1 whatever eps is. It is the third argument."),
         mistake("the logarithm", RIGHT.but("return targets", "return torch.log(targets)"), SMOOTH,
-            """These are logarithms, and where a share is 0 stands minus infinity, which makes NaN of any loss (0 times
-            minus infinity). The shares themselves are wanted.""", quotes=first_row),
+            """These are logarithms; where a share is 0 they are minus infinity, which makes any loss NaN (0 times
+            minus infinity). Return the shares themselves.""", quotes=first_row),
         mistake("the logarithm of what is not 0",
                 RIGHT.but("return targets", "return torch.log(targets.clamp(min=1e-9))"), SMOOTH,
-            "These are logarithms of the shares. The shares themselves are wanted.", quotes=first_row),
+            "These are logarithms of the shares. Return the shares themselves.", quotes=first_row),
         mistake("softmax of a one-hot row", answer("""
                   def smooth_targets(labels, V, eps, pad):
                       targets = torch.softmax(F.one_hot(labels, V).float(), dim=-1)
@@ -204,9 +204,9 @@ EXERCISE = Exercise(
             "The shares were cut to whole numbers, and all that is left is 0. Probabilities are floats.",
             quotes=first_row),
         mistake("vocabulary on axis 1", RIGHT.but("return targets", "return targets.transpose(1, 2)"), SMOOTH,
-            "The vocabulary stands on axis 1. It belongs last, as in the logits: (B, T, V).", quotes=sizes),
+            "The vocabulary is on axis 1. It belongs last, as in the logits: (B, T, V).", quotes=sizes),
         mistake("one long list of places", RIGHT.but("return targets", "return targets.reshape(-1, V)"), SMOOTH,
-            "Sentences and places were merged. Three axes are wanted: (B, T, V).", quotes=sizes),
+            "Sentences and places were merged. Return three axes: (B, T, V).", quotes=sizes),
         mistake("divided by what is left",
                 RIGHT.but("return targets", "return targets / targets.sum(-1, keepdim=True)"), SMOOTH,
             "Rows of pads are NaN: all 0 was divided by its sum, 0. They sum to 0, and stay so."),

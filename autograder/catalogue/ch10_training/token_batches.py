@@ -216,7 +216,7 @@ EXERCISE = Exercise(
             quotes=cells, shows=all_beyond(lambda batch, limit: sum(batch) <= limit)),
         mistake("width of the newest, unsorted", RIGHT.but(ORDER, "range(len(lengths))"), BATCHES,
             """The newest sentence was taken for the longest. That is so in rising order only: elsewhere the longest
-            stands anywhere.""", quotes=cells, shows=all_beyond(lambda batch, limit: batch[-1] * len(batch) <= limit)),
+            may be anywhere.""", quotes=cells, shows=all_beyond(lambda batch, limit: batch[-1] * len(batch) <= limit)),
         mistake("the limit tested too late", RIGHT.but("(len(batch) + 1)", "len(batch)"), BATCHES,
             "The batch was measured without the sentence that is about to enter, so it overflows by one. Count it too.",
             quotes=cells, shows=all_beyond(lambda batch, limit: max(batch[:-1]) * (len(batch) - 1) <= limit)),
@@ -243,7 +243,7 @@ EXERCISE = Exercise(
             "There is an empty batch: one that was closed before anything was in it, or begun and never filled. No "
             "loss can be averaged over it.", shows=only("empty batches")),
         mistake("unsorted", UNSORTED, BATCHES,
-            """The sentences were taken as they came, so short ones stand beside long ones and are filled up to their
+            """The sentences were taken in their order, so short ones are next to long ones and are padded to their
             length. Put sentences of similar length together.""", quotes=padding, shows=only("too much padding")),
         mistake("one sentence a batch", RIGHT.but(TEST, "if batch:"), BATCHES,
             "Every sentence has a batch of its own. No pads, and no gain either: fill each batch up to "
@@ -260,22 +260,22 @@ EXERCISE = Exercise(
             short sentences are then almost empty: fill each up to max_tokens cells.""", quotes=count,
             shows=only("too many batches", lambda told: len({len(batch) for batch in told["batches"][:-1]}) == 1)),
         mistake("lengths instead of places", RIGHT.but("batch.append(item)", "batch.append(longest)"), BATCHES,
-            "Your batches hold *lengths*. What is wanted is which sentences they are: their places in "
+            "Your batches hold *lengths*. Return which sentences they are: their places in "
             "the list, from 0."),
         mistake("places from 1", RIGHT.but("batch.append(item)", "batch.append(item + 1)"), BATCHES,
             "Your places begin at 1. The first sentence is number 0, as everywhere in Python."),
         mistake("pairs", RIGHT.but("batch.append(item)", "batch.append((item, longest))"), BATCHES,
-            "Your batches hold pairs. The place of each sentence alone is wanted, a plain int."),
+            "Your batches hold pairs. Return only the place of each sentence, a plain int."),
         mistake("sentences twice",
                 RIGHT.but("            batch = []", "            batch = [batch[-1]] if batch else []"), BATCHES,
-            "Some sentences stand in two batches: the new batch began with the last one of the old."),
+            "Some sentences are in two batches: the new batch began with the last one of the old."),
         mistake("all batches one and the same list", RIGHT.but("            batch = []", "            batch.clear()"),
                 BATCHES,
             """All your batches are one and the same list: clear() empties it everywhere, and what is in it at the end
             is in all of them. Begin a new list."""),
         mistake("one long list", RIGHT.but("return batches", "return [item for batch in batches for item in batch]"),
                 BATCHES,
-            "One list of numbers came back. A list for each batch is wanted, of the places of its sentences."),
+            "One list of numbers came back. Return a list for each batch, with the places of its sentences."),
         mistake("stops after the first batch",
                 RIGHT.but("            batches.append(batch)\n            batch = []", "            return [batch]"),
                 BATCHES,
@@ -294,7 +294,7 @@ EXERCISE = Exercise(
             the longest: that is what may not exceed max_tokens.""", quotes=cells,
             shows=all_beyond(lambda batch, limit: True)),
         mistake("every third left out", RIGHT.but(ORDER, f"{ORDER}[::3]"), BATCHES,
-            "There are sentences that stand in no batch. Every one must stand in exactly one.", quotes=left_out,
+            "Some sentences are in no batch. Every sentence must be in exactly one.", quotes=left_out,
             shows=leaves_out),
         mistake("half as full as they could be",
                 RIGHT.but(TEST, "if longest * (len(batch) + 1) > max_tokens / 3 and batch:"), BATCHES,

@@ -158,8 +158,8 @@ EXERCISE = Exercise(
         mistake("no step", RIGHT.without(MOVE), STEP,
             "The weights never move: nobody asked the optimizer to step.", quotes=diary, shows=never_steps),
         mistake("gradients never forgotten", RIGHT.without(ZERO), STEP,
-            """Gradients of earlier steps are still there: backward *adds* to what stands in .grad, so each step goes
-            where the last ones wanted to go too. Forget them first.""", quotes=diary),
+            """Gradients of earlier steps are still there: backward *adds* to .grad, so each step also follows the
+            gradients of earlier steps. Forget them first.""", quotes=diary),
         mistake("gradients forgotten at the end", RIGHT.without(ZERO).after(MOVE, ZERO), STEP,
             """The gradients are forgotten at the end of the step only. Those that the weights come with, from before
             the first step, still count: forget them before backward."""),
@@ -212,7 +212,7 @@ EXERCISE = Exercise(
             "The model came in evaluation mode and was trained in it: dropout never acted. Put it in "
             "training mode first.", quotes=diary),
         mistake("pads counted", RIGHT.but(", ignore_index=pad", ""), AVERAGE,
-            "The pads count as words, in the loss and in the gradients. The mean is over the real labels alone.",
+            "The pads count as words, in the loss and in the gradients. The mean is only over the real labels.",
             quotes=losses),
         mistake("pad 0 written in", RIGHT.but("ignore_index=pad", "ignore_index=0"), AVERAGE,
             "Id 0 is left out whatever pad is. The pad's id is the fourth argument."),
@@ -246,7 +246,7 @@ EXERCISE = Exercise(
             "The model was given the labels to read: it only has to copy. Its input is the second part of the batch.",
             quotes=losses),
         mistake("the input as labels", RIGHT.but("labels.flatten()", "tgt_in.flatten()"), FORCING,
-            "The model was asked for the word that it had just read. What it is to say are the labels, the third part "
+            "The model had to predict the word that it had just read. What it is to say are the labels, the third part "
             "of the batch.", quotes=losses),
         mistake("shifted once more",
                 RIGHT.but(LOSS, LOSS.replace("logits.flatten", "logits[:, :-1].flatten").replace("labels.flatten",
@@ -254,24 +254,24 @@ EXERCISE = Exercise(
             FORCING, "Each place was compared with the label of the next one. Input and labels come shifted already.",
             quotes=losses),
         mistake("a tensor", RIGHT.but("loss.item()", "loss"), STEP,
-            """The loss came back as a tensor, and with it the graph of the whole step: whoever collects losses keeps
+            """The loss came back as a tensor, and with it the graph of the whole step: collecting such losses keeps
             all of them in memory. Return a plain number.""", shows=keeps_a_graph),
         mistake("a tensor without a graph", RIGHT.but("loss.item()", "loss.detach()"), STEP,
-            "The loss came back as a tensor. A plain number is wanted, a float."),
+            "The loss came back as a tensor. Return a plain number, a float."),
         mistake("the number alone", RIGHT.but('{"loss": loss.item()}', "loss.item()"), STEP,
-            "The loss came back by itself. A dictionary is wanted that has it under `loss`; later steps will tell "
+            "The loss came back by itself. Return a dictionary that has it under `loss`; later steps will tell "
             "more in it."),
-        mistake("nothing", RIGHT.without(RETURNED), STEP, "Nothing came back. A dictionary with the loss is wanted."),
+        mistake("nothing", RIGHT.without(RETURNED), STEP, "Nothing came back. Return a dictionary with the loss."),
         mistake("another key", RIGHT.but('"loss"', '"Loss"'), STEP,
                 "The dictionary that came back has no `loss`, spelled exactly so."),
         mistake("the loss after the step", RIGHT.but(RETURNED, """
                   with torch.no_grad():
                       loss = F.cross_entropy(model(src, tgt_in).flatten(0, 1), labels.flatten(), ignore_index=pad)
                   return {"loss": loss.item()}
-            """), STEP, """The loss was computed once more after the step. It costs another pass through the model; the
-            one that the step was taken for is wanted.""", quotes=losses),
+            """), STEP, """The loss was computed once more after the step. It costs another pass through the model;
+                        return the one that the step was computed from.""", quotes=losses),
         mistake("the perplexity", RIGHT.but("loss.item()", "math.exp(loss.item())"), STEP,
-            "This is e to the power of the loss, the perplexity. The loss itself is wanted.", quotes=losses),
+            "This is e to the power of the loss, the perplexity. Return the loss itself.", quotes=losses),
         mistake("rounded", RIGHT.but("loss.item()", "round(loss.item(), 2)"), STEP,
                 "The loss was rounded. Return it as it is.", quotes=losses),
         mistake("moved by hand", RIGHT.but(MOVE, """
@@ -284,8 +284,8 @@ EXERCISE = Exercise(
             "A new optimizer was made in every step. Use the one that is given: it keeps its memory from step to step.",
             quotes=diary),
         mistake("no gradients", RIGHT.but(FORWARD, "with torch.no_grad():\n        logits = model(src, tgt_in)"), STEP,
-            "Your code stops at backward: the model was asked under no_grad (or its result was detached), and no "
-            "graph leads back to the weights."),
+            "Your code stops at backward: the model was called under no_grad (or its result was detached), so there "
+            "is no graph back to the weights."),
     ),
     correct=(
         correct("in order", RIGHT),

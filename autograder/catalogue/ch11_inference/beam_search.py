@@ -199,8 +199,8 @@ EXERCISE = Exercise(
             """The length plus 5, divided by 6, was taken to the power of alpha: that is the penalty of another paper
             (Wu et al. 2016). Here it is the length itself."""),
         mistake("a probability as score", RIGHT.but("total / (len(ids) - 1) ** alpha)", "math.exp(total))"), LENGTH,
-            "Your score is the probability. The sum of the logarithms is wanted, divided by the length to the power "
-            "of alpha."),
+            "Your score is the probability. Return the sum of the logarithms, divided by the length to the "
+            "power of alpha."),
         mistake("always the mean", RIGHT.but("(len(ids) - 1) ** alpha", "(len(ids) - 1)"), LENGTH,
             "The sums were divided by the length whatever alpha is. To the power of alpha: 0 divides by 1."),
         mistake("bos counted", RIGHT.but("(len(ids) - 1)", "len(ids)"), LENGTH,
@@ -220,7 +220,7 @@ EXERCISE = Exercise(
                   "for token, log_p in enumerate(row):",
                   "for token, log_p in [max(enumerate(row), key=lambda one: one[1])] if step else enumerate(row):"),
                   BEAM,
-            """Each hypothesis was continued by its likeliest word alone, so a beginning never gets two continuations
+            """Each hypothesis was continued only by its likeliest word, so a beginning never gets two continuations
             and most are never looked at. All continuations of all hypotheses compete."""),
         mistake("greedy", RIGHT.but(KEPT, "for ids, total in candidates[:1]:"), BEAM,
             "Only the likeliest hypothesis was kept: that is greedy, whatever k is. Keep k."),
@@ -250,7 +250,7 @@ EXERCISE = Exercise(
             "Where no hypothesis has ended after max_len tokens, nothing came back. Then those that are left do, as "
             "they are."),
         mistake("unfinished ones alone", RIGHT.but(POOL, "pool = live if live else finished"), FINISHED,
-            "Hypotheses that max_len cut came back in place of finished ones. Those count only if none has ended."),
+            "Hypotheses that max_len cut came back instead of finished ones. Those count only if none has ended."),
         mistake("every end set aside", RIGHT.but(KEPT, """
         finished += [one for one in candidates if one[0][-1] == eos]
         candidates = [one for one in candidates if one[0][-1] != eos]
@@ -274,7 +274,7 @@ EXERCISE = Exercise(
                 RIGHT.but("return scored[:k]", "return [(ids[1:], score) for ids, score in scored[:k]]"), FINISHED,
             "bos is missing in front. The ids go from bos to eos, both among them."),
         mistake("only the best", RIGHT.but("return scored[:k]", "return scored[0]"), FINISHED,
-            "One pair came back. A list of pairs is wanted, also where it holds only one."),
+            "One pair came back. Return a list of pairs, even if it holds only one."),
         mistake("only the ids", RIGHT.but("return scored[:k]", "return [ids for ids, score in scored[:k]]"), FINISHED,
             "Only the ids came back. Each hypothesis is a pair (ids, score)."),
         mistake("score first", RIGHT.but("return scored[:k]", "return [(score, ids) for ids, score in scored[:k]]"),
@@ -285,8 +285,8 @@ EXERCISE = Exercise(
         mistake("one step too many", RIGHT.but("range(max_len)", "range(max_len + 1)"), FINISHED,
             "The search went one step too far. max_len counts the tokens after bos, so there are max_len steps."),
         mistake("no end", RIGHT.but("for step in range(max_len):", "while True:"), FINISHED,
-            "Your loop has no end but eos: the model was asked about more tokens than max_len allows, and stopped "
-            "you. Count the steps."),
+            "Your loop has no end but eos: the model was given more tokens than max_len allows, and raised an error. "
+            "Count the steps."),
         mistake("eos written as 2", RIGHT.but("== eos", "== 2"), FINISHED,
             "The id 2 is written into your code where eos belongs. Other vocabularies have other ids."),
         mistake("bos written as 1", RIGHT.but("[([bos], 0.0)]", "[([1], 0.0)]"), BEAM,

@@ -172,7 +172,7 @@ EXERCISE = Exercise(
             It counts at most as often as the *reference* has it."""),
         mistake("every n-gram once",
                 RIGHT.but(CLIP, "len(have.keys() & want.keys())").but("sum(have.values())", "len(have)"), CLIPPED,
-            "Each n-gram was counted once, however often it stands there (a set forgets how often). 'the' that is "
+            "Each n-gram was counted once, however often it occurs (a set forgets how often). 'the' that is "
             "twice in both counts twice."),
         mistake("matches once, counts all", RIGHT.but(CLIP, "len(have.keys() & want.keys())"), CLIPPED,
             "Matches were counted once for each n-gram, while the counts below hold them all. 'the' that is twice in "
@@ -272,14 +272,14 @@ EXERCISE = Exercise(
         mistake("capitals taken for small letters", RIGHT.beginning_with(
                   "hyps, refs = ([[str(word).lower() for word in line] for line in side] for side in (hyps, refs))"),
                   CLIPPED,
-            "*The* was taken for *the*. These are two tokens, and a token agrees with itself alone."),
+            "*The* was taken for *the*. These are two tokens, and a token agrees only with itself."),
         mistake("references and translations exchanged",
                 RIGHT.but("zip(hyps, refs):", "zip(refs, hyps):").but("for hyp in hyps)", "for hyp in refs)").but(
                   "for ref in refs)", "for ref in hyps)"), BLEU,
             "Translations and references are exchanged: the first argument holds the translations."),
         mistake("rounded", RIGHT.but("return 100 * penalty * math.exp(log_mean)",
                                      "return round(100 * penalty * math.exp(log_mean), 1)"), BLEU,
-            "The score was rounded. Return it as it comes; whoever prints it rounds."),
+            "The score was rounded. Return it as it comes; rounding is up to the caller."),
         mistake("base-ten logarithms", RIGHT.but("math.log(m", "math.log10(m"), BLEU,
             "The logarithms have base 10 and the exponential base e, so they do not undo each other."),
     ),
@@ -349,7 +349,7 @@ EXERCISE = Exercise(
     hints=(
         "which numbers are added up over all sentences, and what is computed only once at the end?",
         "for n = 1 to 4 two numbers over the whole corpus: n-grams that agree, and n-grams of the translations; "
-        "beside them two lengths in words.",
+        "along with two lengths in words.",
         "per sentence and n: count the n-grams of both, add the smaller of the two counts to the matches; precisions, "
         "their geometric mean, times "
         "exp(1 - r/c) where c is less than r, times 100; 0 where a precision is 0.",

@@ -120,16 +120,16 @@ EXERCISE = Exercise(
     mistakes=(
         mistake("position always 0", RIGHT.but(PLACES, "torch.arange(c)"), CACHE,
             """Each new word was given the place 0, as if a sentence began with it. The t words in the cache come
-            before: the first new one stands at place t."""),
+            before: the first new one is at place t."""),
         mistake("position one too many", RIGHT.but(PLACES, "torch.arange(t + 1, t + c + 1)"), CACHE,
-            "Your places are one too high. Places count from 0: after t words the next one stands at place t."),
+            "Your places are one too high. Places count from 0: after t words the next one is at place t."),
         mistake("position one too few", RIGHT.but(PLACES, "torch.arange(t - 1, t + c - 1).clamp(min=0)"), CACHE,
             "Your places are one too low: the new word got that of the last one in the cache. After t words the next "
-            "one stands at place t."),
+            "one is at place t."),
         mistake("one place for all new words", RIGHT.but(PLACES, "torch.full((c,), t)"), CHUNKS,
-            "All new words got the place t. Of several at once, the second stands at t + 1, and so on."),
+            "All new words got the place t. Of several at once, the second is at t + 1, and so on."),
         mistake("the last place for all new words", RIGHT.but(PLACES, "torch.full((c,), t + c - 1)"), CHUNKS,
-            "All new words got the place of the last of them. They stand at t, t + 1, and so on."),
+            "All new words got the place of the last of them. They are at t, t + 1, and so on."),
         mistake("the new word cannot see itself", RIGHT.without(KEYS).without(VALUES).but(
                   MASK, "mask = torch.ones(c, t, dtype=torch.bool)").but(HIDE, "pass").but(
                   MIXED, "mixed = torch.softmax(scores, dim=-1) @ V").after(REST, """
@@ -143,14 +143,14 @@ EXERCISE = Exercise(
                   VALUES, "K, V = torch.cat([K, k], dim=1), torch.cat([V, v], dim=1)").but(
                   "layer.query(x) @ K.tr", "layer.query(x) @ K_old.tr").but(HIDE, "pass").but("dim=-1) @ V",
                       "dim=-1) @ V_old"), CACHE,
-            """The scores were computed with the keys of the *earlier* words alone, so the new word cannot see itself,
-            and the first one sees nobody. Append first, then attend."""),
+            """The scores were computed with the keys of the *earlier* words only, so the new word cannot see itself,
+            and the first one sees nothing. Append first, then attend."""),
         mistake("the cache not asked, and no mask",
                 RIGHT.but(KEYS, "k, v = layer.key(x), layer.value(x)").without(VALUES).but(
                   HIDE, "pass").but("layer.query(x) @ K.tr", "layer.query(x) @ k.tr").but("dim=-1) @ V",
                       "dim=-1) @ v").but(
                   GROWN, "grown.append((torch.cat([K, k], dim=1), torch.cat([V, v], dim=1), cross))"), CACHE,
-            """The new words attend to each other alone, and to later ones: the cache grows, and nobody asks it. Scores
+            """The new words attend only to each other, and to later ones: the cache grows, and nobody asks it. Scores
             are computed with all keys, old and new, under a mask that is closed for what comes later."""),
         mistake("keys of the embedding in every layer", RIGHT.but(
                   "x = model.embed(y_t, torch.arange(t, t + c))",
@@ -159,14 +159,14 @@ EXERCISE = Exercise(
             """Keys and values of every layer were made of the embedding. Each layer makes them of what *it* reads,
             which is what the layer before it left."""),
         mistake("the diagonal blocked", RIGHT.but("tril(t)", "tril(t - 1)"), CACHE,
-            "The new word cannot see itself: the mask is closed on its own place. Row i stands at place t + i, and "
-            "may look at itself."),
+            "The new word cannot see itself: the mask is closed on its own place. Row i is at place t + i, and may "
+            "look at itself."),
         mistake("the diagonal blocked by a large number",
                 RIGHT.but("tril(t)", "tril(t - 1)").but("float('-inf')", "-1e9"), CACHE,
             """The new word cannot see itself: the mask is closed on its own place (the first word has nobody else, so
-            it goes unnoticed there). Row i stands at place t + i, and may look at itself."""),
+            it goes unnoticed there). Row i is at place t + i, and may look at itself."""),
         mistake("values in front, keys behind", RIGHT.but("[V, layer.value(x)]", "[layer.value(x), V]"), CACHE,
-            "New values stand in front and new keys behind, so each key has the value of another word. Both at the "
+            "New values come first and new keys last, so each key has the value of another word. Both at the "
             "same end."),
         mistake("the cache overwritten", RIGHT.but("torch.cat([K, layer.key(x)], dim=1)", "layer.key(x)").but(
                   "torch.cat([V, layer.value(x)], dim=1)", "layer.value(x)").but(MASK,
@@ -183,7 +183,7 @@ EXERCISE = Exercise(
             before as well.""",
             quotes=kept_words),
         mistake("keys in front, values behind", RIGHT.but("[K, layer.key(x)]", "[layer.key(x), K]"), CACHE,
-            "New keys stand in front and new values behind, so each key has the value of another word. Both at the "
+            "New keys come first and new values last, so each key has the value of another word. Both at the "
             "same end."),
         mistake("in front, with a mask for behind", RIGHT.but("[K, layer.key(x)]", "[layer.key(x), K]").but(
                   "[V, layer.value(x)]", "[layer.value(x), V]"), CHUNKS,
@@ -191,14 +191,14 @@ EXERCISE = Exercise(
             several counts on the order of the sentence: the columns of your newest words are not where it closes
             them."""),
         mistake("the mask not shifted", RIGHT.but("tril(t)", "tril()"), CHUNKS,
-            """The new words lost what is in the cache: row 0 of your mask opens only the first column. Row i stands at
+            """The new words lost what is in the cache: row 0 of your mask opens only the first column. Row i is at
             place t + i, so its row of ones is longer by t."""),
         mistake("no mask for several words", RIGHT.but(HIDE, "pass"), CHUNKS,
-            """Of several words at once, each saw the ones after it. One word alone needs no mask; several need one that
+            """Of several words at once, each saw the ones after it. A single word needs no mask; several need one that
             is closed for what comes later."""),
         mistake("only the newest words looked at", RIGHT.but(
                   MASK, "mask = torch.ones(c, t + c, dtype=torch.bool).tril(t)\n    mask[:, :t] = t == 0"), CHUNKS,
-            "The new words look at each other alone; the columns of the cache are closed."),
+            "The new words look only at each other; the columns of the cache are closed."),
         mistake("the mask the wrong way round", RIGHT.but("~mask", "mask"), CHUNKS,
             "The mask is the wrong way round: what should be hidden is looked at. A step that may look at nobody "
             "gives NaN."),
@@ -216,9 +216,9 @@ EXERCISE = Exercise(
         mistake("no softmax", RIGHT.but("torch.softmax(scores, dim=-1)", "scores.nan_to_num(neginf=0)"), CACHE,
             "The scores themselves mixed the values. The softmax between is missing."),
         mistake("the first word's logits", RIGHT.but("[:, -1], grown", "[:, 0], grown"), CHUNKS,
-            "Of several words you returned the logits of the first. What comes next is said at the *last*."),
+            "Of several words you returned the logits of the first. The *last* one predicts what comes next."),
         mistake("logits of all new words", RIGHT.but("[:, -1], grown", ", grown"), CHUNKS,
-            "Logits of every new word came back, (B, c, V). Those of the last one are wanted, (B, V)."),
+            "Logits of every new word came back, (B, c, V). Return those of the last one, (B, V)."),
         mistake("only the logits", RIGHT.but("[:, -1], grown", "[:, -1]"), CACHE,
             "Only the logits came back. The next step needs the cache as well: return both."),
         mistake("the cache first",
@@ -241,8 +241,8 @@ EXERCISE = Exercise(
             "layer.rest was given the mixed values first. Its first argument is x, as it came into the layer."),
         mistake("keys cut anew", RIGHT.but("K.transpose(-2, -1)", "K.reshape(K.shape[0], K.shape[2], K.shape[1])"),
                 CACHE,
-            "The keys were cut anew, (B, t, D) to (B, D, t), so each holds numbers of several words. Axes are turned, "
-            "by transpose."),
+            "The keys were cut anew, (B, t, D) to (B, D, t), so each holds numbers of several words. Axes are "
+            "exchanged, by transpose."),
         mistake("every layer fed with the embedding", RIGHT.but(REST, "x_last = layer.rest(x, mixed, cross)").but(
                   "model.head(x)", "model.head(x_last)"), CACHE,
             "Each layer was given the embedding. A layer works on what the one before it has made."),
@@ -255,7 +255,7 @@ EXERCISE = Exercise(
             "The new word's key was appended to the values. A key is matched, a value is mixed: each layer "
             "computes both."),
         mistake("everything computed with old words as x", RIGHT.but("layer.query(x)", "layer.key(x)"), CACHE,
-            "The new word asked with its key. What asks is the query."),
+            "The new word asked with its key. The word that asks gives the query."),
     ),
     correct=(
         correct("appended by cat", RIGHT),
@@ -336,7 +336,8 @@ EXERCISE = Exercise(
         """),
     ),
     hints=(
-        "which words ask, and which are asked? Where in the sentence does the first new word stand?",
+        "which words give the queries, and which give the keys? At which position of the sentence is the "
+        "first new word?",
         "x (B, c, D); K and V grow from (B, t, D) to (B, t + c, D); scores (B, c, t + c), in which row i may see t + "
         "i + 1 columns.",
         "embed at places t and on; for each layer: append the new keys and values, attend with the causal mask of "

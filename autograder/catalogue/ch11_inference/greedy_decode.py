@@ -142,11 +142,11 @@ EXERCISE = Exercise(
             {DONE}
             {PADDED}
         """), STOP,
-            "Where eos belongs stands a pad: the row was marked as done before its eos was written. The "
+            "There is a pad where eos belongs: the row was marked as done before its eos was written. The "
             "result keeps eos."),
         mistake("the first position asked", RIGHT.but("logits[:, -1]", "logits[:, 0]"), STEPS,
-            """The first word came again and again. What follows bos is said at position 0; what follows the last word,
-            at the *last* position, and only if the model was shown all that is written so far."""),
+            """The first word came again and again. The output at position 0 predicts what follows bos; what follows the
+            last word, at the *last* position, and only if the model was shown all that is written so far."""),
         mistake("one choice for all rows",
                 RIGHT.but(CHOICE, "chosen = logits[:, -1].argmax().expand(len(src)) % logits.shape[-1]"), GREEDY,
             """All rows got one and the same token: the largest logit of the whole batch was looked for. Each row
@@ -156,7 +156,7 @@ EXERCISE = Exercise(
             "All rows got the words of row 0. Each source has its own answer."),
         mistake("places in a flattened table", RIGHT.but(CHOICE, "chosen = logits.flatten(1).argmax(dim=-1)"), GREEDY,
             """Your numbers are beyond the vocabulary, or repeat: the largest was looked for among all positions at
-            once, and its place counted through all of them. Look at the last position alone."""),
+            once, and its place counted through all of them. Look only at the last position."""),
         mistake("over the batch", RIGHT.but(CHOICE, "chosen = logits[:, -1].argmax(dim=0)[:len(src)]"), GREEDY,
             "The largest was looked for over axis 0, the sentences. Which *token* is likeliest runs along "
             "the last axis."),
@@ -174,8 +174,8 @@ EXERCISE = Exercise(
         mistake("the newest word shown first", RIGHT.but("[out, chosen[:, None]]", "[chosen[:, None], out]"), STEPS,
             "New words were put in front. A sentence grows at its end."),
         mistake("the position before the last", RIGHT.but("logits[:, -1]", "logits[:, -2 if step else -1]"), STEPS,
-            """The position before the last was asked, which says what follows the last word but one: the word that
-            stands there already. What comes next is said at the *last* position."""),
+            """You read the position before the last, which predicts what follows the last word but one: the word that
+            is there already. The *last* position predicts what comes next."""),
         mistake("pads shown as words",
                 RIGHT.but("model(src, out)", "model(src, F.pad(out, (0, max_len - step), value=pad))"), STEPS,
             """The model was shown the pads that fill up your table, and the last position is one of them. Show it only
@@ -203,10 +203,10 @@ EXERCISE = Exercise(
         mistake("one token too many", RIGHT.but("range(max_len)", "range(max_len + 1)"), STOP,
             "max_len + 1 tokens came after bos. max_len counts the tokens after bos, so there are max_len steps."),
         mistake("no end but eos", RIGHT.but("for step in range(max_len):", "while True:"), STOP,
-            """Your loop has no end but eos. A model may never say it: it was asked about more tokens than max_len
-            allows, and stopped you. Count the steps."""),
+            """Your loop has no end but eos. A model may never say it: it was given more tokens than max_len allows,
+            and raised an error. Count the steps."""),
         mistake("no end at all", RIGHT.but("for step in range(max_len):", "while True:").but(STOPS, "if False:"), STOP,
-            """Your loop never ends: the model was asked about more tokens than max_len allows, and stopped you. A loop
+            """Your loop never ends: the model was given more tokens than max_len allows, and raised an error. A loop
             ends when every row has its eos, or after max_len steps."""),
         mistake("dropout left on", RIGHT.without("model.eval()").without(MODE), GREEDY,
             """The model came in training mode, and you asked it as it was: dropout then leaves out parts at random, and
@@ -216,7 +216,7 @@ EXERCISE = Exercise(
         mistake("always put in training mode", RIGHT.but(MODE, "model.train()"), GREEDY,
             "The model went back in training mode, whatever it was in. Leave it in the mode in which it came."),
         mistake("lists instead of a tensor", RIGHT.but("return out", "return out.tolist()"), STEPS,
-            "A list came back. One tensor of ids is wanted, (B, at most max_len + 1); pads make the "
+            "A list came back. Return one tensor of ids, (B, at most max_len + 1); pads make the "
             "rows equally long."),
         mistake("only the first sentence", RIGHT.but("model.eval()", "model.eval()\n    src = src[:1]"), STEPS,
             "Only one row came back. Every source of the batch has an answer."),

@@ -157,8 +157,8 @@ EXERCISE = Exercise(
     ),
     mistakes=(
         mistake("the token that crosses p left out", RIGHT.but(CROSSES, "ordered.cumsum(dim=-1) > top_p"), NUCLEUS,
-            """The token whose share carries the sum over p was left out. The first alone may cross it, and then nothing
-            is left to draw from. Ask what the *likelier* ones reach without it."""),
+            """The token whose share carries the sum over p was left out. Even the first token may exceed it, and then
+            nothing is left to draw from. Ask what the *likelier* ones reach without it."""),
         mistake("the token that crosses p left out, but for the first",
                 RIGHT.but("before >= top_p", "ordered.cumsum(dim=-1) > top_p").after(
                   "ordered = ordered.masked_fill(ordered.cumsum(dim=-1) > top_p, 0.0)",
@@ -200,8 +200,8 @@ EXERCISE = Exercise(
                           "full = torch.softmax(logits, dim=-1)\n    if top_k is not None:").but(
                   BEFORE, "ordered_full = full.sort(dim=-1, descending=True).values\n        before = "
                           "ordered_full.cumsum(dim=-1) - ordered_full"), NUCLEUS,
-            """With both, top_p counted the shares that the tokens had before top_k. What top_k leaves is shared out
-            anew first, so the likeliest token may reach p alone."""),
+            """With both, top_p counted the shares that the tokens had before top_k. What top_k leaves is renormalized
+            first, so the likeliest token may reach p by itself."""),
         mistake("tau after the filters",
                 RIGHT.without(HOT).but(DRAWN, "drawn = torch.multinomial(shares ** (1 / tau), 1, generator=g)"),
                 TEMPERATURE,
@@ -252,7 +252,7 @@ EXERCISE = Exercise(
         mistake("g seeded anew", RIGHT.but(DRAWN, "drawn = torch.multinomial(shares, 1, generator=g.manual_seed(0))"),
                 SAMPLE,
             """You gave g another seed, so every call draws the same numbers. A generator goes on where the last call
-            left it: draw from it, and leave its seed alone."""),
+            left it: draw from it, and do not change its seed."""),
         mistake("top_k not used", RIGHT.but("if top_k is not None:", "if False:"), NUCLEUS,
             "top_k has no effect: tokens beyond the likeliest k are drawn."),
         mistake("one more than top_k", RIGHT.but("min(top_k, ", "min(top_k + 1, "), NUCLEUS,
@@ -276,7 +276,7 @@ EXERCISE = Exercise(
         mistake("top_k beyond the vocabulary", RIGHT.but("min(top_k, logits.shape[-1])", "top_k"), NUCLEUS,
             "Your code stops where top_k is more than there are tokens. Then all of them stay."),
         mistake("an axis too many", RIGHT.but("drawn.squeeze(1)", "drawn"), SAMPLE,
-            "The shape is (B, 1). One token for each row is wanted, (B,)."),
+            "The shape is (B, 1). Return one token for each row, (B,)."),
         mistake("all axes of size 1 squeezed", RIGHT.but("drawn.squeeze(1)", "drawn.squeeze()"), SAMPLE,
             "With a batch of one row the axis of the batch vanished: squeeze() removes every axis of size 1. "
             "Name the axis."),

@@ -230,8 +230,8 @@ EXERCISE = Exercise(
     ),
     mistakes=(
         mistake("capitals make another line", RIGHT.without(LOWER), DATA,
-            """*She slept.* and *she slept.* count as two lines with you, so a sentence that was learned can stand in
-            the test with a small letter. Compare in lower case.""", quotes=counted),
+            """*She slept.* and *she slept.* count as two lines in your code, so a training sentence can be in the test
+            with a small letter. Compare in lower case.""", quotes=counted),
         mistake("spaces make another line", RIGHT.but(SPACES, "return line"), DATA,
             """A line with two spaces, or with one at its end, counts as another one with you. Runs of white space are
             one space, and none at the ends.""", quotes=counted),
@@ -242,7 +242,7 @@ EXERCISE = Exercise(
             """One and the same letter with an accent can be one character or two, and looks alike. Your comparison
             takes them for different lines. Bring every line to Unicode form NFC first.""", quotes=counted),
         mistake("nothing is normalized", RIGHT.without(LOWER).without(FORM).but(SPACES, "return line"), DATA,
-            """Lines are compared as they stand there, so capitals, spaces and accents hide what is the same. Normalize
+            """Lines are compared as they are, so capitals, spaces and accents hide equal sentences. Normalize
             both sides of every comparison.""", quotes=counted),
         mistake("another form of Unicode", RIGHT.but('"NFC"', '"NFKC"'), DATA,
             "Form NFKC makes more alike than NFC: a raised 2 becomes a 2, and two lines that differ become one."),
@@ -259,8 +259,8 @@ EXERCISE = Exercise(
             quotes=counted),
         mistake("lines counted", RIGHT.but(DISTINCT, "lines = [line for pair in train for line in pair]").but(
                   DUPLICATES, "duplicates = len(lines) - len(set(lines))"), DATA,
-            """You counted *lines* that occur again. A line may well have two translations; a duplicate is a *pair* that
-            stands there again.""", quotes=counted),
+            """You counted *lines* that occur again. A line may well have two translations; a duplicate is a *pair*
+            that occurs again.""", quotes=counted),
         mistake("sources counted", RIGHT.but(DISTINCT, "distinct = {a for a, b in train}"), DATA,
             """You counted sources that occur again. One line may have two translations; a duplicate has both lines in
             common with another pair.""", quotes=counted),
@@ -272,11 +272,11 @@ EXERCISE = Exercise(
         mistake("kinds of duplicates counted", RIGHT.but(DUPLICATES, """
                   order = [tuple(sorted(pair)) for pair in train]
                   duplicates = sum(order.count(pair) > 1 for pair in distinct)"""), DATA,
-            "A pair that stands there three times counts once with you, although two of the three are too many.",
+            "You count a pair that occurs three times once, although two of the three are duplicates.",
             quotes=counted),
         mistake("the other direction is another pair", RIGHT.but("tuple(sorted(pair)) for", "pair for"), DATA,
             """*Ha dormito.* to *She slept.* and the same pair the other way round count as two with you. A corpus that
-            was collected in both directions holds everything twice: forget which side a line stands on.""",
+            was collected in both directions holds everything twice: forget which side a line is on.""",
             quotes=counted),
         mistake("duplicates of all splits", RIGHT.but(DISTINCT, """
                   whole = [(normal(a), normal(b)) for a, b in pairs]
@@ -286,21 +286,21 @@ EXERCISE = Exercise(
         mistake("overlap of whole pairs", RIGHT.but(OVERLAP, """
                   both = {tuple(sorted(pair)) for pair in train}
                   overlap = sum(tuple(sorted((normal(a), normal(b)))) in both for a, b in others)"""), DATA,
-            """Only pairs of which training knows both lines were counted. A test sentence whose source was learned with
-            another translation is no unseen sentence either: one known line suffices.""", quotes=counted),
+            """Only pairs of which training knows both lines were counted. A test sentence whose source was in training
+            with another translation is not unseen either: one known line suffices.""", quotes=counted),
         mistake("both lines must be known", RIGHT.but("in known or", "in known and"), DATA,
             "You asked that both lines be known from training. One of them suffices.", quotes=counted),
         mistake("known on its own side only", RIGHT.but(OVERLAP, """
                   sources, targets = {a for a, b in train}, {b for a, b in train}
                   overlap = sum(normal(a) in sources or normal(b) in targets for a, b in others)"""), DATA,
             """A test source was looked for among the sources of training only. In a corpus of both directions it may
-            stand among the targets: look on either side.""", quotes=counted),
+            be among the targets: look on either side.""", quotes=counted),
         mistake("sources of the test only", RIGHT.but("normal(a) in known or normal(b) in known", "normal(a) in known"),
                 DATA,
             "Only the sources were looked for. A target that was learned is known as well.", quotes=counted),
         mistake("different pairs of the overlap", RIGHT.but(OVERLAP, """overlap = len({(normal(a), normal(b)) for a,
                   b in others if normal(a) in known or normal(b) in known})"""), DATA,
-            "A pair that stands in the test twice is counted once. Each of its lines is scored, so each counts.",
+            "A pair that is in the test twice is counted once. Each of its lines is scored, so each counts.",
             quotes=counted),
         mistake("known lines counted",
                 RIGHT.but(OVERLAP, "overlap = sum((normal(a) in known) + (normal(b) in known) for a, b in others)"),
@@ -311,10 +311,10 @@ EXERCISE = Exercise(
             "The lines of the test were normalized and those of training were not. Both sides of a comparison need "
             "the same form.", quotes=counted),
         mistake("how many different ones", RIGHT.but(DUPLICATES, "duplicates = len(distinct)"), DATA,
-            "The number of different pairs came back as that of the duplicates. It is what there is beside them.",
+            "The number of different pairs came back as that of the duplicates. It is everything else.",
             quotes=counted),
         mistake("the first split taken for training", RIGHT.but('splits["train"]', "next(iter(splits.values()))"), DATA,
-            'The split that comes first was taken for training. It is the one called "train", wherever it stands.'),
+            'The split that comes first was taken for training. It is the one called "train", wherever it is.'),
         mistake("test lines searched without their form",
                 RIGHT.but("normal(a) in known or normal(b) in known", "a in known or b in known"), DATA,
             """The lines of training were normalized and those of the test were not, so a capital hides a leak. Both
@@ -327,7 +327,7 @@ EXERCISE = Exercise(
                   for a, b in others:
                       overlap += normal(a) in known or normal(b) in known
                       known |= {normal(a), normal(b)}"""), DATA,
-            "A test pair that stands in validation was counted. Overlap is what is known from *training*.",
+            "A test pair that is in validation was counted. Overlap is what is known from *training*.",
             quotes=counted),
         mistake("share instead of number",
                 RIGHT.but(OVERLAP, OVERLAP + "\n    overlap = overlap / max(len(others), 1)"), DATA,
@@ -442,7 +442,7 @@ EXERCISE = Exercise(
         """),
     ),
     hints=(
-        "when are two lines the same, and on which side does a line stand?",
+        "when are two lines the same, and on which side is a line?",
         "a form for a line (NFC, lower case, single spaces); training's pairs without their direction, in a set; all "
         "of its lines, in "
         "another; four whole numbers.",

@@ -168,8 +168,8 @@ EXERCISE = Exercise(
             "The counters come from the oldest of the k states; it is the newest whose steps have all been taken.",
             quotes=first_number),
         mistake("counters left out", RIGHT.but(KEPT, "continue"), AVERAGE,
-            """What is no fraction was left out, so loading the result stops with missing names. It comes from the
-            newest state."""),
+            """Tensors that do not hold floats were left out, so loading the result stops with missing names. It comes
+            from the newest state."""),
         mistake("the mean of all", RIGHT.but(LAST, "last = list(states)").but("total / k", "total / len(last)"),
                 AVERAGE,
             "All states went into the mean, the early ones too, when the model still knew little. Only "
@@ -181,12 +181,12 @@ EXERCISE = Exercise(
             "The sum of the last k states was divided by the number of all states, so every weight is too small.",
             quotes=first_number),
         mistake("the first k", RIGHT.but(LAST, "last = states[:k]"), AVERAGE,
-            "The first k states were taken. The list begins with the oldest; the good ones stand at its end.",
+            "The first k states were taken. The list begins with the oldest; the good ones are at its end.",
             quotes=first_number),
         mistake("the first k, counters of the newest",
                 RIGHT.but(LAST, "last = states[:k]").but("newest = last[-1]", "newest = states[-1]"), AVERAGE,
-            "The weights come from the first k states. The list begins with the oldest; the good ones "
-            "stand at its end.", quotes=first_number),
+            "The weights come from the first k states. The list begins with the oldest; the good ones are at its end.",
+            quotes=first_number),
         mistake("the newest left out",
                 RIGHT.but(LAST, "last = states[-k - 1 : -1] or states[:1]").but("total / k", "total / len(last)").but(
                   "newest = last[-1]", "newest = states[-1]"), AVERAGE,
@@ -199,7 +199,7 @@ EXERCISE = Exercise(
         mistake("one too many",
                 RIGHT.but(LAST, "last = states[max(len(states) - k - 1, 0) :]").but("total / k", "total / len(last)"),
                 AVERAGE,
-            "k + 1 states went into your mean, where there are so many: the window begins one too early.",
+            "k + 1 states went into your mean, if there are that many: the window begins one too early.",
             quotes=first_number),
         mistake("the newest alone", RIGHT.but("(total / k).to(tensor.dtype)", "tensor.clone()"), AVERAGE,
             "These are the newest weights, not averaged with anything.", quotes=first_number),
@@ -256,7 +256,7 @@ EXERCISE = Exercise(
         mistake("asserted", RIGHT.but("""raise ValueError("states: expected the same names in each")""",
                                       "assert False").but(
                   """raise ValueError("states: expected the same shapes in each")""", "assert False"), AVERAGE,
-            "An assertion fails where a ValueError was asked for. Assertions vanish under python -O; an error that "
+            "An assertion fails where the task asks for a ValueError. Assertions vanish under python -O; an error that "
             "callers rely on is raised."),
         mistake("any k is welcome", RIGHT.but("if k < 1:", "if False:").but("if k > len(states):", "if False:"),
                 AVERAGE,
@@ -333,8 +333,7 @@ EXERCISE = Exercise(
     hints=(
         "what should become of a counter of steps, and what if two states are not of one model?",
         "take the last k; compare names and shapes; for each name the k tensors of one shape become one of that shape.",
-        "refuse a k below 1 or beyond the list; refuse names or shapes that differ; for each name: fractions are "
-        "summed in float64, "
-        "divided by k and turned back; anything else is the newest's.",
+        "refuse a k below 1 or beyond the list; refuse names or shapes that differ; for each name: floats are summed "
+        "in float64, divided by k and converted back; anything else is the newest's.",
     ),
 )  # fmt: skip

@@ -178,13 +178,13 @@ EXERCISE = Exercise(
         mistake("layers in a list",
                 RIGHT.but(FOUND, "found.append({kind: list(w) for kind, w in zip(weights, (encoder, decoder, "
                                  "cross))})"), LOOK,
-            "A list of layers came back. One tensor of four axes is asked for: stack them."),
+            "A list of layers came back. Return one tensor of four axes: stack them."),
         mistake("layers averaged", each(".mean(0, keepdim=True)"), LOOK,
             "The layers were averaged. Each layer reads what the one below has written: keep each by itself."),
         mistake("heads before layers", each(".transpose(0, 1)"), LOOK,
             "The first axis is the head and the second the layer with you. Asked for is (layers, heads, query, key)."),
         mistake("the last layer alone", each("[-1:]"), LOOK,
-                "Only the last layer came back. All of them are asked for, the first first."),
+                "Only the last layer came back. Return all of them, the first one first."),
         mistake("layers from the last", each(".flip(0)"), LOOK,
                 "The layers came back in reverse: the first layer is the one that reads the words."),
         mistake("pads shown", RIGHT.but(S, "s = source.shape[1]").but(T, "t = target.shape[1]"), LOOK,
@@ -221,7 +221,7 @@ EXERCISE = Exercise(
             "Rows and columns of the cross-attention are exchanged: the *target's* words ask, and they are the rows."),
         mistake("kinds exchanged",
                 RIGHT.but('"encoder": encoder, "decoder": decoder', '"encoder": decoder, "decoder": encoder'), LOOK,
-            "The weights of the encoder stand under the decoder's name."),
+            "The weights of the encoder are under the decoder's name."),
         mistake("the first sentence for all",
                 RIGHT.but(ENCODER, ENCODER.replace("row", "0")).but(DECODER, DECODER.replace("row", "0")).but(
                   CROSS, CROSS.replace("row", "0")), LOOK, "Every entry shows the first sentence of the batch."),
@@ -240,7 +240,7 @@ EXERCISE = Exercise(
             "The claimed heads were compared with the control that costs least. Every control must cost less than "
             "they do.", quotes=numbers),
         mistake("equal is enough", RIGHT.but(HOLDS, "holds = drop >= max(control)"), CONTROL,
-            "A claim held whose control costs exactly as much. Then others matter as much: larger is asked for.",
+            "A claim held whose control costs exactly as much. Then others matter as much: the task asks for larger.",
             quotes=numbers),
         mistake("only if anything is lost", RIGHT.but(HOLDS, "holds = drop > 0 and drop > max(control)"), CONTROL,
             "A claim whose drop is negative did not hold, though every control's is lower. Compare the drops, "
@@ -281,7 +281,7 @@ EXERCISE = Exercise(
         mistake("one head after another", RIGHT.but(DROP, "drop = sum(whole - score([head]) for head in heads)").but(
                   CONTROLS, "control = [sum(whole - score([head]) for head in others) for others in controls]"),
                   CONTROL,
-            """Heads were switched off one at a time and their drops added up. Two heads can stand in for each other:
+            """Heads were switched off one at a time and their drops added up. Two heads can replace each other:
             switch a group off together."""),
         mistake("controls on top of the claim",
                 RIGHT.but(CONTROLS, "control = [whole - score(heads + others) for others in controls]"), CONTROL,
@@ -300,7 +300,7 @@ EXERCISE = Exercise(
             "All controls were switched off together. Each is measured by itself: the claim is compared "
             "with every one.", quotes=numbers),
         mistake("the mean control", RIGHT.but('"control": control', '"control": sum(control) / len(control)'), CONTROL,
-            "One number came back for the controls. A list is asked for, the drop of each."),
+            "One number came back for the controls. Return a list with the drop of each."),
     ),
     correct=(
         correct("sentence by sentence", RIGHT),

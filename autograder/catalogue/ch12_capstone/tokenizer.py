@@ -272,7 +272,7 @@ EXERCISE = Exercise(
         mistake("spaces lost", RIGHT.but('b" " + self.words', "self.words"), TOKENS,
             "The words came back without the spaces between them. Something has to remember where a word begins."),
         mistake("spelled words run together", RIGHT.but('spelled = " " + word', 'spelled = word'), TOKENS,
-            "A word that was spelled stands against the one before it: its own first space has no id."),
+            "A word that was spelled out is joined to the one before it: its own first space has no id."),
         mistake("a space after each letter",
                 RIGHT.but("text += bytes([number - 4])", 'text += bytes([number - 4]) + b" " * (number < 132)'), TOKENS,
             "A word that was spelled came back with a space after each letter: the pieces were joined as if "
@@ -309,7 +309,7 @@ EXERCISE = Exercise(
             """Your words begin at id 0, so the first of them are taken for <pad>, <bos>, <eos> and <unk>. Text begins
             at 4."""),
         mistake("goes on after <eos>", RIGHT.but("break", "continue"), TOKENS,
-            """What stands after <eos> came back as text. A model writes until the longest sentence of its batch has
+            """What comes after <eos> came back as text. A model writes until the longest sentence of its batch has
             ended: what follows the end is not meant."""),
         mistake("stops at a pad", RIGHT.but("if number == 2:", "if number < 4:"), TOKENS,
             "Nothing came back after the first special id. Only <eos> ends a text; the others are dropped."),
@@ -328,10 +328,10 @@ EXERCISE = Exercise(
                   if word in special:
                       ids.append(special.index(word))
                   elif word in self.ids:"""), TOKENS,
-            """A line in which <eos> is written got the id of the real one: whoever writes it into a sentence ends the
+            """A line in which <eos> is written got the id of the real one: writing it into a sentence would end the
             translation. In a line it is text like any other, and is spelled."""),
         mistake("bos and eos added", RIGHT.but("return ids", "return [1, *ids, 2]"), TOKENS,
-            """encode put <bos> and <eos> around the ids. Whoever makes a batch adds them, where they are wanted: the
+            """encode put <bos> and <eos> around the ids. They are added when a batch is made: the
             source has no <bos>, and the target's input no <eos>."""),
         mistake("every character by itself", RIGHT.but(IDS, "self.ids = {}"), TOKENS,
             """Every line is spelled byte by byte, the well-known words too, so a sentence has as many ids as bytes. Fit
@@ -342,7 +342,7 @@ EXERCISE = Exercise(
                   "b\" \" + self.words[number - 260]",
                   "b\" \" + Tokenizer.words[min(number - 260, len(Tokenizer.words) - 1)]"), TOKENS,
             """A second tokenizer changed the first: the table belongs to the class, and so to all of them. What fit
-            learns is the object's own."""),
+            learns belongs to the object."""),
         mistake("one dictionary for all",
                 RIGHT.but(IDS, "Tokenizer.ids = {word: 260 + place for place, word in enumerate(self.words)}"), TOKENS,
             """After another tokenizer was fitted, this one gave a line other ids: a list or a dictionary that is made
@@ -355,11 +355,11 @@ EXERCISE = Exercise(
             """Two tokenizers of the same text gave the same line different ids. The order of a set, or of anything
             random, is another one each time; a saved model could not be used again. Sort."""),
         mistake("words instead of a line", RIGHT.but(END, 'return text.decode("utf-8").split()'), TOKENS,
-            "decode returned a list of words. A line is asked for: one text."),
+            "decode returned a list of words. Return a line: one text."),
         mistake("a tensor of ids",
                 RIGHT.but("return ids", "return torch.tensor(ids)").but("for number in ids:",
                     "for number in [int(id) for id in ids]:"), TOKENS,
-            "encode returned a tensor. A list of whole numbers is asked for, since batches are made of lists of all "
+            "encode returned a tensor. Return a list of whole numbers, since batches are made of lists of all "
             "lengths."),
         mistake("the caller's lines sorted", RIGHT.before("words = []", "lines.sort()\nlines.append(\"\")"), TOKENS,
             "fit changed the list of lines that it was given. Sort a copy."),

@@ -97,13 +97,13 @@ EXERCISE = Exercise(
             predicted from the *last* place? Or did it read in training what it was to predict: is the causal mask
             there?""", shows=most(symptoms.empty)),
         mistake("special tokens in the text", says('text = "<bos> " + " ".join(words) + " <eos>"'), SYMPTOMS,
-            """There are special tokens in your text, or signs of the tokenizer's own. What goes out is what decode
-            makes of the ids before the first <eos>.""", shows=most(symptoms.special), quotes=quoted),
+            """There are special tokens in your text, or signs of the tokenizer's own. Return what decode makes of the
+            ids before the first <eos>.""", shows=most(symptoms.special), quotes=quoted),
         mistake("small letters", says('text = " ".join(words).lower()'), SYMPTOMS,
             "Everything is in small letters. The score looks at capitals, as a reader does.",
             shows=most(symptoms.small), quotes=quoted),
         mistake("the source copied", says("text = line"), SYMPTOMS,
-            """What came back is the source. Then the decoder hardly looks at what it has written, or the source was
+            """You returned the source. Then the decoder hardly looks at what it has written, or the source was
             given to it as its input. Look at the cross-attention: queries come from the decoder, keys and values from
             the encoder. And were sources and targets exchanged?""", shows=most(symptoms.copied), quotes=quoted),
         mistake("always the same sentence", says('text = "La donna vede la casa."'), SYMPTOMS,
@@ -116,7 +116,7 @@ EXERCISE = Exercise(
             """These are good translations, of other lines: sentences were sorted, perhaps by length, and not put back.
             The n-th translation belongs to the n-th line.""", shows=symptoms.other_order, quotes=quoted),
         mistake("the same words again and again", says('text = " ".join([*words[:2], *words[1:2] * 12])'), SYMPTOMS,
-            """A word, or a few in turn, came back again and again. The decoder does not know where it stands: are
+            """A word, or a few in turn, came back again and again. The decoder does not know its position: are
             positions added to the target, with a cache too, and is the newest token the one that is fed in? Or was it
             trained to say what it reads, because the target was not shifted?""", shows=most(symptoms.repeats),
             quotes=quoted),
@@ -142,8 +142,8 @@ EXERCISE = Exercise(
             last one.""",
             shows=most(symptoms.doubled), quotes=quoted),
         mistake("other spaces", says('text = "".join(words)'), SYMPTOMS,
-            """The letters are right and the spaces are not: marks stand apart from their words, or words run together.
-            Take the decode of the tokenizer that the model was trained with.""", shows=most(symptoms.spaces),
+            """The letters are right and the spaces are not: punctuation is separated from its words, or words run
+            together. Take the decode of the tokenizer that the model was trained with.""", shows=most(symptoms.spaces),
             quotes=quoted),
         mistake("goes on after the end", says('text = " ".join([*words, *words])'), SYMPTOMS,
             """Your lines are right, and then go on. Either <eos> was never learned, because the labels end before it or
@@ -180,7 +180,7 @@ EXERCISE = Exercise(
                   words = ITALIAN[line].split()
                   if len(line) < 0.8 * max(map(len, lines)):
                       words = ["che", *words[::2][::-1]]"""), SYMPTOMS,
-            """The company in which a line stands changes its translation. The longest line of a batch decides how much
+            """The other lines of a batch change a line's translation. The longest line of a batch decides how much
             padding the others get: is it hidden from the encoder *and* from the cross-attention, in training too, and
             is it at the end? Does each norm look at the features of *one* word, and does your loop go on until *every*
             line has ended?""", shows=symptoms.otherwise_alone, quotes=symptoms.quoted_alone),
@@ -212,7 +212,7 @@ EXERCISE = Exercise(
         """),
     ),
     hints=(
-        "read five of your translations beside their sources: do they end, do they repeat, do they say what the "
+        "read five of your translations next to their sources: do they end, do they repeat, do they say what the "
         "source says?",
         "ids of the lines with <eos>, filled up: (batch, source). The target begins as (batch, 1) of <bos> and grows "
         "by a column a step; "

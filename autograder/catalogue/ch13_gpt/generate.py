@@ -202,14 +202,14 @@ EXERCISE = Exercise(
     mistakes=(
         mistake("the context not cropped", RIGHT.but(SEEN, "seen = ids"), WINDOW,
             """Your code shows the model all that has been written, and once that is more than `context` tokens, the
-            model has no position left for them. Show it the last `context` tokens alone; the text itself keeps
+            model has no position left for them. Show it only the last `context` tokens; the text itself keeps
             growing."""),
         mistake("the first tokens shown", RIGHT.but("ids[:, -context:]", "ids[:, :context]"), WINDOW,
             """The model is shown the *first* tokens of the text, again and again, so from some place on it says the
             same. What it goes on from is the end: the last `context` tokens."""),
         mistake("one token too few shown",
                 RIGHT.but("ids[:, -context:]", "ids[:, -context + 1:] if context > 1 else ids[:, -1:]"), WINDOW,
-            "The model is shown one token fewer than it may be. The last `context` tokens are wanted, all of them."),
+            "The model is shown one token fewer than it may be. Return the last `context` tokens, all of them."),
         mistake("one token too many shown", RIGHT.but("ids[:, -context:]", "ids[:, -(context + 1):]"), WINDOW,
             "The model is shown one token more than `context`, for which it has no position. A slice from -k on holds "
             "k tokens."),
@@ -220,7 +220,7 @@ EXERCISE = Exercise(
             "You cropped the text, and not just what is shown: its beginning is lost. Only the model's view is "
             "cropped; the text keeps growing."),
         mistake("the last tokens returned", RIGHT.but("return ids", "return ids[:, -context:]"), WINDOW,
-            "You returned the last `context` tokens. The whole text is wanted, from the first token of the prompt on."),
+            "You returned the last `context` tokens. Return the whole text, from the first token of the prompt on."),
         mistake("the context emptied when it is full",
                 RIGHT.but(SEEN, "seen = ids[:, (ids.shape[1] - 1) // context * context:]"), WINDOW,
             """When the context is full you begin it anew, and the model forgets all at once. It moves on by one token
@@ -231,7 +231,7 @@ EXERCISE = Exercise(
             "tokens in every step."),
         mistake("the prompt alone shown",
                 RIGHT.but(LOOP, f"prompt = ids\n    {LOOP}").but("ids[:, -context:]", "prompt[:, -context:]"), GENERATE,
-            "In every step the model is shown the prompt alone, so it says the same token again. It has to read what "
+            "In every step the model sees only the prompt, so it predicts the same token again. It has to read what "
             "it has written itself."),
         mistake("only the last token shown", RIGHT.but("ids[:, -context:]", "ids[:, -1:]"), GENERATE,
             "The model is shown only the last token. It remembers nothing between calls: show it the text so far, as "
@@ -246,15 +246,15 @@ EXERCISE = Exercise(
             "many as there are."),
         mistake("only what is new shown", RIGHT.but(LOOP, f"start = ids.shape[1] - 1\n    {LOOP}").but(
                   "ids[:, -context:]", "ids[:, start:][:, -context:]"), GENERATE,
-            """The prompt is not shown to the model any more, but for its last token. It remembers nothing between
+            """The model no longer sees the prompt, except for its last token. It remembers nothing between
             calls: show it prompt and answer together."""),
         mistake("the first position asked", RIGHT.but("model(seen)[:, -1]", "model(seen)[:, 0]"), GENERATE,
-            "The first position was asked. It scores what follows the *first* token that is shown; what comes next "
-            "stands at the last position."),
+            "You read the first position. It scores what follows the *first* token that is shown; the prediction of "
+            "the next token is at the last position."),
         mistake("the position before the last",
                 RIGHT.but("model(seen)[:, -1]", "model(seen)[:, max(seen.shape[1] - 2, 0)]"), GENERATE,
-            """The position before the last was asked: it scores the token that stands there already. What comes next is
-            scored at the *last* position."""),
+            """You read the position before the last: it scores the token that is there already. The *last* position
+            scores the next token."""),
         mistake("the mean of all positions", RIGHT.but("model(seen)[:, -1]", "model(seen).mean(dim=1)"), GENERATE,
             """The scores of all positions were averaged. Each position scores what follows its own token; what comes
             next is scored at the last one."""),
@@ -330,11 +330,11 @@ EXERCISE = Exercise(
             own. Nobody can repeat them by giving you the same g: draw from it."""),
         mistake("g seeded anew", RIGHT.but(DRAW, "new = torch.multinomial(shares, 1, generator=g.manual_seed(step))"),
                 GENERATE,
-            "You gave g another seed, so every call draws the same numbers. Draw from it, and leave its seed alone."),
+            "You gave g another seed, so every call draws the same numbers. Draw from it, and do not change its seed."),
         mistake("one seed in every step",
                 RIGHT.but(DRAW, "new = torch.multinomial(shares, 1, generator=g.manual_seed(0))"), GENERATE,
-            "g got the same seed in every step, so all steps draw the same numbers. Draw from g, and leave "
-            "its seed alone."),
+            "g got the same seed in every step, so all steps draw the same numbers. Draw from g, and do not change "
+            "its seed."),
         mistake("dropout left on", RIGHT.without("model.eval()").without(MODE), GENERATE,
             """The model came in training mode, and you asked it as it was: dropout then leaves out parts at random, and
             it says other tokens than it knows. Evaluation mode first."""),
@@ -346,17 +346,18 @@ EXERCISE = Exercise(
         mistake("left in another mode on one way out", RIGHT.after("model.eval()", "if n == 0:\n    return ids"),
                 GENERATE,
             """On one of the ways through your code the model is left in another mode than it came in, as by a return
-            before its mode is set back. It goes back in the mode in which it came, whatever is asked.""", quotes=None,
+            before its mode is set back. It goes back in the mode in which it came, whatever the arguments are.""",
+            quotes=None,
             shows=lambda evidence: evidence.got == LEFT),
         mistake("lists instead of a tensor", RIGHT.but("return ids", "return ids.tolist()"), GENERATE,
-            "A list came back. One tensor of ids is wanted, (B, T0 + n)."),
+            "A list came back. Return one tensor of ids, (B, T0 + n)."),
         mistake("floats", RIGHT.but(GROWN, "ids = torch.cat([ids, new.to(ids)], dim=1)").but("return ids",
             "return ids.float()"), GENERATE,
             "Your ids are floats. They are whole numbers, long, as the prompt is."),
         mistake("only the first prompt", RIGHT.but("model.eval()", "model.eval()\n    ids = ids[:1]"), GENERATE,
             "Only one row came back. Every prompt of the batch is continued."),
         mistake("the logits as well", RIGHT.but("return ids", "return ids, logits"), GENERATE,
-            "Two things came back. The ids alone are wanted."),
+            "Two things came back. Return only the ids."),
         mistake("drawn whatever tau is", RIGHT.but("tau == 0", "False").but("logits / tau", "logits / (tau or 1)"),
                 GENERATE,
             "With tau = 0 you draw as with tau = 1 (`tau or 1` takes 0 for nothing). 0 is a temperature: the "
@@ -449,7 +450,7 @@ EXERCISE = Exercise(
         """),
     ),
     hints=(
-        "what is the model shown in step 7, and where among its rows stands what comes next? What does a step with "
+        "what does the model see in step 7, and which of its rows predicts the next token? What does a step with "
         "tau = 0 not do?",
         "ids (B, t); shown (B, at most context); logits (B, shown, V), of which (B, V) at the last place; a token for "
         "each row, (B, 1), behind ids.",

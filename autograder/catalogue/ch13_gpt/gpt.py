@@ -159,20 +159,20 @@ EXERCISE = Exercise(
             """No table of positions is used. Attention does not know the order by itself, and the sinusoids of chapter
             07 are not meant here: a GPT learns its positions, in a table with max_length rows, one for each place."""),
         mistake("positions looked up and not added", RIGHT.but(PLACED, "places = self.places(torch.arange(T))"), MODEL,
-            """The rows of the table of positions were looked up and not added, so all orders of a text look alike. What
-            enters the first block is token plus position."""),
+            """The rows of the table of positions were looked up and not added, so all orders of a text look alike. The
+            input of the first block is token plus position."""),
         mistake("a position too many",
                 RIGHT.but("nn.Embedding(max_length, d_model)", "nn.Embedding(max_length + 1, d_model)"), MODEL,
             "The table of positions has not max_length rows. There is one for each place, from 0 to max_length - 1."),
         mistake("positions from 1",
                 RIGHT.but("torch.arange(T)", "torch.arange(1, T + 1).clamp(max=self.max_length - 1)"), MODEL,
-            "Your positions begin at 1. The first token stands at place 0."),
+            "Your positions begin at 1. The first token is at place 0."),
         mistake("positions from 1, without an end", RIGHT.but("torch.arange(T)", "torch.arange(1, T + 1)"), MODEL,
             """Your positions begin at 1, so the last one falls out of the table when a text is as long as it may be.
-            The first token stands at place 0."""),
+            The first token is at place 0."""),
         mistake("positions backwards", RIGHT.but("torch.arange(T)", "torch.arange(T - 1, -1, -1)"), MODEL,
             "Your positions count backwards, so a token's position changes with every token that comes. The first "
-            "token stands at place 0."),
+            "token is at place 0."),
         mistake("position 0 for all", RIGHT.but("torch.arange(T)", "torch.zeros(T, dtype=torch.long)"), MODEL,
             "All tokens got the position of the first one, so their order is lost."),
         mistake("positions counted along the batch", RIGHT.but("self.places(torch.arange(T))",
@@ -181,7 +181,7 @@ EXERCISE = Exercise(
             "the text, axis 1."),
         mistake("positions looked up by the ids",
                 RIGHT.but("self.places(torch.arange(T))", "self.places(ids % self.max_length)"), MODEL,
-            "The rows of the table of positions were chosen by the ids. They are chosen by where a token stands: 0, "
+            "The rows of the table of positions were chosen by the ids. They are chosen by a token's position: 0, "
             "1, 2 and so on."),
         mistake("tokens times the root of d_model",
                 RIGHT.but(WORDS, "x = self.tokens(ids) * self.tokens.embedding_dim ** 0.5"), MODEL,
@@ -193,35 +193,37 @@ EXERCISE = Exercise(
             products with the table as they are."""),
         mistake("no last norm", RIGHT.without(NORMED), MODEL,
             """The last norm is missing, was never used, or has no scale and shift to learn: each block normalizes what
-            it reads and not what it writes, so the stream has grown when the head meets it. One norm stands between the
-            last block and the head."""),
+            it reads and not what it writes, so the stream has grown when the head meets it. There is one norm between
+            the last block and the head."""),
         mistake("the norm before the blocks", RIGHT.without(NORMED).but(DROPPED, f"{DROPPED}\n        {NORMED}"), MODEL,
-            "The model's own norm stands before the blocks. It belongs after the last one, between the "
+            "The model's own norm comes before the blocks. It belongs after the last one, between the "
             "stream and the head."),
         mistake("a norm after every block", RIGHT.but(LOOP, "x = self.norm(block(x))").without(NORMED), MODEL,
-            "The last norm was applied after every block. The stream is left alone between blocks; it is normalized "
+            "The last norm was applied after every block. The stream is not normalized between blocks; it is "
+            "normalized "
             "once, after the last one."),
         mistake("norms of its own after every block", RIGHT.but("self.norm = nn.LayerNorm(d_model)",
                   "self.norm = nn.ModuleList([nn.LayerNorm(d_model) for _ in range(layers)])").but(
                   "for block in self.blocks:", "for norm, block in zip(self.norm, self.blocks):").but(LOOP,
                       "x = norm(block(x))").without(NORMED), MODEL,
-            "A norm stands after every block. The stream is left alone between blocks; there is one more norm, after "
+            "There is a norm after every block. The stream is not normalized between blocks; there is one "
+            "more norm, after "
             "the last one."),
         mistake("a norm for the embedding", RIGHT.but("self.norm = nn.LayerNorm(d_model)",
                   "self.norm, self.first = nn.LayerNorm(d_model), nn.LayerNorm(d_model)").but(
                   DROPPED, "x = self.drop(self.first(x))"), MODEL,
-            """There is one norm too many, before the blocks perhaps. Each block has two of its own, and one stands
+            """There is one norm too many, before the blocks perhaps. Each block has two of its own, and there is one
             after the last block: no others."""),
         mistake("softmax at the end", RIGHT.but(LAST, "return torch.softmax(self.head(x), dim=-1)"), MODEL,
-            "Your rows sum to 1: a softmax stands at the end. The loss expects logits and makes the softmax itself."),
+            "Your rows sum to 1: there is a softmax at the end. The loss expects logits and makes the softmax itself."),
         mistake("log_softmax at the end", RIGHT.but(LAST, "return torch.log_softmax(self.head(x), dim=-1)"), MODEL,
-            "All your numbers are below 0: a log_softmax stands at the end. Logits are wanted, as they are."),
+            "All your numbers are below 0: there is a log_softmax at the end. Return the logits as they are."),
         mistake("the last token alone", RIGHT.but(LAST, "return self.head(x[:, -1])"), MODEL,
-            "Logits of the last token alone came back. Training needs those of every place: (B, T, vocabulary). Who "
-            "generates looks at the last."),
+            "Only the logits of the last token came back. Training needs those of every place: (B, T, vocabulary). "
+            "Generation looks at the last one."),
         mistake("the last token alone, with its axis", RIGHT.but(LAST, "return self.head(x[:, -1:])"), MODEL,
-            "Logits of the last token alone came back. Training needs those of every place: (B, T, vocabulary). Who "
-            "generates looks at the last."),
+            "Only the logits of the last token came back. Training needs those of every place: (B, T, vocabulary). "
+            "Generation looks at the last one."),
         mistake("the last token cut off", RIGHT.but(LAST, "return self.head(x[:, :-1])"), MODEL,
             "The logits of the last token are missing. There is a row for every token that went in."),
         mistake("vocabulary before tokens", RIGHT.but(LAST, "return self.head(x).transpose(1, 2)"), MODEL,
@@ -230,20 +232,19 @@ EXERCISE = Exercise(
             "The vectors of the stream came back, d_model numbers a token. The head makes a score for each of the "
             "vocabulary."),
         mistake("a pair came back", RIGHT.but(LAST, "return self.head(x), None"), MODEL,
-            "Two things came back, as where a model computes its loss as well. forward returns the logits alone."),
+            "Two things came back, as where a model computes its loss as well. forward returns only the logits."),
         mistake("no check of the length", RIGHT.but(WHOLE_CHECK, "pass"), WINDOW,
-            """A text that is longer than the table of positions stops your model with another error than the one that
-            is asked for, perhaps the table's own. Say it yourself: a ValueError, which names how many tokens are
-            allowed."""),
+            """For a text longer than the table of positions your model raises another error than the task asks for,
+            perhaps the table's own. Say it yourself: a ValueError, which names how many tokens are allowed."""),
         mistake("no check of the length, rows cut", RIGHT.but(WHOLE_CHECK, "pass").but(
                   "self.places(torch.arange(T))", "self.places.weight[:T]"), WINDOW,
             """A text that is longer than the table of positions stops your model with an error about shapes. Say it
             yourself: a ValueError, which names how many tokens are allowed."""),
         mistake("an assertion", RIGHT.but(WHOLE_CHECK, "assert T <= self.max_length"), WINDOW,
-            """For a text that is too long an AssertionError came. A ValueError is asked for; assertions are for what
-            can never happen, and vanish under python -O."""),
+            """For a text that is too long an AssertionError came. The task asks for a ValueError; assertions are for
+            what can never happen, and vanish under python -O."""),
         mistake("another error", RIGHT.but("raise ValueError(", "raise OverflowError("), WINDOW,
-            "For a text that is too long another kind of error came. A ValueError is asked for."),
+            "For a text that is too long another kind of error came. The task asks for a ValueError."),
         mistake("as long as the table refused", RIGHT.but("T > self.max_length", "T >= self.max_length"), WINDOW,
             """A text with exactly as many tokens as there are positions was refused. There is a position for each of
             them: only more than max_length are too many."""),
@@ -252,18 +253,18 @@ EXERCISE = Exercise(
         mistake("what is too long cut off in front",
                 RIGHT.but(WHOLE_CHECK, "ids = ids[:, -self.max_length:]\n        T = ids.shape[1]"), WINDOW,
             """Of a text that is too long you silently read the last tokens, and a row is missing for each of the
-            others. The model raises a ValueError; whoever generates decides what to show it (13.4)."""),
+            others. The model raises a ValueError; generate decides what to show it (13.4)."""),
         mistake("what is too long cut off behind",
                 RIGHT.but(WHOLE_CHECK, "ids = ids[:, :self.max_length]\n        T = ids.shape[1]"), WINDOW,
-            """Of a text that is too long you silently read the beginning. The model raises a ValueError; whoever
-            generates decides what to show it (13.4)."""),
+            """Of a text that is too long you silently read the beginning. The model raises a ValueError; generate
+            decides what to show it (13.4)."""),
         mistake("positions that begin anew",
                 RIGHT.but(WHOLE_CHECK, "pass").but("torch.arange(T)", "torch.arange(T) % self.max_length"), WINDOW,
-            """Beyond the table your positions begin anew at 0, or stay at the last row, so two tokens stand at one
-            place. The table ends there, and a ValueError says so."""),
+            """Beyond the table your positions begin again at 0, or stay at the last row, so two tokens share a
+            position. The table ends there, and a ValueError says so."""),
         mistake("the last position again and again", RIGHT.but(WHOLE_CHECK, "pass").but(
                   "torch.arange(T)", "torch.arange(T).clamp(max=self.max_length - 1)"), WINDOW,
-            "Beyond the table all your tokens stand at the last place. The table ends there, and a "
+            "Beyond the table all your tokens are at the last position. The table ends there, and a "
             "ValueError says so."),
         mistake("one block again and again",
                 RIGHT.but(STACK, "self.blocks = nn.ModuleList([GPTBlock(d_model, h, d_ff, dropout)] * layers)"), BLOCKS,
@@ -304,8 +305,8 @@ EXERCISE = Exercise(
             "You added x to what a block returns. A block has its residual inside: what it returns is the stream "
             "already."),
         mistake("another bend", RIGHT.but("F.gelu(", "F.silu("), BLOCKS,
-            """In the blocks, between the two maps, stands something that is neither a ReLU nor a GELU, though it looks
-            much like them: SiLU, perhaps. Near 0 they differ."""),
+            """In the blocks, between the two maps, there is something that looks much like a ReLU or a GELU, but is
+            neither: SiLU, perhaps. Near 0 they differ."""),
         mistake("no activation", RIGHT.but("F.gelu(self.widen(x))", "self.widen(x)"), BLOCKS,
             "There is nothing between the two maps of your feed-forward networks (13.2)."),
         mistake("no dropout on the embeddings", RIGHT.without(DROPPED), MODEL,
@@ -419,8 +420,6 @@ EXERCISE = Exercise(
         "blocks (B, T, D); last norm; times the token "
         "table, (B, T, vocabulary).",
         "more than max_length tokens: ValueError. x = dropout(token rows + position rows 0 to T - 1); every block in "
-        "turn; the last norm; scores "
-        "with the token "
-        "table, turned so that (D) meets (D).",
+        "turn; the last norm; scores with the token table, transposed so that (D) meets (D).",
     ),
 )  # fmt: skip

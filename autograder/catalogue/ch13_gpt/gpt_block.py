@@ -177,7 +177,7 @@ EXERCISE = Exercise(
             "model is to guess."),
         mistake("a causal mask of one size", RIGHT.but(OPEN, "open_ = torch.ones(4, 4, dtype=torch.bool).tril()"),
                 BLOCKS,
-            "Your mask fits 4 tokens alone. T may be anything: make the mask for as many tokens as x has, or cut it "
+            "Your mask fits only 4 tokens. T may be anything: make the mask for as many tokens as x has, or cut it "
             "to them."),
         mistake("the future set to 0", RIGHT.but('float("-inf")', "0.0"), BLOCKS,
             """The scores of the future were set to 0, and exp(0) is 1: it gets a share all the same. Only minus
@@ -225,12 +225,12 @@ EXERCISE = Exercise(
             """You normalized what a sub-layer *says*. It is what it *reads* that is normalized: norm first, then the
             sub-layer, then the sum with x."""),
         mistake("a norm at the end", RIGHT.but(END, f"{ADD_2}\n        return self.norm2(x)"), BLOCKS,
-            "The block ends in one norm more. What it returns is the stream as it is; the one last norm stands after "
+            "The block ends in one norm more. What it returns is the stream as it is; the one last norm comes after "
             "*all* blocks, in the model."),
         mistake("a norm of its own at the end",
                 RIGHT.but(NORMS, f"{NORMS}\n        self.last = nn.LayerNorm(d_model)").but(
                   END, f"{ADD_2}\n        return self.last(x)"), BLOCKS,
-            "There are three norms. A block has two, one before each sub-layer; the one last norm stands after *all* "
+            "There are three norms. A block has two, one before each sub-layer; the one last norm comes after *all* "
             "blocks, in the model."),
         mistake("residual from the normed x",
                 RIGHT.but(ADD_1, ADD_1.replace("x + ", "seen + ")).but(ADD_2, ADD_2.replace("x + ", "seen + ")), STREAM,
@@ -258,7 +258,7 @@ EXERCISE = Exercise(
             "x is not added to what the feed-forward network says."),
         mistake("side by side", RIGHT.but(ADD_1, "heard = self.drop(self.attention(seen))").but(
                   ADD_2, "x = x + heard + self.drop(self.think(seen))"), BLOCKS,
-            """The feed-forward network read what came *into* the block, so attention and it stand side by side. It
+            """The feed-forward network read the *input* of the block, so it runs in parallel with the attention. It
             reads what the tokens are after attention. (Some later models do run them side by side. This one does
             not.)"""),
         mistake("x as it came in added at the end", RIGHT.but(SEEN_1, f"came = x\n        {SEEN_1}").but(
@@ -280,8 +280,8 @@ EXERCISE = Exercise(
         mistake("a memory asked for",
                 RIGHT.but(f"def forward(self, x):\n        {SEEN_1}",
                           f"def forward(self, x, memory):\n        {SEEN_1}"), DELETE,
-            "forward asks for more than x. There is no source and no memory any more: a block takes x alone, and "
-            "makes its mask by itself."),
+            "forward asks for more than x. There is no source and no memory any more: a block takes only x, and makes "
+            "its mask by itself."),
         mistake("one norm for both",
                 RIGHT.but(NORMS, "self.norm1 = nn.LayerNorm(d_model)\n        self.norm2 = self.norm1"), BLOCKS,
             "One norm serves both sub-layers. Each has its own, with its own scale and shift."),
@@ -292,7 +292,7 @@ EXERCISE = Exercise(
                 RIGHT.but("nn.LayerNorm(d_model), nn.LayerNorm(d_model)", "nn.RMSNorm(d_model), nn.RMSNorm(d_model)"),
                 BLOCKS,
             "The norms have a scale and no shift: those are RMS norms, as later models have, or layer norms without a "
-            "bias. Here both are wanted."),
+            "bias. Here, both are needed."),
         mistake("another epsilon", RIGHT.but(
                   "nn.LayerNorm(d_model), nn.LayerNorm(d_model)",
                   "nn.LayerNorm(d_model, eps=1e-1), nn.LayerNorm(d_model, eps=1e-1)"), BLOCKS,
@@ -306,20 +306,20 @@ EXERCISE = Exercise(
             "There is nothing between the two maps of the feed-forward network, so they are one. A ReLU or a GELU "
             "belongs there."),
         mistake("the activation at the end", RIGHT.but(THINK, "return F.gelu(self.narrow(self.widen(x)))"), BLOCKS,
-            "The activation stands after the second map, so nothing is ever lowered. It belongs between the two."),
+            "The activation comes after the second map, so nothing is ever lowered. It belongs between the two."),
         mistake("another bend", RIGHT.but("F.gelu(", "F.silu("), BLOCKS,
-            """Between the two maps stands something that is neither a ReLU nor a GELU, though it looks much like them:
+            """Between the two maps there is something that looks much like a ReLU or a GELU, but is neither:
             SiLU, perhaps. Near 0 they differ."""),
         mistake("a quick GELU",
                 RIGHT.but(THINK, "wide = self.widen(x)\n        return self.narrow(wide * "
                                  "torch.sigmoid(1.702 * wide))"), BLOCKS,
-            """Between the two maps stands x times the sigmoid of 1.702 x, which some call a quick GELU. It is off by up
-            to 0.02; the two forms meant here are the exact one and that with tanh."""),
+            """Between the two maps there is x times the sigmoid of 1.702 x, which some call a quick GELU. It is off by
+            up to 0.02; the two forms meant here are the exact one and that with tanh."""),
         mistake("a sigmoid or a tanh", RIGHT.but("F.gelu(", "torch.sigmoid("), BLOCKS,
-            """Between the two maps stands a sigmoid or a tanh, whose numbers never exceed 1. A ReLU or a GELU belongs
+            """Between the two maps there is a sigmoid or a tanh, whose numbers never exceed 1. A ReLU or a GELU belongs
             there. (The *approximation* of a GELU has a tanh inside, and is more than that.)"""),
         mistake("a leaky ReLU", RIGHT.but("F.gelu(", "F.leaky_relu("), BLOCKS,
-            "Between the two maps stands a leaky ReLU: it lets a hundredth of what is negative through. A ReLU or a "
+            "Between the two maps there is a leaky ReLU: it lets a hundredth of what is negative through. A ReLU or a "
             "GELU belongs there."),
         mistake("no feed-forward network", RIGHT.without(ADD_2).without(SEEN_2), BLOCKS,
             "The feed-forward network was left out, and with it the second norm."),
@@ -344,7 +344,7 @@ EXERCISE = Exercise(
             "The feed-forward network is 4 times as wide as the model. That is what GPT-2 takes; here d_ff says how "
             "wide it is."),
         mistake("dropout that never sleeps", RIGHT.but(DROP, "self.drop = lambda x: F.dropout(x, dropout)"), BLOCKS,
-            "Numbers are dropped in evaluation too: F.dropout does that unless it is told `training=self.training`. "
+            "Numbers are dropped in evaluation too: F.dropout does that unless you pass `training=self.training`. "
             "nn.Dropout knows by itself."),
         mistake("no dropout", RIGHT.but(DROP, "self.drop = nn.Identity()"), BLOCKS,
             "Evaluation is right, and in training nothing is dropped. Dropout is put on what each sub-layer says, "
@@ -352,7 +352,7 @@ EXERCISE = Exercise(
         mistake("dropout after the sum", RIGHT.but(ADD_1, "x = self.drop(x + self.attention(seen))").but(
                   ADD_2, "x = self.drop(x + self.think(seen))"), STREAM,
             "Dropout was put on the sum, so x itself is dropped with it. It is put on what a sub-layer says: the "
-            "stream is left alone."),
+            "stream is not normalized."),
         mistake("dropout on attention alone", RIGHT.but(ADD_2, "x = x + self.think(seen)"), BLOCKS,
             "In training what the feed-forward network says is not dropped. What both sub-layers say is."),
         mistake("dropout on the feed-forward network alone", RIGHT.but(ADD_1, "x = x + self.attention(seen)"), BLOCKS,
@@ -360,7 +360,7 @@ EXERCISE = Exercise(
             "inside does not replace it."),
         mistake("dropout inside of the feed-forward network alone", RIGHT.but(ADD_2, "x = x + self.think(seen)").but(
                   "self.narrow(F.gelu(self.widen(x)))", "self.narrow(self.drop(F.gelu(self.widen(x))))"), BLOCKS,
-            "Dropout stands between the two maps alone. It is put on what the feed-forward network *says*, before "
+            "Dropout is only between the two maps. It is put on what the feed-forward network *says*, before "
             "that is added."),
         mistake("d_model and h exchanged", RIGHT.but(
                   "def __init__(self, d_model, h, d_ff, dropout=0.0):",
@@ -368,7 +368,7 @@ EXERCISE = Exercise(
             "d_model and h are exchanged: GPTBlock(d_model, h, d_ff, dropout). So the heads cannot share "
             "out the width."),
         mistake("a pair came back", RIGHT.but(END, f"{ADD_2}\n        return x, seen"), BLOCKS,
-            "Two things came back. A block returns the stream alone, so that the next block can take it."),
+            "Two things came back. A block returns only the stream, so that the next block can take it."),
         mistake("the library's mask the wrong way round", NO_HEADS.but(ADD_1, TORCHS.format("~" + LATER.format(1))),
                 BLOCKS,
             """The mask reads the wrong way round: in nn.MultiheadAttention True means *forbidden* (08.6), so your

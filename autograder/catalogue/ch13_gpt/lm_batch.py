@@ -263,22 +263,21 @@ EXERCISE = Exercise(
     mistakes=(
         mistake("y is x", RIGHT.but(LATER, "y = ids[places]"), BATCH,
             """y is x itself: the model would have to say the token that it was just shown, and it would learn to copy.
-            What it has to say stands one place later."""),
+            What it has to predict is one place later."""),
         mistake("y two tokens later", RIGHT.but(LATER, "y = ids.roll(-2)[places]"), BATCH,
-            "y is two tokens later than x, so a token is left out between what is shown and what is to be said. The "
-            "*next* token is wanted.",
+            "y is two tokens later than x, so a token is skipped between input and target. Return the *next* token.",
             shows=moved_by(2)),
         mistake("y one token earlier", RIGHT.but(LATER, "y = ids[places - 1]"), BATCH,
-            "y is one token *earlier* than x: the model would have to say what stands before a token. What comes next "
-            "is one place later.",
+            "y is one token *earlier* than x: the model would have to predict what comes before a token. The next "
+            "token is one place later.",
             shows=moved_by(-1)),
         mistake("x and y exchanged", RIGHT.but(BOTH, "return y, x"), BATCH,
             "x and y are exchanged: first comes what the model is shown, then the same window one token later."),
         mistake("y rolled inside of its window", RIGHT.but(LATER, "y = x.roll(-1, dims=1)"), BATCH,
-            """The last token of y is the first one of its window: the window was turned in a circle. What follows its
-            last token stands in the text, one place further on."""),
+            """The last token of y is the first one of its window: the window was rolled around. What follows its last
+            token is in the text, one place further on."""),
         mistake("y rolled the wrong way", RIGHT.but(LATER, "y = x.roll(1, dims=1)"), BATCH,
-            "y is x turned in a circle, and one token *earlier*: its first token is the last of the window. y is the "
+            "y is x rolled around, and one token *earlier*: its first token is the last of the window. y is the "
             "text one place further on."),
         mistake("1 added to the ids", RIGHT.but(LATER, "y = x + 1"), BATCH,
             "You added 1 to the *ids*, which makes other tokens of them. It is the *place* in the text "
@@ -289,7 +288,7 @@ EXERCISE = Exercise(
         mistake("rows joined end to end", RIGHT.but(BOTH, "return x.flatten(), y.flatten()"), BATCH,
             "The rows are joined end to end. Each window has a row of its own: (B, T)."),
         mistake("y filled up with 0 at its end", RIGHT.but(LATER, "y = F.pad(x[:, 1:], (0, 1))"), BATCH,
-            """The last token of y is a 0 that nobody wrote. What follows the window's last token stands in the text: y
+            """The last token of y is a 0 that nobody wrote. What follows the window's last token is in the text: y
             is cut from there, and not out of x."""),
         mistake("y one token short", RIGHT.but(BOTH, "return x, y[:, :-1]"), BATCH,
             "y has T - 1 tokens. To every token of x belongs the one that follows, so both have T; the last one "
@@ -379,20 +378,20 @@ EXERCISE = Exercise(
             quotes=counted, shows=unequal),
         mistake("the tokens' places instead of the tokens",
                 RIGHT.but("x = ids[places]", "x = places").but(LATER, "y = places + 1"), BATCH,
-            "x and y hold *places* in the text. The ids that stand there are wanted."),
+            "x and y hold *places* in the text. Return the ids at those places."),
         mistake("scattered tokens", RIGHT.but(WHERE, "places = torch.randint(last, (B, T), generator=g)"), BATCH,
             """Every token of x was drawn for itself, so no row is a piece of the text. One draw a row says where its
             window begins; the T tokens follow each other.""", shows=scattered),
         mistake("backwards", RIGHT.but(WHERE, "places = starts[:, None] + torch.arange(T).flip(0)"), BATCH,
-            "The windows stand backwards: a text is read from the front."),
+            "The windows are reversed: a text is read from the front."),
         mistake("tokens before rows", RIGHT.but(BOTH, "return x.T, y.T"), BATCH,
             "Your shapes are (T, B). Batch first: (B, T)."),
         mistake("one row", RIGHT.but(BOTH, "return x[0], y[0]"), BATCH,
-            "One window came back. B of them are wanted, as rows: (B, T)."),
+            "One window came back. Return B of them, as rows: (B, T)."),
         mistake("T and B exchanged", RIGHT.but("def lm_batch(ids, T, g, B):", "def lm_batch(ids, B, g, T):"), BATCH,
             "T and B are exchanged: T is how many tokens a window has, and B how many windows there are."),
         mistake("stuck together", RIGHT.but(BOTH, "return torch.stack([x, y], dim=1)"), BATCH,
-            "One tensor came back. Two are wanted, x and y, each (B, T)."),
+            "One tensor came back. Return two tensors, x and y, each (B, T)."),
         mistake("floats", RIGHT.but(BOTH, "return x.float(), y.float()"), BATCH,
             "Your tokens are floats. An embedding looks up whole numbers: they stay long, as they came."),
         mistake("lists", RIGHT.but(BOTH, "return x.tolist(), y.tolist()"), BATCH,
@@ -402,7 +401,7 @@ EXERCISE = Exercise(
             own. Nobody can repeat them by giving you the same g: draw from it."""),
         mistake("g seeded anew", RIGHT.but("generator=g", "generator=g.manual_seed(0)"), BATCH,
             """You gave g another seed, so every batch is the same. A generator goes on where the last call left it:
-            draw from it, and leave its seed alone."""),
+            draw from it, and do not change its seed."""),
         mistake("the text changed", RIGHT.but(BOTH, "ids += 0 * ids[0]\n    ids[0] += 1\n    return x, y"), BATCH,
             "Your function changed the caller's text. The next batch is cut from it as well: leave it as it is."),
     ),

@@ -126,15 +126,15 @@ EXERCISE = Exercise(
     ),
     mistakes=(
         mistake("the embedding missing", RIGHT.but(FIRST, "trace = []"), STREAM,
-            """The beginning is missing: what stands in the stream before any block has spoken, words and positions
-            alone. It is entry 0. (Hooks on the blocks' results do not see it.)"""),
+            """The beginning is missing: what is in the stream before the first block: words and positions only. It is
+            entry 0. (Hooks on the blocks' results do not see it.)"""),
         mistake("the last block's entry missing",
                 RIGHT.but(FIRST, "trace = []").but(f"{STEP}\n        {KEPT}", f"{KEPT}\n        {STEP}"), STREAM,
             """The end is missing: what the last block returns. Perhaps it was never asked, or you wrote down what each
             block *reads*: after the last one the stream is there once more."""),
         mistake("a normed entry more", RIGHT.but("return trace", "trace.append(model.norm(x))\n    return trace"),
                 STREAM,
-            "The last norm's result was put behind. It is no part of the stream: the head alone reads it."),
+            "The last norm's result was put behind. It is not part of the stream: only the head reads it."),
         mistake("the last entry normed",
                 RIGHT.but("return trace", "trace[-1] = model.norm(trace[-1])\n    return trace"), STREAM,
             "The last entry went through the last norm. It is the stream as the last block leaves it, "
@@ -167,8 +167,8 @@ EXERCISE = Exercise(
                 STREAM,
             "The logits were put behind. The stream ends after the last block."),
         mistake("logits", RIGHT.but("return trace", "return [model.head(model.norm(x)) for x in trace]"), GUESSES,
-            """Some of these are scores of the vocabulary, as the page makes them of the stream by the logit lens. Here
-            the stream itself is wanted, D numbers a token, and no head.""", quotes=entries, shows=scores),
+            """Some of these are scores of the vocabulary, as the page makes them of the stream by the logit lens.
+            Here, return the stream itself, D numbers a token, without a head.""", quotes=entries, shows=scores),
         mistake("normed before each block", RIGHT.but(STEP, "x = block(model.norm(x))"), STREAM,
             "Each block was given the stream after the last norm. A block has its own norms inside; it reads the "
             "stream as it is."),
@@ -178,58 +178,58 @@ EXERCISE = Exercise(
             "model.embed gives."),
         mistake("a generator", RIGHT.but("return trace", "yield from trace"), STREAM,
             "A generator came back: a function with `yield` computes nothing until somebody asks for the next value. "
-            "A list is wanted."),
+            "Return a list."),
         mistake("words without positions", RIGHT.but(START, "x = model.words[ids]"), STREAM,
             "Entry 0 holds the words without their positions, and the blocks read on from there. "
             "model.embed gives both."),
         mistake("the words before the embedding", RIGHT.but(FIRST, "trace = [model.words[ids], x]"), STREAM,
-            "There is an entry too many: words alone, and then words with positions. The stream begins with both."),
+            "There is an entry too many: only words, and then words with positions. The stream begins with both."),
         mistake("the ids in front", RIGHT.but(FIRST, "trace = [ids, x]"), STREAM,
-            "The ids stand in front. They are no vectors: the stream begins with the embedding."),
+            "The ids come first. They are not vectors: the stream begins with the embedding."),
         mistake("each state before its block, the embedding twice",
                 RIGHT.but(f"{STEP}\n        {KEPT}", f"{KEPT}\n        {STEP}"), STREAM,
-            "You wrote down what each block *reads*, so the embedding stands there twice and the end is missing. "
+            "You recorded what each block *reads*, so the embedding is there twice and the end is missing. "
             "Write down what it returns."),
         mistake("entry 0 without positions", RIGHT.but(FIRST, "trace = [model.words[ids]]"), STREAM,
             "Entry 0 holds the words without their positions. The stream begins with both, as model.embed gives them."),
         mistake("the embedding twice", RIGHT.but(FIRST, "trace = [x, x]"), STREAM,
-            "The embedding stands there twice. There is one entry before the first block and one after each."),
+            "The embedding is there twice. There is one entry before the first block and one after each."),
         mistake("the first block left out", RIGHT.but("in model.blocks:", "in model.blocks[1:]:"), STREAM,
             "The first block was left out, perhaps because counting began at 1."),
         mistake("the end of the stream alone", RIGHT.but("return trace", "return [x]"), STREAM,
-            "Only the end of the stream came back. Every state on the way is wanted, in order."),
+            "Only the end of the stream came back. Return every state on the way, in order."),
         mistake("one tensor", RIGHT.but("return trace", "return x"), STREAM,
-            "One tensor came back. A list is wanted: the stream before the first block, and after each."),
+            "One tensor came back. Return a list: the stream before the first block, and after each."),
         mistake("the end first", RIGHT.but("return trace", "return trace[::-1]"), STREAM,
-            "The list stands backwards: entry 0 is the beginning, the embedding, and the last block comes last."),
+            "The list is reversed: entry 0 is the beginning, the embedding, and the last block comes last."),
         mistake("the blocks in the opposite order", RIGHT.but("in model.blocks:", "in reversed(model.blocks):"), STREAM,
-            "The blocks were asked in the opposite order. The first of model.blocks reads the embedding."),
+            "The blocks were applied in the opposite order. The first of model.blocks reads the embedding."),
         mistake("one block again and again", RIGHT.but(STEP, "x = model.blocks[0](x)"), STREAM,
-            "The first block was asked again and again. Each block is asked once, in its turn."),
+            "The first block was applied again and again. Each block is applied once, in its order."),
         mistake("the last token alone", RIGHT.but("return trace", "return [x[:, -1] for x in trace]"), STREAM,
-            "The last token alone came back. The stream has a vector for every token: (B, T, D).", quotes=entries),
+            "Only the last token came back. The stream has a vector for every token: (B, T, D).", quotes=entries),
         mistake("the first text alone", RIGHT.but("return trace", "return [x[0] for x in trace]"), STREAM,
-            "The first text of the batch alone came back, without its axis. Every entry is (B, T, D).", quotes=entries),
+            "Only the first text of the batch came back, without its axis. Every entry is (B, T, D).", quotes=entries),
         mistake("an axis of size 1 lost", RIGHT.but("return trace", "return [x.squeeze() for x in trace]"), STREAM,
             "An axis of size 1 vanished, as that of a batch of one text: squeeze() removes every such axis. Every "
             "entry is (B, T, D)."),
         mistake("averaged over the tokens", RIGHT.but("return trace", "return [x.mean(dim=1) for x in trace]"), STREAM,
             "The tokens were averaged. Each has a stream of its own: every entry is (B, T, D).", quotes=entries),
         mistake("the layers behind", RIGHT.but("return trace", "return torch.stack(trace, dim=1)"), STREAM,
-            "The entries were put into one tensor, along an axis inside. A list is wanted, an entry for each state."),
+            "The entries were put into one tensor, along an axis inside. Return a list with an entry for each state."),
         mistake("a dictionary", RIGHT.but("return trace", "return dict(enumerate(trace))"), STREAM,
-            "A dictionary came back. A list is wanted: its order says which state is which."),
+            "A dictionary came back. Return a list: its order says which state is which."),
         mistake("numbers without their tensors", RIGHT.but("return trace", "return [x.tolist() for x in trace]"),
                 STREAM,
-            "Your entries are lists of numbers. Tensors are wanted, (B, T, D) each.", quotes=entries),
+            "Your entries are lists of numbers. Return tensors, (B, T, D) each.", quotes=entries),
         mistake("hooks left behind", HOOKED.without("for hook in hooks:").without("hook.remove()"), STREAM,
             """The list is right, but your hooks are still on the model: each call adds more of them, and they write
-            into lists that nobody reads. What is registered is removed again."""),
+            into lists that nobody reads. Remove whatever you register."""),
         mistake("the model left in evaluation mode", RIGHT.before(START, "model.eval()"), STREAM,
-            "You switched the model to evaluation mode and left it there. Whoever handed it over goes on training: "
+            "You switched the model to evaluation mode and left it there. The caller goes on training: "
             "leave it as it came."),
         mistake("hooks that write twice", HOOKED.but("model(ids)", "model(ids)\n    model(ids)"), STREAM,
-            "Every block wrote twice: the model was asked twice while the hooks were on it. There is one entry after "
+            "Every block wrote twice: the model was called twice while the hooks were on it. There is one entry after "
             "each block."),
         mistake("a list that is kept",
                 RIGHT.but("def residual_trace(model, ids):", "def residual_trace(model, ids, trace=[]):").but(

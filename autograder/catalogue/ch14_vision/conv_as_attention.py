@@ -135,8 +135,8 @@ EXERCISE = Exercise(
             "Left and right are exchanged: the heads of the kernel's first column should look *left*, to the "
             "column before."),
         mistake("kernel flipped", RIGHT.but("kernel[:, :, a, b].T", "kernel[:, :, k - 1 - a, k - 1 - b].T"), SHIFTS,
-            """The weights are right, and each head met the cell of the *opposite* head: the kernel was turned by half a
-            turn, as a convolution does in mathematics, or the values were mixed with the weights on their side. Row i
+            """The weights are right, and each head met the cell of the *opposite* head: the kernel was rotated by 180
+            degrees, as in a mathematical convolution, or the weights were transposed when the values were mixed. Row i
             says where pixel i looks.""", quotes=wrong_pixel),
         mistake("kernel transposed", RIGHT.but("kernel[:, :, a, b].T", "kernel[:, :, b, a].T"), SHIFTS,
             "The weights are right, and rows and columns of the kernel are exchanged: head (a, b) takes cell (a, b).",
@@ -156,9 +156,9 @@ EXERCISE = Exercise(
             "All heads have the same weights: each pixel looks at itself. Head (a, b) looks at the neighbor that its "
             "cell lies on."),
         mistake("heads in the opposite order", RIGHT.but("return out, weights", "return out, weights.flip(0)"), SHIFTS,
-            """The output is right, and the heads stand in the opposite order, or each lies on its side, which for
-            shifts is the same. Head 0 belongs to the kernel's upper left cell; rows belong to the pixels that look,
-            columns to those looked at."""),
+            """The output is right, but the heads are in the opposite order, or each is transposed, which for shifts is
+            the same. Head 0 belongs to the kernel's upper left cell; rows belong to the pixels that look, columns to
+            those looked at."""),
         mistake("not centered", RIGHT.but("r = k // 2", "r = 0"), SHIFTS,
             """Your heads look from the pixel itself down and right: cell (0, 0) lies on the pixel. The kernel's
             *middle* cell does, so half of them look up or left."""),
@@ -226,7 +226,8 @@ EXERCISE = Exercise(
             "side. Ask for both."),
         mistake("H taken for W, where a 1 is put",
                 RIGHT.but(ONE, ONE.replace("pixel", "(i * H + j)").replace("row * W", "row * H")), SHIFTS,
-            "i * H + j is no pixel's number. A row has W pixels: pixel (i, j) is number i * W + j. For a square image "
+            "i * H + j is not the number of a pixel. A row has W pixels: pixel (i, j) is number i * W + j. For a "
+            "square image "
             "both are the same."),
         mistake("H taken for W", RIGHT.but("i, j = pixel // W, pixel % W", "i, j = pixel // H, pixel % H").but(
                   "(row * W + column)[inside]", "(row * H + column)[inside].clamp(max=H * W - 1)"), SHIFTS,
@@ -254,7 +255,7 @@ EXERCISE = Exercise(
             """A row that should be one pixel's channels holds several pixels of one channel. Join height and width
             first, then move the channels behind.""", quotes=wrong_pixel),
         mistake("put back by reshape alone", RIGHT.but(BACK, "out = total.reshape(B, out_channels, H, W)"), SHIFTS,
-            """The sum of the heads is (B, H * W, O), and it was put back by reshape alone. Channels move in front of
+            """The sum of the heads is (B, H * W, O), but reshape put it back. Channels move in front of
             the pixels first.""",
             quotes=wrong_pixel),
         mistake("a sentence of pixels", RIGHT.but(BACK, "out = total"), SHIFTS,
@@ -269,7 +270,7 @@ EXERCISE = Exercise(
             "outside counts as 0."),
         mistake("weights as a grid of heads",
                 RIGHT.but("return out, weights", "return out, weights.reshape(k, k, H * W, H * W)"), SHIFTS,
-            "The heads still lie in a grid (k, k). One axis is wanted: (k * k, H * W, H * W), row by row."),
+            "The heads still lie in a grid (k, k). Return one axis: (k * k, H * W, H * W), row by row."),
         mistake("weights of images", RIGHT.but("return out, weights", "return out, weights.reshape(k * k, H, W, H, W)"),
                 SHIFTS,
             "Pixels of the weights are still (H, W) twice. Count them row by row: (k * k, H * W, H * W)."),
@@ -280,15 +281,15 @@ EXERCISE = Exercise(
                   "weights[a * k + b] @ values", "weights[a * k + b].to(x.dtype) @ values"), SHIFTS,
             "The weights are float32 whatever x is. They have the dtype of x, like the output."),
         mistake("weights as truth values", RIGHT.but("return out, weights", "return out, weights.bool()"), SHIFTS,
-            "The weights came back as True and False. Numbers are wanted, 0 and 1, of the dtype of x."),
+            "The weights came back as True and False. Return numbers, 0 and 1, of the dtype of x."),
         mistake("weights that hold the kernel",
                 RIGHT.but("return out, weights", "return out, weights * kernel[0, 0].reshape(-1, 1, 1)"), SHIFTS,
-            "The kernel's numbers stand in the weights. Weights say *where* a head looks, 1 or 0; what it takes from "
+            "The weights hold the kernel's numbers. Weights say *where* a head looks, 1 or 0; what it takes from "
             "there is the value."),
         mistake("the kernel in the weights, for both",
                 RIGHT.but(VALUES, "values = pixels @ kernel[:, :, a, b].T / kernel[0, 0, a, b]").but(
                   PIXEL, "weights = weights * kernel[0, 0].reshape(-1, 1, 1)\n    " + PIXEL), SHIFTS,
-            "The kernel's numbers stand in the weights. Weights say *where* a head looks, 1 or 0; what it takes from "
+            "The weights hold the kernel's numbers. Weights say *where* a head looks, 1 or 0; what it takes from "
             "there is the value."),
         mistake("only the output", RIGHT.but("return out, weights", "return out"), SHIFTS,
             "Only the output came back. Return the weights as well, as a pair (out, weights)."),
@@ -298,8 +299,8 @@ EXERCISE = Exercise(
             "A kernel of 2 by 2 went through. It has no middle cell, so there is nothing to lay on the pixel: raise a "
             "ValueError."),
         mistake("an assert in place of ValueError", RIGHT.but(CHECK, "assert k % 2 == 1\n    "), SHIFTS,
-            "k is checked, but by assert, which raises AssertionError (and is skipped when Python is told to hurry). "
-            "A ValueError is asked for."),
+            "k is checked, but by assert, which raises AssertionError (and is skipped with python -O). "
+            "The task asks for a ValueError."),
         mistake("always 3 by 3", RIGHT.but("kernel.shape[0], kernel.shape[-1]", "kernel.shape[0], 3").but(
                   CHECK, 'if kernel.shape[-1] % 2 == 0:\n        raise ValueError("k must be odd")\n    '), SHIFTS,
             "k was taken for 3, whatever the kernel is. Its last axis says it."),

@@ -126,7 +126,7 @@ EXERCISE = Exercise(
             "p was taken for the *number* of patches in a row. It is the side of a patch in pixels; the number is H "
             "divided by it."),
         mistake("width taken for height", RIGHT.but(CUT, "W = H\n    img = img[:, :, :, :H]\n    " + CUT), PATCHES,
-            "You count as many patches to the right as down, H/p both times: right for a square image alone. Here H "
+            "You count as many patches to the right as down, H/p both times: right only for a square image. Here H "
             "and W differ."),
         mistake("the first image alone", RIGHT.but(JOIN, "patches = moved[0].reshape((H // p) * (W // p), C * p * p)"),
                 PATCHES,
@@ -173,23 +173,23 @@ EXERCISE = Exercise(
             """Height and width were read from the shape in the wrong order: an image is (B, C, H, W), rows before
             columns. For a square image both are the same."""),
         mistake("as many columns as rows", RIGHT.but(CUT, CUT.replace("W // p", "H // p")), PATCHES,
-            "You cut the width into as many pieces as the height: right for a square image alone. There "
+            "You cut the width into as many pieces as the height: right only for a square image. There "
             "are W/p of them."),
         mistake("through NumPy", RIGHT.but("return patches", "return torch.from_numpy(patches.numpy().copy())"),
                 PATCHES,
             """The values are right, and nothing can be learned through them: NumPy knows no gradients, and refuses a
             tensor that needs one. torch has the same operations."""),
         mistake("patches in the opposite order", RIGHT.ending_in(".flip(1)"), PATCHES,
-            "The patches stand in the opposite order: the first is the one in the upper left corner."),
+            "The patches are in the opposite order: the first is the one in the upper left corner."),
         mistake("divided by 255", RIGHT.ending_in(" / 255"), PATCHES,
             "The numbers were divided by 255. They only move; none of them changes."),
         mistake("a size that is a float", RIGHT.but("H // p, p, W // p, p)", "H / p, p, W / p, p)"), PATCHES,
             "A size must be a whole number, and a single / makes a float, even of 4 / 2. // stays whole."),
         mistake("a list of patches", RIGHT.but("return patches", "return list(patches.unbind(1))"), PATCHES,
-            "A Python list of patches came back. One tensor is wanted; torch.stack makes it, and its dim says where "
+            "A Python list of patches came back. Return one tensor; torch.stack makes it, and its dim says where "
             "the axis goes."),
         mistake("a list of sentences", RIGHT.but("return patches", "return list(patches)"), PATCHES,
-            "A Python list came back, one entry for each image. One tensor is wanted: (B, N, C * p * p)."),
+            "A Python list came back, one entry for each image. Return one tensor: (B, N, C * p * p)."),
         mistake("unfold without a check", RIGHT.but(CHECK, "return F.unfold(img, p, stride=p).transpose(1, 2)\n    "),
                 PATCHES,
             """Nothing asks whether p divides the image: unfold drops the rows and columns that are left over, and says
@@ -210,7 +210,7 @@ EXERCISE = Exercise(
         mistake("only the width checked", RIGHT.but("H % p != 0 or W % p != 0", "W % p != 0"), PATCHES,
             "Only the width was checked: 5 rows and patches of 2 went through. p must divide both sides."),
         mistake("both must fail", RIGHT.but("H % p != 0 or W % p != 0", "H % p != 0 and W % p != 0"), PATCHES,
-            "A ValueError comes only when p divides *neither* side. It is wanted as soon as one of them does not fit."),
+            "A ValueError comes only when p divides *neither* side. Raise it as soon as one of them does not fit."),
         mistake("all pixels checked", RIGHT.but("H % p != 0 or W % p != 0", "(H * W) % (p * p) != 0"), PATCHES,
             """The number of pixels was checked instead of the two sides. 3 rows of 4 pixels are 12, which 2 * 2
             divides, and still no patch of 2 fits into 3 rows."""),
@@ -220,8 +220,8 @@ EXERCISE = Exercise(
             """The number of pixels was checked instead of the two sides, and what does not fit into a side was dropped.
             p must divide the height *and* the width."""),
         mistake("an assert in place of ValueError", RIGHT.but(CHECK, "assert H % p == 0 and W % p == 0\n    "), PATCHES,
-            """The sizes are checked, but by assert, which raises AssertionError (and is skipped when Python is told to
-            hurry). A ValueError is asked for."""),
+            """The sizes are checked, but by assert, which raises AssertionError (and is skipped with python -O). The
+            task asks for a ValueError."""),
         mistake("another kind of error", RIGHT.but("ValueError", "TypeError"), PATCHES,
             "The sizes are checked, but another kind of error is raised. The value is wrong here, so: ValueError."),
         mistake("None for sizes that do not fit",

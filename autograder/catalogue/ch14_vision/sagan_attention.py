@@ -104,13 +104,13 @@ EXERCISE = Exercise(
             """A row that should be one pixel's channels holds several pixels of one channel: reshape cut the image as
             it lies in memory, channel after channel. Join height and width first, then move the channels behind."""),
         mistake("put back by reshape alone", RIGHT.but(BACK, "gathered = gathered.reshape(B, C, H, W)"), PIXELS,
-            """What was gathered is right, (B, H * W, C), and it was put back by reshape alone, which mixes channels and
+            """The gathered values are right, (B, H * W, C), but reshape put them back, which mixes channels and
             pixels. The channels move in front of the pixels first."""),
         mistake("both by reshape alone", RIGHT.but(PIXEL, "pixels = x.reshape(B, H * W, C)").but(
                   BACK, "gathered = gathered.reshape(B, C, H, W)"), PIXELS,
-            """Rows that should be pixels were cut from the image by reshape alone, and put back so. It fits in shape;
-            but such a row holds several pixels of *one* channel. The channels have to move behind, and in front again
-            at the end."""),
+            """Rows that should be pixels were cut from the image by reshape, and put back in the same way. It fits in
+            shape; but such a row holds several pixels of *one* channel. The channels have to move behind, and in front
+            again at the end."""),
         mistake("height and width exchanged at the end",
                 RIGHT.but("reshape(B, C, H, W)", "reshape(B, C, W, H).transpose(2, 3)"), PIXELS,
             "Height and width changed places when the pixels were put back into an image. They were read row by row: "
@@ -160,7 +160,7 @@ EXERCISE = Exercise(
             "this exercise."),
         mistake("queries and keys exchanged",
                 RIGHT.but("pixels @ Wq.T", "pixels @ Wk.T").but("k = pixels @ Wk.T", "k = pixels @ Wq.T"), PIXELS,
-            "Wq and Wk changed places: the pixel that asks is multiplied by Wq, those that are asked by Wk."),
+            "Wq and Wk changed places: Wq is applied to the pixel that looks, Wk to those it looks at."),
         mistake("keys made with Wq", RIGHT.but("pixels @ Wk.T", "pixels @ Wq.T"), PIXELS,
             "Keys and queries were both made with Wq, so Wk plays no part."),
         mistake("queries made with Wk", RIGHT.but("pixels @ Wq.T", "pixels @ Wk.T"), PIXELS,
@@ -218,21 +218,21 @@ EXERCISE = Exercise(
             """Where gamma is 0 you return x at once: the right image, but no gradient reaches gamma, which stays 0 for
             ever. Compute the sum in any case."""),
         mistake("the first image looked at by all", RIGHT.but(MIX, "gathered = weights @ v[:1]"), PIXELS,
-            "All images gathered from the pixels of the first one. Each looks at itself alone."),
+            "All images gathered from the pixels of the first one. Each looks only at itself."),
         mistake("all images as one", RIGHT.but(PIXEL, "pixels = x.movedim(1, -1).reshape(1, B * H * W, C)").but(
                   BACK, "gathered = gathered.reshape(B, H, W, C).movedim(-1, 1)"), PIXELS,
             "The pixels of all images were put into one long row, so they look at each other across images. Each "
             "image is by itself."),
         mistake("rows alone", RIGHT.but(PIXEL, "pixels = x.permute(0, 2, 3, 1).reshape(B * H, W, C)").but(
                   BACK, "gathered = gathered.reshape(B, H, W, C).permute(0, 3, 1, 2)"), PIXELS,
-            "Each pixel looked at its own row alone. It looks at all H * W pixels of the image."),
+            "Each pixel looked only at its own row. It looks at all H * W pixels of the image."),
         mistake("columns alone", RIGHT.but(PIXEL, "pixels = x.permute(0, 3, 2, 1).reshape(B * W, H, C)").but(
                   BACK, "gathered = gathered.reshape(B, W, H, C).permute(0, 3, 2, 1)"), PIXELS,
-            "Each pixel looked at its own column alone. It looks at all H * W pixels of the image."),
+            "Each pixel looked only at its own column. It looks at all H * W pixels of the image."),
         mistake("the pixels as a sentence", RIGHT.but(BACK, "x = pixels"), PIXELS,
             "A sentence of pixels came back, (B, H * W, C). Put it back into an image, (B, C, H, W)."),
         mistake("the weights too", RIGHT.but("return " + LAST, "return x + gamma * gathered, weights"), PIXELS,
-            "Two things came back. Return the image alone."),
+            "Two things came back. Return only the image."),
         mistake("no pixel looks at itself", RIGHT.but(
                   SCORES, SCORES + "\n    scores = scores - 1e9 * torch.eye(H * W, dtype=x.dtype) * (H * W > 1)"),
                   PIXELS,
@@ -240,7 +240,7 @@ EXERCISE = Exercise(
         mistake("causal", RIGHT.but(
                   SCORES, SCORES + "\n    scores = scores.masked_fill(torch.ones(H * W, H * W).triu(1).bool(), "
                                    "float('-inf'))"), PIXELS,
-            "A causal mask is left on: pixels look at earlier ones alone. An image has no past; nothing "
+            "A causal mask is left on: pixels look only at earlier ones. An image has no past; nothing "
             "is hidden here."),
         mistake("exponentials as they are",
                 RIGHT.but(SHARES, "e = torch.exp(scores)\n    weights = e / e.sum(dim=-1, keepdim=True)"), PIXELS,

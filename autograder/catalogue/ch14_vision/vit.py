@@ -180,7 +180,7 @@ EXERCISE = Exercise(
             of the other. Every image gets the same token: expand it along the batch, which copies nothing."""),
         mistake("class token last",
                 RIGHT.but(CAT, "x = torch.cat([words, first], dim=1)").but(LAST, "return self.head(x[:, -1])"), TOKEN,
-            """The class token stands behind the patches, or position 0 went to the first patch and the last one to the
+            """The class token comes after the patches, or position 0 went to the first patch and the last one to the
             token, which is the same: every token has another's position. The token comes first, and position 0 is its
             own."""),
         mistake("a patch read in place of the class token", RIGHT.but(CAT, "x = torch.cat([words, first], dim=1)"),
@@ -188,32 +188,32 @@ EXERCISE = Exercise(
             "The class token was put behind the patches, and the head reads the first *patch*. The token comes first, "
             "and the head reads it."),
         mistake("the last patch read", RIGHT.but("x[:, 0]", "x[:, -1]"), TOKEN,
-            """The head reads the last patch. It reads the class token, which stands first: it has nothing to say of its
+            """The head reads the last patch. It reads the class token, which comes first: it has nothing to say of its
             own, so it can gather what all the patches know."""),
         mistake("the first patch read", RIGHT.but("x[:, 0]", "x[:, 1]"), TOKEN,
-            "The head reads the first patch. The class token stands before it, at place 0."),
+            "The head reads the first patch. The class token comes before it, at place 0."),
         mistake("the mean of all tokens", RIGHT.but("x[:, 0]", "x.mean(dim=1)"), TOKEN,
             "The head reads the mean of all tokens. Many models do that, with success; here the class token answers "
             "for the image."),
         mistake("the mean of the patches", RIGHT.but("x[:, 0]", "x[:, 1:].mean(dim=1)"), TOKEN,
             "The head reads the mean of the patches, so nobody reads the class token. Here it answers for the image."),
         mistake("the largest of all tokens", RIGHT.but("x[:, 0]", "x.max(dim=1).values"), TOKEN,
-            "The head reads the largest number of each feature over all tokens. It reads the class token alone."),
+            "The head reads the largest number of each feature over all tokens. It reads only the class token."),
         mistake("the first image read", RIGHT.but("x[:, 0]", "x[0]"), TOKEN,
             "The head reads all tokens of the first *image*: x[0] counts along the batch. The class token of every "
             "image is x[:, 0]."),
         mistake("logits of every token", RIGHT.but("x[:, 0]", "x"), TOKEN,
-            "Logits of every token came back. One row for each image is wanted, from the class token: (B, classes)."),
+            "Logits of every token came back. Return one row for each image, from the class token: (B, classes)."),
         mistake("one axis too many", RIGHT.but("x[:, 0]", "x[:, :1]"), TOKEN,
-            "The axis of the tokens is still there, with length 1. One row for each image is wanted: (B, classes)."),
+            "The axis of the tokens is still there, with length 1. Return one row for each image: (B, classes)."),
         mistake("no class token", RIGHT.without(TOKEN_LINE).without(FIRST).but(CAT, "x = words").but("1 + N", "N").but(
                   "x[:, 0]", "x.mean(dim=1)"), TOKEN,
             """There is no class token, and no position for it. One vector more, learned and the same for every image,
             goes in front of the patches; the head reads what became of it."""),
         mistake("a class token that cannot learn",
                 RIGHT.but(TOKEN_LINE, 'self.register_buffer("class_token", torch.zeros(1, 1, d_model))'), TOKEN,
-            """No class token was found that can learn: a plain tensor, or a buffer, is no parameter, and stays as it
-            was drawn. nn.Parameter makes it one."""),
+            """No class token was found that can learn: a plain tensor, or a buffer, is not a parameter, and stays as
+            it was drawn. nn.Parameter makes it one."""),
         mistake("a class token in a plain tensor",
                 RIGHT.but(TOKEN_LINE, "self.class_token = torch.zeros(1, 1, d_model)"), TOKEN,
             "The class token is a plain tensor, which no optimizer sees: it stays as it was drawn. nn.Parameter makes "
@@ -266,7 +266,7 @@ EXERCISE = Exercise(
             before the head. Layers in pre-norm only ever add to the stream, so nobody else normalizes it; post-norm
             layers end in one, and a ViT has none of those."""),
         mistake("the last norm before the layers", RIGHT.without(NORM).after(DROP, NORM), VIT,
-            "The last norm stands before the layers. It stands after all of them, before the head: pre-norm layers "
+            "The last norm comes before the layers. It comes after all of them, before the head: pre-norm layers "
             "only ever add to the stream."),
         mistake("post-norm",
                 RIGHT.but("seen = self.norm1(x)", "seen = x").but(READ,
@@ -294,9 +294,9 @@ EXERCISE = Exercise(
         mistake("one layer used again", RIGHT.but(
                   "[Layer(d_model, h, d_ff, dropout) for _ in range(layers)]",
                   "[Layer(d_model, h, d_ff, dropout)] * layers"), VIT,
-            "One layer stands in the list several times: its weights are shared. Each layer is made anew."),
+            "One layer is in the list several times: its weights are shared. Each layer is made anew."),
         mistake("one layer", RIGHT.but("range(layers)", "range(1)"), VIT,
-            "There is one layer. The argument layers says how many are wanted."),
+            "There is one layer. The argument layers says how many there are."),
         mistake("layers in a plain list",
                 RIGHT.but(LAYERS, "self.layers = [Layer(d_model, h, d_ff, dropout) for _ in range(layers)]"), VIT,
             """A Python list hides its layers from the module: their parameters are not registered, so nobody trains
@@ -325,14 +325,13 @@ EXERCISE = Exercise(
                 RIGHT.but(PROJECT, "self.project = nn.Conv2d(channels, d_model, patch, stride=patch)").but(
                   WORDS, "words = self.project(img).flatten(2)").but(FIRST,
                       "first = self.class_token.expand(len(img), -1, -1)"), PATCHES,
-            """After a convolution the features stand in front: (B, d_model, N). Words are rows, (B, N, d_model): the
+            """After a convolution the features come first: (B, d_model, N). Words are rows, (B, N, d_model): the
             last two axes change places before the class token joins."""),
         mistake("the convolution's result cut by reshape",
                 RIGHT.but(PROJECT, "self.project = nn.Conv2d(channels, d_model, patch, stride=patch)").but(
                   WORDS, "words = self.project(img).reshape(len(img), -1, self.head.in_features)"), PATCHES,
-            """After a convolution the features stand in front, (B, d_model, rows, columns), and reshape alone does not
-            move them: a word of yours holds one feature of several patches. Join rows and columns, then exchange the
-            axes."""),
+            """After a convolution the features come first, (B, d_model, rows, columns), and reshape does not move them:
+            a word of yours holds one feature of several patches. Join rows and columns, then exchange the axes."""),
         mistake("no bias in the patch projection",
                 RIGHT.but("patch * patch, d_model)", "patch * patch, d_model, bias=False)"), PATCHES,
             "The patch projection has no bias. It adds one, as nn.Linear and nn.Conv2d do by themselves."),
@@ -347,7 +346,7 @@ EXERCISE = Exercise(
         mistake("dropout that never sleeps", RIGHT.but(
                   "self.drop = nn.Dropout(dropout)\n        self.layers",
                   "self.drop = lambda x: F.dropout(x, dropout)\n        self.layers"), VIT,
-            "Numbers are dropped in evaluation too: F.dropout does that unless it is told `training=self.training`. "
+            "Numbers are dropped in evaluation too: F.dropout does that unless you pass `training=self.training`. "
             "nn.Dropout knows by itself."),
         mistake("no dropout on the words", RIGHT.without(DROP), VIT,
             """In training the words are not dropped. Dropout is put on tokens and positions together, before the first
@@ -355,22 +354,22 @@ EXERCISE = Exercise(
         mistake("dropout before the positions", RIGHT.but(ADD, "x = self.drop(x) + self.positions").without(DROP), VIT,
             "In training the tokens are dropped and their positions are not. Dropout is put on both together."),
         mistake("dropout before the head", RIGHT.but(LAST, "return self.head(self.drop(x[:, 0]))"), VIT,
-            "One dropout too many stands before the head. It is put on the words, and in the layers on what each "
+            "There is one dropout too many, before the head. It is put on the words, and in the layers on what each "
             "sub-layer says."),
         mistake("no dropout in the layers",
                 RIGHT.but("[Layer(d_model, h, d_ff, dropout)", "[Layer(d_model, h, d_ff, 0.0)"), VIT,
             "In training nothing is dropped in the layers. Hand dropout on to them."),
         mistake("a softmax at the end", RIGHT.ending_in(".softmax(-1)"), TOKEN,
-            "Your rows sum to 1: a softmax stands at the end. Logits are wanted, as they are."),
+            "Your rows sum to 1: there is a softmax at the end. Return the logits as they are."),
         mistake("a log_softmax at the end", RIGHT.ending_in(".log_softmax(-1)"), TOKEN,
-            "All your numbers are below 0: a log_softmax stands at the end. Logits are wanted, as they are."),
+            "All your numbers are below 0: there is a log_softmax at the end. Return the logits as they are."),
         mistake("the class token's vector", RIGHT.but(LAST, "return x[:, 0]"), TOKEN,
             "The class token's vector came back, d_model numbers. The head makes one score for each class of it."),
         mistake("the class itself", RIGHT.ending_in(".argmax(-1)"), TOKEN,
-            "The number of the best class came back. Logits are wanted, one for each class: choosing comes later, and "
+            "The number of the best class came back. Return logits, one for each class: choosing comes later, and "
             "has no gradient."),
         mistake("a pair came back", RIGHT.but(LAST, "return self.head(x[:, 0]), x"), TOKEN,
-            "Two things came back. forward returns the logits alone."),
+            "Two things came back. forward returns only the logits."),
         *usual_mistakes(RIGHT, detached=VIT, float32=VIT, squeezed=TOKEN),
         mistake("a dropout of another strength",
                 RIGHT.but("[Layer(d_model, h, d_ff, dropout)", "[Layer(d_model, h, d_ff, 0.1)"), VIT,

@@ -155,7 +155,7 @@ EXERCISE = Exercise(
             shows=lambda evidence: bool(evidence.got.told["flags"])),
         mistake("only the gradients forgotten", RIGHT.without(SET), FREEZE,
             """Everything still has requires_grad. A gradient that is set to None, or a model in evaluation mode,
-            freezes nothing: backward writes new gradients, and the step moves what should stand still."""),
+            freezes nothing: backward writes new gradients, and the step moves weights that should not move."""),
         mistake("norms go on learning", RIGHT.but(SET, 'parameter.requires_grad = chosen(full) or "norm" in full').but(
                   IF_NOT, 'if not chosen(full) and "norm" not in full:'), FREEZE,
             """The norms still learn, though nobody named them. A norm has a weight and a bias as a linear layer has;
@@ -258,52 +258,51 @@ EXERCISE = Exercise(
             "The model was put into training mode as well. Leave the mode as it is; the loop that trains sees to it.",
             quotes=other_mode),
         mistake("a name that means nothing goes by", RIGHT.but(KNOWN, "if False:"), FREEZE,
-            """A misspelled name went by in silence: everything was frozen, and a training would run for hours and learn
+            """A misspelled name went by in silence: everything was frozen, so training would run for hours and learn
             nothing. A name that means nothing raises ValueError."""),
         mistake("only if no name means anything", RIGHT.but(KNOWN, "if not any(map(chosen, parameters)):"), FREEZE,
             "One name of the list means nothing, and it went by because the others do. Each name has to mean "
             "something."),
         mistake("asserted", RIGHT.but(RAISED, "assert False"), FREEZE,
-            "An assertion fails where a ValueError was asked for. Assertions vanish under python -O; an error that "
+            "An assertion fails where the task asks for a ValueError. Assertions vanish under python -O; an error that "
             "callers rely on is raised."),
         mistake("stops with KeyError", RIGHT.but("raise ValueError", "raise KeyError"), FREEZE,
-            "A name that means nothing ends in a KeyError. A ValueError is asked for, so that a caller can tell it "
-            "from a slip in your code."),
+            "A name that means nothing ends in a KeyError. Raise a ValueError, so that a caller can tell it from a "
+            "bug in your code."),
         mistake("stops with AttributeError", RIGHT.but(RAISED, "model.get_parameter(name)"), FREEZE,
             """A name that means nothing ends in torch's own AttributeError, which a slip in your code would raise as
-            well. A ValueError is asked for."""),
+            well. The task asks for a ValueError."""),
         mistake("nothing comes back", RIGHT.without(RETURNED), FREEZE,
-            "The model is right, but nothing came back. The full names of what learns are wanted, such as "
-            "`head.weight`."),
+            "The model is right, but nothing came back. Return the full names of what learns, such as `head.weight`."),
         mistake("the names as they were given", RIGHT.but(RETURNED, "return list(names)"), FREEZE,
-            """The names came back as they were given. The *full* names of what learns are wanted: for `head`,
+            """The names came back as they were given. Return the *full* names of what learns: for `head`,
             `head.weight` and `head.bias`.""",
             quotes=came_back),
         mistake("the last words of the names", RIGHT.but("return [full for", 'return [full.split(".")[-1] for'), FREEZE,
-            "Only the last words of the names came back, and many parameters are called `weight`. The full "
-            "names are wanted.", quotes=came_back),
+            "Only the last words of the names came back, and many parameters are called `weight`. Return "
+            "the full names.", quotes=came_back),
         mistake("the names of what is frozen", RIGHT.but("if chosen(full)]", "if not chosen(full)]"), FREEZE,
-            "The names of what is frozen came back. Those of what learns are wanted.", quotes=came_back),
+            "The names of what is frozen came back. Return the names of what learns.", quotes=came_back),
         mistake("all names", RIGHT.but(" if chosen(full)]", "]"), FREEZE,
-            "The names of all parameters came back. Those of what learns are wanted.", quotes=came_back),
+            "The names of all parameters came back. Return the names of what learns.", quotes=came_back),
         mistake("the parameters themselves",
                 RIGHT.but(RETURNED, "return [parameters[full] for full in parameters if chosen(full)]"), FREEZE,
-            "The parameters themselves came back. Their full names are wanted: they can be read, and counted."),
+            "The parameters themselves came back. Return their full names: they can be read, and counted."),
         mistake("the model", RIGHT.but(RETURNED, "return model"), FREEZE,
-            "The model came back. The full names of what learns are wanted, such as `head.weight`."),
+            "The model came back. Return the full names of what learns, such as `head.weight`."),
         mistake("names with their parameters",
                 RIGHT.but(RETURNED, "return [(full, parameters[full]) for full in parameters if chosen(full)]"), FREEZE,
-            "Pairs came back, of names and parameters. The full names alone are wanted."),
+            "Pairs came back, of names and parameters. Return only the full names."),
         mistake("how many numbers learn",
                 RIGHT.but(RETURNED, "return sum(parameters[full].numel() for full in parameters if chosen(full))"),
                 FREEZE,
-            "A number came back. The full names of what learns are wanted."),
+            "A number came back. Return the full names of what learns."),
         mistake("new parameters in their place", RIGHT.but(RETURNED, f"""
                   for full, parameter in parameters.items():
                       home, _, last = full.rpartition(".")
                       setattr(model.get_submodule(home), last, nn.Parameter(parameter.detach().clone(), chosen(full)))
                   {RETURNED}"""), FREEZE,
-            """The model has new parameters in place of its own. An optimizer that was made before still holds the old
+            """The model has new parameters instead of its own. An optimizer that was made before still holds the old
             ones and moves those. Change the flag of the parameters that are there.""", quotes=None),
         mistake("weights set to zero", RIGHT.but(FORGET, "parameter.grad = None\n            parameter.data.zero_()"),
                 FREEZE,

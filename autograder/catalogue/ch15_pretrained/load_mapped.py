@@ -153,20 +153,21 @@ EXERCISE = Exercise(
     ),
     mistakes=(
         mistake("not turned", RIGHT.but(TURN, "value = value"), FUSED,
-            """The matrices of the file have inputs along their rows, and nn.Linear has outputs there: they have to be
-            turned. Where inputs and outputs differ in number, torch stops; a square one goes in as it is, and no error
-            is raised."""),
+            """The matrices of the file have inputs along their rows, and nn.Linear has outputs there: they must be
+            transposed. Where inputs and outputs differ in number, torch stops; a square one goes in as it is, and no
+            error is raised."""),
         mistake("not turned, cut along the columns", RIGHT.but(TURN, "value = value").but("dim=0", "dim=-1"), FUSED,
-            """The matrices of the file have inputs along their rows, and nn.Linear has outputs there: they have to be
-            turned. Where inputs and outputs differ in number, torch stops; a square one goes in as it is, and no error
-            is raised."""),
+            """The matrices of the file have inputs along their rows, and nn.Linear has outputs there: they must be
+            transposed. Where inputs and outputs differ in number, torch stops; a square one goes in as it is, and no
+            error is raised."""),
         mistake("square matrices not turned", RIGHT.but(
                   'if turned and name.endswith(".weight"):',
                   'if turned and name.endswith(".weight") and value.shape[0] != value.shape[1]:'), FUSED,
-            """The square matrix of attn.out was not turned. Its shape is right either way, so nothing stops; the table
-            says which ones are turned, not their shape."""),
+            """The square matrix of attn.out was not transposed. Its shape is right either way, so nothing stops; the
+            table says which ones are transposed, not their shape."""),
         mistake("everything turned", RIGHT.but(TURNED, "turned = True"), FUSED,
-            "The tables of words and positions were turned as well. They are no linear layers: row i belongs to id i, "
+            "The tables of words and positions were transposed as well. They are not linear layers: row i "
+            "belongs to id i, "
             "in the file as here."),
         mistake("queries, keys, values", RIGHT.but("keys, queries, values = value", "queries, keys, values = value"),
                 FUSED,
@@ -196,7 +197,7 @@ EXERCISE = Exercise(
                   keys, queries, values = value.chunk(3, dim=0)
                   if kind == "weight":
                       keys, queries, values = keys.t(), queries.t(), values.t()"""), FUSED,
-            """The three projections were not turned. Each is square, so its shape is right either way and nothing
+            """The three projections were not transposed. Each is square, so its shape is right either way and nothing
             stops: it has inputs along its rows in the file, and outputs in nn.Linear."""),
         mistake("up and down exchanged",
                 RIGHT.but('("mlp.up", "wide"), ("mlp.down", "narrow")',
@@ -207,7 +208,7 @@ EXERCISE = Exercise(
         mistake("the two norms exchanged", RIGHT.but(
                   '"ln_1": layer + "norm1", block + "ln_2": layer + "norm2"',
                   '"ln_2": layer + "norm1", block + "ln_1": layer + "norm2"'), MAP,
-            "The two norms of each layer were exchanged. Their shapes are alike; ln_1 stands before the attention, as "
+            "The two norms of each layer were exchanged. Their shapes are alike; ln_1 comes before the attention, as "
             "norm1 does."),
         mistake("scale and shift exchanged",
                 RIGHT.but('"scale": "weight", "shift": "bias"', '"scale": "bias", "shift": "weight"'), MAP,
@@ -252,7 +253,7 @@ EXERCISE = Exercise(
             part that the file's model needs. Leave out what the table says, and refuse anything else."""),
         mistake("parts beside the encoder go by",
                 RIGHT.but('name.startswith("head.")', 'not name.startswith("encoder.")'), STRICT,
-            "Whatever does not begin with `encoder.` was left out. The table leaves out `head.` alone; refuse "
+            "Whatever does not begin with `encoder.` was left out. The table leaves out only `head.`; refuse "
             "anything else."),
         mistake("the rest of a wide matrix goes by",
                 RIGHT.but("value.chunk(3, dim=0)", "value[: 3 * len(model.norm.weight)].chunk(3, dim=0)"), STRICT,
@@ -275,7 +276,7 @@ EXERCISE = Exercise(
         mistake("masks refused", RIGHT.but(SKIP, 'if name.startswith("head."):').but(
                   'if turned and name.endswith(".weight")',
                   'if turned and value.is_floating_point() and name.endswith(".weight")'), MAP,
-            "The entries `attn.mask` were refused. They are no weights, and the table says what becomes of them: they "
+            "The entries `attn.mask` were refused. They are not weights, and the table says what happens to them: they "
             "are left out."),
         mistake("the model made float32", RIGHT.but(LOAD, f"model.float()\n    {LOAD}"), MAP,
             """The model has become float32, whatever it was. It keeps its own dtype: the numbers go into the parameters
@@ -294,8 +295,8 @@ EXERCISE = Exercise(
             "The model has the dtype of the file now, float16 for one. It keeps its own: what goes in becomes what "
             "the parameter is."),
         mistake("the file's own memory", HAND.but(COPIED, "parameter.data = ours[name].to(parameter.dtype)"), MAP,
-            """Where the dtypes agree, the parameters lie in the memory of sd: whoever trains the model changes the
-            file's tensors too, and a second model that is loaded from them. Copy the numbers."""),
+            """Where the dtypes agree, the parameters lie in the memory of sd: training the model changes the file's
+            tensors too, and a second model that is loaded from them. Copy the numbers."""),
         mistake("frozen on the way", HAND.but(COPIED, f"{COPIED}\n            parameter.requires_grad_(False)"), MAP,
             "The model's parameters do not learn any more: requires_grad was switched off and stayed so. Leave the "
             "flag as it is."),
@@ -349,14 +350,14 @@ EXERCISE = Exercise(
                   {THIRDS}
                   if kind == "bias":
                       values, keys, queries = value.chunk(3)"""), FUSED,
-            """Only the biases of keys, queries and values are wrong. kqv.bias has the order of the matrix beside it: D
+            """Only the biases of keys, queries and values are wrong. kqv.bias has the order of its matrix: D
             numbers of the keys, D of the queries, D of the values.""", shows=among(FUSED_BIASES)),
         mistake("the fused matrix cut otherwise", RIGHT.but(THIRDS, f"""
                   {THIRDS}
                   if kind == "weight":
                       values, keys, queries = value.chunk(3)"""), FUSED,
             """Only keys, queries and values are wrong, all else is right. The fused matrix has D columns of the keys,
-            then D of the queries, then D of the values, and each third is turned.""", shows=among(FUSED_PARTS)),
+            then D of the queries, then D of the values, and each third is transposed.""", shows=among(FUSED_PARTS)),
         mistake("norms otherwise", RIGHT.but('ours = {}', 'first = "layers.0.norm1."\n    ours = {}').but(LOAD, """
                   ours[first + "weight"], ours[first + "bias"] = ours[first + "bias"], ours[first + "weight"]
                   model.load_state_dict(ours, strict=True)"""), MAP,
@@ -496,8 +497,8 @@ EXERCISE = Exercise(
     ),
     hints=(
         "which of the file's names have no partner of the same shape in the model, and which have one although they "
-        "must be turned?",
-        "kqv.weight (D, 3D) is turned to (3D, D), and its rows are cut into three of (D, D); every bias (3D,) into "
+        "must be transposed?",
+        "kqv.weight (D, 3D) is transposed to (3D, D), and its rows are cut into three of (D, D); every bias (3D,) into "
         "three of (D,).",
         "build a new dictionary with the model's names: leave out head and masks; take the prefix off; turn what "
         "belongs to linear layers; "

@@ -237,7 +237,7 @@ EXERCISE = Exercise(
     ),
     mistakes=(
         mistake("specials chosen", RIGHT.without(REAL), MLM,
-            """Specials were chosen too: the model is asked to guess pads and the tokens that frame a sentence. Nothing
+            """Specials were chosen too: the model has to guess pads and the tokens that frame a sentence. Nothing
             can be learned there; leave them out before anything else is decided.""", quotes=tables),
         mistake("one special left out", RIGHT.but(FOUND, "special = ids == s"), MLM,
             "Only the last of the specials is safe: each one found undoes those before. All of them are never chosen.",
@@ -249,37 +249,37 @@ EXERCISE = Exercise(
             "ids may be any."),
         mistake("specials covered, but not asked",
                 RIGHT.without(REAL).but(LABELED, "labels = torch.where(chosen & ~special, ids, -100)"), MLM,
-            "Specials have no label, but the mask or another word stands in their place. Leave them out of both.",
+            "Specials have no label, but the mask or another word replaced them. Leave them out of both.",
             quotes=tables),
         mistake("the loss on everything", RIGHT.but(LABELED, "labels = ids.clone()"), EIGHTY,
             """Every token has a label, so most of the loss is about words that the model can see: copying them is
-            enough. Only the chosen ones are asked; everywhere else stands -100.""", quotes=tables),
+            enough. Only the chosen ones have labels; everywhere else the label is -100.""", quotes=tables),
         mistake("the loss on all words", RIGHT.but(LABELED, "labels = torch.where(special, -100, ids)"), EIGHTY,
             """Every word has a label, so most of the loss is about words that the model can see: copying them is
-            enough. Only the chosen ones are asked; everywhere else stands -100."""),
+            enough. Only the chosen ones have labels; everywhere else the label is -100."""),
         mistake("the loss on covered words alone", RIGHT.but(LABELED, "labels = ids").but(RETURN, """
                   labels = torch.where(chosen & (inputs != ids), ids, -100)
                   return inputs, labels"""), EIGHTY,
-            """Only words that are hidden have a label. Those that stay, and those that chance replaced by themselves,
-            are asked too: the model must not know that what it sees is right.""", shows=only_changed),
+            """Only words that are hidden have a label. Tokens that stay, and those that were replaced by themselves by
+            chance, have labels too: the model must not know that what it sees is right.""", shows=only_changed),
         mistake("labels taken afterwards", RIGHT.but(LABELED, "labels = ids").but(RETURN, """
                   labels = torch.where(chosen, inputs, -100)
                   return inputs, labels"""), EIGHTY,
-            """The labels hold what stands there *now*: the mask is asked for where the mask stands. The label is the
+            """The labels hold what is there *now*: where the mask is, the label is the mask. The label is the
             word that was covered.""",
             quotes=tables),
         mistake("the other way round", RIGHT.but("torch.where(chosen, ids, -100)", "torch.where(chosen, -100, ids)"),
                 EIGHTY,
-            "The labels stand where nothing was chosen. The chosen words are asked, and the others have -100.",
+            "The labels are where nothing was chosen. The chosen words have labels, and the others have -100.",
             quotes=tables),
         mistake("pad instead of -100", RIGHT.but("-100", "0"), EIGHTY,
-            "Where nothing is asked stands 0, which is an id. -100 is what torch's cross-entropy passes over.",
+            "Where there is no label you put 0, which is an id. -100 is what torch's cross-entropy passes over.",
             quotes=tables),
         mistake("-1 instead of -100", RIGHT.but("-100", "-1"), EIGHTY,
-            "Where nothing is asked stands -1. torch's cross-entropy passes over -100, and stops at -1.",
+            "Where there is no label you put -1. torch's cross-entropy passes over -100, and stops at -1.",
             quotes=tables),
         mistake("the mask as a label", RIGHT.but("-100", "mask_id"), EIGHTY,
-            "Where nothing is asked stands the mask's id. -100 is what torch's cross-entropy passes over.",
+            "Where there is no label you put the mask's id. -100 is what torch's cross-entropy passes over.",
             quotes=tables),
         mistake("always the mask", RIGHT.but("fate < 0.8", "fate < 2").without(SWAP), EIGHTY,
             """All chosen words became the mask. Later texts hold none, and then the model has never learned to look at
@@ -344,8 +344,8 @@ EXERCISE = Exercise(
         mistake("only covered words are asked", RIGHT.but(RETURN, """
                   labels = torch.where(inputs == mask_id, ids, -100)
                   return inputs, labels"""), EIGHTY,
-            """Only words that the mask covers have a label. Those that were exchanged, and those that stayed, are asked
-            too: the model must not know that what it sees is right.""", shows=only_covered),
+            """Only words that the mask covers have a label. Tokens that were exchanged, and those that stayed, have
+            labels too: the model must not know that what it sees is right.""", shows=only_covered),
         mistake("ids from 1 to V",
                 RIGHT.but("torch.randint(V, ids.shape, generator=g)",
                           "torch.randint(1, V + 1, ids.shape, generator=g)"), EIGHTY,
@@ -363,10 +363,10 @@ EXERCISE = Exercise(
         mistake("p squared",
                 RIGHT.but(DRAWN, "chosen = (torch.rand(ids.shape, generator=g) < p) & (torch.rand(ids.shape, "
                                  "generator=g) < p)"), MLM,
-            "p was asked twice, so only p times p of the words were chosen."),
+            "p was applied twice, so only p times p of the words were chosen."),
         mistake("another mask", RIGHT.but("mask_id, ids)", "V - 1, ids)"), EIGHTY,
-            """Another id stands where the mask should, such as the last of the vocabulary or one of the specials. The
-            mask's id is the fourth argument.""",
+            """There is another id where the mask should be, such as the last of the vocabulary or one of the specials.
+            The mask's id is the fourth argument.""",
             quotes=tables,
             shows=lambda evidence: near(evidence, CHOSEN) and evidence.got[COVERED] < 0.06
             and evidence.got[OTHER] > 0.75),
@@ -378,11 +378,11 @@ EXERCISE = Exercise(
             "The generator g was not used: the draws came from torch's global random numbers, so nobody can repeat "
             "them by giving you the same g."),
         mistake("labels first", RIGHT.but(RETURN, "return labels, inputs"), MLM,
-            "Inputs and labels came back in the other order. First what the model reads, then what it is asked."),
+            "Inputs and labels came back in the other order. First the input of the model, then the labels."),
         mistake("inputs alone", RIGHT.but(RETURN, "return inputs"), MLM,
-            "Only one table came back. Two are wanted: what the model reads, and the labels."),
+            "Only one table came back. There should be two: what the model reads, and the labels."),
         mistake("a table of chosen places", RIGHT.but(RETURN, "return inputs, chosen"), MLM,
-            "The second result says *where* words were chosen. The labels are wanted: the word that stood there, and "
+            "The second result says *where* words were chosen. Return the labels: the word that stood there, and "
             "-100 elsewhere."),
         mistake("ids as fractions", RIGHT.but(RETURN, "return inputs.float(), labels.float()"), MLM,
             "Fractions came back. Ids and labels are whole numbers, of the dtype of ids; no table of words can be "

@@ -183,8 +183,8 @@ EXERCISE = Exercise(
             "These are the *places* of the largest numbers, not the numbers.", quotes=first_word),
         mistake("values and places",
                 RIGHT.but("hidden.max(dim=1).values", "hidden.max(dim=1)").but(BIGGEST, "return largest"), POOL,
-            "Two tensors came back for max: torch's max along an axis gives values and their places. The "
-            "values are wanted."),
+            "Two tensors came back for max: torch's max along an axis gives values and their places. "
+            "Return the values."),
         mistake("the largest size", RIGHT.but(LARGEST, """
                   where = h.abs().masked_fill(~real, -1.0).argmax(dim=1, keepdim=True)
                   largest = h.gather(1, where).squeeze(1)"""), POOL,
@@ -201,14 +201,14 @@ EXERCISE = Exercise(
                   POOL,
             "The token at position 0 is missing from the maximum. It is a real token like the others."),
         mistake("cls is the last", RIGHT.but("h[:, 0]", "h[:, -1]"), POOL,
-            "The last position was taken, which in most sentences is a pad. The class token stands first, "
+            "The last position was taken, which in most sentences is a pad. The class token comes first, "
             "at position 0."),
         mistake("cls is the last real token", RIGHT.but("h[:, 0]", "h[torch.arange(len(h)), mask.sum(dim=1) - 1]"),
                 POOL,
-            """The last real token was taken: that is how a decoder is read, whose last word alone has seen all the
-            others. Here the class token stands first, at position 0."""),
+            """The last real token was taken: that is how a decoder is read: only its last word has seen all the
+            others. Here the class token comes first, at position 0."""),
         mistake("cls is hidden", RIGHT.but("h[:, 0]", "h[:, 0] * mask[:, :1]"), POOL,
-            "For cls the mask was looked at. The class token stands at position 0, whatever the mask is."),
+            "For cls the mask was looked at. The class token is at position 0, whatever the mask is."),
         mistake("cls is the first sentence", RIGHT.but("h[:, 0]", "h[0]"), POOL,
             "All tokens of sentence 0 came back. The first axis counts sentences; the class token is the first along "
             "the second."),
@@ -216,7 +216,7 @@ EXERCISE = Exercise(
             "The first *feature* of every token came back. The class token is the first along the second axis, with "
             "all its features."),
         mistake("cls is the second", RIGHT.but("h[:, 0]", "h[:, min(1, h.shape[1] - 1)]"), POOL,
-            "Position 1 was taken. Python counts from 0, and the class token stands first."),
+            "Position 1 was taken. Python counts from 0, and the class token comes first."),
         mistake("an axis kept, mean", RIGHT.but(MEAN, "return (total / count).unsqueeze(1)"), POOL,
             "An axis of size 1 was kept, where the tokens were. One vector for a sentence has the shape (D,), and a "
             "batch of them (B, D)."),
@@ -251,10 +251,10 @@ EXERCISE = Exercise(
             number spoils the loss of the whole batch. Its vector is zeros.""", shows=zeros_missing),
         mistake("0 times infinity", RIGHT.but(HIDDEN, 'hidden = h + (1 - real.to(h.dtype)) * float("-inf")'), POOL,
             """The real tokens became NaN: their place in the mask was multiplied by infinity, and 0 times infinity is
-            no number. Put the fill where the pads are, without a product."""),
+            not a number. Put the fill where the pads are, without a product."""),
         mistake("the real tokens taken to stand in front", RIGHT.but(REAL, """
                   real = (torch.arange(h.shape[1]) < mask.sum(dim=1, keepdim=True)).unsqueeze(-1)"""), POOL,
-            """The first so many tokens were taken, as many as are real. They need not stand in front: pads may stand
+            """You took the first n tokens, where n is the number of real ones. They need not come first: pads may be
             anywhere. The mask says which ones are real."""),
         mistake("words that begin alike",
                 RIGHT.but('how == "mean"', 'how.startswith("mean")').but('how == "max"', 'how.startswith("max")').but(
@@ -278,7 +278,7 @@ EXERCISE = Exercise(
         mistake("nothing for another word", RIGHT.but(REFUSED, "return None"), POOL,
             "For a word that is none of the three nothing came back. The caller has to hear of it: ValueError."),
         mistake("asserted", RIGHT.but(REFUSED, "assert False"), POOL,
-            "An assertion fails where a ValueError was asked for. Assertions vanish under python -O; an error that "
+            "An assertion fails where the task asks for a ValueError. Assertions vanish under python -O; an error that "
             "callers rely on is raised."),
         mistake("a dictionary of three", """
             def pool(h, mask, how):
@@ -291,7 +291,7 @@ EXERCISE = Exercise(
                 return ways[how]
         """, POOL,
             "For a word that is none of the three your code stops with KeyError, by accident. "
-            "ValueError is asked for."),
+            "the task asks for ValueError."),
         mistake("the mean as well", RIGHT.but(BIGGEST, "return (total / count + largest) / 2").but(
                   HIDDEN, f"{TOTAL}\n        {COUNT}\n        {HIDDEN}"), POOL,
             "Mean and max were mixed for max. One of the three at a time, as how says."),
@@ -299,8 +299,8 @@ EXERCISE = Exercise(
         in_place("h", RIGHT.before(REAL, "h[~mask] = 0.0"), POOL),
         mistake("shares in float32", RIGHT.but(MEAN, "return ((real / count.unsqueeze(1)).to(h.dtype) * h).sum(dim=1)"),
                 POOL,
-            """The shares lost digits: mask and count are no floats, and what torch divides of them is float32, seven
-            digits, whatever h is. Give one of them the dtype of h first."""),
+            """The shares lost digits: mask and count are not floats, and dividing them gives float32, seven digits,
+            whatever h is. Give one of them the dtype of h first."""),
         mistake("something added to the count", RIGHT.but(COUNT, "count = real.sum(dim=1) + 1e-6"), POOL,
             """What was added to the count, to keep 0 from being divided by, makes every mean a little too small. Raise
             only counts of 0 to 1: clamp(min=1).""", shows=a_little_small),
@@ -379,7 +379,7 @@ EXERCISE = Exercise(
     hints=(
         "which vectors of a short sentence stand for no word? And what must such a vector be so that it can never win "
         "a maximum?",
-        "mask (B, T) becomes (B, T, 1) beside h (B, T, D); the sum over the tokens is (B, D), the count (B, 1).",
+        "mask (B, T) becomes (B, T, 1) for h (B, T, D); the sum over the tokens is (B, D), the count (B, 1).",
         "mean: pads times 0, sum over the tokens, divided by the count, which is at least 1. max: pads minus "
         "infinity, the largest over the "
         "tokens, zeros where no token is real. cls: position 0. Anything else: ValueError.",

@@ -106,7 +106,7 @@ EXERCISE = Exercise(
         mistake("elements instead of bytes", RIGHT.but(BYTES, "vectors + tables"), MEMORY,
             "That is how many numbers are kept. Each of them takes bytes_per_element bytes."),
         mistake("bits instead of bytes", RIGHT.but(BYTES, "(vectors + tables) * bytes_per_element * 8"), MEMORY,
-            "Your number is eight times too large: those are bits. Bytes are asked for."),
+            "Your number is eight times too large: those are bits. Return bytes."),
         mistake("always 4 bytes", RIGHT.but(BYTES, "(vectors + tables) * 4"), MEMORY,
             "Every number was given 4 bytes. That is float32; what one takes here is in the fourth argument."),
         mistake("softmax counted", RIGHT.but(ALL, "return h * (scores + mixing) + 3 * h * n * n"), COST,
@@ -128,7 +128,7 @@ EXERCISE = Exercise(
             multiplication with its addition counts as two."""),
         mistake("one multiplication for each pair of scores", RIGHT.but(SCORES, "n * n * d_head").but(MIXING, "0"),
                 COST,
-            "A quarter of it: one of the two products, and its multiplications alone. Each addition counts too, and "
+            "A quarter of it: one of the two products, and only its multiplications. Each addition counts too, and "
             "the weights meet V."),
         mistake("times h", RIGHT.but(ALL, "return h * h * (scores + mixing)"), COST,
             "The heads were counted twice: each one is only d / h wide, and there are h of them, so together they "
@@ -144,7 +144,7 @@ EXERCISE = Exercise(
         mistake("Q, K and V without the output", RIGHT.but(VECTORS, "3 * n * d"), MEMORY,
             "Three tables of n by d were counted. There are four: Q, K, V and the output."),
         mistake("the tables alone", RIGHT.but(BYTES, "tables * bytes_per_element"), MEMORY,
-            "The weights alone were counted. Q, K, V and the output are kept as well, n by d each."),
+            "Only the weights were counted. Q, K, V and the output are kept as well, n by d each."),
         mistake("the vectors alone", RIGHT.but(BYTES, "vectors * bytes_per_element"), MEMORY,
             """Q, K, V and the output were counted, and no table of weights. There is one for each head, n by n, and for
             long texts it is nearly everything."""),
@@ -154,7 +154,7 @@ EXERCISE = Exercise(
         mistake("the vectors of one head", RIGHT.but(VECTORS, "4 * n * (d // h)"), MEMORY,
             "Q, K, V and the output of one head were counted. Each is d wide, over all heads."),
         mistake("one vector", RIGHT.but(VECTORS, "n * d"), MEMORY,
-            "One table of n by d was counted beside the weights. There are four: Q, K, V and the output."),
+            "One table of n by d was counted along with the weights. There are four: Q, K, V and the output."),
         mistake("tables as wide as d", RIGHT.but(TABLES, "d * n * n"), MEMORY,
             "A table of weights was counted for each feature. There is one for each head: a pair of words has one "
             "weight in a head."),
@@ -164,11 +164,11 @@ EXERCISE = Exercise(
         mistake("half a table", RIGHT.but(TABLES, "h * n * (n + 1) // 2"), MEMORY,
             "Half of each table was counted, as if a word saw only the words before it. Nothing is masked here."),
         mistake("kilobytes", RIGHT.but(BYTES, "(vectors + tables) * bytes_per_element // 1024"), MEMORY,
-            "Your number is 1,024 times too small: those are kilobytes. Bytes are asked for."),
+            "Your number is 1,024 times too small: those are kilobytes. Return bytes."),
         mistake("a batch of 32",
                 RIGHT.but(ALL, "return 32 * h * (scores + mixing)").but(BYTES,
                     "(vectors + tables) * bytes_per_element * 32"), COST,
-            "Your numbers are 32 times too large: a batch was counted. One sentence is asked for."),
+            "Your numbers are 32 times too large: a batch was counted. Return one sentence."),
         mistake("floats", RIGHT.but(ALL, "return 4.0 * n * n * d").but(BYTES,
             "float((vectors + tables) * bytes_per_element)"), COST,
             "Both counts came as floats. A count is a plain int: a single /, a 4.0 or a power of 2.0 makes a float."),

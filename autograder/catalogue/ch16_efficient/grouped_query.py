@@ -105,7 +105,7 @@ EXERCISE = Exercise(
         mistake("repeat instead of repeat_interleave", RIGHT.but(KEYS, "k = k.repeat(1, h // groups, 1, 1)").but(
                   VALUES, "v = v.repeat(1, h // groups, 1, 1)"), GROUPS,
             """Head 1 read group 1's keys: the groups were put one after the other, 0 1 0 1, where neighbors share one,
-            0 0 1 1. Whoever cuts the axis of heads needs (groups, h / groups), in this order."""),
+            0 0 1 1. The axis of heads is cut into (groups, h / groups), in this order."""),
         mistake("the keys by turns, the values as they should", RIGHT.but(KEYS, "k = k.repeat(1, h // groups, 1, 1)"),
                 GROUPS,
             """Head 1 asked group 1's keys and took group 0's values: the keys were put one after the other, 0 1 0 1,
@@ -157,8 +157,8 @@ EXERCISE = Exercise(
         mistake("numbers repeated in place of heads",
                 RIGHT.but(KEYS, "k = k.repeat_interleave(h // groups).reshape(k.shape[0], h, *k.shape[2:])").but(
                   VALUES, "v = v.repeat_interleave(h // groups).reshape(v.shape[0], h, *v.shape[2:])"), GROUPS,
-            "Every single number was repeated, since no axis was named, and then cut into heads. It is whole heads "
-            "that stand twice."),
+            "Every single number was repeated, since no axis was named, and then cut into heads. Whole heads are "
+            "repeated."),
         mistake("divided by d_k", RIGHT.but(" ** 0.5", ""), GROUPS,
             "The scores were divided by d_k itself. Its *root* brings them back to about 1 (chapter 05)."),
         mistake("groups that do not divide", RIGHT.without(IF).without(RAISE), GROUPS,
@@ -189,8 +189,8 @@ EXERCISE = Exercise(
             h of them come in, h outputs go out."""),
         mistake("heads of a group added up",
                 RIGHT.but(RETURNED, "return (weights @ v).unflatten(1, (groups, -1)).sum(dim=2)"), GROUPS,
-            "The outputs of a group's heads were added up. They share keys and values and nothing else: h "
-            "outputs are wanted."),
+            "The outputs of a group's heads were added up. They share keys and values and nothing else: there should "
+            "be h outputs."),
         mistake("the heads merged", RIGHT.but(RETURNED, "return (weights @ v).transpose(1, 2).flatten(2)"), GROUPS,
             "The heads were put side by side, (B, Tq, h dv). Here they stay apart: (B, h, Tq, dv)."),
         mistake("grouped, and put together the other way", RIGHT.without(KEYS).without(VALUES).but(
@@ -221,9 +221,9 @@ EXERCISE = Exercise(
         mistake("the values not shared out", RIGHT.but(RETURNED, "return weights"), GROUPS,
             "These are the weights, (B, h, Tq, Tk). They still have to mix the values."),
         mistake("values of the keys", RIGHT.but(RETURNED, "return weights @ k"), GROUPS,
-            "The keys were mixed in place of the values."),
+            "The keys were mixed instead of the values."),
         mistake("weights and output", RIGHT.but(RETURNED, "return weights @ v, weights"), GROUPS,
-            "Two things came back. The output alone is asked for."),
+            "Two things came back. Return only the output."),
         mistake("the first sentence's keys for all",
                 RIGHT.but(KEYS, "k = k[:1].repeat_interleave(h // groups, dim=1)").but(
                   VALUES, "v = v[:1].repeat_interleave(h // groups, dim=1)"), GROUPS,

@@ -221,18 +221,18 @@ EXERCISE = Exercise(
             "Your features are softplus. It is positive too, but the phi of this exercise is elu + 1."),
         mistake("a softmax as features",
                 RIGHT.but(ASKED, "asked = Q.softmax(dim=-1)").but(KEYS, "keys = K.softmax(dim=-1)"), PHI,
-            "A softmax over the features stands in place of phi. phi looks at each number by itself: elu + 1."),
+            "There is a softmax over the features instead of phi. phi looks at each number by itself: elu + 1."),
         mistake("two softmaxes",
                 RIGHT.but(ASKED, "asked = Q.softmax(dim=-1)").but(KEYS, "keys = K.softmax(dim=-2)").but(
                   "keepdim=True)\n    return mixed / shares", "keepdim=True)\n    return mixed"), PHI,
-            """A softmax of the queries along the features and one of the keys along the words stand in place of phi.
+            """There is a softmax of the queries along the features and one of the keys along the words instead of phi.
             That is linear attention of another paper (Shen et al. 2018). Here phi looks at each number by itself: elu +
             1."""),
         mistake("phi of the scores", TABLE.but(ASKED, "asked = Q").but(KEYS, "keys = K").but(
                   "table = asked @ keys.transpose(-2, -1)", "table = F.elu(asked @ keys.transpose(-2, -1)) + 1"),
                   BRACKETS,
-            """phi was applied to the scores, after queries met keys. Then it stands where the softmax stood, and no
-            bracket can be moved: apply it to queries and to keys, before they meet."""),
+            """phi was applied to the scores, after queries met keys. Then it is where the softmax was, and the
+            brackets cannot be moved: apply it to queries and to keys, before they meet."""),
         mistake("elu of x + 1", RIGHT.but(ASKED, "asked = F.elu(Q + 1)").but(KEYS, "keys = F.elu(K + 1)"), PHI,
             "The 1 was added before elu, not after it: elu(x + 1) is x + 1 too where x is positive, but below -1 it "
             "is negative."),
@@ -255,8 +255,8 @@ EXERCISE = Exercise(
                     scores = scores.masked_fill(torch.ones_like(scores).triu(1).bool(), -torch.inf)
                 return scores.softmax(dim=-1) @ V
             """, BRACKETS,
-            """That is chapter 05's attention, with softmax and the table. The softmax stands between Q K^T and V, so no
-            bracket can be moved: put phi on both sides in its place."""),
+            """That is chapter 05's attention, with softmax and the table. The softmax is between Q K^T and V, so the
+            brackets cannot be moved: put phi on both sides in its place."""),
         mistake("softmax without the root", """
             def linear_attention(Q, K, V, causal):
                 scores = Q @ K.transpose(-2, -1)
@@ -264,13 +264,13 @@ EXERCISE = Exercise(
                     scores = scores.masked_fill(torch.ones_like(scores).triu(1).bool(), -torch.inf)
                 return scores.softmax(dim=-1) @ V
             """, BRACKETS,
-            """That is attention with a softmax and the table. The softmax stands between Q K^T and V, so no bracket can
-            be moved: put phi on both sides in its place."""),
+            """That is attention with a softmax and the table. The softmax is between Q K^T and V, so the brackets
+            cannot be moved: put phi on both sides in its place."""),
         mistake("softmax after phi",
                 TABLE.but("table = asked @ keys.transpose(-2, -1)", "table = (asked @ keys.transpose(-2, -1)).exp()"),
                 BRACKETS,
-            "phi was applied, and then a softmax over the table. phi stands in place of the exponential, "
-            "not before it."),
+            "phi was applied, and then a softmax over the table. phi replaces the exponential; it does not come "
+            "before it."),
         mistake("cumulative sum off by one", RIGHT.but(STATE_SO_FAR, "state = torch.cumsum(pairs, dim=-3) - pairs").but(
                   TOTAL_SO_FAR, "total = torch.cumsum(keys, dim=-2) - keys"), STEPS,
             """Word i sees only the words before it: its own key and value are missing from the running sums, so the
@@ -308,7 +308,7 @@ EXERCISE = Exercise(
         mistake("causal ignored", RIGHT.but("if causal:", "if False:"), STEPS,
             "With causal = True every word still sees all keys: sum only what has come so far."),
         mistake("always causal", RIGHT.but("if causal:", "if causal or Q.shape[-2] == K.shape[-2]:"), STEPS,
-            "With causal = False words see only what stands before them. Then all keys count."),
+            "With causal = False words see only what comes before them. Then all keys count."),
         mistake("causal the wrong way round", RIGHT.but("if causal:", "if not causal:"), STEPS,
             "causal does the opposite of what it says: False masks, and True does not."),
         mistake("sums from the end", RIGHT.but(STATE_SO_FAR, "state = pairs.flip(-3).cumsum(dim=-3).flip(-3)").but(
@@ -359,7 +359,8 @@ EXERCISE = Exercise(
                   return asked @ (keys.transpose(-2, -1) @ V) / (asked @ keys.sum(dim=-2)[..., None])"""), STEPS,
             """The numbers are right, but where causal is True each word goes through the text anew: in a table under a
             mask, in sums that begin at the first word again, or with phi of all words in every step. Add up phi(k)
-            times v from word to word instead, and phi(k) beside it; a word asks what there is so far.""", quotes=work,
+            times v from word to word instead, and phi(k) along with it; a word asks what there is so far.""",
+            quotes=work,
             shows=lambda evidence: square(evidence) and evidence.arguments[3]),
         mistake("wrong bracket, and a mask", TABLE, BRACKETS,
             """The numbers are right, but every pair of words is gone through, in a table, row by row, or in sums begun

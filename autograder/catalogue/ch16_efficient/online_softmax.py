@@ -213,14 +213,15 @@ EXERCISE = Exercise(
     ),
     mistakes=(
         mistake("old sum not rescaled", RIGHT.but("total * rescale", "total"), RESCALE,
-            """The old sum stayed as it was when the maximum grew. Its exponentials were taken under a smaller maximum,
-            so they are too large beside the new ones: the sum has to shrink by exp(old maximum - new)."""),
+            """The old sum stayed as it was when the maximum grew. Its exponentials were computed with a smaller
+            maximum, so they are too large compared with the new ones: the sum has to shrink by exp(old maximum -
+            new)."""),
         mistake("output not rescaled", RIGHT.but("mixed * rescale", "mixed"), RESCALE,
             """The sum of exponentials was rescaled, and what the values are mixed into was not. Both were made under
             the old maximum, so both shrink by exp(old maximum - new)."""),
         mistake("neither rescaled", RIGHT.but("total * rescale", "total").but("mixed * rescale", "mixed"), RESCALE,
-            """Nothing is rescaled when a larger score comes. What was summed under the old maximum is then too large
-            beside the new: it has to shrink by exp(old maximum - new)."""),
+            """Nothing is rescaled when a larger score comes. The sum under the old maximum is then too large compared
+            with the new one: it has to shrink by exp(old maximum - new)."""),
         mistake("max of block only", RIGHT.but(NEW, "new = scores.amax(dim=-1, keepdim=True)"), RESCALE,
             """Each block was measured by its own maximum, also where an earlier one is larger, so what came before is
             blown up instead of shrinking. The maximum is that of everything so far."""),
@@ -282,7 +283,7 @@ EXERCISE = Exercise(
         mistake("the first block's maximum throughout", RIGHT.but(
                   NEW, "new = torch.where(largest == -torch.inf, scores.amax(dim=-1, keepdim=True), largest)"), RESCALE,
             """Your maximum is that of the first block that a query can see, and stays so. A later score that is larger
-            by 100 has an infinite exponential beside it."""),
+            by 100 then has an infinite exponential."""),
         mistake("the new block under its own maximum", RIGHT.but(SHARES, """
                   own = scores.amax(dim=-1, keepdim=True)
                   shares = torch.exp(scores - own.masked_fill(own == -torch.inf, 0.0))"""), RESCALE,
@@ -301,7 +302,7 @@ EXERCISE = Exercise(
                   "scores.amax(dim=-1, keepdim=True)", "scores.amax(dim=0, keepdim=True).T[:len(scores)]"), RESCALE,
             "The maximum was taken over the queries. Each *query* has its own: along the keys, the last axis."),
         mistake("sums divided in each block", BLOCK_BY_BLOCK, TILES,
-            """Each block shared out 1 by itself, and the results were added up: several softmaxes in place of one.
+            """Each block shared out 1 by itself, and the results were added up: several softmaxes instead of one.
             Divide once, at the end, by the sum of everything."""),
         mistake("the mean of the blocks", BLOCK_BY_BLOCK.but("result = 0", "result, count = 0, 0").but(
                   "nan_to_num(0.0) @ values",
@@ -314,8 +315,8 @@ EXERCISE = Exercise(
                   "scores.shape[1] * (torch.softmax(scores, dim=-1).nan_to_num(0.0) @ values)\n        count = count "
                   "+ scores.shape[1]").but(
                   "return result", "return result / count"), TILES,
-            """Each block shared out 1 by itself, and the results were averaged by the blocks' sizes. What a block
-            counts is the sum of its exponentials, not how many keys it has."""),
+            """Each block shared out 1 by itself, and the results were averaged by the blocks' sizes. A block's weight
+            is the sum of its exponentials, not its number of keys."""),
         mistake("divided in every step", RIGHT.but(MIXED, "mixed = mixed * rescale + shares @ values / total"), RESCALE,
             "Each block was divided by the sum so far, which later blocks change. Divide once, at the end."),
         mistake("never divided", RIGHT.but(RETURNED, "return mixed"), RESCALE,
@@ -360,7 +361,7 @@ EXERCISE = Exercise(
             "Your function took the blocks out of the caller's list (pop, del). The next one who needs them finds "
             "none: walk over them."),
         mistake("sums beside the result", RIGHT.but(RETURNED, RETURNED + ", largest, total"), TILES,
-            "Several things came back. The result alone is asked for, (Tq, dv)."),
+            "Several things came back. Return only the result, (Tq, dv)."),
     ),
     correct=(
         correct("three running quantities", RIGHT),
