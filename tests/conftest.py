@@ -33,7 +33,37 @@ LONG = {
 
 # Groups and files that only `make test-all` runs -> what they cover, as the last lines of a shorter run say it. The
 # comments say what guards the same in `make test`.
-ONLY_IN_ALL: dict[str, str] = {}
+ONLY_IN_ALL = {
+    # test_entries judges every known answer in process; chapters 00 and 05 and the sample class are graded for real.
+    **dict.fromkeys(
+        ("01_why_attention", "02_text_to_vectors", "03_similarity", "04_softmax", "06_multi_head_attention"),
+        "known answers of chapters 01 to 06 in real gradings",
+    ),
+    **dict.fromkeys(
+        ("07_positional_encoding", "08_masks", "09_blocks", "10_training", "11_inference"),
+        "known answers of chapters 07 to 11 in real gradings",
+    ),
+    **dict.fromkeys(
+        ("12_capstone", "13_gpt", "14_vision", "15_pretrained", "16_efficient"),
+        "known answers of chapters 12 to 16 in real gradings",
+    ),
+    "test_grading_benchmark": "the benchmark of grading",  # test_grade grades a class
+    "test_jupyterlab": "notebooks and explorers in JupyterLab",  # test_desk and the explorers' own tests run in a kernel
+    "attacks-landlock": "attacks on the sandbox that needs no namespaces",  # attacks-bubblewrap runs the same ones
+    "test_ordinary_user": "the sandbox started by an ordinary user",  # test_sandbox starts it as whoever runs the tests
+    "test_formgrader": "formgrader in a browser",  # test_reports reads the pages that it shows
+    "test_graded_by_hand": "points that a person gave, in formgrader",  # test_points
+    "test_extension": "the book by plain Sphinx, and its directives",  # test_pages reads the book that Jupyter Book built
+    "walk": "every command that the teacher's pages show",  # test_teach reads the pages and their settings
+    "test_inventory_page": "the inventory in a browser",  # test_inventory proves its key
+    "test_exported_page": "an exported translator in a browser",  # test_live_model compares the engine with the package
+    "test_widgets": "every widget in a browser",  # test_browser opens each page and waits for its widgets
+    "test_chapter_13": "chapter 13's page and its trained model",  # test_gpt
+    "test_road": "a newcomer's way through all chapters, with a training run",  # test_assemble, test_own_code
+    "test_drawn_parts": "randomly drawn styles of the assembled parts",  # test_given_parts
+    "test_broken_parts": "training with broken parts",  # test_own_code compares with each fault at a small size
+    "test_killed_and_shared": "training runs that are killed, or shared by several processes",  # test_trainer resumes
+}
 
 LEFT_OUT = pytest.StashKey[Counter]()
 Make = Callable[[Path], object]
