@@ -48,12 +48,12 @@ ONLY_IN_ALL = {
         "known answers of chapters 12 to 16 in real gradings",
     ),
     "test_grading_benchmark": "the benchmark of grading",  # test_grade grades a class
-    "test_jupyterlab": "notebooks and explorers in JupyterLab",  # test_desk and the explorers' own tests run in a kernel
+    "test_jupyterlab": "notebooks and explorers in JupyterLab",  # test_desk runs them in a kernel
     "attacks-landlock": "attacks on the sandbox that needs no namespaces",  # attacks-bubblewrap runs the same ones
     "test_ordinary_user": "the sandbox started by an ordinary user",  # test_sandbox starts it as whoever runs the tests
     "test_formgrader": "formgrader in a browser",  # test_reports reads the pages that it shows
     "test_graded_by_hand": "points that a person gave, in formgrader",  # test_points
-    "test_extension": "the book by plain Sphinx, and its directives",  # test_pages reads the book that Jupyter Book built
+    "test_extension": "the book by plain Sphinx, and its directives",  # test_pages reads Jupyter Book's
     "walk": "every command that the teacher's pages show",  # test_teach reads the pages and their settings
     "test_inventory_page": "the inventory in a browser",  # test_inventory proves its key
     "test_exported_page": "an exported translator in a browser",  # test_live_model compares the engine with the package

@@ -76,7 +76,8 @@ def test_what_is_said_to_take_long_exists(root, conftest):
     texts = "".join(path.read_text(encoding="utf-8") for path in files)
     known = {path.stem for path in files} | {assignment.id for assignment in catalogue.ASSIGNMENTS}
     known |= {f"known-{name}" for name in catalogue.exercise_ids()} | {f"attacks-{name}" for name in BACKENDS}
-    assert {name for name in conftest.LONG if name not in known and f'xdist_group("{name}")' not in texts} == set()
+    named = {*conftest.LONG, *conftest.ONLY_IN_ALL}
+    assert {name for name in named if name not in known and f'xdist_group("{name}")' not in texts} == set()
 
 
 DECLARED = re.compile(r"^ONLY_IN_ALL.*?^(?=LEFT_OUT)", re.MULTILINE | re.DOTALL)
@@ -86,9 +87,7 @@ LONG_FILE = {"test_c": "what takes long in c"}
 @pytest.fixture
 def suite_with_a_long_file(suite, root):
     conftest = (root / "tests" / "conftest.py").read_text(encoding="utf-8")
-    suite.makeconftest(
-        re.sub(r"^ONLY_IN_ALL.*?^(?=LEFT_OUT)", f"ONLY_IN_ALL = {LONG_FILE!r}\n", conftest, flags=re.M | re.S)
-    )
+    suite.makeconftest(DECLARED.sub(f"ONLY_IN_ALL = {LONG_FILE!r}\n", conftest))
     return suite
 
 
@@ -110,13 +109,3 @@ def test_the_last_lines_say_what_was_not_run_and_why(suite_with_a_long_file, wor
     assert "not run: 1 skipped: no GPU here" in lines
     assert any(re.fullmatch(r"not run: \d+ long tests, which `make test-all` runs:", line) for line in lines)
     assert any(LONG_FILE["test_c"] in line for line in lines)
-
-
-def test_every_long_group_exists(root):
-    conftest = (root / "tests" / "conftest.py").read_text(encoding="utf-8")
-    names = re.findall(r'^    "([\w-]+)": ', re.search(r"^ONLY_IN_ALL.*?^(?=LEFT_OUT)", conftest, re.M | re.S)[0], re.M)
-    code = "\n".join(
-        path.read_text(encoding="utf-8") for path in (root / "tests").rglob("*.py") if path.name != "conftest.py"
-    )
-    files = {path.stem for path in (root / "tests").rglob("test_*.py")}
-    assert names and [name for name in names if name not in files and name not in code] == []
