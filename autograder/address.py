@@ -1,4 +1,4 @@
-"""Where the book is read, and where a section stands in it. Every link of a report or a page is made here.
+"""Where the book is read, and where a section is in it. Every link of a report or a page is made here.
 
 One setting says where the book is: the environment variable ATTENTION_BY_HAND_BOOK; where that is not set, the address
 called Book in pyproject.toml's [project.urls], which an installed package remembers. Without either it is where `make
@@ -29,16 +29,15 @@ ADDRESS = re.compile(r"(https?|file)://\S+")
 
 
 def book_address(named: str = "") -> str:
-    """The book's address without a slash at its end, or "" where nobody has said one and the course is not here.
-
-    named: what a class has set for its own pages; it goes first. What is no http, https or file address counts as none.
+    """The book's address without a slash at its end, or "" where nobody has said one and the course is not here. named:
+    what a class has set for its own pages; it goes first. What is not an http, https or file address counts as none.
     """
     said = (named, os.environ.get(SETTING, ""), _of_package(), SERVED if PAGE.is_file() else "")
     return next((each.rstrip("/") for each in said if ADDRESS.fullmatch(each)), "")
 
 
 def link(book: str, section: Section) -> str:
-    """Where a section stands in the book at this address; empty without one, or when its chapter has no page."""
+    """Where a section is in the book at this address; empty without one, or when its chapter has no page."""
     from autograder import catalogue
 
     pages = {assignment.id[:2]: assignment.id for assignment in catalogue.ASSIGNMENTS}

@@ -33,9 +33,9 @@ def visible_check(exercise_id: str) -> float | None:
 
 
 def progress() -> None:
-    """Show where the learner stands: every exercise of the notebook, every chapter of the course, what is next.
+    """Show where the learner is: every exercise of the notebook, every chapter of the course, what is next.
 
-    What earlier sessions have earned is remembered in a file beside the notebooks (see `notebook.progress_store`).
+    What earlier sessions have earned is remembered in a file next to the notebooks (see `notebook.progress_store`).
     """
     if GRADED in os.environ:
         print("Points are counted when the notebook is graded.")

@@ -142,7 +142,7 @@ def _readings(own: type, old: Any) -> "list[nn.Module]":
 
 
 def _heads(copies: "list[nn.Module]", project_output: "nn.Module", widths: tuple[int, int]) -> "nn.Module":
-    """A module that stands where the layer's attention stood."""
+    """A module that is where the layer's attention stood."""
     import torch
     from torch import nn
 

@@ -150,7 +150,7 @@ def _add_training(commands, functions: Mapping[str, Callable]) -> None:
 
 
 def _add_length_and_rates(training: argparse.ArgumentParser) -> None:
-    """How long a training goes on, its settings, and what becomes of an earlier one."""
+    """How long a training run goes on, its settings, and what becomes of an earlier one."""
     length = training.add_mutually_exclusive_group()
     length.add_argument(
         "--minutes",

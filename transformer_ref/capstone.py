@@ -39,7 +39,7 @@ LINES = 20  # of progress
 
 
 class Experiment(NamedTuple):
-    """What a training reads. Both languages share one tokenizer, and so one table."""
+    """What a training run reads. Both languages share one tokenizer, and so one table."""
 
     corpus: Corpus
     tokenizer: WordTokenizer
@@ -49,7 +49,8 @@ class Experiment(NamedTuple):
 
 
 class Trained(NamedTuple):
-    """What a training leaves beside the model: each step's loss, (step, loss) on validation, the weights of then."""
+    """What a training run leaves beside the model: each step's loss, (step, loss) on validation, the weights of
+    then."""
 
     losses: list[float]
     validations: list[tuple[int, float]]

@@ -34,7 +34,7 @@ def fields_from(owner: type, values: dict[str, Any]) -> dict[str, Any]:
 def expect_types(config: Any) -> None:
     """Return nothing if each field of a dataclass holds what its type says, and every number is finite.
 
-    Raises TypeError for another type (True is no number of heads), ValueError for another word, NaN or infinity.
+    Raises TypeError for another type (True is not a number of heads), ValueError for another word, NaN or infinity.
     """
     for field in dataclasses.fields(config):
         value, choices = getattr(config, field.name), get_args(field.type)

@@ -25,7 +25,7 @@ from transformer_ref.translate import Translator, open_model
 
 CORPUS = "lists"  # what a checkpoint says it was trained on
 VOCABULARY = 8_000
-HELD_BACK, MOST_HELD_BACK = 0.02, 2_000  # share and number of the pairs that a training is validated on
+HELD_BACK, MOST_HELD_BACK = 0.02, 2_000  # share and number of the pairs that a training run is validated on
 
 
 def learn(

@@ -13,7 +13,7 @@ def expect_shape(name: str, tensor: Tensor, *axes: Axis) -> None:
 
     axes: one item an axis. A word stands for any size, an integer for exactly that size;
         `...` in first place stands for any number of leading axes.
-    Raises TypeError when `tensor` is no tensor, ValueError when its shape differs, for example
+    Raises TypeError when `tensor` is not a tensor, ValueError when its shape differs, for example
     "query: expected shape (batch, heads, query, d_head), got (2, 3)".
     """
     if not isinstance(tensor, Tensor):

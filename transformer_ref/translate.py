@@ -116,7 +116,7 @@ class Translator:
         A translation does not depend on the other lines, and is itself one line.
         first_line: the number that warnings give the first line. A line too long for the model is cut, with a warning.
         settings: fields of `DecodingConfig`, such as beam_size=1.
-        Raises TypeError for one string in place of a list, ValueError for a line that is no text, a setting that does
+        Raises TypeError for one string instead of a list, ValueError for a line that is not text, a setting that does
         not fit or a model in training mode.
         """
         config = DecodingConfig(**fields_from(DecodingConfig, settings))

@@ -86,7 +86,7 @@ def notebooks(folder: Path, assignments: Sequence[Assignment]) -> dict[str, list
 def piece(cells: Sequence[tuple[str, str, bool]], assignment: Assignment, exercise: Exercise) -> Piece:
     """What the exercise's answer needs, from a notebook's code cells as `course.code_cells` gives them.
 
-    Raises Unreadable when the notebook has no such cell, or its text is no Python.
+    Raises Unreadable when the notebook has no such cell, or its text is not Python.
     """
     source = next((source for name, source, _ in cells if name == exercise.id), None)
     if source is None:
@@ -106,7 +106,7 @@ def piece(cells: Sequence[tuple[str, str, bool]], assignment: Assignment, exerci
 
 
 def of_course(cells: Sequence[tuple[str, str, bool]], assignment: Assignment, exercise: Exercise, reason: str) -> Piece:
-    """The course's answer in place of the learner's, for which `reason` is given, among the cells of the notebook."""
+    """The course's answer instead of the learner's, for which `reason` is given, among the cells of the notebook."""
     answer = (exercise.id, str(exercise.correct[0].source), False)
     around = [cell for cell in cells if cell[0] != exercise.id]
     place = next((index for index, cell in enumerate(cells) if cell[0] == exercise.id), len(around))
@@ -166,7 +166,7 @@ def _from_package(statement: Statement) -> Statement:
 
 
 def _statements(cell: str, source: str, strict: bool) -> Iterator[Statement]:
-    """The outermost statements of a cell. strict: what is no Python raises Unreadable, else it is left out."""
+    """The outermost statements of a cell. strict: what is not Python raises Unreadable, else it is left out."""
     text = MARKS.sub("", without_magics(source))
     try:
         body = ast.parse(text).body

@@ -189,7 +189,7 @@ def _to_ask_again(kept: Sequence[Entry], text: write.Written) -> list[Entry]:
     names = {name for entry in kept for name in entry.exercise.names}
     other = {entry.exercise.id for entry in kept if entry.piece.given & names} | set(text.renamed)
     other |= {entry.exercise.id for entry in kept if entry.doubt and entry.is_own}
-    for entry in kept:  # in the order of the notebook, so what is used stands before who uses it
+    for entry in kept:  # in the order of the notebook, so what is used is before who uses it
         if entry.piece.uses & other:
             other.add(entry.exercise.id)
     return [entry for entry in kept if entry.exercise.id in other or entry is kept[-1]]

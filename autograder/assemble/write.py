@@ -33,7 +33,7 @@ def as_file(pieces: Sequence[Piece], of: int) -> Written:
     Where an answer takes from the package what another answer here is, it uses that one.
     """
     parts = {name for piece in pieces for name in piece.exercise.names}
-    taken = dict.fromkeys(parts, "")  # name -> the code that the file gives it; an exercise's name is no helper's
+    taken = dict.fromkeys(parts, "")  # name -> the code that the file gives it; an exercise's name is not a helper's
     imports: dict[str, ast.stmt] = {}
     chapters: dict[str, list[str]] = {}
     renamed: dict[str, dict[str, str]] = {}

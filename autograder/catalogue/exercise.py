@@ -43,7 +43,7 @@ class Case:
 def step(method: str, *arguments: Any, by: str = "first", given: int | None = None, around: tuple = ((), ())) -> dict:
     """One call of a method, as it travels: on the object called `by`, which is made when it is first used.
 
-    given: the step whose result, a list, is the last argument, with what stands `around` it before and after.
+    given: the step whose result, a list, is the last argument, with what is `around` it before and after.
     """
     before, after = around
     return {"by": by, "method": method, "with": list(arguments), "given": given, "around": [list(before), list(after)]}
@@ -149,7 +149,7 @@ class Misconception:
     message: why this comes out and what to look at, never the code. quotes: a sentence with the learner's own numbers,
     put before the message when a visible probe shows the mistake; None for none. shows: for an answer that differs from
     process to process (the order of a set), whether a failed probe's results bear its mark, or None where that probe
-    cannot show it; asked in place of comparing with what the source returns.
+    cannot show it; asked instead of comparing with what the source returns.
     """
 
     name: str
@@ -331,7 +331,7 @@ class Exercise:
 
 @dataclass(frozen=True)
 class ByHand:
-    """A cell of text that a person reads and gives points for; its rubric stands in the notebook above it.
+    """A cell of text that a person reads and gives points for; its rubric is in the notebook above it.
 
     id: the cell's grade id; number, points, minutes: as an exercise's.
     """
@@ -345,10 +345,10 @@ class ByHand:
 @dataclass(frozen=True)
 class Assignment:
     """A notebook: its folder and file name, its exercises in order, the modules of transformer_ref it may import. load:
-    the entry of an exercise's id, called when it is first needed. files: names of what may be handed in beside the
+    the entry of an exercise's id, called when it is first needed. files: names of what may be handed in next to the
     notebook; everything else there is ignored. by_hand: what a person gives points for, after the exercises. trains:
     ids of cells that take minutes or need what those made; whoever asks about one answer alone leaves them out.
-    cell_seconds, notebook_seconds: what its notebook may take while it is graded, in place of the usual (0: the usual).
+    cell_seconds, notebook_seconds: what its notebook may take while it is graded, instead of the usual (0: the usual).
     """
 
     id: str

@@ -50,7 +50,7 @@ class Answer(str):
         return None
 
     def but(self, old: str, new: str) -> "Answer":
-        """The answer with `new` where `old` stands, which must be exactly once.
+        """The answer with `new` where `old` is, which must be exactly once.
 
         A `new` that begins with a line break is a block: it is indented as the line where `old` begins.
         """
@@ -65,16 +65,16 @@ class Answer(str):
         return self._changed(before + new + after, "but", old, given)
 
     def without(self, line: str) -> "Answer":
-        """The answer without a line, given without its margin, which must stand there exactly once."""
+        """The answer without a line, given without its margin, which must be there exactly once."""
         return self._changed(self._at(line, lambda margin, text: ""), "without", line)
 
     def before(self, line: str, new: str) -> "Answer":
-        """The answer with new lines before a line, which must stand there exactly once; both without their margin."""
+        """The answer with new lines before a line, which must be there exactly once; both without their margin."""
         source = self._at(line, lambda margin, text: indent(dedent(new).strip("\n"), margin) + "\n" + text)
         return self._changed(source, "before", line, new)
 
     def after(self, line: str, new: str) -> "Answer":
-        """The answer with new lines after a line, which must stand there exactly once; both without their margin."""
+        """The answer with new lines after a line, which must be there exactly once; both without their margin."""
         source = self._at(line, lambda margin, text: text + indent(dedent(new).strip("\n"), margin) + "\n")
         return self._changed(source, "after", line, new)
 
@@ -133,7 +133,7 @@ def mistake(
     """A known wrong answer and the words that it deserves. message: why this comes out and what to look at, never the
     code. quotes: a sentence with the learner's own numbers, put before the message where a visible probe shows the
     mistake; by default the exercise's `quotes`, None for none. shows: for an answer that differs from process to
-    process, whether a failed probe bears its mark. Raises ValueError when the source is no Python.
+    process, whether a failed probe bears its mark. Raises ValueError when the source is not Python.
     """
     return Misconception(name, _source(name, source), " ".join(message.split()), reread, quotes, shows)
 
@@ -144,7 +144,7 @@ def correct(name: str, source: str) -> Variant:
 
 
 def in_place(argument: str, source: str, reread: Section, more: str = "") -> Misconception:
-    """The known wrong answer that changes an argument; more: what is particular here, in place of the usual advice."""
+    """The known wrong answer that changes an argument; more: what is particular here, instead of the usual advice."""
     return mistake(
         f"{argument} changed in place",
         source,

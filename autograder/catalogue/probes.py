@@ -61,7 +61,7 @@ def usual_probes(
     visible ones, no two alike; the last row equals the first, and a 0 is among the numbers (unless `equal_rows` or
     `zero` is False). smallest: sizes of 1 wherever they may be, the first too. common: sizes for the rest: float64 laid
     out as after a transpose and gradients (unless `floats` or `gradients` is False), and a second call after which
-    nothing else is touched. precise: draws float64 numbers whose differences float32 loses (see `FAR`), in place of
+    nothing else is touched. precise: draws float64 numbers whose differences float32 loses (see `FAR`), instead of
     those of common sizes.
     """
     usual = partial(hidden, announced_by=PROMISED)

@@ -183,7 +183,7 @@ def _kinds(items: list) -> set[type]:
 
 
 def _in_order(few: list, many: list) -> bool:
-    """Whether the few items, two or more, stand among the many in their order."""
+    """Whether the few items, two or more, are among the many in their order."""
     rest = iter(many)
     return len(few) >= 2 and all(any(same(item, other) for other in rest) for item in few)
 

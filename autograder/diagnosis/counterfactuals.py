@@ -151,7 +151,7 @@ def _pattern_beside(exercise: Exercise, known: Misconception, asked: Sequence[Ou
                 return None
             alike.append(replace(outcome, expected=shown, difference=parted))
         found = [fact for fact in about_results(alike) if _is_exact(fact)]
-        if not found or 2 * mistaken < len(some):  # where it is no mistake at all it explains nothing
+        if not found or 2 * mistaken < len(some):  # where it is not a mistake at all it explains nothing
             return None
     passes = (outcome for outcome in asked if outcome.passed)
     return found[0] if found and found[0].sure and all(candidate.shows(o)[1] is None for o in passes) else None

@@ -204,7 +204,7 @@ ALONG = (
     "these are the right numbers."
 )
 TWO = "Two slips at once, so it seems."
-BESIDE = {  # the words of a fact about a known mistake's result in place of the right one
+BESIDE = {  # the words of a fact about a known mistake's result instead of the right one
     "these are the right numbers": "the numbers agree",
     "the right number is": "that number is",
     "the right numbers": "those numbers",

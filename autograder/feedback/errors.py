@@ -83,7 +83,7 @@ def about_error(exercise: Exercise, outcome: Outcome, error: Raised) -> str:
 
 
 def may_be_of_shapes(error: Raised) -> bool:
-    """Whether tensors stand in the line that stopped, and the error is one that shapes give."""
+    """Whether tensors are in the line that stopped, and the error is one that shapes give."""
     other = error.source.startswith("raise ") or error.message.startswith(tuple(TORCH_SAYS))
     return bool(error.shapes) and error.type in STOPPED_BY_SHAPES and not other
 

@@ -120,7 +120,7 @@ def _blocks(part: Part, book: str) -> Iterator[str]:
 
 
 def _paragraph(inner: str, below: bool = False, marked: bool = False) -> str:
-    """marked: it begins with a sign, which stands in front of the lines that follow."""
+    """marked: it begins with a sign, which is in front of the lines that follow."""
     indent = "margin:.15em 0 .15em 1.35em;" if below else "margin:.3em 0;"
     hang = "margin:.15em 0 .15em 1.35em;text-indent:-1.35em;" if marked else indent
     return f'<p style="{hang}">{inner}</p>'

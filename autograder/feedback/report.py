@@ -1,4 +1,4 @@
-"""The report that a learner reads: what stands in it, and in which order. Its sentences are written in
+"""The report that a learner reads: what is in it, and in which order. Its sentences are written in
 `messages`, and `render` makes text or HTML of its parts."""
 
 import textwrap

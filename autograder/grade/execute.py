@@ -219,7 +219,7 @@ class _Graded:
                 session.lose("the judge stopped")
 
     def _key(self, exercise: Exercise) -> bytes:
-        """Drawn from all that acts: every cell that was run, where between them each check stands, files beside."""
+        """Drawn from all that acts: every cell that was run, where between them each check is, files beside."""
         cells = [None if _exercise_of(cell) else cell.source for _, cell in self._code]
         beside = [f"{name} {hashlib.sha256(content).hexdigest()}" for name, content in sorted(self._files.items())]
         return draw_key(course.secret(self._root), self._assignment.id, exercise.id, [*cells, *beside])

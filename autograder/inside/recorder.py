@@ -1,6 +1,6 @@
 """Which of an exercise's forbidden functions run while the judge's questions are answered, however they are spelled.
 
-A name can be hidden in source in endless ways, and stands there in honest ones; a call can be neither. torch tells what
+A name can be hidden in source in endless ways, and is there in honest ones; a call can be neither. torch tells what
 is called in Python (function mode) and what it ends in (dispatch mode); a few functions in plain Python, of which it
 knows nothing, are watched by lending them other code. What an answer computes is not changed by any of this.
 
@@ -273,7 +273,7 @@ def _enter_modes() -> None:
 def _lent(module: str, place: str, name: str) -> Iterator[None]:
     """While the `with` lasts, the Python function at this place is noted under that name when it runs.
 
-    It gets other code, since it may be known by other names already. What is not there, or is no Python function, is
+    It gets other code, since it may be known by other names already. What is not there, or is not a Python function, is
     left alone.
     """
     try:

@@ -69,7 +69,7 @@ class Responder:
         state = _GlobalState()
         try:
             with torch.random.fork_rng(devices=[]), warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # a learner's warning is no error
+                warnings.simplefilter("ignore")  # a learner's warning is not an error
                 # Not a seed that an answer would set itself; torch.manual_seed would walk every device.
                 torch.default_generator.manual_seed(SEED + request.get("seed", 0))
                 forbidden = request.get("forbidden", ())

@@ -94,7 +94,7 @@ class Zygote:
             channel = socket.socket(fileno=3)
             os.environ.update(HOME=confinement.home, TMPDIR=confinement.home)
             tempfile.tempdir = None  # asked for anew
-            # Files beside the notebook can be imported, as in Jupyter; last, so that none hides a module of a package.
+            # Files next to the notebook can be imported, as in Jupyter; last, so that none hides a module of a package.
             sys.path.append("")
             _seed()
             os.setsid()

@@ -123,7 +123,7 @@ def about_names(graded: str, others: Sequence[str], name: str) -> list[str]:
 
 
 def about_helpers(notebook: NotebookNode, names: Iterable[str]) -> list[str]:
-    """A sentence for each module that was handed in beside the notebook, is imported by it, and was not used.
+    """A sentence for each module that was handed in next to the notebook, is imported by it, and was not used.
 
     names: of the other files, with their folders.
     """
@@ -160,7 +160,7 @@ def listed(names: Sequence[str]) -> str:
 
 
 def shown(name: str) -> str:
-    """A file name as it can stand in a note: printable, short, and no markup."""
+    """A file name as it can be in a note: printable, short, and no markup."""
     kept = "".join(letter if letter.isprintable() and letter not in "`<>&" else "?" for letter in name[:80])
     return f"`{kept}`"
 

@@ -149,7 +149,7 @@ def bare(source: str) -> str:
 
 
 def as_code(piece: Piece) -> str:
-    """A cell's text as code: of a text cell with fences, what stands between them, also where it has lost its kind."""
+    """A cell's text as code: of a text cell with fences, what is between them, also where it has lost its kind."""
     fenced = "\n\n".join(_FENCED.findall(piece.source))
     if piece.kind == "code":
         return fenced if fenced and is_python(fenced) and not is_python(piece.source) else piece.source

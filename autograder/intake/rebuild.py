@@ -116,7 +116,7 @@ class _Rebuilding:
             return
         places = self._before_check(given, places) or places
         if places:
-            self.matching.release(given, filled)  # what stands there prepares the answer, at most
+            self.matching.release(given, filled)  # what is there prepares the answer, at most
             parts = [self._with_its_end(place, given) for place in places]
             joined = "\n\n".join(parts)
             self.answers[given.name] = joined if is_python(joined) else parts[-1]
@@ -184,7 +184,7 @@ class _Rebuilding:
             self.reasons.append(f"`{given.name}` was no longer a code cell. It was graded as one.")
 
     def _before_check(self, given: Given, places: Sequence[int]) -> list[int]:
-        """Those that stand before the answer's check, since a check asks what is defined when it runs."""
+        """Those that come before the answer's check, since a check asks what is defined when it runs."""
         check = next((other for other in self.given[given.place :] if other.is_check and other.found), None)
         return [place for place in places if check is None or place < check.found[0]]
 

@@ -136,7 +136,7 @@ class _Room:
 def _cells(text: str, depth: int = 0, room: _Room | None = None) -> tuple[list[dict], str]:
     """The cells that a text holds anywhere, and what is to be said about how they were found ("" for a notebook).
 
-    room: of the file that the text stands in; None for the file itself.
+    room: of the file that the text is in; None for the file itself.
     """
     room = room or _Room()
     try:
@@ -160,7 +160,7 @@ def _cells(text: str, depth: int = 0, room: _Room | None = None) -> tuple[list[d
 
 
 def _listed(document: Any) -> list[dict]:
-    """The cells of a whole notebook; those of nbformat 3 and before stand in worksheets."""
+    """The cells of a whole notebook; those of nbformat 3 and before are in worksheets."""
     if not isinstance(document, dict):
         return []
     lists = [document.get("cells")]
@@ -170,7 +170,7 @@ def _listed(document: Any) -> list[dict]:
 
 
 def _found(value: Any, depth: int, room: _Room) -> list[dict]:
-    """The cells that stand somewhere in a decoded value, in their order: in lists, wrappers, texts that are JSON."""
+    """The cells that are somewhere in a decoded value, in their order: in lists, wrappers, texts that are JSON."""
     cells, stack, looks = [], [value], 0
     while stack and looks < MOST_LOOKS:
         value, looks = stack.pop(), looks + 1
@@ -179,7 +179,7 @@ def _found(value: Any, depth: int, room: _Room) -> list[dict]:
                 cells.append(value)
             elif listed := _listed(value):
                 cells += listed
-            elif "output_type" not in value:  # what a cell printed is no part of the notebook
+            elif "output_type" not in value:  # what a cell printed is not part of the notebook
                 stack += reversed(value.values())
         elif isinstance(value, list):
             stack += reversed(value)
@@ -197,7 +197,7 @@ def _is_cell(value: dict) -> bool:
 def _whole_cells(text: str, depth: int, room: _Room) -> tuple[list[dict], int]:
     """The cells that are whole in a file that is not: cut off, damaged in one place; and how many places were."""
     cells, place, failures = [], 0, 0
-    own = room if depth else _Room()  # what stands in it takes nothing from the file itself
+    own = room if depth else _Room()  # what is in it takes nothing from the file itself
     while (own.work > 0 or failures < 2) and (found := _OBJECT.search(text, place)):
         start = found.start()
         try:

@@ -18,7 +18,7 @@ _DEFINES = re.compile(r"^(?:async[ \t]+)?(?:def|class)[ \t]", re.MULTILINE)
 
 
 def cells(text: str) -> list[dict]:
-    """The cells, as nbformat has them; none where the text is no export of a notebook."""
+    """The cells, as nbformat has them; none where the text is not an export of a notebook."""
     text = text[:MOST].replace("\r\n", "\n").replace("\r", "\n")
     if text.lstrip().startswith("<"):
         found = [html.unescape(_TAG.sub("", code)) for code in _code_in_page(text)]
@@ -31,7 +31,7 @@ def cells(text: str) -> list[dict]:
 
 
 def _code_in_page(text: str) -> list[str]:
-    """What stands between the tags of a page that show code, with the tags that color it."""
+    """What is between the tags of a page that show code, with the tags that color it."""
     found, place = [], 0
     while begin := _CODE_IN_PAGE.search(text, place):
         end = text.find("</pre>", begin.end())
@@ -74,7 +74,7 @@ def is_python(source: str) -> bool:
 
 
 def _of_script(text: str) -> list[dict]:
-    """What stands between the comments that jupyter and jupytext put where a cell begins."""
+    """What is between the comments that jupyter and jupytext put where a cell begins."""
     found, marks = [], [*_PROMPT.finditer(text)]
     parts = [("", text[: marks[0].start()])]
     ends = [mark.start() for mark in marks[1:]] + [len(text)]

@@ -54,7 +54,7 @@ class NotKept(Exception):
 
 
 class TakenIn(NamedTuple):
-    """A work fit for grading. `reasons`: what had to be put right, in words for its author; they stand in the
+    """A work fit for grading. `reasons`: what had to be put right, in words for its author; they are in the
     notebook's first cell too. `digest`: of the file that was read, "" for none; `files`: others that are wanted.
 
     failure: "", or why nobody could look at the work, in words for a teacher. Then it is not checked: it gets no grade,

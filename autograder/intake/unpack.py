@@ -55,7 +55,7 @@ def is_archive(data: bytes) -> bool:
 
 
 def members(name: str, data: bytes) -> Iterator[tuple[str, bytes]]:
-    """(name, content) of each file in an archive, that of archives in it too; of what is no archive, itself.
+    """(name, content) of each file in an archive, that of archives in it too; of what is not an archive, itself.
 
     Nothing is raised: a damaged archive gives what could be read of it, a locked one or a bomb nothing.
     """

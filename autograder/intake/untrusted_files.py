@@ -34,11 +34,9 @@ class NoPlainFile(OSError):
 
 @dataclass
 class Listing:
-    """What lies in a folder.
-
-    files: the plain ones, those nearest to the top first. hidden: those that a file manager does not show. odd: what is
-    no plain file -> what it is. closed: folders that this user may not open. is_whole: False where some of it was not
-    looked at.
+    """What lies in a folder. files: the plain ones, those nearest to the top first. hidden: those that a file manager
+    does not show. odd: what is not a plain file -> what it is. closed: folders that this user may not open. is_whole:
+    False where some of it was not looked at.
     """
 
     files: list[Path] = field(default_factory=list)

@@ -28,7 +28,7 @@ def difference(expected: Observation, got: Observation, probe: Probe) -> Differe
         found = Difference("reseeded")
     if found is None and "gradients" in probe.checks:
         found = _gradient_difference(expected, got)
-    if found is not None and found.kind not in ("inputs", "error"):  # it may be why, so it is said in place of the rest
+    if found is not None and found.kind not in ("inputs", "error"):  # it may be why, so it is said instead of the rest
         found = inputs_difference(expected, got) or found
     return found
 

@@ -217,7 +217,7 @@ def _outside(node: ast.AST) -> set[int]:
 
 
 def _note_names(node: ast.AST, scope: _Scope, written: set[str]) -> None:
-    """Add the names that a node binds or loads to the scope that it stands in."""
+    """Add the names that a node binds or loads to the scope that it is in."""
     if isinstance(node, ast.Name):
         (scope.loaded if isinstance(node.ctx, ast.Load) else scope.bound).add(node.id)
     elif isinstance(node, ast.arg):

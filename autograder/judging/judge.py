@@ -147,7 +147,7 @@ class JudgingSession:
 def draw_key(secret: bytes, assignment: str, exercise: str, sources: Sequence[str | None]) -> bytes:
     """The key of a submission's hidden inputs: equal work is asked equal questions, a resubmission new ones.
 
-    sources: the cells that were run, in order, and None where a check stands. The same text cut into other cells may
+    sources: the cells that were run, in order, and None where a check is. The same text cut into other cells may
     act otherwise, so it is other work.
     """
     digest = hashlib.sha256(json.dumps(list(sources)).encode()).hexdigest()

@@ -78,7 +78,7 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Difference:
-    """Where two observations part, and what stands there.
+    """Where two observations part, and what is there.
 
     where: the way to the part of the result, from outside; or the argument, projection or setting that is meant. index:
     the place in a tensor. `expected` and `got` hold, by kind:

@@ -1,4 +1,4 @@
-"""Where a learner stands: every exercise of the notebook, every chapter of the course, and what comes next."""
+"""Where a learner is: every exercise of the notebook, every chapter of the course, and what comes next."""
 
 import html
 import os

@@ -1,4 +1,4 @@
-"""What a learner's checks have earned, kept between sessions in a small file beside the notebooks.
+"""What a learner's checks have earned, kept between sessions in a small file next to the notebooks.
 
 An entry holds the points and a digest of the code that earned them: code that has changed since counts no longer. To
 remove the file is to forget, and is allowed; one that cannot be read is left as it is and said.

@@ -162,7 +162,7 @@ class SubmissionStore:
 
 
 def shown(name: str) -> str:
-    """A name as it can stand in a sentence: short and printable."""
+    """A name as it can be in a sentence: short and printable."""
     text = "".join(letter if letter.isprintable() else "?" for letter in name)
     return text if len(text) <= 100 else f"{text[:97]}..."
 
@@ -244,7 +244,7 @@ class _Limited:
 
 
 def _reader(path: Path) -> Callable[[Path], Iterator[Entry]] | None:
-    """What unpacks this file; None for one that is no archive, whatever its name says."""
+    """What unpacks this file; None for one that is not an archive, whatever its name says."""
     name, begins = path.name.lower(), _beginning(path)
     if name.endswith(".zip"):
         return _students_zip if begins.startswith(b"PK") else None

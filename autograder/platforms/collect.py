@@ -97,7 +97,7 @@ def waiting(root: Path, assignment: str) -> list[Path]:
 
 @dataclass
 class Summary:
-    """What came of collecting. `students`: how it stands ("new", "changed", "same", "older") -> who. `remarks`: what is
+    """What came of collecting. `students`: how it is ("new", "changed", "same", "older") -> who. `remarks`: what is
     worth reading; `troubles`: what could not be taken."""
 
     assignment: str

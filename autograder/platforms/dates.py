@@ -27,7 +27,7 @@ _CLOCK = re.compile(r"(?<![\d.:])(\d{1,2})(?::|\.| ?h ?)(\d{2})(?:[:.](\d{2}))?(
 _ISO = re.compile(r"(?P<year>\d{4})[-/.年년] ?(?P<month>\d{1,2})[-/.月월] ?(?P<day>\d{1,2})(?:[日일.]|\b)")
 _NUMBERS = re.compile(r"(?P<first>\d{1,2})(?P<sign>[./-])(?P<second>\d{1,2})(?P=sign)(?P<year>\d{4})")
 _LETTERS = re.compile(r"[^\W\d_]*")
-_BEFORE = ("上午", "午前", "오전"), ("下午", "午後", "오후")  # AM and PM where they stand before the time
+_BEFORE = ("上午", "午前", "오전"), ("下午", "午後", "오후")  # AM and PM where they come before the time
 _WORD = re.compile(r"[^\W\d_]+")
 
 

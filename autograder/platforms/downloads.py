@@ -4,7 +4,7 @@ Moodle (mod/assign/classes/downloader.php) makes a folder for each student, `Ada
 with one underscore more before 4.1; with "Download submissions in folders" off, one flat level of files with that
 before their name. It takes underscores out of people's names. The number is the student's *in that assignment* (or a
 group's). Canvas (lib/content_zipper.rb) makes one flat level, `lovelaceada_LATE_501_98765_work.ipynb`: a name without
-signs, perhaps LATE, the student's number, the file's, and the file's own name; `anon_Ab3dE` stands in place of the
+signs, perhaps LATE, the student's number, the file's, and the file's own name; `anon_Ab3dE` replaces the
 number where grading is anonymous. What follows is the student's choice; to a degree, so are names in Canvas.
 """
 
@@ -29,7 +29,7 @@ _PAGES = ("text.html", "link.html")  # what Canvas makes of a text or an address
 
 @dataclass(frozen=True)
 class Owner:
-    """Someone as a platform knows them. `name`: as it stands in the download, without signs in Canvas."""
+    """Someone as a platform knows them. `name`: as it is in the download, without signs in Canvas."""
 
     system: str
     number: str

@@ -63,7 +63,7 @@ def earlier(root: Path, assignment: str) -> dict[tuple[str, str], tuple[str, str
 
 
 def with_groups(people: Sequence[Person], members: Sequence[Person]) -> list[Person]:
-    """Canvas's people with the groups that they are in; who stands in the table of groups alone comes last."""
+    """Canvas's people with the groups that they are in; who is in the table of groups alone comes last."""
     groups, known = {person.number: person.group for person in members}, {person.number for person in people}
     found = [replace(person, group=groups.get(person.number, "")) for person in people]
     return found + [person for person in members if person.number not in known]
@@ -160,7 +160,7 @@ def is_someone_elses(owner: Owner, student: Student) -> bool:
 
 
 def _same(there: str, here: str) -> bool:
-    """Whether a folder's name is this person's; a group's name may stand before it (Moodle before 4.1)."""
+    """Whether a folder's name is this person's; a group's name may come before it (Moodle before 4.1)."""
     return folded(there) == folded(here) or folded(there.partition("-")[2]) == folded(here)
 
 

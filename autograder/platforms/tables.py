@@ -1,4 +1,4 @@
-"""CSV files that Moodle and Canvas write, and who stands in them.
+"""CSV files that Moodle and Canvas write, and who is in them.
 
 Moodle writes its grading worksheet in the language of the teacher. So a column is known by its English title or by what
 is in it: Moodle's order of columns is fixed (mod/assign/gradingtable.php), and its first one says "Participant 11" in
@@ -108,7 +108,7 @@ def read_table(path: Path) -> Table:
 
 
 def cell(row: Sequence[str], place: int | None) -> str:
-    """What stands in a row at that place; "" past its end."""
+    """What is in a row at that place; "" past its end."""
     return row[place] if place is not None and place < len(row) else ""
 
 
@@ -146,7 +146,7 @@ def worksheet(table: Table) -> Worksheet | None:
 
 
 def participant(text: str) -> str:
-    """11 for "Participant 11", in any language; "" where no number stands at the end."""
+    """11 for "Participant 11", in any language; "" where no number is at the end."""
     found = _PARTICIPANT.fullmatch(text.strip())
     return found["number"] if found else ""
 
@@ -225,7 +225,7 @@ def _in_groups(table: Table) -> list[Person]:
     columns = [table.column(table.place(title)) for title in (*MEMBERS, "name", "user_id", "login_id")]
     found = []
     for number, group, name, *keys in zip(*columns, strict=True):
-        if number:  # who is in no group stands there too
+        if number:  # who is in no group is there too
             email = next((key for key in keys if "@" in key), "")
             found.append(Person(number, name, tuple(filter(None, keys)), email, group))
     return found
@@ -245,7 +245,7 @@ def _maximum(table: Table) -> int | None:
 
 
 def _of_dates(table: Table, maximum: int) -> int | None:
-    """The first column behind the highest grade whose cells are all dates: that of submissions stands before that of
+    """The first column behind the highest grade whose cells are all dates: that of submissions is before that of
     grades. None where nobody handed in."""
     for place in range(maximum + 1, len(table.header)):
         given = [text for text in table.column(place) if text not in dates.NONE]

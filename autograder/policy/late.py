@@ -115,7 +115,7 @@ class LateRules(LateSubmissionPlugin):
 
 
 class LatePenalties(AssignLatePenalties):
-    """nbgrader's step, once what was granted stands in the gradebook.
+    """nbgrader's step, once what was granted is in the gradebook.
 
     Free days are shared by a student's assignments, so the later ones are settled again with each.
     """

@@ -1,6 +1,6 @@
 """One truth about points: the catalogue states them, and everything else that states them is written from it.
 
-An exercise's points stand in its check cell's metadata, where nbgrader reads what it is worth; in the line below its
+An exercise's points are in its check cell's metadata, where nbgrader reads what it is worth; in the line below its
 task; and in the table at the head of its notebook. `release` writes all of these; a chapter computes the sum when it
 is built. What grades refuses to begin where a released notebook counts otherwise, since a grade of 3 could then mean
 3 of 3 or 3 of 6.

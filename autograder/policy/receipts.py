@@ -1,4 +1,4 @@
-"""When each work arrived. The record is ours: a timestamp.txt beside a notebook may be as much the student's as that.
+"""When each work arrived. The record is ours: a timestamp.txt next to a notebook may be as much the student's as that.
 
 `classroom/receipts/ASSIGNMENT/STUDENT.json` lists every version of a work that was seen, the latest last. A work
 arrives when the platform says that it was handed in; where it says nothing, when the download was made that it came
@@ -23,7 +23,7 @@ from autograder.intake import untrusted_files
 from autograder.policy import arrival
 from autograder.policy.arrival import Arrival
 
-STAMP = "timestamp.txt"  # nbgrader reads the receipt time from it, beside the notebook
+STAMP = "timestamp.txt"  # nbgrader reads the receipt time from it, next to the notebook
 ASIDE = "timestamp.txt.handed-in"
 LONGEST = 100  # characters of a time
 FORMAT = "%Y-%m-%d %H:%M:%S.%f UTC"
@@ -114,7 +114,7 @@ def stamp_of(folder: Path) -> str | None:
     try:
         text = untrusted_files.content_of(folder / STAMP, LONGEST).decode("ascii").strip()
         moment = parse_utc(text)
-    except (OSError, ValueError, OverflowError, TypeError):  # there is none, or it is no text, or no time
+    except (OSError, ValueError, OverflowError, TypeError):  # there is none, or it is not text, or no time
         return None
     return text if text and moment <= datetime.now(timezone.utc).replace(tzinfo=None) else None
 

@@ -23,7 +23,7 @@ def facts(exercise: Exercise) -> str:
 
 def hints(exercise: Exercise) -> str:
     """Three folded hints."""
-    shown = (html.escape(sentence(hint), quote=False) for hint in exercise.hints)  # <eos> is no tag
+    shown = (html.escape(sentence(hint), quote=False) for hint in exercise.hints)  # <eos> is not a tag
     return "\n\n".join(
         f"<details><summary>Hint {place} of 3: {kind}</summary>\n\n{hint}\n\n</details>"
         for place, (kind, hint) in enumerate(zip(HINTS, shown, strict=True), 1)

@@ -130,7 +130,7 @@ def files_of(root: Path) -> list[Path]:
 
 
 def _changed_at(path: Path) -> float:
-    """When a file was changed; what is no plain file, such as a link to nowhere, is older than all files."""
+    """When a file was changed; what is not a plain file, such as a link to nowhere, is older than all files."""
     try:
         found = path.lstat()
     except OSError:
@@ -160,7 +160,7 @@ def read_records(files: Iterable[Path]) -> tuple[list[Record], list[str]]:
 
 
 class _Refused(ValueError):
-    """A file that is no record, in words."""
+    """A file that is not a record, in words."""
 
 
 def _content(path: Path) -> bytes:

@@ -53,7 +53,7 @@ def markdown2html(context: Context, source: str) -> str:
 
 
 class _Pictures(dict):
-    """A cell's pictures by name; in place of one that is not among them something that no picture is."""
+    """A cell's pictures by name; instead of one that is not among them something that no picture is."""
 
     def __contains__(self, name: object) -> bool:
         return True

@@ -37,7 +37,7 @@ REPLY_SECONDS = 60.0  # on the clock, for the warm process, which has nothing el
 GRACE_SECONDS = 2.0  # between an interrupt and the end
 CLOCK_FACTOR = 20.0  # a budget may last this much longer on the clock, however loaded the machine
 LONGEST_SECONDS = 1500.0  # on the clock, of a notebook; less than `grade` waits for a worker
-MAX_FILE_BYTES, MAX_FILES = 16 << 20, 32  # of what may lie beside a notebook
+MAX_FILE_BYTES, MAX_FILES = 16 << 20, 32  # of what may lie next to a notebook
 MAX_REPLY_BYTES = 4096
 FULL = "\n[the rest was too long]\n"
 FULL_NOTEBOOK = "\n[the rest was too long: all outputs of a notebook together may take {:g} MiB]\n"
@@ -131,7 +131,7 @@ class Runner:
     def submission(self, files: Mapping[str, bytes] | None = None) -> Iterator["Submission"]:
         """A confined process for one submission; it and everything it started end with the context.
 
-        files: name -> content of what lies beside the notebook.
+        files: name -> content of what lies next to the notebook.
         """
         ours, theirs = socket.socketpair()
         with ours:

@@ -1,6 +1,6 @@
 """A term of the glossary explains itself where a chapter uses it: on hover, on focus, on a tap, without the network.
 
-The first place on a chapter's page where a term stands in running text becomes a link to the glossary, and the
+The first place on a chapter's page where a term is in running text becomes a link to the glossary, and the
 definitions of the page's terms travel with the page. assets/front.js shows them in a bubble; without JavaScript the
 link leads to the glossary. Words that also have an everyday meaning are linked only from the chapter on that explains
 them (FROM_THEN_ON), or in that chapter alone (ONLY_THERE); WINDOWS, which the course's four words are about, never.
@@ -17,7 +17,7 @@ from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 
-PAGE = "notation"  # where the glossary stands
+PAGE = "notation"  # where the glossary is
 WINDOWS = {"window"}
 FROM_THEN_ON = set(
     "attention batch benchmark bottleneck checkpoint freezing head id key leak mask norm offset pad pipeline position "

@@ -2,7 +2,7 @@
 
 - `self-checks`: the questions of every section "Check yourself", their answers unfolded.
 - `spotted`: every line of a lecture that a section "Spot the mistake" asks about, with a link to its answer.
-- `widget-index`: every moving figure, with a link to where it stands.
+- `widget-index`: every moving figure, with a link to where it is.
 - `correction`: one row of "What the slides got wrong".
 """
 
@@ -97,7 +97,7 @@ class Spotted(Gathered):
 
 
 class WidgetIndex(Gathered):
-    """A row for each moving figure: its name, what it is called, and the section it stands in."""
+    """A row for each moving figure: its name, what it is called, and the section it is in."""
 
     def run(self) -> list[nodes.Node]:
         titles = widget_titles(ROOT / "book")
@@ -151,7 +151,7 @@ def chapter_of(label: str) -> str:
 
 
 def section_of(text: str, label: str) -> str:
-    """Return what stands under a labeled heading, without its cells; nothing where the label is missing."""
+    """Return what is under a labeled heading, without its cells; nothing where the label is missing."""
     found = re.search(
         rf"^\({label}\)=\n+## [^\n]+\n(?P<body>.*?)(?=^\(sec-[\w-]+\)=$|^## |\Z)",
         CELL.sub("", text),

@@ -139,7 +139,7 @@ def joined(lines: list[str]) -> list[str]:
 
 
 def words(text: str) -> list[nodes.Node]:
-    """Return a line of a docstring with what stands between backticks as code."""
+    """Return a line of a docstring with what is between backticks as code."""
     pieces = TICKED.split(text)
     return [nodes.literal("", piece) if place % 2 else nodes.Text(piece) for place, piece in enumerate(pieces) if piece]
 

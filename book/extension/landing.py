@@ -33,7 +33,7 @@ SUMMARY = (
 
 
 class LiveTranslator(SphinxDirective):
-    """The widget of chapter 00 with a recorded sentence in it, which also stands there without JavaScript."""
+    """The widget of chapter 00 with a recorded sentence in it, which is also shown without JavaScript."""
 
     def run(self) -> list[nodes.Node]:
         self.env.note_dependency(str(RECORD))

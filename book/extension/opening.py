@@ -1,8 +1,8 @@
 """How a page opens and how its code is set: what a style sheet alone cannot do.
 
-- A chapter's number stands by itself in its title, in the list of chapters and at the foot of its neighbors; its time
+- A chapter's number is by itself in its title, in the list of chapters and at the foot of its neighbors; its time
   follows its question.
-- A line of code or output that is too long for a phone goes on below its own beginning, unless its columns stand
+- A line of code or output that is too long for a phone goes on below its own beginning, unless its columns are
   below others. A formula keeps the full stop or comma that follows it on its line.
 - The style that travels with every table of numbers stands on a page once.
 - A module's long name in the list of a page's sections goes on in the next line behind a dot, not within a word.
@@ -60,7 +60,7 @@ def set_lines(body: str) -> str:
 
 
 def once(style: re.Pattern, body: str) -> str:
-    """Return a page on which a style stands at its first place only."""
+    """Return a page on which a style is at its first place only."""
     first = style.search(body)
     return body[: first.end()] + style.sub("", body[first.end() :]) if first else body
 

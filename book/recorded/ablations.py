@@ -3,7 +3,7 @@
     python -m book.recorded.ablations
 
 A small translator learns the built-in English and Italian, whole and with one thing changed, each from three seeds.
-The record is written after every training, and a training that stands in it is not done again, so that the command can
+The record is written after every training, and a training run that is in it is not done again, so that the command can
 be interrupted. Forty minutes of one core.
 """
 

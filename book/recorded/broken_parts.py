@@ -2,7 +2,7 @@
 
     python -m book.recorded.broken_parts [--only NAME ...]
 
-The solutions' parts stand in one file, as `assemble` writes it. In each training one of them is a known mistake of the
+The solutions' parts are in one file, as `assemble` writes it. In each training one of them is a known mistake of the
 catalogue. `assemble` would leave it out, and `train --model` would name it before the first step; neither is asked, so
 this shows what the translations tell. Every model learns the built-in corpus and is asked what 12.3 asks. Some of the
 answers are recorded, so that a test can have them judged again by the symptoms as they are then. A minute of one core a
@@ -165,7 +165,7 @@ def by_beam(model: OwnTransformer, source: Tensor) -> list[list[int]]:
 
 
 class _Cached:
-    """A learner's decoder as `decode_step` takes one: its heads stand in the batch, (batch * heads, words, d_head)."""
+    """A learner's decoder as `decode_step` takes one: its heads are in the batch, (batch * heads, words, d_head)."""
 
     def __init__(self, model: OwnTransformer) -> None:
         self.own, self.module = model.own, model.code.module

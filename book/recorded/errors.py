@@ -4,7 +4,7 @@
 
 The translator that `ablations` calls "nothing changed", of the first seed, is trained for half of its steps, so that
 there is something to see, and asked for every line of the test and of the held-out combinations. Kept of each line: its
-words, how often its rarest word stands in the training, and whether the translation was right; of some wrong ones, the
+words, how often its rarest word is in the training, and whether the translation was right; of some wrong ones, the
 lines themselves. A minute of one core.
 """
 

@@ -58,7 +58,7 @@ def bigram_loss(learned: Tensor, unseen: Tensor) -> float:
 
 
 def kept(text: str) -> dict[str, bool] | None:
-    """Return whether a tale keeps to its name, its thing and its place; None where it is no whole tale."""
+    """Return whether a tale keeps to its name, its thing and its place; None where it is not a whole tale."""
     named = re.search(r"(?:named|called) (\w+)\.", text)
     had = re.search(r" had an? (\w+) ", text)
     told = re.search(r"\"(?:I saw|Look for)? ?[Yy]our (\w+)(?: lies)? ([a-z ]+),\"", text)

@@ -124,7 +124,7 @@ def statistics(translator: Translator, pairs: Sequence[Pair]) -> list[dict[str, 
 
 
 def cue_places(pair: Pair, tokens: Sequence[str]) -> tuple[int, int] | None:
-    """Return where the ambiguous word and its cue stand; None where either is missing or stands twice."""
+    """Return where the ambiguous word and its cue are; None where either is missing or occurs twice."""
     if pair.sense is None or pair.sense.cue is None:
         return None
     places = []

@@ -61,7 +61,7 @@ class Corpus(NamedTuple):
 
 @cache
 def corpus() -> Corpus:
-    """The corpus of all trainings."""
+    """The corpus of all training runs."""
     whole = build_corpus(train=60_000, validation=0, test=2_000, held_out=0)
     train, test = (
         [

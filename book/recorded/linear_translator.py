@@ -2,8 +2,8 @@
 
     python -m book.recorded.linear_translator
 
-The four-headed translator of `book.recorded.heads`, from the same seeds, with features in place of the softmax in every
-attention. Its twins with softmax stand in heads.json. Six minutes of one quiet core.
+The four-headed translator of `book.recorded.heads`, from the same seeds, with features instead of the softmax in every
+attention. Its twins with softmax are in heads.json. Six minutes of one quiet core.
 """
 
 import dataclasses

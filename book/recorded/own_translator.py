@@ -4,7 +4,7 @@
 
 Without a file, `assemble` gathers one from the solutions. Its model learns the built-in corpus by the recipe of
 `python -m transformer_ref train`, and is asked for the sentences that the package's translator was asked for (see
-`live_model`). The record is written after every seed, and a seed that stands in it is not trained again. Five minutes
+`live_model`). The record is written after every seed, and a seed that is in it is not trained again. Five minutes
 of one core a seed.
 """
 

@@ -26,7 +26,7 @@ from transformer_ref.training.trainer import train_step, validation_loss
 
 RECORD = FOLDER / "training.json"
 SEEDS, STEPS, WARM_UP = laboratory.SEEDS, laboratory.STEPS, laboratory.WARM_UP
-LAYERS = 3  # on each side; where the norm stands matters more, the deeper the model is
+LAYERS = 3  # on each side; where the norm is matters more, the deeper the model is
 NORMS = {"post-norm": False, "pre-norm": True}
 TRIED = tuple((norm, rate) for norm in NORMS for rate in (2e-3, 4e-3))  # what is added is recorded by the next call
 STARTS = {"warm-up": True, "none": False}

@@ -43,7 +43,7 @@ def weights() -> list[list[float]]:
 
 
 def mixed(share: float, paper: str) -> str:
-    """Return the blue of a cell, deepest where the largest weight stands."""
+    """Return the blue of a cell, deepest where the largest weight is."""
     parts = [(int(QUERY[at : at + 2], 16), int(paper[at : at + 2], 16)) for at in (1, 3, 5)]
     return "#" + "".join(f"{round(share * blue + (1 - share) * page):02x}" for blue, page in parts)
 
@@ -95,7 +95,7 @@ def png(paper: str) -> bytes:
 
 
 def files() -> dict[str, bytes]:
-    """Return what stands in each file."""
+    """Return what is in each file."""
     return {
         "logo-light.svg": svg(LIGHT, tile=False).encode(),
         "logo-dark.svg": svg(DARK, tile=False).encode(),

@@ -1,7 +1,7 @@
 """From what Sphinx wrote to what is uploaded: one short style sheet for all pages, and no file that no page asks for.
 
 The theme's sheets are written for every site; of 550 KB the book uses a fifth. A rule stays if each class and id that
-it names stands somewhere in the site's pages or scripts, so that a page may change itself at will.
+it names is somewhere in the site's pages or scripts, so that a page may change itself at will.
 """
 
 import hashlib
@@ -77,7 +77,7 @@ def at_home(sheet: Path, home: Path) -> str:
         return f"url({address[1]}{relative(sheet.parent / path.partition('?')[0], home)}{mark}{rest}{address[1]})"
 
     text = sheet.read_text(encoding="utf-8")
-    imported = [at_home(sheet.parent / named["file"], home) for named in IMPORT.finditer(text)]  # they stand in front
+    imported = [at_home(sheet.parent / named["file"], home) for named in IMPORT.finditer(text)]  # they are in front
     return "".join([*imported, re.sub(r"""url\((["']?)(.*?)\1\)""", moved, IMPORT.sub("", text))])
 
 

@@ -1,4 +1,5 @@
-"""Chapter 10: its worked numbers, its recorded trainings, and its moving parts show what transformer_ref computes."""
+"""Chapter 10: its worked numbers, its recorded training runs, and its moving parts show what transformer_ref
+computes."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Chapter 12: what it says of recorded trainings is what was recorded, and its widgets can be used by keyboard."""
+"""Chapter 12: what it says of recorded training runs is what was recorded, and its widgets can be used by keyboard."""
 
 import re
 from pathlib import Path

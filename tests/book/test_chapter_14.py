@@ -1,4 +1,4 @@
-"""Chapter 14: its worked numbers, its recorded trainings, and its moving parts show what the recordings hold."""
+"""Chapter 14: its worked numbers, its recorded training runs, and its moving parts show what the recordings hold."""
 
 import json
 import re

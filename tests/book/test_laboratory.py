@@ -55,7 +55,7 @@ def test_the_record_holds_every_fault_over_every_seed_as_it_is_described_now():
 
 
 def of(losses, rights) -> dict:
-    """A record of three trainings."""
+    """A record of three training runs."""
     pairs = enumerate(zip(losses, rights, strict=True))
     return {"seeds": {str(seed): {"loss": loss, "right": right} for seed, (loss, right) in pairs}}
 

@@ -48,7 +48,7 @@ def first(asks):
 
 
 def place(case: Case) -> bool:
-    """Each number says where it stands: 123 is sentence 1, word 2, feature 3."""
+    """Each number says where it is: 123 is sentence 1, word 2, feature 3."""
     (x,) = case.arguments
     return x.tolist() == [[[100 * b + 10 * t + d for d in range(4)] for t in range(3)] for b in range(2)]
 

@@ -62,7 +62,7 @@ class LabNotebook:
 
 
 def code_cells_before(path: Path, cell_id: str) -> list[str]:
-    """Ids of the code cells that stand before a cell and are nobody's answer or check."""
+    """Ids of the code cells that come before a cell and are nobody's answer or check."""
     ids = []
     for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
         if cell["id"] == cell_id:

@@ -27,7 +27,7 @@ from transformer_ref.translate import Translation
 
 @pytest.fixture(autouse=True)
 def small_corpus(monkeypatch):
-    """Make the built-in corpus small, so that a training takes a second."""
+    """Make the built-in corpus small, so that a training run takes a second."""
     build = recipes.build_corpus
     monkeypatch.setattr(recipes, "build_corpus", lambda: build(train=300, validation=20, test=12, held_out=8))
 

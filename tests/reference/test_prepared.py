@@ -29,7 +29,7 @@ def lines(count, shift):
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """A folder of a training and a validation set, prepared in blocks of seven pairs."""
+    """A folder of a training run and a validation set, prepared in blocks of seven pairs."""
     monkeypatch.setattr(module, "BLOCK", 7)
     for split, count in (("train", 50), ("val", 8)):
         (tmp_path / f"{split}.en").write_text("\n".join(lines(count, 3)), encoding="utf-8")

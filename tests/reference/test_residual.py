@@ -1,4 +1,4 @@
-"""Where the norm stands, before the sub-layer or after the addition."""
+"""Where the norm is, before the sub-layer or after the addition."""
 
 import pytest
 import torch

@@ -1,4 +1,4 @@
-"""A corpus becomes a checkpoint, and whatever cuts that off leaves a training that can go on."""
+"""A corpus becomes a checkpoint, and whatever cuts that off leaves a training run that can go on."""
 
 from dataclasses import replace
 

@@ -6,7 +6,7 @@
 The Python that runs it holds those versions and the wheel, and nothing of a repository. At a desk as `learn` lays it
 out, `assemble` gathers the answers of all solved notebooks into `my_transformer.py`. Then each notebook is run by a
 kernel from its first cell to its last, explorers too; what it takes from earlier ones is the learner's. Every check
-must say that all is right, and nothing may stand on stderr.
+must say that all is right, and nothing may be on stderr.
 """
 
 import argparse

@@ -16,7 +16,7 @@ CHAPTER, NOTEBOOK = "05_self_attention", "self_attention.ipynb"
 BUILT_FROM = ("autograder", "transformer_ref", "exercises", "pyproject.toml", "setup.py", "README.md", "LICENSE")
 NOT_A_LEARNERS = ("nbgrader", "psutil", "bleach", "rapidfuzz", "copydetect", "sqlalchemy", "jupytext", "playwright")
 
-# What a learner does, cell by cell; their file of earlier answers lies beside the notebook.
+# What a learner does, cell by cell; their file of earlier answers lies next to the notebook.
 LEARNER = """
 import json, sys
 for name in {hidden!r}:

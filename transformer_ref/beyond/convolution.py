@@ -36,7 +36,7 @@ class PixelAttention(nn.Module):
 class LocalCNN(nn.Module):
     """Two 3x3 convolutions, a mean over 3x3, one 1x1 convolution, the mean of all, a linear head.
 
-    A number before the last mean has seen 7x7 pixels, wherever it stands. With `attention`, pixels look at pixels
+    A number before the last mean has seen 7x7 pixels, wherever it is. With `attention`, pixels look at pixels
     before the 1x1 convolution. channels, width: of the image and in between; classes: how many answers there are.
     """
 
@@ -49,7 +49,7 @@ class LocalCNN(nn.Module):
         self.head = nn.Linear(2 * width, classes)
 
     def local(self, images: Tensor) -> Tensor:
-        """Return what stands around each place, (batch, width, height / 3, width / 3)."""
+        """Return what is around each place, (batch, width, height / 3, width / 3)."""
         return F.avg_pool2d(self.second(self.first(images).relu()).relu(), 3)
 
     def forward(self, images: Tensor) -> Tensor:

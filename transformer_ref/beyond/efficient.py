@@ -1,6 +1,6 @@
 """Attention that costs less (chapter 16): what the formula costs, and three ways around it.
 
-`attention_flops` and `attention_memory` count. `linear_attention` has features in place of the softmax, so that the
+`attention_flops` and `attention_memory` count. `linear_attention` has features instead of the softmax, so that the
 brackets can be moved: Katharopoulos et al. 2020, "Transformers are RNNs". `online_softmax` and `tiled_attention` give
 the softmax's own result without the table: Milakov and Gimelshein 2018, "Online normalizer calculation for softmax";
 Dao et al. 2022, "FlashAttention". With `grouped_query` heads share keys and values: Ainslie et al. 2023, "GQA".
@@ -188,7 +188,7 @@ def fold(running: Running | None, scores: Tensor, values: Tensor) -> Running:
         nothing = values.new_zeros(*scores.shape[:-1], values.shape[-1])  # (..., query, d_value)
         running = Running(start, torch.zeros_like(start), nothing)
     largest = torch.maximum(running.largest, scores.amax(dim=-1, keepdim=True))  # (..., query, 1)
-    shift = largest.masked_fill(largest == -torch.inf, 0.0)  # a row that has seen no key: inf - inf is no number
+    shift = largest.masked_fill(largest == -torch.inf, 0.0)  # a row that has seen no key: inf - inf is not a number
     rescale = torch.exp(running.largest - shift)  # (..., query, 1)
     exponentials = torch.exp(scores - shift)  # (..., query, n)
     return Running(

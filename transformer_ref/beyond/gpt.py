@@ -113,7 +113,7 @@ class GPT(nn.Module):
 def choose(logits: Tensor, tau: float, g: torch.Generator | None) -> Tensor:
     """Return an id a row, (batch,): drawn from softmax(logits / tau), at tau = 0 the likeliest; logits: (batch, V).
 
-    Raises ValueError for a tau that is no finite number of at least 0.
+    Raises ValueError for a tau that is not a finite number of at least 0.
     """
     if not 0 <= tau < math.inf:
         raise ValueError(f"tau: expected a finite number of at least 0, got {tau}")

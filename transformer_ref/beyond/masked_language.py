@@ -43,7 +43,7 @@ def small_config(vocabulary: int) -> ModelConfig:
 
 
 class WordList:
-    """Words in lower case <-> ids; `<cls>` stands before every text."""
+    """Words in lower case <-> ids; `<cls>` is before every text."""
 
     def __init__(self, texts: Iterable[str]) -> None:
         words = sorted({word for text in texts for word in split(text)} - {*SPECIALS})
@@ -87,7 +87,7 @@ class MaskedLanguageModel(nn.Module):
         return self.encoder(x, padding_mask(ids, PAD), need_weights)
 
     def forward(self, ids: Tensor) -> Tensor:
-        """Return logits (batch, length, vocabulary): which word stands, or stood, at each place."""
+        """Return logits (batch, length, vocabulary): which word is, or stood, at each place."""
         return self.encode(ids).memory @ self.embedding.table.T + self.bias
 
 

@@ -50,9 +50,9 @@ def mlm_mask(ids: Tensor, p: float, g: torch.Generator, mask_id: int, V: int, sp
     """Return what a masked language model reads, and what it has to say (Devlin et al. 2019, section 3.1).
 
     ids: (batch, length); p: each token's own chance to be chosen, from 0 to 1; g: draws.
-    mask_id: stands in place of 80 % of the chosen tokens; 10 % become any id of the V, 10 % stay.
+    mask_id: replaces 80 % of the chosen tokens; 10 % become any id of the V, 10 % stay.
     specials: ids that are never chosen, such as padding.
-    Raises ValueError when p is no probability, TypeError when ids are no integers.
+    Raises ValueError when p is not a probability, TypeError when ids are not integers.
     """
     expect_ids("ids", ids, "batch", "length")
     if not 0 <= p <= 1:
@@ -94,7 +94,7 @@ def freeze_except(model: nn.Module, names: Iterable[str]) -> list[str]:
 
     names: "head" means a parameter of that name and those that begin with "head.", such as "head.weight".
     Everything else gets requires_grad False and loses the gradient that it may hold.
-    Raises ValueError naming a name that the model does not have, TypeError for one string in place of names, whose
+    Raises ValueError naming a name that the model does not have, TypeError for one string instead of names, whose
     letters may name other parts.
     """
     if isinstance(names, str):
@@ -164,7 +164,7 @@ def _renamed(name: str, tensor: Tensor) -> dict[str, Tensor]:
 def as_foreign(model: nn.Module) -> dict[str, Tensor]:
     """Return a `SmallEncoder`'s weights as a file of the foreign format holds them: what `load_mapped` reads.
 
-    In half precision, with a mask in every layer and one entry of a head, which are no weights of the model.
+    In half precision, with a mask in every layer and one entry of a head, which are not weights of the model.
     """
     state = model.state_dict()
     sd = {theirs: state[ours] for theirs, ours in AROUND.items()}

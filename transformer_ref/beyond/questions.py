@@ -1,6 +1,6 @@
 """Scenes that a program draws, a question about one thing in them, and attention that the question guides (chapter 14).
 
-A scene is a table with 3 by 3 places. On four of them stand four foods, each with a topping and a cloth below it; the
+A scene is a table with 3 by 3 places. On four of them are four foods, each with a topping and a cloth below it; the
 others are empty. "What is on the hot dog" asks for a topping, "what is under the hot dog" for a cloth. The question's
 vector is the query; the keys and the values are the scene's patches, so the weights are a map of where it looked.
 """
@@ -44,7 +44,7 @@ HOT_DOG, MUSTARD = list(FOODS).index("hot dog"), list(TOPPINGS).index("mustard")
 
 
 class Scenes(NamedTuple):
-    """Scenes as lists of what stands where. Pixels come from `draw`."""
+    """Scenes as lists of what is where. Pixels come from `draw`."""
 
     places: Tensor  # (scene, food), int64: the place of each food, counted row by row
     toppings: Tensor  # (scene, food), int64: what is on each food
@@ -153,7 +153,7 @@ class QuestionAttention(nn.Module):
     def forward(self, pixels: Tensor, ids: Tensor, weights: Tensor | None = None) -> Looked:
         """Return the logits and the map, for scenes (batch, 3, SIDE, SIDE) and questions (batch, length).
 
-        weights: a map (batch, place) to be used in place of the model's own, for controls.
+        weights: a map (batch, place) to be used instead of the model's own, for controls.
         """
         asks = self.words(ids).sum(dim=1, keepdim=True)  # (batch, 1, d_model)
         places = self.project(patchify(pixels, PLACE))  # (batch, place, d_model)

@@ -1,6 +1,6 @@
 """A small encoder with short names, for weights to be loaded into and parts to be frozen (chapter 15).
 
-Its classes stand in the notebook of chapter 15 word for word, and what exercises hand over is made of them.
+Its classes are in the notebook of chapter 15 word for word, and what exercises hand over is made of them.
 """
 
 import torch
@@ -30,7 +30,7 @@ class SmallLayer(nn.Module):
 
 
 class SmallEncoder(nn.Module):
-    """Words and where they stand, then the layers, then a last norm."""
+    """Words and where they are, then the layers, then a last norm."""
 
     def __init__(self, vocabulary, d_model, d_ff, layers, longest):
         super().__init__()

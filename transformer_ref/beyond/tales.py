@@ -64,7 +64,7 @@ def tales(count: int, seed: int = 1) -> list[Tale]:
 
 
 def encode(text: str) -> list[int]:
-    """Return each letter's number in `ALPHABET`. Raises ValueError for a letter that stands in no tale."""
+    """Return each letter's number in `ALPHABET`. Raises ValueError for a letter that is in no tale."""
     strange = sorted(set(text) - set(ALPHABET))
     if strange:
         raise ValueError(f"text: expected letters of the tales, got {' '.join(map(repr, strange))}")

@@ -62,7 +62,7 @@ class ViT(nn.Module):
 
     image, patch: sides of the square image and its patches, in pixels; classes: how many answers there are.
     Layers are those of chapter 09 in pre-norm, with a last norm (Dosovitskiy et al. 2021, equations 1 to 4; GELU
-    there, ReLU here). Raises ValueError when `patch` does not divide `image` or d_model is no multiple of h.
+    there, ReLU here). Raises ValueError when `patch` does not divide `image` or d_model is not a multiple of h.
     """
 
     def __init__(

@@ -149,7 +149,7 @@ class BatchStream:
         return digest.hexdigest()
 
     def one_epoch(self) -> Iterator[Batch]:
-        """Yield each item once, from short to long, wherever the stream stands."""
+        """Yield each item once, from short to long, wherever the stream is."""
         return (self.batch(items) for items in self._pack(self._lengths, self.max_tokens))
 
     def batch(self, items: Sequence[int]) -> Batch:
@@ -166,7 +166,7 @@ class BatchStream:
 class NextBatch:
     """The batches of a stream, each built on request before it is taken, for example while a GPU computes.
 
-    The stream stands where it would without this: behind the last batch that was taken.
+    The stream is where it would without this: behind the last batch that was taken.
     """
 
     def __init__(self, stream: BatchStream) -> None:

@@ -173,7 +173,7 @@ def _best_continuations(
     """
     precise = torch.promote_types(logits.dtype, torch.float32)
     log_p = logits.log_softmax(dim=-1, dtype=precise)  # (open, beam, vocabulary)
-    log_p[..., pad] = -torch.inf  # padding is no word
+    log_p[..., pad] = -torch.inf  # padding is not a word
     # of one hypothesis no more than its `beam` best continuations and eos can be wanted
     added, tokens = top_k(log_p, min(beam_size + 1, logits.shape[-1]))
     candidates = (beams.log_probability[:, :, None] + added).flatten(1)  # (open, up to beam * (beam + 1))

@@ -33,7 +33,7 @@ def greedy_decode(
         seen = target[open_rows, step - 1 : step] if use_cache else target[open_rows, :step]
         hidden = model.decode(seen, encoded, cache).hidden[:, -1]  # (open, d_model)
         logits = model.logits(hidden)  # (open, vocabulary)
-        logits[:, config.pad] = -torch.inf  # padding is no word
+        logits[:, config.pad] = -torch.inf  # padding is not a word
         chosen = logits.max(dim=-1).indices  # (open,); in bf16, four times as fast as argmax
         target[open_rows, step] = chosen
         unfinished = kept_rows((chosen != config.eos) & (limit > step))

@@ -83,7 +83,7 @@ def sample_decode(
     for step in range(1, target.shape[1]):
         hidden = model.decode(target[:, step - 1 : step], encoded, cache).hidden[:, -1]  # (batch, d_model)
         logits = model.logits(hidden).float()  # (batch, vocabulary)
-        logits[:, config.pad] = -torch.inf  # padding is no word
+        logits[:, config.pad] = -torch.inf  # padding is not a word
         probabilities = sampling_probabilities(logits, temperature, top_k, top_p)
         drawn = draw(probabilities, generator)  # (batch,)
         target[:, step] = drawn.masked_fill(ended, config.pad)

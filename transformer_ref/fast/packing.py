@@ -33,7 +33,7 @@ def can_pack(real: Tensor) -> bool:
 
 
 class Packing:
-    """Where the real tokens of a batch stand.
+    """Where the real tokens of a batch are.
 
     real: (batch, length), boolean, True at real tokens, as `can_pack` wants them.
     """
@@ -56,7 +56,7 @@ class Packing:
     def by_head(self, x: Tensor, pieces: int, heads: int) -> Tensor:
         """Return each sentence's tokens side by side, for each head: (pieces, batch * heads, length, d_head).
 
-        x: (rows, pieces * d_model), such as queries, keys and values beside each other. Where a sentence has ended
+        x: (rows, pieces * d_model), such as queries, keys and values next to each other. Where a sentence has ended
         its first token is repeated; spare rows are left out.
         """
         batch, length = self.real.shape
@@ -83,9 +83,9 @@ class Packing:
 
 
 class PackedMask:
-    """What attention over packed tokens needs to know in place of a mask.
+    """What attention over packed tokens needs to know instead of a mask.
 
-    queries, keys: where the tokens stand that ask and that answer; causal: whether later keys are hidden.
+    queries, keys: where the tokens are that ask and that answer; causal: whether later keys are hidden.
     """
 
     def __init__(self, queries: Packing, keys: Packing, causal: bool = False) -> None:
@@ -111,7 +111,7 @@ def packed_multi_head(attention: MultiHeadAttention, x: Tensor, memory: Tensor |
 
 
 def side_by_side(x: Tensor, projections: list[nn.Linear]) -> Tensor:
-    """Return the features of several projections of x beside each other, by one product."""
+    """Return the features of several projections of x next to each other, by one product."""
     biases = [projection.bias for projection in projections if projection.bias is not None]
     weight = torch.cat([projection.weight for projection in projections])  # (all features, d_model)
     return nn.functional.linear(x, weight, torch.cat(biases) if biases else None)

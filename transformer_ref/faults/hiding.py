@@ -15,7 +15,7 @@ QUIZ = (
 
 
 def recorded(record: dict) -> dict[str, dict]:
-    """Return the mistakes by name; one whose trainings are just being repeated is left out."""
+    """Return the mistakes by name; one whose training runs are just being repeated is left out."""
     return {name: found for name, found in record["faults"].items() if name != SOUND and found["seeds"]}
 
 

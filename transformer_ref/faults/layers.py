@@ -50,7 +50,7 @@ class WithoutResidual(Residual):
 
 
 class OtherPositions(nn.Module):
-    """Positions that are not where the tokens stand. of: (tokens, their places) -> places in the table."""
+    """Positions that are not where the tokens are. of: (tokens, their places) -> places in the table."""
 
     def __init__(self, sound: SinusoidalPositions, add: Callable[[Tensor, Tensor, int], Tensor]) -> None:
         super().__init__()

@@ -162,7 +162,7 @@ def _of_greedy(code: LearnersFile, config: ModelConfig) -> Iterator[str]:
     with torch.no_grad():  # prefix by prefix, since a model that sees later words says something else of a whole row
         likeliest = [own(source, ids[:, :place])[:, -1].argmax(dim=-1) for place in range(1, ids.shape[1])]
     wanted = torch.stack(likeliest, dim=1)  # (batch, tokens)
-    ended = (ids[:, :-1] == config.eos).cummax(dim=1).values  # (batch, tokens): after the end anything may stand
+    ended = (ids[:, :-1] == config.eos).cummax(dim=1).values  # (batch, tokens): after the end anything may be
     if (ids[:, 0] != config.bos).any() or ((ids[:, 1:] != wanted) & ~ended).any():
         yield "greedy_decode writes a word that is not the likeliest after those before it"
     elif ids.shape[1] <= longest and not (ids == config.eos).any(dim=1).all():

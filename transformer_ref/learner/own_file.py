@@ -16,7 +16,7 @@ from typing import Any
 from transformer_ref.learner.mine import MODULE, NOT_MINE, run_text
 
 MODEL = "Transformer"
-PARTS = (  # what a training and a translation take from the file where it is there, else from the package
+PARTS = (  # what a training run and a translation take from the file where it is there, else from the package
     MODEL,
     "masked_ce",
     "smooth_targets",

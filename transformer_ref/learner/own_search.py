@@ -55,7 +55,7 @@ def own_beam(
         def step(prefixes: Tensor, source: Tensor = source) -> Tensor:
             prefixes = torch.as_tensor(prefixes, device=source.device)  # (prefixes, length)
             logits = model(source.expand(len(prefixes), -1), prefixes)[:, -1]  # (prefixes, vocabulary)
-            logits[:, config.pad] = -torch.inf  # padding is no word
+            logits[:, config.pad] = -torch.inf  # padding is not a word
             return logits.log_softmax(dim=-1)
 
         with code.called(f"beam_search(step_fn, {beam}, {limit}, {length_penalty:g})"):

@@ -46,10 +46,9 @@ class OwnParts(Parts):
 
 
 def own_settings(config: TrainingConfig, code: LearnersFile) -> TrainingConfig:
-    """Return a recipe's settings as the learner's code wants them.
-
-    fp32, since a table that is no buffer does not follow into bf16. Their `noam_lr` never falls to 0, so a running mean
-    of the weights takes the place of the recipe's last small steps.
+    """Return a recipe's settings as the learner's code wants them. fp32, since a table that is not a buffer does not
+    follow into bf16. Their `noam_lr` never falls to 0, so a running mean of the weights takes the place of the recipe's
+    last small steps.
     """
     precision = "fp32" if config.precision == "auto" else config.precision
     if code.part("noam_lr") is None:

@@ -9,7 +9,7 @@ class MultiHeadAttention(multi_head_attention.MultiHeadAttention):
     """Project, split, attend, merge, project; after each call `last_weights` holds every head's weights.
 
     d_model: width of the tokens, a multiple of h; h: heads; bias: whether the four projections add one. Raises
-    ValueError when d_model is no multiple of h.
+    ValueError when d_model is not a multiple of h.
     """
 
     def __init__(self, d_model: int, h: int, bias: bool = True) -> None:

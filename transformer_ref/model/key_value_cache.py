@@ -20,7 +20,7 @@ class KeysAndValues(NamedTuple):
 class KeyValueCache:
     """The keys and values of one attention layer, none at first.
 
-    They stand in memory that has room for more, so that a new position is written without moving the others; when it
+    They are in memory that has room for more, so that a new position is written without moving the others; when it
     is full, room for twice as many is made. So decode without gradients, which would look for what was written over.
     On a CPU bf16 is kept as fp32, since its small products, one row to a sentence, are twice as fast.
     """

@@ -22,7 +22,7 @@ def padding_mask(ids: Tensor, pad: int) -> Tensor:
 def causal_mask(query_length: int, offset: int = 0, device: torch.device | None = None) -> Tensor:
     """Return True where the key is not later than the query.
 
-    offset: number of earlier positions whose keys are cached; query i stands at position offset + i.
+    offset: number of earlier positions whose keys are cached; query i is at position offset + i.
     Returns (query, offset + query). Without an offset it has the attribute `is_causal`, which says what the mask is to
     `fused_attention` on a GPU; so do not change its cells in place.
     """

@@ -4,7 +4,7 @@
     head_i             = Attention(Q W_i^Q, K W_i^K, V W_i^V)
 
 Vaswani et al. 2017, section 3.2.2. One softmax makes one average; h heads make h of them, each over its own
-d_head = d_model / h features. The matrices W_1^Q ... W_h^Q stand side by side in one (d_model, d_model)
+d_head = d_model / h features. The matrices W_1^Q ... W_h^Q are side by side in one (d_model, d_model)
 matrix, so all heads are projected at once and then told apart by cutting the features into h pieces.
 """
 
@@ -20,7 +20,7 @@ def split_heads(x: Tensor, heads: int) -> Tensor:
     """Return the features of each token cut into `heads` pieces, the head axis moved before the tokens.
 
     x: (batch, length, d_model). Returns (batch, heads, length, d_head).
-    Raises ValueError when d_model is no multiple of heads.
+    Raises ValueError when d_model is not a multiple of heads.
     """
     expect_shape("x", x, "batch", "length", "d_model")
     batch, length, d_model = x.shape
@@ -49,7 +49,7 @@ class MultiHeadAttention(nn.Module):
     """Project, split, attend, merge, project.
 
     d_model: width of the tokens, a multiple of `heads`; dropout: on the weights, while training;
-    bias: whether the four projections add one. Raises ValueError when d_model is no multiple of heads.
+    bias: whether the four projections add one. Raises ValueError when d_model is not a multiple of heads.
     """
 
     def __init__(self, d_model: int, heads: int, dropout: float = 0.0, bias: bool = True) -> None:

@@ -1,4 +1,4 @@
-"""Where a token stands, as a vector added to it (chapter 07)."""
+"""Where a token is, as a vector added to it (chapter 07)."""
 
 from collections.abc import Sequence
 

@@ -9,7 +9,7 @@ class EncoderLayer(encoder.EncoderLayer):
     """Self-attention and the feed-forward network, each with its residual and its norm (Vaswani et al. 2017, 3.1).
 
     d: width of the tokens, a multiple of h; h: heads; d_ff: inner width, with ReLU; dropout: on what each sub-layer
-    says; norm_first: pre-norm, else post-norm. Raises ValueError when d is no multiple of h.
+    says; norm_first: pre-norm, else post-norm. Raises ValueError when d is not a multiple of h.
     """
 
     def __init__(self, d: int, h: int, d_ff: int, dropout: float, norm_first: bool) -> None:

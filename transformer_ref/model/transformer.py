@@ -87,7 +87,7 @@ class Transformer(nn.Module):
             that earlier calls with this cache have not seen.
         mask: boolean, broadcastable to (batch, heads, target, all so far), True = may attend; None hides later tokens.
             A real token never sees the padding, which comes after it, so that is mask enough.
-        positions: where each of the target's tokens stands; None means behind those that the cache holds.
+        positions: where each of the target's tokens is; None means behind those that the cache holds.
         Raises ValueError when the target is longer than max_length.
         """
         expect_ids("target_ids", target_ids, "batch", "target")

@@ -11,10 +11,9 @@ INVISIBLE = frozenset(  # of other kinds, and never drawn: joiners, fillers, var
 
 
 def list_of_lines(name: str, lines: Iterable[str]) -> list[str]:
-    """Return the lines of a list, or of anything else that gives one after another.
-
-    name: of the argument, for the errors. Raises TypeError for one string and for a line that is no string, ValueError
-    for a line that is no text, see `expect_text`.
+    """Return the lines of a list, or of anything else that gives one after another. name: of the argument, for the
+    errors. Raises TypeError for one string and for a line that is not a string, ValueError for a line that is not text,
+    see `expect_text`.
     """
     if isinstance(lines, (str, bytes)) or not isinstance(lines, Iterable):
         raise TypeError(f"{name}: expected a list of lines, got the {type(lines).__name__} {str(lines)[:40]!r}")

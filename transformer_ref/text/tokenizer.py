@@ -23,7 +23,7 @@ from transformer_ref.text.vocabulary import Vocabulary
 
 NFC = "NFC"
 MOST_KNOWN = 2**19  # chunks of text whose ids a tokenizer keeps, some 100 MB
-JOINER = "\uffed"  # a small black square, which stands where two neighbors had no space between them
+JOINER = "\uffed"  # a small black square, which is where two neighbors had no space between them
 
 
 class Tokenizer(Protocol):
@@ -50,7 +50,7 @@ class WordTokenizer:
     """One token a word or punctuation mark; an Italian elision ("l'") is a word of its own.
 
     A mark remembers where it touched its neighbor: "l'amico." is "l'■", "amico", "■.". So the words
-    themselves stay the same wherever they stand. A word that is not in the vocabulary is spelled, character
+    themselves stay the same wherever they are. A word that is not in the vocabulary is spelled, character
     by character, and a character that is not there either is UNK.
 
     normalization: "NFC", which `build` chooses, or None for the text as it comes.
@@ -66,7 +66,7 @@ class WordTokenizer:
     def build(cls, lines: Iterable[str], minimum_count: int = 1) -> "WordTokenizer":
         """Return a tokenizer that knows each word seen `minimum_count` times, and every character seen.
 
-        Raises TypeError for one string in place of lines.
+        Raises TypeError for one string instead of lines.
         """
         sentences = [_words(composed(line)) for line in list_of_lines("lines", lines)]
         words = Vocabulary.build(sentences, minimum_count).tokens[len(SPECIAL_TOKENS) :]

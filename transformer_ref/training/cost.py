@@ -1,4 +1,4 @@
-"""What a training will take, said before it begins (chapter 12)."""
+"""What a training run will take, said before it begins (chapter 12)."""
 
 import time
 from typing import NamedTuple

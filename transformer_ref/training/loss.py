@@ -43,7 +43,7 @@ def label_smoothed_cross_entropy(
 
 
 def smooth_targets(labels: Tensor, vocabulary: int, smoothing: float, pad: int) -> Tensor:
-    """Return the wished-for probabilities: 1 - smoothing for the label, the rest for all others but pad.
+    """Return the target probabilities: 1 - smoothing for the label, the rest for all others but pad.
 
     labels: (batch, target). Returns (batch, target, vocabulary); rows whose label is pad are all zero.
     Raises as `label_smoothed_cross_entropy` does.
@@ -64,9 +64,9 @@ def _expect_smoothing(smoothing: float, vocabulary: int) -> None:
 
 
 class MeanLoss:
-    """What a training is handed to measure a model by: its mean cross-entropy, in nats a real token.
+    """What a training run is handed to measure a model by: its mean cross-entropy, in nats a real token.
 
-    pad: the id of what is no token; smoothing: see `label_smoothed_cross_entropy`.
+    pad: the id of what is not a token; smoothing: see `label_smoothed_cross_entropy`.
     """
 
     def __init__(self, pad: int, smoothing: float = 0.0) -> None:

@@ -26,7 +26,7 @@ TRAINING_FILE = "training.safetensors"
 
 
 def save_training(folder: str | Path, training: Training) -> Path:
-    """Write all that `load_training` needs to go on exactly where this training stands."""
+    """Write all that `load_training` needs to go on exactly where this training is."""
     tensors = {f"model.{name}": tensor for name, tensor in state_of(training.model).items()}
     tensors |= {f"optimizer.{name}": tensor for name, tensor in training.optimizer.tensors().items()}
     tensors["losses"] = torch.tensor(training.losses, dtype=torch.float64)

@@ -31,7 +31,7 @@ FIRST_SAVE, SECONDS_BETWEEN_SAVES = 5.0, 120.0  # after 5, 10, 20, 40, 80, 160 s
 
 
 class Watcher(Protocol):
-    """Somebody who is told how a training goes."""
+    """Somebody who is told how a training run goes."""
 
     def __call__(self, progress: Progress) -> None:
         """Hear of a step."""
@@ -64,12 +64,12 @@ def prepare(
     parts: Parts | None = None,
     store: Store | None = None,
 ) -> Run:
-    """Return a training that stands at its beginning; equal arguments on one machine give equal trainings.
+    """Return a training run that is at its beginning; equal arguments on one machine give equal training runs.
 
     corpus: its name, and that of its recipe where none is given; languages: of source and target.
     config: the recipe's, perhaps changed; processes: those that train together.
-    start: a model to go on from, with its tokenizers and sizes, in place of a new one; dropout is still the recipe's.
-    parts: a learner's model, loss, schedule and batches in place of the package's.
+    start: a model to go on from, with its tokenizers and sizes, instead of a new one; dropout is still the recipe's.
+    parts: a learner's model, loss, schedule and batches instead of the package's.
     store: where splits that are files are prepared, once for all processes and for later runs; needed for those.
     Raises ValueError for a split that holds no pair to learn from, OwnCodeError for parts that cannot be trained.
     """
@@ -101,7 +101,7 @@ def train(run: Run, output: Path, watchers: Sequence[Watcher]) -> None:
     """Fit, validate now and then, and leave a checkpoint in `output`.
 
     watchers: told of every step and validation. Whatever ends the training early, Ctrl-C or an error, leaves a
-    checkpoint too, then is raised again. What a training can be resumed from is saved on the way: soon after the
+    checkpoint too, then is raised again. What a training run can be resumed from is saved on the way: soon after the
     beginning, then every two minutes of training. Raises OSError for what could not be written; the model, which is
     the smaller, is written before what a resumed training needs.
     """
@@ -132,7 +132,7 @@ def train(run: Run, output: Path, watchers: Sequence[Watcher]) -> None:
 
 
 def save_model(run: Run, output: Path) -> None:
-    """Write the model as it stands, with the mean of its weights if one is kept.
+    """Write the model as it is, with the mean of its weights if one is kept.
 
     A card in the folder tells of another model, so it goes; whoever has one for this model writes it afterwards.
     """

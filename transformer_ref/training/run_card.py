@@ -70,7 +70,7 @@ def add_scores(
     """Add a split's scores, each with its signature, to the card in the folder; return whether there is one.
 
     precision: what the translations were computed in. New scores replace those of the same split, beam and precision.
-    Raises ValueError for a file of that name that is no card.
+    Raises ValueError for a file of that name that is not a card.
     """
     path = folder / CARD_FILE
     if not path.is_file():

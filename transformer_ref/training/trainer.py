@@ -35,7 +35,7 @@ class StepResult(NamedTuple):
 
 
 class Progress(NamedTuple):
-    """Where the training stands after a step."""
+    """Where the training is after a step."""
 
     step: int
     share: float  # of the whole training, from 0 to 1
@@ -46,7 +46,7 @@ class Progress(NamedTuple):
 
 @dataclass
 class Training:
-    """All that a training consists of and a resumed one needs."""
+    """All that a training run consists of and a resumed one needs."""
 
     model: nn.Module
     optimizer: OptimizerGroup
@@ -99,7 +99,7 @@ def _expect_finite(**numbers: float) -> None:
 
 
 def fit(training: Training, on_step: Callable[[Progress], bool | None] = lambda progress: None) -> None:
-    """Train until `config.steps` or `config.minutes` are over, from wherever `training` stands.
+    """Train until `config.steps` or `config.minutes` are over, from wherever `training` is.
 
     on_step: called after each step, for the progress line, a validation, a checkpoint; True ends the training.
         What it takes does not count as training time.
@@ -173,7 +173,7 @@ def validation_loss(
 
 
 def schedule_progress(training: Training) -> float:
-    """Return where the training stands in its schedule, from 0 to 1.
+    """Return where the training is in its schedule, from 0 to 1.
 
     That is the share done, until a resumed training gets another length: then what is left of the schedule is
     stretched over what is left of the training, so the rate goes on from where it was and never jumps.

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from transformer_ref.visualization.drawing import Drawing
 from transformer_ref.visualization.palette import GRID, INK, PAPER, WEIGHT
 
-LEFT, STEP, ROW = 8.0, 114.0, 28.0  # where the first words stand; from a word to the next; from leaf to leaf
+LEFT, STEP, ROW = 8.0, 114.0, 28.0  # where the first words are; from a word to the next; from leaf to leaf
 WIDE, HIGH = 88.0, 24.0
 FATES = ("kept", "finished", "cut")
 

@@ -49,7 +49,7 @@ def curves(series: Mapping[str, Points], alt: str, x_label: str, y_label: str) -
 
 
 def _said(mark: float) -> str:
-    """Return what stands beside a mark of an axis, with a minus and not a hyphen."""
+    """Return what is beside a mark of an axis, with a minus and not a hyphen."""
     return f"{mark:,g}".replace("-", "−")
 
 

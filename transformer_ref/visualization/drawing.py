@@ -100,7 +100,7 @@ class Drawing:
     ) -> None:
         """Write words whose middle line is at y; `turn` rotates them by that many degrees around (x, y).
 
-        subscripts: the letter after each `_`, or what stands in braces there, is set small and low: d_k, d_{ff}.
+        subscripts: the letter after each `_`, or what is in braces there, is set small and low: d_k, d_{ff}.
         """
         settings = f' style="fill:{fill}"' if fill != INK else ""  # what is usual is inherited from the whole picture
         settings += f' text-anchor="{anchor}"' if anchor != "middle" else ""
@@ -145,7 +145,7 @@ class Drawing:
 
     def to_svg(self, widest: float | None = None) -> str:
         """Return the picture as one SVG element; `widest`: pixels it may grow to, its own width if not given."""
-        role = "group" if self._linked else "img"  # what stands in an img cannot be reached by key
+        role = "group" if self._linked else "img"  # what is in an img cannot be reached by key
         return (
             f'<svg xmlns="http://www.w3.org/2000/svg" class="drawing" role="{role}" aria-label="{escape(self.alt)}" '
             f'viewBox="0 0 {self.width:g} {self.height:g}" text-anchor="middle" font-size="{FONT_SIZE}" '

@@ -46,9 +46,8 @@ class Choices:
 
 @dataclass(frozen=True)
 class Slider:
-    """A slider over a row of values.
-
-    name: says what moves. values: what it stops at. said: how a value is read out, {} where it stands ("{} degrees").
+    """A slider over a row of values. name: says what moves. values: what it stops at. said: how a value is read out, {}
+    where the number goes ("{} degrees").
     """
 
     name: str
@@ -71,7 +70,7 @@ class Slider:
 class Frames:
     """A widget that shows one picture for each setting of its controls.
 
-    title, number: what stands above it, such as "Scale switch" and "W05d". draw: called with a value of each control,
+    title, number: what is above it, such as "Scale switch" and "W05d". draw: called with a value of each control,
     returns a caption, which is read out when it changes, and a picture, both HTML; the picture may be a drawing.
     Shows itself in Jupyter and in the book. Raises ValueError where it has no controls.
     """

@@ -88,14 +88,14 @@ ROAD_LISTS = {
 
 
 class Arrangement(NamedTuple):
-    """Where things stand: left edges of the two stacks and of the lists, widths of their boxes, the letters' size."""
+    """Where things are: left edges of the two stacks and of the lists, widths of their boxes, the letters' size."""
 
     page: float
     stacks: tuple[float, float]
     box: float
     lists: tuple[float, float]
     list_box: float
-    beside: bool  # the lists stand beside the stacks, or below them
+    beside: bool  # the lists are beside the stacks, or below them
     size: float
     high: float  # of a box in a stack; high ones have the chapter on a line of its own
 
@@ -204,7 +204,7 @@ def _stack(
     where: Arrangement,
     is_layer: str,
 ) -> float:
-    """One column. The layer's own box stands in the flow, below the sub-layers that it holds."""
+    """One column. The layer's own box is in the flow, below the sub-layers that it holds."""
     high, step, middle = where.high, where.high + 14, x + where.box / 2
     heights = [bottom - step * row for row in range(len(keys))]
     first = keys.index(is_layer)

@@ -60,7 +60,7 @@ def draw_matrix(
     size: float = FONT_SIZE,
     least: float = 0.0,
 ) -> None:
-    """Draw the cells from the drawing's origin on; words of the rows stand left of it, of the columns above it.
+    """Draw the cells from the drawing's origin on; words of the rows are left of it, of the columns above it.
 
     cell: width and height in pixels. hidden: True where a mask closes a cell: hatched, without a number. least: a
     number nearer to 0 is shown by its color alone.

@@ -6,7 +6,7 @@ from transformer_ref.visualization.drawing import Drawing
 from transformer_ref.visualization.palette import GRID, INK, KEY, QUERY, VALUE, WEIGHT
 
 CELL = 13.0
-GAP = {"·": 58.0, "=": 58.0, "→": 86.0, "": 0.0}  # after each box, by the sign that stands in it
+GAP = {"·": 58.0, "=": 58.0, "→": 86.0, "": 0.0}  # after each box, by the sign that is in it
 MARGIN = 42.0
 TOP, BOTTOM = 30.0, 18.0
 

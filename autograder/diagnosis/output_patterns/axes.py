@@ -121,7 +121,7 @@ def _first_only(got: Tensor, expected: Tensor, outcome: Outcome) -> Iterator[Not
 
 
 def _shifted(got: Tensor, expected: Tensor, outcome: Outcome) -> Iterator[Noticed]:
-    """Moved by one place along an axis, whatever stands where nothing came from."""
+    """Moved by one place along an axis, whatever is where nothing came from."""
     for axis in range(got.ndim) if got.shape == expected.shape else ():
         length = got.shape[axis]
         for by in (1, -1) if length >= FEWEST else ():
@@ -192,7 +192,7 @@ def _unsigned(got: Tensor, expected: Tensor, outcome: Outcome) -> Iterator[Notic
 
 
 def _one_place(got: Tensor, expected: Tensor, outcome: Outcome) -> Iterator[Noticed]:
-    """Everything that is wrong stands in the first, or in the last, place of an axis."""
+    """Everything that is wrong is in the first, or in the last, place of an axis."""
     if got.shape != expected.shape:
         return
     wrong = ~torch.isclose(got, expected, rtol=outcome.probe.rtol, atol=outcome.probe.atol)

@@ -39,7 +39,7 @@ def done_afterward(got: Tensor, expected: Tensor, near: Near) -> Iterator[tuple[
 
 
 def _reduced(got: Tensor, expected: Tensor) -> Iterator[tuple[str, int, Tensor]]:
-    """The right result with an axis of size 1 in place of a longer one; or one number (axis -1)."""
+    """The right result with an axis of size 1 instead of a longer one; or one number (axis -1)."""
     if got.ndim == 0 and expected.ndim > 1:
         yield "summed", -1, expected.sum()
         yield "averaged", -1, expected.mean()

@@ -170,7 +170,7 @@ class _Reader:
         vectors = [name for name in self._order if len(self._shape(name)) == 1]
         matrices = [name for name in self._order if len(self._shape(name)) > 1]
         free = [name for name in vectors if name not in self._seen.ones]
-        # A shift follows its scale, whatever it is called: b1 after g1 is no bias of a W1 that comes much later.
+        # A shift follows its scale, whatever it is called: b1 after g1 is not a bias of a W1 that comes much later.
         shifts = {
             name
             for scale, name in pairwise(self._order)
@@ -373,7 +373,7 @@ class _Reader:
         return vector_slots.VectorSlot(matrix, slot.start, slot.stop, True, slot.heads, slot.stride)
 
     def _place_norms(self) -> None:
-        """Vectors that are no biases: scale and shift of each norm, in the order of use."""
+        """Vectors that are not biases: scale and shift of each norm, in the order of use."""
         blocks = [block for block in self._of("norm") if f"{block.name}.scale" not in self._fixed]
         width = self._of("norm")[0].sizes[0]
         biases = set(self._biases.values())

@@ -273,7 +273,7 @@ def _contradicts(reading: Assignment, roles: Sequence[Role], said: Mapping[str, 
 
 
 def _disorder(reading: Assignment, position: Mapping[str, int], roles: Sequence[Role]) -> int:
-    """How far the roles stand from the order of registration."""
+    """How far the roles are from the order of registration."""
     places = [(position[reading[role.name].matrix.members[0][0]], reading[role.name].start) for role in roles]
     return sum(a > b for a, b in itertools.combinations(places, 2))
 

@@ -1,4 +1,4 @@
-"""Parts of a model that stand alone, such as those around a ViT's layers: which parameter is which.
+"""Parts of a model that are alone, such as those around a ViT's layers: which parameter is which.
 
 A projection may be an nn.Linear, a bare matrix in either layout, or a convolution whose stride is its size. Rows (of
 positions) and a vector (a class token) may be bare parameters with axes of size 1 around them, or an embedding.

@@ -40,7 +40,8 @@ def prose(text: str) -> Markup:
 
 
 def title(assignment: str, notebook: str) -> str:
-    """What an assignment is called on a page: as its chapter is, or by its notebook's name where it is no chapter's."""
+    """What an assignment is called on a page: as its chapter is, or by its notebook's name where it is not a
+    chapter's."""
     number = assignment[:2] if assignment in {each.id for each in catalogue.ASSIGNMENTS} else ""
     if chapter := chapter_title(number):
         return f"{number} · {chapter}"

@@ -1,4 +1,4 @@
-"""A learner's notebooks become one file: what stands in it, what does not and why, and that it is theirs that runs."""
+"""A learner's notebooks become one file: what is in it, what does not and why, and that it is theirs that runs."""
 
 import json
 import runpy
@@ -197,7 +197,7 @@ def test_the_file_runs_without_the_notebooks_and_holds_what_passed_alone(learner
 
 @pytest.fixture(scope="module")
 def filled(tmp_path_factory):
-    """A folder in which 05's weights are wrong, what else stands in 05 and 07 is right, and one answer may be
+    """A folder in which 05's weights are wrong, what else is in 05 and 07 is right, and one answer may be
     filled."""
     folder = tmp_path_factory.mktemp("filled")
     answers = {name: str(catalogue.find(name).correct[0].source) for name in ("soft-lookup", "add-positions")}

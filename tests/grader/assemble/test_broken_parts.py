@@ -1,4 +1,4 @@
-"""Twelve classic mistakes, one part each: `assemble` names them, so does a training that is begun with them, and so
+"""Twelve classic mistakes, one part each: `assemble` names them, so does a training run that is begun with them, and so
 does 12.3 where they were trained all the same."""
 
 import newcomer

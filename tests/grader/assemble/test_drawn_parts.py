@@ -35,7 +35,7 @@ def drawn(seed: int) -> dict[str, str]:
 
 
 def not_passed(code: OwnCode) -> list[str]:
-    """The parts that do not earn everything where they stand, beside the others."""
+    """The parts that do not earn everything where they are, beside the others."""
     endpoint = LocalEndpoint(vars(code.module))
     verdicts = {name: judge_and_explain(catalogue.find(name), endpoint, KEY) for name in TRANSLATOR}
     return [name for name, each in verdicts.items() if not (each.passed or lacks_only_attention_biases(each))]

@@ -1,4 +1,4 @@
-"""What a notebook takes from the package in place of the learner's own does what the exercise of that name asks."""
+"""What a notebook takes from the package instead of the learner's own does what the exercise of that name asks."""
 
 import json
 import re

@@ -85,7 +85,7 @@ def test_captions_that_people_wrote_are_learned_by_a_file_of_ones_own(tmp_path):
     (tmp_path / newcomer.MINE).write_text(newcomer.gathered(), encoding="utf-8")
     for split, language in itertools.product(("train", "val"), ("en", "de")):
         with gzip.open(Path(os.environ[FOLDER_VARIABLE]) / f"{split}.{language}.gz", "rt", encoding="utf-8") as file:
-            lines = list(itertools.islice(file, 60))  # a few, since a training reads all that it is given
+            lines = list(itertools.islice(file, 60))  # a few, since a training run reads all that it is given
         (tmp_path / f"{split}.{language}").write_text("".join(lines), encoding="utf-8")
     files = ["--corpus", "files", "--data-dir", str(tmp_path), "--source", "en", "--target", "de"]
     command = ["train", "--model", str(tmp_path / newcomer.MINE), "--output", str(tmp_path / "out"), *files, *SMALL]

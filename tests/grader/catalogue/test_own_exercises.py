@@ -99,7 +99,7 @@ def test_a_name_that_does_not_do_is_refused_and_nothing_is_written(folder, capsy
     assert sorted(folder.rglob("*")) == before
 
 
-BROKEN = {  # what is put in place of what -> the line and the words that say so
+BROKEN = {  # what is put instead of what -> the line and the words that say so
     "a name that does not exist": (
         "Case((torch.tensor",
         "Case((torhc.tensor",

@@ -18,7 +18,7 @@ MINE = "my_transformer.py"
 
 
 def gathered(answers: Mapping[str, str] | None = None) -> str:
-    """What `assemble` would write of the parts of a translator, without judging them: a second in place of a minute."""
+    """What `assemble` would write of the parts of a translator, without judging them: a second instead of a minute."""
     pieces = []
     for assignment in catalogue.ASSIGNMENTS:
         asked = [name for name in assignment.exercise_ids if name in TRANSLATOR]

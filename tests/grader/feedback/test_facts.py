@@ -82,7 +82,7 @@ def covered(written):
 
 @pytest.fixture
 def opaque(monkeypatch):
-    """A grader in which whatever makes sentences makes opaque ones, for whoever is no writer of sentences."""
+    """A grader in which whatever makes sentences makes opaque ones, for whoever is not a writer of sentences."""
 
     def patch(module, name, function):
         monkeypatch.setattr(module, name, lambda *given, **named: covered(function(*given, **named)))

@@ -47,7 +47,7 @@ class Grading(NamedTuple):
 
     @property
     def said(self) -> str:
-        """What came back from the visible probes, which ask everybody the same: equal where trainings end equal."""
+        """What came back from the visible probes, which ask everybody the same: equal where training runs end equal."""
         results = [outcome.got.result for outcome in self.verdict.outcomes if not outcome.probe.hidden]
         return hashlib.sha256(repr(results).encode()).hexdigest()
 

@@ -13,7 +13,7 @@ class Crossed(nn.Module):
         self.made_first, self.made_second = nn.Linear(3, 3), nn.Parameter(torch.ones(3))
 
     def forward(self, x):
-        if self.made_first.weight.shape[0] != 3 or self.stops:  # to ask about it is no use of it
+        if self.made_first.weight.shape[0] != 3 or self.stops:  # to ask about it is not a use of it
             raise ValueError
         x = x * self.made_second
         return self.made_first(self.made_first(x))

@@ -1,4 +1,4 @@
-"""Whatever a process answers in place of a reply, the judge reaches a verdict: none of it raises, none of it earns."""
+"""Whatever a process answers instead of a reply, the judge reaches a verdict: none of it raises, none of it earns."""
 
 import math
 from collections.abc import Callable, Iterator, Mapping
@@ -102,7 +102,7 @@ def replaced(reply: Any, place: tuple, by: Any) -> Any:
 
 
 def without(reply: Any, place: tuple) -> Any:
-    """The reply without what stands at the place."""
+    """The reply without what is at the place."""
     if len(place) == 1:
         if isinstance(reply, dict):
             return {key: value for key, value in reply.items() if key != place[0]}

@@ -176,7 +176,7 @@ def exported(folder, monkeypatch, capsys, *arguments):
 
 
 def test_a_worksheet_is_filled_in_by_the_numbers_that_were_collected(folder, monkeypatch, capsys):
-    """No name, address or ID number stands in it, as in blind marking."""
+    """No name, address or ID number is in it, as in blind marking."""
     sheet = folder / "blind.csv"
     header = "Identifier,Status,Grade,Maximum Grade,Grade can be changed,Last modified (grade),Feedback comments"
     rows = [

@@ -1,7 +1,7 @@
 """Every attack in attacks/ handed in beside honest work: nothing is gained, nobody else loses, the batch completes.
 
 Those in attacks/judge/ go for the verdict, those in attacks/machine/ for the machine; only these ask something else of
-each sandbox. An attack is a notebook's cells: `# %% before` stands before the first answer, `# %% after` at the end,
+each sandbox. An attack is a notebook's cells: `# %% before` is before the first answer, `# %% after` at the end,
 `# %% answers` in the place of every answer, `# %% ID` of that one, `# %% checks` of every check; other answers stay
 blank. The words NAME, ID, COURSE, REPOSITORY and PORT are filled in.
 """

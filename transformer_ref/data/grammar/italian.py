@@ -61,7 +61,7 @@ def fuse(stem: str, article: str) -> str:
 
 
 def adjective_form(lemma: str, gender: str, number: str, next_word: str | None = None) -> str:
-    """Return the adjective in agreement; `next_word` is given where it stands before its noun."""
+    """Return the adjective in agreement; `next_word` is given where it is before its noun."""
     if next_word and gender == "m" and number == "s" and lemma == "buono":
         return "buono" if needs_lo(next_word) else "buon"
     if next_word and lemma == "bello":

@@ -16,7 +16,7 @@ MOST = 12  # layers
 
 
 def explorer(EncoderLayer: Callable[..., Any], layer_norm: Callable[..., Any]) -> VBox:
-    """Return the panel: where the norm stands, and how many of the learner's layers are stacked."""
+    """Return the panel: where the norm is, and how many of the learner's layers are stacked."""
     controls = [
         Checkbox(value=True, description="norm_first"),
         IntSlider(value=8, min=1, max=MOST, description="layers of yours", style=WIDE),

@@ -31,7 +31,7 @@ def explorer(export_attention: Callable[..., Any]) -> VBox:
             raise NotYet("Type a sentence above.")
         seen = translator.attention(text)
         weights = {name: [layer[None] for layer in getattr(seen, name)] for name in ("encoder", "decoder", "cross")}
-        # which id a token has does not matter here, only that it is no pad
+        # which id a token has does not matter here, only that it is not a pad
         sides = [torch.full((1, len(tokens)), config.eos) for tokens in (seen.source, seen.target)]
         table = _table(ask(export_attention, weights, *sides, config.pad), kind, head, config.heads)
         source, target = ([token.replace("￭", "") for token in tokens] for tokens in (seen.source, seen.target))

@@ -29,7 +29,7 @@ class Asked(NamedTuple):
     source: Tensor  # (1, source)
 
     def text(self, ids: Sequence[int]) -> str:
-        """A translation as text, what stands behind its end left out."""
+        """A translation as text, what is behind its end left out."""
         ids = list(ids)
         end = ids.index(self.model.config.eos) + 1 if self.model.config.eos in ids else len(ids)
         return self.tokenizer.decode(ids[:end])

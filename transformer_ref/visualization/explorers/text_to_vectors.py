@@ -16,7 +16,7 @@ TEXT = (
     "the newest computer shows the widest windows . the low door closed slowly ."
 )
 WIDTH, LETTER, PADDING, ROW = 560.0, 8.6, 14.0, 46.0
-Labeled = Sequence[tuple[str, str]]  # what stands in a box, and below it
+Labeled = Sequence[tuple[str, str]]  # what is in a box, and below it
 
 
 def explorer(

@@ -6,7 +6,7 @@ from transformer_ref.visualization.drawing import Drawing
 from transformer_ref.visualization.heroes.hero import PAGE, PHONE, Hero
 from transformer_ref.visualization.palette import DECODER, ENCODER, GRID, INK, PAPER, QUERY
 
-PANEL = 168.0  # pixels wide; four stand in a row on a page, two on a phone
+PANEL = 168.0  # pixels wide; four are in a row on a page, two on a phone
 CENTERS = (14.0, 54.0, 97.0, 140.0)  # of the four words, whose lengths differ
 READS, WRITES = 62.0, 148.0  # the middle of the encoder's boxes, of the decoder's
 FACTS = 206.0  # where the numbers of a panel begin

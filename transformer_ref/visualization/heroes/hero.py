@@ -9,7 +9,7 @@ WIDEST = 960.0  # what a hero may grow to where the column is wider
 TURNS = 600  # a column narrower than this many pixels gets the arrangement for the phone
 
 # The column decides, not the screen, so a notebook beside a file list gets the narrow one; and what is not shown is
-# not read aloud. It stands here and not in the book's style sheet because notebooks have no such sheet.
+# not read aloud. It is here and not in the book's style sheet because notebooks have no such sheet.
 STYLE = (
     ".chapter-hero{container-type:inline-size;margin:1rem 0;break-inside:avoid}.chapter-hero .for-phone{display:none}"
     f"@container(max-width:{TURNS - 1}px)"

@@ -48,7 +48,7 @@ def _drawn(
     alt: str,
     width: float,
 ) -> Drawing:
-    """On a page the scene stands at the left of its sentence, on a phone above it."""
+    """On a page the scene is at the left of its sentence, on a phone above it."""
     phone, side = width == PHONE, 168.0
     drawing = Drawing(width, 428.0 if phone else 236.0, alt)
     left, top = (0.0, 214.0) if phone else (side + 34, 2.0)

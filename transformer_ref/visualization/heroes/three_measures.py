@@ -108,7 +108,7 @@ class _Measures:
         return drawing
 
     def narrow(self, alt: str) -> Drawing:
-        """For a phone: the plane and the first table beside each other, the others below."""
+        """For a phone: the plane and the first table next to each other, the others below."""
         step = HIGH * len(self.words) + 110
         drawing = Drawing(PHONE, 190 + 3 * step - 10, alt)
         with drawing.at(40, 130):

@@ -1,4 +1,4 @@
-"""Damage in which something is lost, or which is no accident: whatever comes of it, nobody else may suffer."""
+"""Damage in which something is lost, or which is not an accident: whatever comes of it, nobody else may suffer."""
 
 import copy
 import json

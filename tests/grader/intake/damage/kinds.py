@@ -68,7 +68,7 @@ def answer_ids(notebook: Notebook) -> set[str]:
 
 
 def is_whole(cell: Notebook) -> bool:
-    """Whether its text is no half of a function that was cut."""
+    """Whether its text is not a half of a function that was cut."""
     try:
         ast.parse("".join(cell["source"]))
     except SyntaxError:

@@ -21,7 +21,7 @@ from pathlib import Path
 from damage.kinds import Notebook
 
 WAYS: dict[str, Callable[[Notebook, random.Random], bytes]] = {}
-ENDINGS: dict[str, str] = {}  # a way -> what it adds to the file's name, or puts in place of its ending
+ENDINGS: dict[str, str] = {}  # a way -> what it adds to the file's name, or puts instead of its ending
 CODE_ONLY = ("script_of_jupyter", "script_of_jupytext", "markdown_of_jupyter", "page_of_jupyter")  # text goes lost
 LOST: dict[str, Callable[[Path, Notebook], None]] = {}
 STEM = "self_attention"
