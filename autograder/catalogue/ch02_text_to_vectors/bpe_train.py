@@ -102,7 +102,7 @@ EXERCISE = Exercise(
         hidden("a repeated letter", inputs, 5, {"aaaa": 2, "bc": 9, "aaaaaaa": 1}, announced_by="in *aaaa*"),
         hidden("an odd number of one letter", inputs, 3, {"aaab": 4, "ba": 1}, announced_by="from left to right"),
         hidden("a pair twice in a word", inputs, 4, {"banana": 3, "nab": 4, "bab": 2},
-               announced_by="wherever it stands"),
+               announced_by="wherever it occurs"),
         hidden("pieces that end like a pair", inputs, 7, {"ne": 9, "nes": 1, "es": 6},
                announced_by="count all pairs of neighbors"),
         hidden("more merges asked than there are pairs", inputs, 40, {"ab": 1, "cad": 2}, most=1,

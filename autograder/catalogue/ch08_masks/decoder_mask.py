@@ -53,7 +53,7 @@ EXERCISE = Exercise(
         visible("padded in front", Case((torch.tensor([[0, 0, 7, 8], [9, 5, 6, 4], [0, 3, 2, 8]]), PAD))),
         hidden("other sizes, pad 0", inputs, 3, 7, 0, announced_by=PROMISED),
         hidden("another pad, in front", padded_in_front, 4, 5, 17,
-               announced_by="Pads may stand anywhere, also in front."),
+               announced_by="Pads may be anywhere, also in front."),
         hidden("one sentence of one token", inputs, 1, 1, 0, announced_by=PROMISED),
         hidden("more sentences than tokens", inputs, 5, 3, 2, announced_by=PROMISED),
         second_call(inputs, 2, 4, 0),

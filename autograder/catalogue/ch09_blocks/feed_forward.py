@@ -67,7 +67,7 @@ EXERCISE = Exercise(
         visible("2 sentences, 3 words, D = 4, d_ff = 6", inputs, 2, 3, 4, 6),
         *usual_probes(inputs, other=(3, 4, 5, 7), smallest=(1, 1, 1, 1), common=(2, 3, 4, 6), precise=far_away),
         hidden("narrower inside", inputs, 2, 3, 6, 4, announced_by="d_ff may be smaller than D"),
-        hidden("nothing above 0", all_asleep, announced_by="b2 alone comes out"),
+        hidden("nothing above 0", all_asleep, announced_by="only b2 comes out"),
         hidden("as many words as features", inputs, 4, 4, 4, 4, announced_by="each word by itself"),
     ),
     mistakes=(

@@ -86,7 +86,7 @@ EXERCISE = Exercise(
         visible("eps = 0.75", inputs, 2, 3, 4, eps=0.75),
         *usual_probes(inputs, other=(3, 4, 6), smallest=(1, 1, 1), common=(2, 4, 5), precise=far_from_zero),
         hidden("2 features", two_features, announced_by="whatever D is"),
-        hidden("hardly any spread, stretched", tiny_spread, announced_by="eps stands *inside* the root"),
+        hidden("hardly any spread, stretched", tiny_spread, announced_by="eps is *inside* the root"),
         hidden("another eps", inputs, 2, 3, 4, eps=0.3, announced_by="eps: a small number, not always the same"),
         hidden("equal numbers", equal_numbers, atol=2e-3, announced_by="a word of equal numbers gives b"),
         hidden("four axes", inputs, 2, 3, 4, 5, announced_by="any number of axes before it"),

@@ -64,7 +64,7 @@ SHORT_AND_LONG = by_hand([[3, 5, 7, 4, 2], [6, 0, 0, 0, 0]], [[1.0, 2.0, 1.5, 2.
 def of_the_first(evidence: Evidence) -> str:
     """The shape, where a number was wanted."""
     return (
-        f"You returned shape {tuple(evidence.got.shape)}; one number is wanted." if evidence.got.ndim
+        f"You returned shape {tuple(evidence.got.shape)}; return one number." if evidence.got.ndim
         else the_number(evidence)
     )
 

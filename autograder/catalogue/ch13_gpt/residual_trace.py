@@ -65,12 +65,12 @@ def entries(evidence: Evidence) -> str:
         return ""
     if len(got) != len(wanted):
         return (
-            f"Your list has {len(got)} entries; {len(wanted)} are wanted, one before the first of the "
+            f"Your list has {len(got)} entries; there should be {len(wanted)}, one before the first of the "
             f"{len(wanted) - 1} blocks and one after each."
         )
     for place, (one, other) in enumerate(zip(got, wanted, strict=True)):
         if not isinstance(one, Tensor) or one.shape != other.shape:
-            return f"Entry {place} of your list is {_form(one)}; a tensor of shape {tuple(other.shape)} is wanted."
+            return f"Entry {place} of your list is {_form(one)}; expected a tensor of shape {tuple(other.shape)}."
         if not torch.allclose(one, other, rtol=1e-4, atol=1e-5):
             where = "before the first block" if place == 0 else f"after block {place} of {len(wanted) - 1}"
             return (
