@@ -1,8 +1,6 @@
 """Which known mistake an answer shows, or which two: whose observations are the learner's own."""
 
 import inspect
-import math
-import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from copy import copy
@@ -36,7 +34,9 @@ SOME = "Some of your results, though not all, are those of a mistake that we kno
 NOT_ALL = "Not every check fails in just this way: when it is mended, check again."
 LOOSE = 0.01  # a tolerance, relative or not, from which on results agree by chance, as of a measurement
 MOST_PAIRS = 1_400  # of a class, which takes a millisecond each; of a whole model it is ten
-PATIENCE = 4.0  # seconds of processor time that pairs may take which are not kept
+MOST_TRIED = (
+    400  # pairs that are tried where they are not kept; a number and no time, so that all machines say the same
+)
 _PAIRS: dict[str, tuple[Exercise, tuple]] = {}
 
 
@@ -76,7 +76,7 @@ def _two_at_once(
     """Two known mistakes in one answer that agree with the learner on every probe, at least two failures in values.
 
     Hundreds of pairs are looked at, so what they show to a visible probe is kept; where it cannot be, or a class has
-    too many, a learner's own check takes the time and grading does not: the nearest first, as long as `PATIENCE` lasts.
+    too many, a learner's own check takes the time and grading does not: the nearest first, at most `MOST_TRIED`.
     Where results agree loosely, neither may explain the first failure alone.
     asked: the failures first. one: which must be among the two. It goes under its name, else the first mistake's.
     """
@@ -87,10 +87,8 @@ def _two_at_once(
     if len(in_values) < FEWEST or not (kept or asked[0].disclosed):
         return None
     loose = any(max(outcome.probe.rtol, outcome.probe.atol) >= LOOSE for outcome in asked)
-    end = math.inf if kept else time.process_time() + PATIENCE
-    for known, first, second in _pairs(exercise) if kept else _nearest_first(exercise, asked[0]):
-        if time.process_time() > end:
-            return None
+    pairs = _pairs(exercise) if kept else _nearest_first(exercise, asked[0])[:MOST_TRIED]
+    for known, first, second in pairs:
         if one is not None and one not in (first, second):
             continue
         if not all(_passes(exercise, single, outcome) for single in (first, second) for outcome in passes):

@@ -204,7 +204,7 @@ ANY_CHECK = (  # said of every check
     "The check copies its own numbers into your projections",
     "sizes of its own, with and without biases",
     "the check tries it on models",
-    "then the check says so.) Each exercise stands on its own",
+    "then the check says so.) Each exercise is independent",
 )
 
 

@@ -14,7 +14,21 @@ from pathlib import Path
 import pytest
 
 TARGETS = [
-    *("help", "setup", "site", "release", "course", "learn", "serve", "quick", "test", "test-oldest", "bench", "clean")
+    *(
+        "help",
+        "setup",
+        "site",
+        "release",
+        "course",
+        "learn",
+        "serve",
+        "quick",
+        "test",
+        "test-all",
+        "test-oldest",
+        "bench",
+        "clean",
+    )
 ]
 
 

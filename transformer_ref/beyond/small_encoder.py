@@ -30,7 +30,7 @@ class SmallLayer(nn.Module):
 
 
 class SmallEncoder(nn.Module):
-    """Words and where they are, then the layers, then a last norm."""
+    """Words and where they stand, then the layers, then a last norm."""
 
     def __init__(self, vocabulary, d_model, d_ff, layers, longest):
         super().__init__()
