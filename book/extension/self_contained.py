@@ -28,7 +28,8 @@ FOREIGN_SCRIPTS = ("thebe", "unpkg.com")
 # The files that cells can import: the package, and the grader's part that makes the reports in chapter 00.
 PACKAGE = ("**/*.py", "**/*.js", "**/*.json")
 REPORTS = (
-    *("*.py", "judging/*.py", "inside/*.py", "catalogue/*.py", "catalogue/*.json"),
+    *("*.py", "judging/**/*.py", "diagnosis/**/*.py", "feedback/**/*.py", "inside/**/*.py"),
+    *("catalogue/*.py", "catalogue/*.json"),
     *("catalogue/ch*/__init__.py", "catalogue/ch00_start_here/*.py"),
 )
 FOLDS = {  # what MyST-NB writes on a fold, and what is to stand there
