@@ -14,6 +14,7 @@ import measure_site  # noqa: E402
 CHAPTER = "05_self_attention"
 CONTENTS = (ROOT / "_toc.yml").read_text(encoding="utf-8")
 PAGES = re.findall(r"^\s*(?:- file|root): (\S+)", CONTENTS, re.MULTILINE)
+SAMPLE = {"index", "inventory", "teach/index", CHAPTER, "08_masks"}  # the others are opened by `make test-all`
 WIDE, NARROW = {"width": 1440, "height": 900}, {"width": 390, "height": 844}
 FOCUS = {"runOnly": ["scrollable-region-focusable"]}  # looked at while formulas have their widths
 VIEW = {"runOnly": ["color-contrast", "target-size"]}  # what depends on layout and color together
@@ -96,7 +97,10 @@ TERMS = {  # what people look for -> the chapter whose section comes first
 pytestmark = pytest.mark.browser
 
 
-@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize(
+    "name",
+    [name if name in SAMPLE else pytest.param(name, marks=pytest.mark.xdist_group("every-page")) for name in PAGES],
+)
 def test_a_page_works_for_everyone_light_and_dark_wide_and_narrow(address, visit, name):
     seen = visit(f"{address}/{name}.html", WIDE["width"], "light")
     page = seen.page

@@ -253,6 +253,7 @@ def test_every_vendored_library_has_its_license_beside_it():
         assert list(folder.glob("*LICENSE*")), folder.name
 
 
+@pytest.mark.xdist_group("test_extension")  # both need the plain build
 def test_plain_sphinx_builds_the_same_pages(book, plain_book):
     for name in book.pages():
         ours, theirs = (built.soup(name).select_one("article") for built in (book, plain_book))

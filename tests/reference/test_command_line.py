@@ -486,6 +486,7 @@ def test_help_has_examples_a_newcomer_can_copy(command, capsys):
 
 
 @pytest.mark.slow
+@pytest.mark.xdist_group("built-in-training")
 def test_the_built_in_training_learns_the_language(tmp_path, monkeypatch, capsys):
     from transformer_ref.data.grammar.corpora import build_corpus
     from transformer_ref.evaluation import exact_match, sense_accuracy

@@ -36,7 +36,7 @@ from autograder.policy import receipts
 from autograder.prepare.sample_class import ASSIGNMENT
 from autograder.sandbox import private_folder
 
-pytestmark = pytest.mark.xdist_group("grade")
+pytestmark = pytest.mark.xdist_group("grade-faults")
 
 FIRST, SECOND = STUDENTS
 FULL = OSError(errno.ENOSPC, "No space left on device")

@@ -263,6 +263,7 @@ POINTS = [
 ]
 
 
+@pytest.mark.xdist_group("grade-faults")
 def test_a_run_killed_at_any_moment_goes_on_without_losing_or_repeating_a_grade(ungraded, ours, results, tmp_path):
     folder = graded_class.twin(tmp_path / "course", ungraded)
     for student in NAMES:  # as the intake leaves it
@@ -283,6 +284,7 @@ def test_a_run_killed_at_any_moment_goes_on_without_losing_or_repeating_a_grade(
     assert len(of(events, "resume")) == len(POINTS) - 1
 
 
+@pytest.mark.xdist_group("grade-faults")
 def test_after_kill_9_no_process_is_left_and_the_rest_is_graded(ungraded, ours, tmp_path):
     folder = graded_class.twin(tmp_path / "course", ungraded)
     running = subprocess.Popen(

@@ -18,7 +18,7 @@ from autograder.grade.messages import Submission
 from autograder.prepare.sample_class import ASSIGNMENT
 
 pytest.importorskip("distributed")
-pytestmark = pytest.mark.xdist_group("grade")  # shares the graded class with test_grade.py
+pytestmark = pytest.mark.xdist_group("grade-faults")  # shares the graded class with test_grade.py
 
 
 @pytest.fixture

@@ -139,6 +139,7 @@ def test_honest_damage_costs_no_answer(kind):
             assert lines[: len(wanted)] == wanted, (kind, seed, name)
 
 
+@pytest.mark.xdist_group("drawn-garbage")
 def test_a_thousand_broken_notebooks_are_all_fit_for_grading():
     reasons = set()
     for seed in range(1_000):

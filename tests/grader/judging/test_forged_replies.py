@@ -146,6 +146,7 @@ def test_a_parameter_of_two_hundred_thousand_axes_is_refused_at_once():
     assert "more than 8 axes" in explanation(verdict)
 
 
+@pytest.mark.xdist_group("drawn-garbage")
 @settings(derandomize=True, deadline=None, max_examples=250)
 @given(st.data())
 def test_any_change_of_any_reply_ends_in_a_verdict(data):
@@ -250,6 +251,7 @@ def test_a_process_that_sends_without_end_is_not_listened_to_for_ever():
         RemoteEndpoint(Talker()).ask({})
 
 
+@pytest.mark.xdist_group("drawn-garbage")
 def test_a_learners_check_survives_every_garbage_too(capsys):
     for garbage in GARBAGE:
         namespace = {"attention_weights": lambda Q, K, garbage=garbage: garbage, "check": check.check}
