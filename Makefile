@@ -236,7 +236,7 @@ test-oldest: build/oldest/.ready
 	@rm -rf build/lib build/bdist.* build/oldest/wheel # setuptools packs what an earlier build has left
 	@$(OLDEST)/python -m pip --disable-pip-version-check wheel -q --no-deps -w build/oldest/wheel .
 	@$(OLDEST)/python -m pip --disable-pip-version-check install -q --no-deps --force-reinstall build/oldest/wheel/*.whl
-	@OMP_NUM_THREADS=1 $(OLDEST)/python tests/repository/oldest.py $(CHAPTERS)
+	@OMP_NUM_THREADS=1 $(OLDEST)/python tests/repository/learner_side.py $(CHAPTERS)
 
 quick: setup
 	@$(PYTHON_HERE) -m ruff check .

@@ -72,6 +72,21 @@ def test_a_job_runs_the_learner_s_side_on_the_oldest_versions(root: Path) -> Non
     assert "make test-oldest" in [step.get("run") for step in parsed(root, "tests")["jobs"]["oldest"]["steps"]]
 
 
+def test_a_job_runs_the_learner_s_side_on_three_systems_from_the_wheel_with_other_code_pages(root: Path) -> None:
+    job = parsed(root, "tests")["jobs"]["learner"]
+    matrix = job["strategy"]["matrix"]
+    assert set(matrix["system"]) == {"ubuntu-latest", "windows-latest", "macos-latest"}
+    assert {*matrix["encoding"], *(more["encoding"] for more in matrix["include"])} >= {"cp1252", "cp932"}
+    assert job["defaults"]["run"]["shell"] == "bash"  # on Windows, too
+    said = commands({"jobs": {"learner": job}})
+    assert "pip wheel" in said and "make " not in said  # Windows has no make
+    script = re.search(r"tests/repository/\w+\.py", said)
+    assert script is not None and (root / script.group()).is_file()
+    folder = re.search(r'--folder "(.+)"', said)
+    assert folder is not None and not folder.group(1).isascii() and len(folder.group(1)) > 120
+    assert job["steps"][-1]["env"]["PYTHONUTF8"] == "0"
+
+
 def test_the_shards_are_all_parts_of_one_whole_and_no_other(root: Path) -> None:
     job = parsed(root, "tests")["jobs"]["locked"]
     shards = job["strategy"]["matrix"]["shard"]

@@ -62,7 +62,9 @@ def load_training(folder: str | Path, training: Training) -> list[str]:
     learned from it means other words by the same numbers.
     """
     path = Path(folder) / TRAINING_FILE
-    tensors, header = read_tensors(path)
+    mapped, header = read_tensors(path)
+    tensors = {name: tensor.clone() for name, tensor in mapped.items()}  # Windows replaces no file that is still mapped
+    del mapped
     with reading_header(path):
         saved = TrainingConfig.from_dict(header["config"]).to_dict()
         counts = {name: header[name] for name in ("step", "seconds", "tokens", "validations", "epoch", "position")}

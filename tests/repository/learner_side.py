@@ -1,12 +1,14 @@
-"""The learner's side on the oldest versions that pyproject.toml admits, torch 2.2 among them: `make test-oldest`.
+"""The learner's side in an environment with the wheel and nothing of this repository, on any system.
 
-    build/oldest/bin/python tests/repository/oldest.py              all chapters, in their order
-    build/oldest/bin/python tests/repository/oldest.py 05 13        these chapters
+    build/oldest/bin/python tests/repository/learner_side.py              `make test-oldest`: all chapters, in order
+    python tests/repository/learner_side.py 05 13 --folder "Zoë 学生"     these chapters, in a folder of this name
+    python tests/repository/learner_side.py none                          no chapter, only the commands
 
-The Python that runs it holds those versions and the wheel, and nothing of a repository. At a desk as `learn` lays it
-out, `assemble` gathers the answers of all solved notebooks into `my_transformer.py`. Then each notebook is run by a
-kernel from its first cell to its last, explorers too; what it takes from earlier ones is the learner's. Every check
-must say that all is right, and nothing may be on stderr.
+The notebooks are copied as `learn` does it, and the solved ones put in their place; `assemble` gathers their answers
+into `my_transformer.py`. A kernel runs each notebook from its first cell to its last, explorers too; it takes from
+earlier chapters what the learner wrote. Every check must say that all is right, and nothing may be on stderr. A model
+is trained for a few steps, translates lines from one pipe to another, and is exported as a page. Texts go through
+pipes in the code page of the environment (PYTHONIOENCODING), as they do on Windows.
 """
 
 import argparse
@@ -44,12 +46,16 @@ def main() -> int:
     """Run the chapters, print a line for each, and return 1 where one of them fails."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("chapters", nargs="*", help="beginnings of names")
-    wanted = tuple(parser.parse_args().chapters) or ("",)
+    parser.add_argument("--folder", default="desk", help="the name of the folder to work in, within a temporary one")
+    arguments = parser.parse_args()
+    wanted = tuple(arguments.chapters) or ("",)
     print(f"Python {sys.version.split()[0]}", *(f"{name} {version(name)}" for name in NAMED), sep=", ", flush=True)
     failed = passed = 0
-    with tempfile.TemporaryDirectory() as folder:
-        desk = Path(folder, "desk")
-        ran = alone("-c", "from autograder.learn import notebooks as n; n.copy(n.Path('desk'), '')", folder=desk.parent)
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:  # Windows keeps what is open somewhere
+        desk = Path(folder, arguments.folder)
+        desk.parent.mkdir(parents=True, exist_ok=True)
+        copy = f"from autograder.learn import notebooks as n; n.copy(n.Path({str(desk)!r}), '')"
+        ran = alone("-c", copy, folder=desk.parent)
         assert ran.returncode == 0, ran.stderr
         notebooks = sorted((ROOT / "solutions").glob("[0-9]*/*.ipynb"))
         assert [f"{each.parent.name}/{each.name}" for each in notebooks] == laid_out(desk)
@@ -57,6 +63,7 @@ def main() -> int:
             (desk / solved.parent.name / solved.name).write_bytes(solved.read_bytes())
         for name, attempt in [
             ("assemble", assemble),
+            ("train", train),
             *((each.parent.name, run) for each in notebooks if each.parent.name.startswith(wanted)),
         ]:
             began = time.monotonic()
@@ -76,6 +83,23 @@ def assemble(target: Path) -> list[str]:
     """Gather the answers, and return what went wrong."""
     ran = alone("-m", "autograder", "assemble", "--from", str(target.parent), folder=target.parent)
     return [] if ran.returncode == 0 and not ran.stderr else [f"{ran.stdout[-1500:]}{ran.stderr[-1500:]}"]
+
+
+def train(model: Path) -> list[str]:
+    """Train a small model, translate with it from pipe to pipe, and export it as a page; return what went wrong."""
+    sizes = ["--d-model", "16", "--heads", "2", "--encoder-layers", "1", "--decoder-layers", "1", "--d-ff", "32"]
+    page = model.with_name("translator.html")
+    for arguments, needed in [
+        (["train", *sizes, "--steps", "5", "--num-validations", "1", "--output", str(model)], model / "run.md"),
+        (["translate", "--checkpoint", str(model)], model),
+        (["export", "--format", "page", str(model), "-o", str(page)], page),
+    ]:
+        ran = alone("-m", "transformer_ref", *arguments, folder=model.parent, given="the cat sees the dog.\n")
+        if ran.returncode or not needed.exists():
+            return [f"{arguments[0]}: {ran.returncode}\n{ran.stdout[-1500:]}{ran.stderr[-1500:]}"]
+        if arguments[0] == "translate" and len(ran.stdout.splitlines()) != 1:
+            return [f"translate: expected one line, got {ran.stdout!r}"]
+    return []
 
 
 def run(chapter: Path) -> list[str]:
@@ -110,13 +134,25 @@ def shown(cell) -> str:
 def environment() -> dict[str, str]:
     """This one's, without what leads to another environment's packages or kernels."""
     others = ("PYTHON", "JUPYTER", "VIRTUAL_ENV", "USE_MINE")
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(others)}
+    letters = ("PYTHONIOENCODING", "PYTHONUTF8")
+    kept = {name: value for name, value in os.environ.items() if name in letters or not name.startswith(others)}
     return kept | {"PYDEVD_DISABLE_FILE_VALIDATION": "1"}  # else each kernel says something of a debugger
 
 
-def alone(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
+def alone(*arguments: str, folder: Path, given: str = "") -> subprocess.CompletedProcess[str]:
     """Run this Python in a folder."""
-    return subprocess.run([sys.executable, *arguments], cwd=folder, env=environment(), capture_output=True, text=True)
+    variables = environment()
+    letters = variables.get("PYTHONIOENCODING", "utf-8")
+    return subprocess.run(
+        [sys.executable, *arguments],
+        cwd=folder,
+        env={"PYTHONIOENCODING": letters, **variables},
+        input=given,
+        capture_output=True,
+        text=True,
+        encoding=letters,
+        errors="replace",
+    )
 
 
 if __name__ == "__main__":
