@@ -110,5 +110,44 @@
     map.after(note);
   };
 
-  document.addEventListener("DOMContentLoaded", () => { define(); noteReading(); showReading(); });
+  // ---- reading without a network -------------------------------------------------------------------------
+
+  // A button on the landing page keeps the book in this browser. Nothing is fetched before it is pressed.
+  const KEPT = "attention-by-hand";
+  const offerKeeping = () => {
+    const map = document.querySelector(".course-map");
+    const served = location.protocol.startsWith("http") && "serviceWorker" in navigator && window.caches;
+    if (!map || !served) return; // such as a page opened from the disk
+    const note = document.createElement("p"), button = document.createElement("button"), said = document.createElement("span");
+    note.className = "course-forget";
+    button.type = "button";
+    button.textContent = "Keep the book for reading offline";
+    said.setAttribute("role", "status");
+    note.append(button, " ", said);
+    map.after(note);
+    const root = new URL(".", location.href);
+    const kept = (version) => { try { localStorage.setItem(`${KEPT}:offline`, version); } catch { /* it is kept all the same */ } };
+    button.addEventListener("click", async () => {
+      button.disabled = true;
+      try {
+        const { version, bytes, files } = await (await fetch(new URL("offline.json", root))).json();
+        await navigator.serviceWorker.register(new URL("sw.js", root));
+        await caches.delete(KEPT);
+        const cache = await caches.open(KEPT), size = (bytes / 1e6).toFixed(0);
+        for (const [place, file] of files.entries()) {
+          if (place % 20 === 0) said.textContent = `${Math.round(100 * place / files.length)} % of ${size} MB`;
+          await cache.add(new Request(new URL(file, root), { cache: "no-cache" }));
+        }
+        kept(version);
+        said.textContent = `All ${files.length} files (${size} MB) are kept in this browser: open this address again without a network.`;
+      } catch (error) {
+        said.textContent = `The book could not be kept: ${error.message}. Press again to try once more.`;
+      }
+      button.disabled = false;
+    });
+    const had = (() => { try { return localStorage.getItem(`${KEPT}:offline`); } catch { return null; } })();
+    if (had) button.textContent = "Keep the book's newest version";
+  };
+
+  document.addEventListener("DOMContentLoaded", () => { define(); noteReading(); showReading(); offerKeeping(); });
 })();

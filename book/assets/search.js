@@ -1,10 +1,18 @@
 /* The search page: sections first whose titles hold all the words that were asked for, then pages, chapters before lists.
 
-   Sphinx's own search ranks whole pages, so that a page that names everything once comes first whatever one asks. */
+   Sphinx's own search ranks whole pages, so that a page that names everything once comes first whatever one asks. It
+   begins as soon as its index is there, so this script stands before the index and after what it changes (publish.py). */
 
-document.addEventListener("DOMContentLoaded", () => {
+(() => {
   "use strict";
-  if (typeof Search === "undefined") return; // another page than the search page
+  Documentation.TRANSLATIONS["Search finished, found ${resultCount} page(s) matching the search query."] =
+    "Results: ${resultCount}, the best first.";
+  // A screen reader says how many there are, once they are all there.
+  const results = document.getElementById("search-results");
+  const announce = () => results.querySelectorAll(".search-summary:not([role])").forEach((said) => said.setAttribute("role", "status"));
+  new MutationObserver(announce).observe(results, { childList: true });
+  announce();
+
   const theirs = Search._performSearch;
   const stemmer = new Stemmer();
   const stems = (text) => splitQuery(text.toLowerCase()).map((word) => stemmer.stemWord(word));
@@ -34,4 +42,4 @@ document.addEventListener("DOMContentLoaded", () => {
     const isChapter = (result) => Number(/^\d/.test(result[0]));
     return [...pages.sort((a, b) => isChapter(a) - isChapter(b) || worse(a, b)), ...sections];
   };
-});
+})();

@@ -5,7 +5,9 @@ that says more than the book's name; the tags that make a link a card. Where the
 also a canonical link, a preview image and sitemap.xml. And 404.html, which finds the book from any depth.
 """
 
+import json
 import re
+import shutil
 from html import escape
 from pathlib import Path
 
@@ -15,6 +17,7 @@ from repository import address_of_site, code_address
 from sphinx.application import Sphinx
 
 SHORT, LONG = 100, 200  # characters: a description says at least this, and search engines show no more
+MANIFEST = "site.webmanifest"
 PREVIEW = "_static/preview.png"
 PREVIEW_SAYS = (
     "Attention by Hand: the weights with which each of the four words I closed the windows attends to all of them."
@@ -68,6 +71,7 @@ def add_tags(app: Sphinx, page: str, template: str, context: dict, doctree: node
     else:
         tags += [("name", "twitter:card", "summary")]
     written = "\n".join(f'<meta {kind}="{name}" content="{content}" />' for kind, name, content in tags)
+    written += f'\n<link rel="manifest" href="{"../" * page.count("/")}{MANIFEST}" />'
     context["metatags"] = f"{context.get('metatags') or ''}\n{written}\n"
     context["theme_extra_footer"] = footer(app, context)
 
@@ -89,11 +93,15 @@ def set_address(app: Sphinx, config) -> None:
 
 
 def write_site_files(app: Sphinx, error: Exception | None) -> None:
-    """Write 404.html, and sitemap.xml where the address is known."""
+    """Write 404.html, what a browser needs to install the book, and sitemap.xml where the address is known."""
     if error or app.builder.format != "html":
         return
     site, address = Path(app.outdir), address_of_site()
     (site / "404.html").write_text(lost_page(address, app.config.html_title or app.config.project), encoding="utf-8")
+    shutil.copyfile(
+        Path(__file__).parents[1] / "assets" / "offline.js", site / "sw.js"
+    )  # it must stand above the pages
+    (site / MANIFEST).write_text(json.dumps(manifest(app.config), indent=1), encoding="utf-8")
     sitemap = site / "sitemap.xml"
     sitemap.unlink(missing_ok=True)
     if address:
@@ -102,6 +110,24 @@ def write_site_files(app: Sphinx, error: Exception | None) -> None:
         schema = "http://www.sitemaps.org/schemas/sitemap/0.9"
         text = f'<?xml version="1.0" encoding="UTF-8"?>\n<urlset xmlns="{schema}">\n{places}\n</urlset>\n'
         sitemap.write_text(text, encoding="utf-8")
+
+
+def manifest(config) -> dict:
+    """Return what a browser shows of the book when a reader installs it."""
+    return {
+        "name": config.html_title or config.project,
+        "short_name": "Attention",
+        "description": PREVIEW_SAYS,
+        "start_url": "./index.html",
+        "scope": "./",
+        "display": "minimal-ui",
+        "background_color": "#ffffff",
+        "theme_color": "#0072b2",
+        "icons": [
+            {"src": "_static/apple-touch-icon.png", "sizes": "180x180", "type": "image/png"},
+            {"src": "_static/logo-light.svg", "sizes": "any", "type": "image/svg+xml"},
+        ],
+    }
 
 
 def lost_page(address: str, title: str) -> str:

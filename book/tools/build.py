@@ -5,6 +5,7 @@
     python book/tools/build.py --clean    from nothing
     python book/tools/build.py --zip      and then the site and all exercises as build/attention-by-hand.zip
     python book/tools/build.py --pdf      and then all chapters as build/attention-by-hand.pdf, by Chromium
+    python book/tools/build.py --epub     and then all chapters as build/attention-by-hand.epub, by Chromium
     python book/tools/build.py --jobs 1   run the cells of one page at a time (default: one for each core, at most 4)
 
 A warning is an error: a broken link, a missing picture, an unknown citation, a cell that fails. What the builder prints
@@ -168,6 +169,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--plain", action="store_true", help="by Sphinx alone")
     parser.add_argument("--zip", action="store_true", help="and then the site and all exercises as one file")
     parser.add_argument("--pdf", action="store_true", help="and then all chapters as one file to print")
+    parser.add_argument("--epub", action="store_true", help="and then all chapters as one file for e-readers")
     parser.add_argument("--clean", action="store_true", help="forget earlier builds and executed cells")
     parser.add_argument("--jobs", type=int, help="pages to run at a time (default: one for each core, at most 4)")
     options = parser.parse_args(arguments)
@@ -211,6 +213,12 @@ def main(arguments: list[str] | None = None) -> int:
             print(f"All of it is in {packed.relative_to(ROOT)}")
         if options.pdf:
             print(f"To print: {print_book(site, BUILD / 'attention-by-hand.pdf').relative_to(ROOT)}")
+        if options.epub:
+            from epub import write_epub
+            from repository import address_of_site
+
+            written = write_epub(site, BUILD / "attention-by-hand.epub", address=address_of_site())
+            print(f"For e-readers: {written.relative_to(ROOT)}")
     return status
 
 

@@ -13,14 +13,36 @@ from bs4 import BeautifulSoup, Tag
 ROOT = Path(__file__).resolve().parents[2]
 NAME = "attention-by-hand"
 FIRST = (1980, 1, 1, 0, 0, 0)  # the date of each file in the zip, so that equal contents make equal files
+# Pages of A4, wider at the side where they are bound; at the outer corners the title of the book or of the chapter, and
+# the number. A chapter's pages have its name, so that its title can stand above them.
+PAGES = """@page {{ size: A4; margin: 24mm 16mm 20mm }}
+@page :left {{ margin-right: 24mm; @top-left {{ content: "{title}"; {small} }}
+  @bottom-left {{ content: counter(page); {small} }} }}
+@page :right {{ margin-left: 24mm; @bottom-right {{ content: counter(page); {small} }} }}
+@page cover {{ margin: 0; @bottom-right {{ content: none }} }}
+{chapters}"""
+CHAPTER_PAGES = """@page {name}:right {{ @top-right {{ content: "{title}"; {small} }} }}
+article[id="{page}"] {{ page: {name} }}
+"""
+SMALL = "font: 9pt sans-serif; color: #555"
 DOCUMENT = """<!doctype html><html lang="en" data-theme="light" data-mode="light"><head><meta charset="utf-8">
 <title>{title}</title>{head}<style>
-body {{ display: block }} .cover {{ height: 90vh; padding-top: 35vh; text-align: center }}
-.road {{ list-style: none; font-size: 1.2rem; line-height: 2 }} article, .road {{ break-before: page }}
+{pages}
+body {{ display: block }} article, .road {{ break-before: page }}
+.cover {{ page: cover; height: 100vh; display: flex; flex-direction: column; align-items: center; text-align: center;
+  justify-content: space-evenly }} .cover h1 {{ font-size: 44pt; margin: 0 }} .cover svg {{ width: 80mm; height: 80mm }}
+.road {{ page: contents; list-style: none; font-size: 1.2rem; line-height: 2 }}
+h1, h2, h3, summary, caption {{ break-after: avoid }}
+table, svg, .highlight, .math, .admonition-title {{ break-inside: avoid }}
+p {{ orphans: 3; widows: 3 }}
+.widget, .predict {{
+  border: 0 !important; box-shadow: none !important; background: none !important; padding: 0 !important }}
+.widget-controls, .widget button, .widget input, .widget select, .predict-row, .predict-said, .widget-id {{
+  display: none !important }}
 details::details-content {{ content-visibility: visible }}
 *, * > summary ~ * {{ animation: none !important; opacity: 1 !important }}
 button, .exercise-row, .headerlink {{ display: none !important }}
-</style></head><body><div class="cover"><h1>{title}</h1><p>{author}</p><p>{copyright}</p></div>
+</style></head><body><div class="cover"><h1>{title}</h1>{logo}<p>{author}</p><p>{copyright}</p></div>
 <ol class="road">{contents}</ol>{chapters}</body></html>"""
 
 
@@ -66,24 +88,13 @@ def print_book(site: Path, target: Path, pages: list[str] | None = None) -> Path
     whole = site / "in-one-piece.html"  # beside the pages, so that what they load is found
     whole.write_text(in_one_piece(site, pages), encoding="utf-8")
     named = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
-    footer = '<div style="font-size: 8px; width: 100%; text-align: center"><span class="pageNumber"></span></div>'
-    margins = dict.fromkeys(("top", "bottom"), "18mm") | dict.fromkeys(("left", "right"), "16mm")
     try:
         with sync_playwright() as playwright:
             browser = playwright.chromium.launch(executable_path=named, args=["--no-sandbox"])
             window = browser.new_page(color_scheme="light")
             window.goto(whole.as_uri(), timeout=120_000)
             window.evaluate("document.querySelectorAll('details').forEach(each => { each.open = true; })")
-            window.pdf(
-                path=target,
-                format="A4",
-                margin=margins,
-                display_header_footer=True,
-                header_template="<i></i>",
-                footer_template=footer,
-                outline=True,
-                tagged=True,
-            )
+            window.pdf(path=target, prefer_css_page_size=True, outline=True, tagged=True)
             browser.close()
     finally:
         whole.unlink()
@@ -116,12 +127,24 @@ def in_one_piece(site: Path, pages: list[str]) -> str:
             script.decompose()
     contents = "".join(f'<li><a href="#{page}">{title_of(article)}</a></li>' for page, article in articles.items())
     settings = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))
+    titles = {page: title_of(article) for page, article in articles.items()}
     return DOCUMENT.format(
+        pages=pages_of(settings["title"], titles),
+        logo=(ROOT / "book" / "assets" / "logo-light.svg").read_text(encoding="utf-8"),
         head="".join([*links, *drawn, awaited_fonts(site)]),
         contents=contents,
         chapters="".join(map(str, articles.values())),
         **{key: settings[key] for key in ("title", "author", "copyright")},
     )
+
+
+def pages_of(title: str, chapters: dict[str, str]) -> str:
+    """Return the rules for the pages of paper: margins, numbers, and above each page what it is about."""
+    each = "".join(
+        CHAPTER_PAGES.format(name=f"chapter-{page}", page=page, title=said.replace('"', "'"), small=SMALL)
+        for page, said in chapters.items()
+    )
+    return PAGES.format(title=title, chapters=each, small=SMALL)
 
 
 def awaited_fonts(site: Path) -> str:

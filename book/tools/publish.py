@@ -5,6 +5,7 @@ it names is somewhere in the site's pages or scripts, so that a page may change 
 """
 
 import hashlib
+import json
 import re
 import shutil
 from pathlib import Path
@@ -16,6 +17,7 @@ NOT_PUBLISHED = shutil.ignore_patterns(
     *(".buildinfo*", ".doctrees", "objects.inv.tmp", "*.map", "locales", "*webpack-macros.html"),
     *("fontawesome*", "mathjax", "embed.js*", "sphinx-thebe.*", "VENDORED.json", "*.png.svg"),
 )
+NOT_OFFLINE = ("_sources/", "_downloads/", "_notebooks/", "404.html", "offline.json", "sitemap.xml", "objects.inv")
 SHEET = re.compile(r'[ \t]*<link\b[^>]*href="(?P<file>[^"?]+\.css)[^"]*"[^>]*>\n?')
 IMPORT = re.compile(r"""@import\s+(?:url\()?["']?(?P<file>[^"')\s]+\.css)["']?\)?\s*;""")
 WORD = re.compile(r"[A-Za-z_][\w-]*")
@@ -29,6 +31,31 @@ def publish(built: Path, site: Path) -> None:
     shutil.rmtree(site, ignore_errors=True)
     shutil.copytree(built, site, ignore=NOT_PUBLISHED)
     join_styles(site)
+    rank_search(site)
+    list_for_offline(site)
+
+
+def rank_search(site: Path) -> None:
+    """Let the search page rank its results by search.js, which has to stand between Sphinx's scripts and the index."""
+    page, script = site / "search.html", site / "_static" / "search.js"
+    if not script.is_file():
+        return
+    version = hashlib.sha256(script.read_bytes()).hexdigest()[:8]
+    tag = f'<script defer src="_static/search.js?v={version}"></script>'
+    before, found, after = page.read_text(encoding="utf-8").partition('<script defer src="searchindex.js"></script>')
+    if not found:
+        raise ValueError(f"{page}: expected Sphinx's script of the search index, found none")
+    page.write_text(f"{before}{tag}\n  {found}{after}", encoding="utf-8")
+
+
+def list_for_offline(site: Path) -> None:
+    """Write offline.json: what a browser keeps of the book for reading without a network, its size and its version."""
+    files = {path.relative_to(site).as_posix(): path for path in sorted(site.rglob("*")) if path.is_file()}
+    kept = {name: path for name, path in files.items() if not name.startswith(NOT_OFFLINE)}
+    digest = hashlib.sha256(b"".join(name.encode() + path.read_bytes() for name, path in kept.items()))
+    size = sum(path.stat().st_size for path in kept.values())
+    said = {"version": digest.hexdigest()[:12], "bytes": size, "files": list(kept)}
+    (site / "offline.json").write_text(json.dumps(said), encoding="utf-8")
 
 
 def join_styles(site: Path) -> None:

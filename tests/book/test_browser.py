@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from axe_playwright_python.base import AXE_SCRIPT
+from playwright.sync_api import expect
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT / "book" / "tools"))
@@ -232,6 +233,56 @@ def test_search_gives_the_section_of_a_term_first(address, visit):
         if not first[0].startswith(chapter):
             wrong[term] = first
     assert wrong == {}
+
+
+def test_search_says_how_many_results_there_are_and_each_is_one_link_that_names_page_and_section(address, visit):
+    page = visit(f"{address}/search.html?q=softmax").page
+    expect(page.get_by_role("status")).to_have_text(re.compile(r"^Results: \d+, the best first\.$"))
+    count = int(re.search(r"\d+", page.get_by_role("status").inner_text())[0])
+    results = page.locator("#search-results ul.search > li")
+    assert results.count() == count > 3
+    links = [[link.inner_text() for link in result.get_by_role("link").all()] for result in results.all()]
+    assert all(len(each) == 1 and each[0].strip() for each in links)
+    assert sum(" > " in each[0] for each in links) > 2  # the page, then its section
+
+
+def test_escape_closes_the_search_and_returns_to_where_the_reader_was(address, visit):
+    page = visit(f"{address}/{CHAPTER}.html").page
+    link = page.locator("article a.reference.internal").first
+    link.focus()
+    page.keyboard.press("Control+k")
+    field = page.locator("dialog[open] input[name=q]")
+    expect(field).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(page.locator("dialog[open] input[name=q]")).to_have_count(0)
+    expect(link).to_be_focused()
+
+
+def test_every_figure_has_a_name_or_a_text_beside_it_in_the_accessibility_tree(address, visit):
+    page = visit(f"{address}/{CHAPTER}.html").page
+    drawn = page.locator("article svg.drawing")
+    assert drawn.count() > 5
+    images = page.locator("article").get_by_role("img")
+    names = [
+        image.get_attribute("aria-label") or image.get_attribute("alt") or image.locator("title").first.text_content()
+        for image in images.all()
+    ]
+    assert len(names) >= drawn.count() and all(names)
+    assert all(len(name.split()) > 5 for name in drawn.evaluate_all("all => all.map((each) => each.ariaLabel)"))
+    for widget in page.locator("article .widget[data-widget]").all():
+        twin = page.locator("details", has_text=f"{widget.get_attribute('id')} as text")
+        said = widget.get_by_role("status").count() + widget.get_by_role("table").count() + twin.count()
+        assert said, widget.get_attribute("id")
+
+
+def test_who_asks_for_less_motion_sees_none(address, visit):
+    page = visit(f"{address}/{CHAPTER}.html").page
+    page.emulate_media(reduced_motion="reduce")
+    longest = """() => Math.max(...[...document.querySelectorAll("body *")].flatMap((node) => {
+      const style = getComputedStyle(node);
+      return [style.animationDuration, style.transitionDuration].flatMap((each) => each.split(",").map(parseFloat));
+    }))"""
+    assert page.evaluate(longest) < 0.01
 
 
 def test_a_page_opened_from_the_disk_works_as_well_and_prints_what_is_folded(book, visit):
