@@ -11,7 +11,7 @@ import autograder.grade  # noqa: F401 (before any command: what it leaves out wo
 
 COMMANDS = {  # name -> (module, what it does)
     "learn": ("learn.open", "your own copy of the notebooks, open in JupyterLab"),
-    "try": ("prepare.trial", "judge your own answer files as grading does"),
+    "try": ("learn.try_file", "check an answer in a file, without Jupyter; --watch checks again whenever you save"),
     "assemble": ("assemble.run", "your own code, from the notebooks' cells that pass, in one my_transformer.py"),
     "doctor": (
         "prepare.doctor",
@@ -32,7 +32,7 @@ COMMANDS = {  # name -> (module, what it does)
 }
 
 
-ANYWHERE = {"learn", "assemble", "known-mistakes", "new-exercise"}  # the others read a course's own files
+ANYWHERE = {"learn", "try", "assemble", "known-mistakes", "new-exercise"}  # the others read a course's own files
 INTERRUPTED = 130  # the exit code of a program that Ctrl-C ended
 
 

@@ -35,12 +35,16 @@ class Judge(Protocol):
         name: str,
         secret: bytes,
         assignment: Assignment | None = None,
+        disclosed: bool = False,
     ) -> Verdict:
         """The verdict on one answer; see `Trials.judge`."""
 
 
 def chosen() -> tuple[Judge, bool]:
-    """The judge of this machine, and whether what it runs is kept apart from everything else."""
+    """The judge of this machine, and whether what it runs is kept apart from everything else.
+
+    Where it is not, a learner's own code runs with all of the learner's rights, as in Jupyter.
+    """
     try:
         from autograder.prepare.trial import Trials
         from autograder.sandbox import backends
@@ -71,6 +75,7 @@ class InThisProcess:
         name: str,
         secret: bytes,
         assignment: Assignment | None = None,
+        disclosed: bool = False,
     ) -> Verdict:
         """The verdict on one answer; the arguments are those of `Trials.judge`."""
         assignment = assignment or catalogue.assignment_of(exercise)
@@ -78,7 +83,7 @@ class InThisProcess:
         key = draw_key(secret, assignment.id, exercise.id, [source])
         namespace: dict = {"__name__": "__main__"}
         stopped = _run([*set_up, source], f"<{exercise.id} in {name}>", namespace)
-        return judge_and_explain(exercise, LocalEndpoint(namespace), key, findings, stopped)
+        return judge_and_explain(exercise, LocalEndpoint(namespace), key, findings, stopped, disclosed=disclosed)
 
 
 def _run(sources: Sequence[str], name: str, namespace: dict) -> tuple[Raised, ...]:

@@ -43,6 +43,25 @@ def as_text(parts: Sequence[Part]) -> str:
     return "\n".join(line for part in parts for line in _lines(part))
 
 
+def as_terminal(parts: Sequence[Part]) -> str:
+    """The report as lines with colors; each color is only beside a sign or a word that says the same."""
+    return "\n".join(f"{_ink(part)}{line}\x1b[0m" for part in parts for line in _lines(part))
+
+
+def _ink(part: Part) -> str:
+    match part:
+        case Head():
+            return "\x1b[1m"
+        case Line(passed=True):
+            return "\x1b[32m"
+        case Line(passed=False) | Row():
+            return "\x1b[33m"
+        case Reread():
+            return "\x1b[36m"
+        case _:
+            return ""
+
+
 def _lines(part: Part) -> list[str]:
     match part:
         case Head():

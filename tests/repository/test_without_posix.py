@@ -80,6 +80,7 @@ COMMANDS = """
 from autograder.__main__ import main
 code = main(["assemble", "--from", "mine"])
 print("ASSEMBLED", code)
+print("TRIED", main(["try", "5.1", "mine/self_attention.ipynb"]))
 try:
     main(["learn", "--help"])
 except SystemExit as ended:
@@ -133,6 +134,7 @@ def test_assemble_and_learn_need_nothing_of_posix(root: Path, tmp_path: Path) ->
     (tmp_path / "mine" / "self_attention.ipynb").write_text(json.dumps(notebook), encoding="utf-8")
     said = without_posix(COMMANDS, tmp_path, root)
     assert "05.1 attend\n" in said.replace("\r", "") and "ASSEMBLED 0" in said and "HELPED 0" in said
+    assert "TRIED 0" in said and "4 of 4 points" in said
     assert "TypeError" in line(said, "05.4 project: ") and "SystemExit" in line(said, "05.3 soft_lookup: ")
     assert "assemble only notebooks that you wrote" in said
     assert "def attend(W, V):" in (tmp_path / "mine" / "my_transformer.py").read_text(encoding="utf-8")

@@ -24,7 +24,7 @@ from autograder.judging.judge import draw_key
 from autograder.judging.observation import Observation, Outcome, Part, Raised
 from autograder.judging.observe import LocalEndpoint
 from autograder.judging.verdict import not_checked
-from autograder.prepare import trial
+from autograder.learn import try_file
 from autograder.reports import feedback, results
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -121,7 +121,7 @@ def facts_of(verdict) -> dict:
         "score": cell.outputs[1].data["text/plain"],
         "page": {name: value for name, value in page.items() if name != "report"},
         "unexplained": result.unexplained,
-        "try": {name: value for name, value in trial._as_json(ROOT, verdict).items() if name != "message"},
+        "try": {name: value for name, value in try_file.as_json(ROOT, verdict).items() if name != "message"},
         "not checked": unchecked({"cells": [cell]}),
         "said": "".join(str(each) for each in (kept["message"], result.report)),
     }

@@ -306,8 +306,10 @@ def try_files(tmp_path, monkeypatch, capsys):
         for number, source in enumerate(sources):
             files.append(tmp_path / f"answer{number}.py")
             files[-1].write_text(source, encoding="utf-8")
-        assert command_line.main(["try", exercise, *map(str, files), "--json"]) == 0
-        return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+        code = command_line.main(["try", exercise, *map(str, files), "--json"])
+        judged = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+        assert code == int(any(each["points"] < each["max_points"] for each in judged))
+        return judged
 
     return run
 
