@@ -13,6 +13,7 @@ COMMANDS = {  # name -> (module, what it does)
     "learn": ("learn.open", "your own copy of the notebooks, open in JupyterLab"),
     "try": ("learn.try_file", "check an answer in a file, without Jupyter; --watch checks again whenever you save"),
     "assemble": ("assemble.run", "your own code, from the notebooks' cells that pass, in one my_transformer.py"),
+    "certificate": ("learn.certificate", "a page about what your notebooks pass now, which anyone can verify"),
     "doctor": (
         "prepare.doctor",
         "is this machine fit for grading, and is every known answer judged as it should be?",
@@ -32,7 +33,14 @@ COMMANDS = {  # name -> (module, what it does)
 }
 
 
-ANYWHERE = {"learn", "try", "assemble", "known-mistakes", "new-exercise"}  # the others read a course's own files
+ANYWHERE = {
+    "learn",
+    "try",
+    "assemble",
+    "certificate",
+    "known-mistakes",
+    "new-exercise",
+}  # the others read a course's own files
 INTERRUPTED = 130  # the exit code of a program that Ctrl-C ended
 
 
