@@ -4,11 +4,12 @@ import re
 
 import torch
 
+from autograder import catalogue
 from autograder.catalogue.exercise import Exercise
 from autograder.judging.observation import Outcome, Raised
 from autograder.judging.verdict import NO_FORWARD, UNWRITTEN
 
-SET_UP = ("torch", "math", "F", "nn", "np")
+SET_UP = ("torch", "math", "F", "nn", "np", "softmax")
 STOPPED_BY_SHAPES = ("IndexError", "RuntimeError", "ValueError")
 OF_SIZES = re.compile(
     r"siz|shape|dim|axes|axis|element|length|unpack|broadcast|operand|subscript|\d-?D\b", re.IGNORECASE
@@ -59,8 +60,8 @@ def about_error(exercise: Exercise, outcome: Outcome, error: Raised) -> str:
         return f"An error is right here, but of another kind: {outcome.expected.result.type} is asked for."
     if said := [words for begins, words in TORCH_SAYS.items() if error.message.startswith(begins)]:
         return said[0]
-    if error.about[:1] == ("name",) and error.about[1:] and error.about[1] in SET_UP:
-        return f"{error.about[1]} comes from the first code cell of the notebook: has it run since the kernel started?"
+    if error.about[:1] == ("name",) and error.about[1:] and (cell := _cell_of(exercise, error.about[1])):
+        return f"{error.about[1]} comes from {cell}: has it run since the kernel started?"
     if error.about[:1] == ("hidden",) and error.about[1:]:
         name = error.about[1]
         return (
@@ -80,6 +81,15 @@ def about_error(exercise: Exercise, outcome: Outcome, error: Raised) -> str:
     tensors = any(isinstance(value, torch.Tensor) for value in outcome.case.arguments)
     what = "shapes" if tensors else "values"
     return f"The line above is where it stopped. Print the {what} just before it and compare them with what you expect."
+
+
+def _cell_of(exercise: Exercise, name: str) -> str:
+    """The cell of the notebook that makes this name, in words; empty where none is known to."""
+    if name in SET_UP:
+        return "the set-up cell at the top of the notebook"
+    assignments = (each for each in catalogue.ASSIGNMENTS if exercise.id in each.exercise_ids)
+    makers = (each for assignment in assignments for each in assignment.exercises if name in each.names)
+    return next((f"your cell of {each.number}" for each in makers if each.id != exercise.id), "")
 
 
 def may_be_of_shapes(error: Raised) -> bool:

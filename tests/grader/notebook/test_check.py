@@ -168,7 +168,8 @@ def test_a_hint_is_shown_where_it_fits(run, source, hint):
         ("Q + K[..., :1].mT.expand(1, 1, 3)", "shapes meet from the right: two lengths must be equal"),
         ("Q @ K.mT + Q", "A @ B needs the last axis of A to be as long as the last but one of B. Under +"),
         ("Q.reshape(7)", "In that line Q is (1, 4, 2). Which of these lengths"),
-        ("F.softmax(Q, -1)", "F comes from the first code cell of the notebook"),
+        ("F.softmax(Q, -1)", "F comes from the set-up cell at the top of the notebook"),
+        ("attend(Q, K)", "attend comes from your cell of 05.1: has it run since the kernel started?"),
     ],
 )
 def test_an_error_says_which_shapes_met(run, line, words):
