@@ -1,6 +1,7 @@
 """06.3: several attentions side by side, as a module for one sentence or two."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import torch
 from torch import Tensor, nn
@@ -47,11 +48,10 @@ def projections(d_model: int, h: int, bias: bool = True) -> tuple[Role, ...]:
     )
 
 
-def made(g: torch.Generator, D: int, h: int, arguments: tuple, dtype=torch.float32, before: tuple = (),
-         **options: bool) -> Case:
+def made(g: torch.Generator, D: int, h: int, arguments: tuple, dtype=torch.float32) -> Case:
     """A module of drawn weights, scaled so that scores stay near 1, and what is passed to it."""
     weights = {role: normal(g, D, D, dtype=dtype) / D**0.5 for role in ("query", "key", "value", "output")}
-    return Case(arguments, construct=(D, h, *options.values()), weights=weights, before=before)
+    return Case(arguments, construct=(D, h), weights=weights)
 
 
 def itself(g: torch.Generator, B: int, T: int, D: int, h: int, size: float = 1.5,
@@ -71,9 +71,16 @@ def far_away(g: torch.Generator) -> Case:
     return case
 
 
+def biased(g: torch.Generator, B: int, T: int, D: int, h: int) -> Case:
+    """Every number of every bias is 0.5, however the biases are stored."""
+    case = itself(g, B, T, D, h)
+    return replace(case, weights={**(case.weights or {}), "bias": torch.tensor(0.5)})
+
+
 def no_bias(g: torch.Generator, B: int, T: int, D: int, h: int) -> Case:
+    """A bias that is there all the same shows."""
     x, mask = 1.5 * normal(g, B, T, D), torch.eye(T, dtype=torch.bool)
-    return made(g, D, h, (x,), before=(x.flip(1), x, mask), bias=False)
+    return replace(biased(g, B, T, D, h), arguments=(x,), construct=(D, h, False), before=(x.flip(1), x, mask))
 
 
 def masked(g: torch.Generator, B: int, Tq: int, Tk: int, D: int, h: int, sizes: Callable[..., tuple[int, ...]]) -> Case:
@@ -169,6 +176,8 @@ EXERCISE = Exercise(
         visible("4 words ask 4 others", across, 2, 4, 4, 15, 3),
         visible("4 words ask 6 others", across, 2, 4, 6, 15, 3),
         visible("a mask for all sentences", masked, 2, 4, 6, 10, 2, lambda B, h, Tq, Tk: (Tq, Tk)),
+        visible("every bias is 0.5", biased, 2, 3, 8, 2),
+        visible("bias=False, so there is none", no_bias, 2, 4, 6, 3),
         visible("d_model 10, 4 heads", indivisible, 10, 4),
         *usual_probes(across, other=(3, 5, 4, 12, 2), smallest=(1, 2, 3, 6, 3), common=(2, 4, 3, 8, 4),
                       precise=far_away),
@@ -357,6 +366,11 @@ EXERCISE = Exercise(
                   "self.W_o(attended)", "self.W_o(F.pad(attended, (0, x_q.shape[-1] - attended.shape[-1])))"), SPLIT,
             "Where d_model is not a multiple of h you dropped what was left over. Raise a ValueError in the "
             "constructor."),
+        mistake("no biases", RIGHT.but(LAYERS, LAYERS.replace("bias=bias", "bias=False")), MODULE,
+            "Your projections add no bias. With bias=True, the default, each of the four adds one: d_model numbers "
+            "that are learned, as those of nn.Linear are."),
+        mistake("biases in any case", RIGHT.but(LAYERS, LAYERS.replace("bias=bias", "bias=True")), MODULE,
+            "Your projections add a bias whatever `bias` says. With bias=False they add none."),
         mistake("x added to the output", RIGHT.but("return self.W_o(attended)", "return x_q + self.W_o(attended)"),
                 MODULE,
             "x was added to the output. That sum, the residual, comes in chapter 09 and outside of attention."),
@@ -442,35 +456,74 @@ EXERCISE = Exercise(
                     self.K = nn.Parameter(torch.randn(heads, D, d))
                     self.V = nn.Parameter(torch.randn(heads, D, d))
                     self.O = nn.Parameter(torch.randn(heads, d, D))
+                    self.added = nn.Parameter(torch.zeros(3, heads, 1, d)) if bias else torch.zeros(3)
+                    self.bias = nn.Parameter(torch.zeros(D)) if bias else 0
                     self.last_weights = None
 
                 def forward(self, a, b=None, mask=None):
                     b = a if b is None else b
-                    q, k, v = (torch.einsum("btd,hdk->bhtk", x, W) for x, W in ((a, self.Q), (b, self.K), (b, self.V)))
+                    q, k, v = (torch.einsum("btd,hdk->bhtk", x, W) + c
+                               for x, W, c in zip((a, b, b), (self.Q, self.K, self.V), self.added))
                     s = torch.einsum("bhqk,bhsk->bhqs", q, k) * q.size(-1) ** -0.5
                     if mask is not None:
                         s = s + torch.zeros_like(s).masked_fill(mask.logical_not(), -math.inf)
                     w = s.softmax(-1)
                     self.last_weights = w.detach()
-                    return torch.einsum("bhqs,bhsk,hkd->bqd", w, v, self.O)
+                    return torch.einsum("bhqs,bhsk,hkd->bqd", w, v, self.O) + self.bias
+        """),
+        correct("kernels of three axes, biases of two", """
+            class MultiHeadAttention(nn.Module):
+                def __init__(self, d_model, h, bias=True):
+                    super().__init__()
+                    if d_model % h:
+                        raise ValueError(f"{d_model} features for {h} heads")
+                    d_k = d_model // h
+                    self.w_q, self.w_k, self.w_v = (nn.Parameter(torch.randn(d_model, h, d_k)) for _ in range(3))
+                    self.w_o = nn.Parameter(torch.randn(h, d_k, d_model))
+                    for name in ("b_q", "b_k", "b_v"):
+                        self.register_parameter(name, nn.Parameter(torch.zeros(h, d_k)) if bias else None)
+                    self.register_parameter("b_o", nn.Parameter(torch.zeros(d_model)) if bias else None)
+
+                def forward(self, x_q, x_kv=None, mask=None):
+                    x_kv = x_q if x_kv is None else x_kv
+                    q = torch.einsum("btd,dhk->bthk", x_q, self.w_q)
+                    k = torch.einsum("btd,dhk->bthk", x_kv, self.w_k)
+                    v = torch.einsum("btd,dhk->bthk", x_kv, self.w_v)
+                    if self.b_q is not None:
+                        q, k, v = q + self.b_q, k + self.b_k, v + self.b_v
+                    scores = torch.einsum("bqhk,bshk->bhqs", q, k) / math.sqrt(q.shape[-1])
+                    if mask is not None:
+                        scores = scores.masked_fill(~mask, -torch.inf)
+                    self.last_weights = torch.softmax(scores, dim=-1)
+                    out = torch.einsum("bhqs,bshk,hkd->bqd", self.last_weights, v, self.w_o)
+                    return out if self.b_o is None else out + self.b_o
         """),
         correct("bare square matrices, weights kept detached", layered("""
             self.wq = nn.Parameter(torch.randn(d_model, d_model))
             self.wk = nn.Parameter(torch.randn(d_model, d_model))
             self.wv = nn.Parameter(torch.randn(d_model, d_model))
-        """, "q, k, v = x_q @ self.wq, x_kv @ self.wk, x_kv @ self.wv").but(
+            self.added = nn.Parameter(torch.zeros(3, d_model)) if bias else torch.zeros(3)
+        """, """
+            q, k, v = (x @ w + b for x, w, b in zip((x_q, x_kv, x_kv), (self.wq, self.wk, self.wv), self.added))
+        """).but(
             "self.last_weights = weights", "self.last_weights = weights.detach().clone()")),
         correct("bare square matrices, outputs first", layered("""
             self.a = nn.Parameter(torch.randn(d_model, d_model))
             self.b = nn.Parameter(torch.randn(d_model, d_model))
             self.c = nn.Parameter(torch.randn(d_model, d_model))
-        """, "q, k, v = x_q @ self.a.T, F.linear(x_kv, self.b), x_kv @ self.c.T")),
+            self.biases = nn.ParameterList(torch.zeros(d_model) for _ in range(3 if bias else 0))
+        """, """
+            a, b, c = self.biases if len(self.biases) else (None, None, None)
+            q, k, v = F.linear(x_q, self.a, a), F.linear(x_kv, self.b, b), F.linear(x_kv, self.c, c)
+        """)),
         correct("the heads in the middle", layered("""
             self.wq = nn.Parameter(torch.randn(d_model, h, d_model // h))
             self.wk = nn.Parameter(torch.randn(d_model, h, d_model // h))
             self.wv = nn.Parameter(torch.randn(d_model, h, d_model // h))
+            self.b = nn.Parameter(torch.zeros(3, h, 1, d_model // h)) if bias else torch.zeros(3)
         """, "q, k, v = x_q, x_kv, x_kv").but(SPLIT_UP, """
-            q, k, v = (torch.einsum("btd,dhk->bhtk", x, w) for x, w in ((q, self.wq), (k, self.wk), (v, self.wv)))""")),
+            q, k, v = (torch.einsum("btd,dhk->bhtk", x, w) + b
+                       for x, w, b in zip((q, k, v), (self.wq, self.wk, self.wv), self.b))""")),
         correct("a loop over the heads",
                 RIGHT.but(SPLIT_UP, "parts = list(zip(*(x.chunk(self.h, -1) for x in (q, k, v))))").but("""\
         scores = q @ k.transpose(-2, -1)

@@ -1,12 +1,13 @@
 """Which of a learner's parameters plays which role, whatever they are called and however they are laid out.
 
 A projection may be an nn.Linear (out, in), a bare parameter (in, out), one slice of a fused matrix, or a piece for each
-head: in a list, or along the first axis of a parameter. Biases play no role: they are set to zero. Sizes in the probes
-are chosen so that a shape tells the layout, where they can be. Where shapes leave a choice, names decide; where names
-are silent, every choice is a relabeling and each is tried.
+head: in a list, or along the first axis of a parameter. Biases are not assigned: all of them are filled with one
+number, so their layout does not matter. Sizes in the probes are chosen so that a shape tells the layout, where they can
+be. Where shapes leave a choice, names decide; where names are silent, every choice is a relabeling and each is tried.
 """
 
 import itertools
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -94,7 +95,7 @@ def assign(parameters: Mapping[str, Shape], roles: Sequence[Role], said: Mapping
 @lru_cache(maxsize=256)
 def _assigned(parameters: tuple, roles: tuple[Role, ...], said: tuple) -> list[tuple[tuple[str, Slot], ...]]:
     readings = []
-    ways = itertools.product((False, True), repeat=2)
+    ways = itertools.product((False, True), repeat=3)
     for matrices in {tuple(_matrices(dict(parameters), roles, *way)): None for way in ways}:
         for groups in _groupings(roles) if len(matrices) <= len(roles) else ():
             if len(groups) == len(matrices):
@@ -109,13 +110,15 @@ def _assigned(parameters: tuple, roles: tuple[Role, ...], said: tuple) -> list[t
 def load(
     assignment: Assignment, shapes: Mapping[str, Shape], weights: Mapping[str, torch.Tensor]
 ) -> dict[str, torch.Tensor]:
-    """Tensors for the learner's parameters that hold the given role weights; biases become zero.
+    """Tensors for the learner's parameters that hold the given role weights.
 
-    Scalars stay as they are, and so do vectors called "weight": a normalization's, which would else hide what it does.
+    Biases are filled with one number, that of weights["bias"] if it is there, else 0. Scalars stay as they are, and so
+    do vectors called "weight": a normalization's, which would else hide what it does.
     """
     dtype = next(iter(weights.values())).dtype
+    bias = float(weights["bias"]) if "bias" in weights else 0.0
     kept = {name for name, shape in shapes.items() if not shape or (len(shape) == 1 and name.endswith(".weight"))}
-    values = {name: torch.zeros(shape, dtype=dtype) for name, shape in shapes.items() if name not in kept}
+    values = {name: torch.full(shape, bias, dtype=dtype) for name, shape in shapes.items() if name not in kept}
     for role, slot in assignment.items():
         slot.place(values, weights[role])
     return values
@@ -140,13 +143,19 @@ def squeeze(shape: Sequence[int]) -> Shape:
     return tuple(size for size in shape if size != 1 or len(shape) <= 2)
 
 
-def _matrices(parameters: Mapping[str, Shape], roles: Sequence[Role], in_middle: bool, square: bool) -> list[Matrix]:
+def _matrices(
+    parameters: Mapping[str, Shape], roles: Sequence[Role], in_middle: bool, square: bool, biases: bool
+) -> list[Matrix]:
     """The matrices among the parameters; what comes in a piece for each head is joined.
 
     in_middle: whether an axis of heads is looked for in the middle of three first; square: whether a square matrix may
-    be a piece, as one that makes a head's queries, keys and values is among three heads.
+    be a piece, as one that makes a head's queries, keys and values is among three heads; biases: whether a parameter of
+    several axes that holds as many numbers as some projections have outputs is a bias, such as one of (heads, d_head).
     """
     heads = max(role.heads for role in roles)
+    if biases:
+        sizes = {count * role.outputs for role in roles for count in range(1, len(roles))}
+        parameters = {name: shape for name, shape in parameters.items() if math.prod(shape) not in sizes}
     found: dict[str, Matrix] = {}
     for name, shape in parameters.items():
         whole = _in_heads(name, shape, heads, in_middle) if heads > 1 and len(shape) == 3 else None

@@ -132,3 +132,14 @@ def test_the_scale_of_a_normalization_is_left_as_it_was():
     )
     assert "norm.weight" not in values
     assert values["norm.bias"].tolist() == [0] * 6
+
+
+def test_biases_of_several_axes_are_no_matrices_and_take_the_number_they_are_given():
+    wanted = catalogue.find("multi-head-attention").roles(8, 2)
+    shapes = {f"w_{name}": (8, 2, 4) for name in "qkv"} | {"w_o": (2, 4, 8), "b_q": (2, 4), "b_kv": (2, 1, 2, 4)}
+    weights = {role.name: torch.randn(8, 8) for role in wanted}
+    reading = roles.assign(shapes, wanted, {})[0]
+    assert [slot.parameter for slot in reading.values()] == ["w_k", "w_o", "w_q", "w_v"]
+    for given, number in (({}, 0.0), ({"bias": torch.tensor(0.5)}, 0.5)):
+        values = roles.load(reading, shapes, weights | given)
+        assert all(bool((values[name] == number).all()) for name in ("b_q", "b_kv"))
