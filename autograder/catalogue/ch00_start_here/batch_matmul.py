@@ -79,6 +79,7 @@ EXERCISE = Exercise(
         visible("two products by hand", Case(PAIRS)),
         visible("(2, 3, 4) times (2, 4, 5)", factors, 2, 3, 4, 5),
         *usual_probes(factors, other=(3, 6, 2, 4), smallest=(1, 3, 1, 2), common=(2, 4, 3, 5), precise=far_away),
+        hidden("one row, one column", factors, 2, 1, 3, 1, announced_by="any sizes from 1 on"),
         # where a product could be written into a
         hidden("square matrices", factors, 3, 2, 2, 2, checks=UNTOUCHED, announced_by="(B, n, d)"),
     ),

@@ -69,6 +69,7 @@ EXERCISE = Exercise(
         *usual_probes(batch, other=(5, 3, 2), smallest=(1, 5, 3), common=(3, 2, 4), precise=far_away),
         hidden("as many sentences as words", batch, 4, 4, 3, checks=UNTOUCHED, announced_by="(B, T, D)"),
         hidden("one word", batch, 4, 1, 3, announced_by="(B, T, D)"),
+        hidden("one feature", batch, 3, 4, 1, announced_by="any sizes from 1 on"),
         hidden("whole numbers", whole_numbers, 3, 4, 2, announced_by="of any dtype"),
     ),
     mistakes=(

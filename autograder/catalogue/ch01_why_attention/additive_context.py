@@ -57,6 +57,15 @@ def saturated(g: torch.Generator) -> Case:
     return Case((s, H, Wa, Ua, va, torch.ones(B, T, dtype=torch.bool)))
 
 
+def below_the_pads(g: torch.Generator) -> Case:
+    """Every word scores about -150, and every pad about -90."""
+    B, T, A = 2, 5, 4
+    mask = torch.tensor([[True, True, False, True, False], [False, True, True, True, False]])
+    H = torch.randint(-1, 2, (B, T, A), generator=g).float()
+    H[..., 0], H[..., 1] = torch.where(mask, -1.0, 1.0), -1.0
+    return Case((torch.zeros(B, 3), H, normal(g, 3, A), 20 * torch.eye(A), torch.tensor([30.0, 120.0, 0.5, 1.7]), mask))
+
+
 def far_away(g: torch.Generator) -> Case:
     """Scores of 100,000,000 and a little: the first of the A numbers is the same for every word of a sentence."""
     s, H, Wa, Ua, va, mask = asked(g, [4, 2, 3], 4, 2, 6, 5, dtype=torch.float64).arguments
@@ -117,6 +126,8 @@ EXERCISE = Exercise(
                       precise=far_away),
         hidden("pads in front", asked, [4, 6], 6, 3, 4, 5, front=True, announced_by="anywhere in a sentence"),
         hidden("large scores", saturated, announced_by="however large a score is"),
+        hidden("words that score far below the pads", below_the_pads, announced_by="Pads get a weight of exactly 0"),
+        hidden("one pad, and nothing else", asked, [0], 1, 2, 3, 4, announced_by="a sentence of pads only gets zeros"),
         hidden("a sentence of pads only", asked, [3, 0], 4, 5, 3, 2, dtype=torch.float64, checks=GRADIENTS,
                announced_by="A sentence of pads only"),
     ),

@@ -29,7 +29,7 @@ def one_word(g: torch.Generator) -> Case:
 
 
 def whole_book(g: torch.Generator) -> Case:
-    return Case(("attention", 1000 * drawn(200, 400, g), 4_096, 3))
+    return Case(("attention", 1000 * drawn(200, 400, g), 4_096, 9))
 
 
 def beyond_floats(g: torch.Generator) -> Case:
@@ -83,7 +83,7 @@ EXERCISE = Exercise(
         visible("convolution, n = 50, d = 512, k = 5", Case(("convolution", 50, 512, 5))),
         visible("break even at d = 512", Case((512,), function="break_even")),
         second_call(layer, "attention", announced_by="n: words"),
-        hidden("recurrent, other sizes", layer, "recurrent", 5, announced_by="n: words"),
+        hidden("recurrent, other sizes", layer, "recurrent", 11, announced_by="n: words"),
         hidden("convolution, other sizes", layer, "convolution", 7, announced_by="k: words"),
         hidden("one word", one_word, announced_by="at least 1"),
         hidden("a whole book", whole_book, announced_by="of any size"),

@@ -77,6 +77,8 @@ EXERCISE = Exercise(
         hidden("real tokens with id 0", with_zeros, announced_by="0 may be a real token"),
         hidden("pad = -100", inputs, -100, 5, 2, 4, announced_by="`pad` may be any number"),
         hidden("one sentence", inputs, 93, 6, announced_by="B sequences"),
+        hidden("exactly one pad", inputs, 98, 3, 2, 3, announced_by="T the length of the longest"),
+        hidden("one token each", inputs, 90, 1, 1, announced_by="B sequences"),
         hidden("no padding needed", inputs, 94, 4, 4, 4, announced_by="T the length of the longest"),
         hidden("one long sentence among short ones, large ids", inputs, 96, 1, 1, 40, first=2**24, rtol=0.0,
                announced_by="whole numbers"),
