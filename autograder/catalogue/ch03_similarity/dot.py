@@ -28,6 +28,11 @@ def spread(g: torch.Generator, d: int, *stack: int) -> Case:
     return Case((normal(g, d), normal(g, *stack, d)))
 
 
+def both_ways(g: torch.Generator) -> Case:
+    """Each of the two is spread along an axis of the other."""
+    return Case((normal(g, 4, 1, 5), normal(g, 3, 5)))
+
+
 def zero_and_large(g: torch.Generator) -> Case:
     return Case((whole(g, 3, 6) * (torch.arange(3) > 0)[:, None], whole(g, 3, 6)))
 
@@ -67,6 +72,7 @@ EXERCISE = Exercise(
         visible("four words, each with windows", Case((EMBEDDINGS, EMBEDDINGS[3]))),
         *usual_probes(inputs, other=(2, 4, 6), smallest=(1, 3, 1), common=(2, 3, 5), precise=far_away),
         hidden("spread against each other", spread, 5, 3, 4, announced_by="spread against each other"),
+        hidden("each spread along an axis of the other", both_ways, announced_by="spread against each other"),
         hidden("a zero vector, and large numbers", zero_and_large, announced_by="any numbers"),
     ),
     mistakes=(

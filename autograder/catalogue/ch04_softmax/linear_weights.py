@@ -34,7 +34,7 @@ def one_negative(g: torch.Generator) -> Case:
 
 def with_zeros(g: torch.Generator) -> Case:
     """Two scores of 0, and a sum that is small but not 0."""
-    x = (normal(g, 6).abs() + 0.1) * 1e-8
+    x = (normal(g, 6).abs() + 0.1) * 1e-11
     x[0], x[4] = 0.0, 0.0
     return Case((x,))
 
@@ -58,7 +58,8 @@ EXERCISE = Exercise(
         *usual_probes(positive, other=(5,), smallest=(1,), common=(4,), floats=False),
         hidden("float64", positive, 7, dtype=torch.float64, announced_by="(n,)"),
         hidden("a negative score and a positive sum", one_negative, announced_by="one of them is negative"),
-        hidden("some scores are 0, the others small", with_zeros, announced_by="however small"),
+        hidden("some scores are 0, the others small", with_zeros,
+               announced_by="even where the scores sum to only 1e-11"),
         hidden("all scores are 0", Case((torch.zeros(3),)), announced_by="when the sum is 0"),
     ),
     omits={"precision": "a share has the same seven digits in either precision",

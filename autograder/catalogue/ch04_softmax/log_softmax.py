@@ -57,7 +57,8 @@ EXERCISE = Exercise(
         hidden("scores 200 apart", far_apart, announced_by="200 below the others"),
         # float32 holds four decimals of 1000
         hidden("scores around 1000 and -1000", shared.around_1000, atol=1e-3, announced_by="any size"),
-        hidden("a score of minus infinity", shared.with_minus_infinity, 2, 4, announced_by="-inf among others"),
+        hidden("a score of minus infinity", shared.with_minus_infinity, 2, 4, atol=1e-3,
+               announced_by="-inf among others"),
         hidden("gradients down the columns", scores, (4, 3), 0, dtype=torch.float64, checks="gradients",
                announced_by="from the front or the back"),
     ),

@@ -41,7 +41,9 @@ def around_1000(g: torch.Generator) -> Case:
 
 
 def with_minus_infinity(g: torch.Generator, rows: int, columns: int) -> Case:
+    """Minus infinity among scores around 0, and among scores around -2,000."""
     x = normal(g, rows, columns)
+    x[1] = (64 * x[1]).round() / 64 - 2000  # exact in float32
     x[1, 2], x[0, 0] = -torch.inf, -torch.inf
     return Case((x, -1))
 

@@ -45,6 +45,13 @@ def bitter_cold(g: torch.Generator) -> Case:
     return Case((x, 0.01))
 
 
+def nearly_frozen(g: torch.Generator) -> Case:
+    """Two scores of each row lie as close together as this tau is small."""
+    x = normal(g, 2, 5, dtype=torch.float64)
+    x[:, 3] = x.amax(dim=-1) + 1e-4
+    return Case((x, 1e-4))
+
+
 def not_cold_enough(evidence: Evidence) -> bool:
     """Whether these are shares at a tau near 0, none of them wrong but for too little at the top."""
     top, wanted = evidence.got.amax(dim=-1), evidence.expected.amax(dim=-1)
@@ -79,7 +86,8 @@ EXERCISE = Exercise(
                       precise=far_away),
         hidden("tau = 0 for every row of a batch", near_ties, announced_by="each row's largest score"),
         hidden("tau = 0.01", bitter_cold, rtol=1e-3, announced_by="0 or more"),  # scores of 600 in float32
-        hidden("a very hot tau", inputs, (2, 7), 1e6, times=5.0, announced_by="0 or more"),
+        hidden("tau = 0.0001", nearly_frozen, announced_by="0 or more"),
+        hidden("a hot tau, and large scores", inputs, (2, 7), 1e3, times=500.0, announced_by="0 or more"),
         hidden("float64, tau = 0", inputs, (2, 3), 0, dtype=torch.float64, announced_by="tau = 0 gives"),
     ),
     mistakes=(
