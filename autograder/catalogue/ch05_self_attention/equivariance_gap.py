@@ -44,8 +44,8 @@ def running_total(x: Tensor) -> Tensor:
     return x.cumsum(dim=-2)
 
 
-def running_total_and_more(x: Tensor) -> tuple[Tensor, Tensor]:
-    return x.cumsum(dim=-2), x
+def running_total_and_more(x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    return x.cumsum(dim=-2), x, x
 
 
 def moved(g: torch.Generator, length: int) -> Tensor:

@@ -103,7 +103,7 @@ EXERCISE = Exercise(
                       precise=far_away),
         hidden("large scores", inputs, 2, 5, (9, 4, 9), first=30.0, dtype=torch.float64,
                announced_by="must not give NaN"),
-        hidden("one word, in training", inputs, 2, 1, (5, 4, 8), checks="training", announced_by="no dropout"),
+        hidden("one word, in training", inputs, 1, 1, (5, 4, 8), checks="training", announced_by="no dropout"),
     ),
     mistakes=(
         mistake("one projection for queries and keys", RIGHT.without(K_LAYER).but("self.W_k(x)", "self.W_q(x)"),
