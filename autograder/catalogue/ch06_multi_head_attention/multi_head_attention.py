@@ -90,6 +90,13 @@ def masked(g: torch.Generator, B: int, Tq: int, Tk: int, D: int, h: int, sizes: 
     return made(g, D, h, (1.5 * normal(g, B, Tq, D), 1.5 * normal(g, B, Tk, D), mask))
 
 
+def masked_itself(g: torch.Generator, B: int, T: int, D: int, h: int) -> Case:
+    """Large scores, among which the mask chooses; x_kv is passed as None."""
+    mask = (torch.rand(T, T, generator=g) < 0.5) | torch.eye(T, dtype=torch.bool)
+    mask[0, -1] = False
+    return made(g, D, h, (60 * normal(g, B, T, D, dtype=torch.float64), None, mask), torch.float64)
+
+
 def indivisible(g: torch.Generator, D: int, h: int) -> Case:
     return made(g, D, h, (normal(g, 2, 3, D),))
 
@@ -189,6 +196,8 @@ EXERCISE = Exercise(
                announced_by="broadcasts to (B, h, Tq, Tk)"),
         hidden("a mask for each head", masked, 2, 4, 6, 15, 3, lambda B, h, Tq, Tk: (B, h, Tq, Tk),
                announced_by="broadcasts to (B, h, Tq, Tk)"),
+        hidden("a mask in self-attention, large scores", masked_itself, 2, 5, 8, 4, announced_by="None: x_q itself"),
+        hidden("one word asks another", across, 1, 1, 1, 6, 2, announced_by="x_q (B, Tq, d_model)"),
         hidden("large scores", itself, 2, 5, 8, 2, 60.0, torch.float64, announced_by="must not give NaN"),
         hidden("the same in training", itself, 2, 3, 9, 3, checks="training", announced_by="no dropout"),
         hidden("d_model 9, 6 heads", indivisible, 9, 6, announced_by="otherwise the constructor raises ValueError"),
