@@ -58,6 +58,19 @@ def multiplied(evidence: Evidence) -> bool:
     return torch.allclose(got[sure], far[sure], atol=1e-2) and not torch.allclose(got[sure], expected[sure], atol=1e-2)
 
 
+def power_first(evidence: Evidence) -> bool | None:
+    """Whether the hands stand all but still, as (0, 1) with a trace of motion; of the first only NaN may be left."""
+    T, d = evidence.arguments
+    if not isinstance(evidence.got, Tensor) or evidence.got.shape != (T, d):
+        return False
+    if T < 2 or d < 3:
+        return None
+    still = (torch.arange(d) % 2).expand(T, d).to(evidence.got.dtype)
+    near = torch.isclose(evidence.got, still, atol=1e-3)
+    first = bool(near[:, :2].all()) or bool(evidence.got[:, :2].isnan().all())
+    return first and bool(near[:, 2:].all()) and bool(evidence.got[1:, 2].all())
+
+
 EXERCISE = Exercise(
     id="sinusoidal-pe", number="07.1", difficulty=2, minutes=20, visible_points=2, hidden_points=5,
     reference=sinusoidal_pe, normalize=in_single_precision, section=TABLE,
@@ -70,7 +83,7 @@ EXERCISE = Exercise(
         hidden("an odd d, drawn", some, (4, 20), (2, 9), odd=1, announced_by="odd ones too"),
         hidden("d = 1", Case((6, 1)), announced_by="number of columns, 1 or more"),
         hidden("d = 2", Case((6, 2)), announced_by="number of columns, 1 or more"),
-        hidden("one position", Case((1, 6)), announced_by="number of positions, 1 or more"),
+        hidden("one position", Case((1, 7)), announced_by="number of positions, 1 or more"),
         second_call(some, (4, 9), (2, 9)),
     ),
     omits={
@@ -119,8 +132,9 @@ EXERCISE = Exercise(
             """Positions are multiplied by the power, so the later hands spin thousands of times between two words, and
             what is left of them is noise. Divide.""", quotes=off_row, shows=multiplied),
         mistake("the power before the product", RIGHT.but(ANGLE, "pos / (10000 ** 2 * (two_i / 2) / d)"), SPEEDS,
-            """Python takes the power first: 10000 ** 2 * i / d is 10,000 squared, times i over d, so the first hand
-            divides by 0. The whole exponent needs brackets."""),
+            """Python takes the power first: 10000 ** 2 * i / d is 10,000 squared, and i and d are no longer in the
+            exponent. So the hands all but stand still, or the first one is 0 / 0. Put the whole exponent in
+            brackets.""", quotes=off_row, shows=power_first),
         mistake("pairs from 1", RIGHT.but(PAIRS, "two_i = torch.arange(0, d, 2).float() + 2"), SPEEDS,
             "The pairs are counted from 1. The first hand has i = 0 and the speed 1: sin 1 and cos 1 are in row 1.",
             quotes=off_row),

@@ -115,7 +115,7 @@ def _first_only(got: Tensor, expected: Tensor, outcome: Outcome) -> Iterator[Not
     """Right for the first sentence, or for the first place along another axis, alone."""
     for axis in range(got.ndim) if got.shape == expected.shape and got.ndim >= 2 else ():
         (got_first, *got_rest), (first, *rest) = got.unbind(axis), expected.unbind(axis)
-        enough = len(rest) >= (FEWEST - 1 if axis else 1)
+        enough = len(rest) >= (FEWEST - 1 if axis else 1) and not any(_one_place(got, expected, outcome))
         if enough and near(got_first, first, outcome) and not any(map(close(outcome), got_rest, rest)):
             yield Noticed("first only", axis=axis, axes=got.ndim, size=got.shape[axis])
 

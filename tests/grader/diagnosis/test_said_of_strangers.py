@@ -254,3 +254,16 @@ def test_the_sign_of_a_number_is_not_taken_for_a_difference(monkeypatch) -> None
     )
     assert "What is joined along one axis has equal lengths along all the others." in told
     assert "shapes meet from the right" not in told
+
+
+def test_rows_that_are_right_but_for_one_column_are_not_called_wrong() -> None:
+    source = catalogue.find("sinusoidal-pe").correct[0].source
+    told = said("sinusoidal-pe", source.but("return table", "table[:, d - d % 2 :] = 0\n    return table"))
+    assert "Everything is right but the last number of each row." in told and "Only the first row" not in told
+
+
+def test_an_exponent_without_brackets_is_one_mistake_however_it_is_written() -> None:
+    source = catalogue.find("sinusoidal-pe").correct[0].source
+    for angle in ("pos / 10000 ** 2 * (two_i / 2) / d", "pos / (10000 ** 2 * two_i / d)"):
+        told = said("sinusoidal-pe", source.but("pos / 10000 ** (two_i / d)", angle))
+        assert "Put the whole exponent in brackets." in told and "Two mistakes" not in told
