@@ -41,7 +41,7 @@ SETTINGS = {  # as the answerer calls them
     "the default dtype": "torch's default dtype, which belongs to everybody, was changed and not put back",
     "the gradient mode": "torch's gradient mode, which belongs to everybody, was changed and not put back",
     "the global random state": "it draws from torch's global random numbers, which all other code uses too. Make do "
-    "without random numbers, or draw them from a torch.Generator of your own (making a layer, such as nn.Linear, draws)",
+    "without random numbers, or draw them from a torch.Generator of your own (a new layer, such as nn.Linear, draws)",
 }
 BY_HAND = "This is none of the mistakes we know. Work this one by hand, and compare step by step."
 SCORE = (
