@@ -35,6 +35,14 @@ def padded_in_front(g: torch.Generator, B: int, T: int, pad: int) -> Case:
     return Case((sentences(g, B, T, pad).flip(1), pad))
 
 
+def padded_anywhere(g: torch.Generator, B: int, T: int, pad: int) -> Case:
+    """The second token of every sentence is a pad between words; of the others every third is one."""
+    ids = torch.randint(1, 30, (B, T), generator=g)
+    ids = ids.where((ids != pad) & (torch.rand(B, T, generator=g) < 0.7), pad)
+    ids[:, 0], ids[:, 1], ids[:, 2] = 31, pad, 32
+    return Case((ids, pad))
+
+
 RIGHT = answer("""
     def decoder_mask(ids, pad):
         T = ids.shape[1]
@@ -54,6 +62,7 @@ EXERCISE = Exercise(
         hidden("other sizes, pad 0", inputs, 3, 7, 0, announced_by=PROMISED),
         hidden("another pad, in front", padded_in_front, 4, 5, 17,
                announced_by="Pads may be anywhere, also in front."),
+        hidden("pads between words", padded_anywhere, 3, 6, 5, announced_by="Pads may be anywhere, also in front."),
         hidden("one sentence of one token", inputs, 1, 1, 0, announced_by=PROMISED),
         hidden("more sentences than tokens", inputs, 5, 3, 2, announced_by=PROMISED),
         second_call(inputs, 2, 4, 0),

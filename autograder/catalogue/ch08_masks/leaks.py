@@ -8,6 +8,7 @@ from autograder.catalogue.ch08_masks.models import Reader, V, attention, past
 from autograder.catalogue.ch08_masks.shared import sections
 from autograder.catalogue.exercise import Case, Exercise
 from autograder.catalogue.known_answers import answer, correct, mistake
+from autograder.catalogue.normal_forms import bools
 from autograder.catalogue.probes import UNTOUCHED, hidden, second_call, visible
 
 (LEAK,) = sections("leak")
@@ -74,7 +75,7 @@ BEFORE, AFTER = "before = model(ids)[:, :t]", "after = model(changed)[:, :t]"
 
 EXERCISE = Exercise(
     id="leaks", number="08.5", difficulty=3, minutes=25, visible_points=1, hidden_points=3,
-    reference=leaks, section=LEAK,
+    reference=leaks, normalize=bools, section=LEAK,
     omits={"a length of one": "a sentence of one word has nothing before its last",
            "precision": "a difference is small or it is not"},
     probes=(
@@ -110,10 +111,14 @@ EXERCISE = Exercise(
         hidden("a leak: a faint one", leaking, models.faint, 2, 6, 3, announced_by="by less than 0.0001"),
         hidden("a leak: only into the place before", leaking, models.last_place_only, 2, 6, 5,
                announced_by="every place before t"),
-        hidden("a leak: into the last place but two alone", leaking, models.two_on, 2, 6, 5,
+        hidden("a leak: into the last place but two alone", leaking, models.two_on, 2, 9, 8,
                announced_by="every place before t"),
         visible("a leak: reads only what comes after", leaking, models.after_only, 2, 2, 1, bare=True),
-        hidden("a leak: in the last sentence only", leaking, models.last_sentence_only, 3, 5, 2,
+        hidden("a leak: in the first sentence only", leaking, models.first_sentence_only, 3, 5, 2,
+               announced_by="Every sentence"),
+        hidden("a leak: every place sees the last word", leaking, models.reads_the_last, 2, 6, 2,
+               announced_by="every token from t on"),
+        hidden("a leak: in the last sentence only", leaking, models.last_sentence_only, 4, 5, 2,
                announced_by="Every sentence"),
     ),
     mistakes=(
@@ -138,7 +143,7 @@ EXERCISE = Exercise(
             """Only one place was looked at, and only the last token changed. Look at all places before t, and change
             all tokens from t on."""),
         mistake("only the first sentence", RIGHT.but("(before - after)", "(before - after)[0]"), LEAK,
-            "Only the first sentence was changed, or compared. A leak may show in another."),
+            "Not all sentences were changed, or compared. A leak may show in another."),
         mistake("zeros written", RIGHT.but(CHANGE, "changed[:, t:] = 0"), LEAK,
             """You wrote zeros. Where the tokens were 0 already nothing changed, and no leak can show. Make sure that
             every token becomes another one."""),
@@ -181,8 +186,9 @@ EXERCISE = Exercise(
             nothing is changed at all. Change the tokens from t on, t among them."""),
         mistake("sound and leaking exchanged", RIGHT.but("gap > 1e-4", "gap <= 1e-4"), LEAK,
             "True should mean that the model leaks. Yours says it of sound ones."),
-        mistake("a tensor", RIGHT.but("bool(gap > 1e-4)", "gap > 1e-4"), LEAK,
-            "A tensor without axes came back. Return a plain True or False."),
+        mistake("only token t", RIGHT.but(CHANGE, "changed[:, t] = (ids[:, t] + 3) % vocabulary"), LEAK,
+            """Only token t became another one, so a model whose earlier places read a later token, such as the last of
+            the sentence, goes free. Change all tokens from t on."""),
         mistake("how large the leak is", RIGHT.but("bool(gap > 1e-4)", "float(gap)"), LEAK,
             "You returned how large the difference is. Return a plain True or False."),
         mistake("ids changed in place",
@@ -192,7 +198,7 @@ EXERCISE = Exercise(
     ),
     correct=(
         correct("all tokens from t on", RIGHT),
-        correct("only token t", RIGHT.but(CHANGE, "changed[:, t] = (ids[:, t] + 3) % vocabulary")),
+        correct("a tensor of one bool", RIGHT.but("bool(gap > 1e-4)", "gap > 1e-4")),
         correct("several changes", """
             def leaks(model, ids, t):
                 mode = model.training

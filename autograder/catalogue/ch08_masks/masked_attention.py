@@ -48,6 +48,17 @@ def no_mask(g: torch.Generator) -> Case:
     return Case((*inputs(g, 2, 1, 3, 4, 5, 6).arguments[:3], None))
 
 
+def for_each_head(g: torch.Generator) -> Case:
+    Q, K, V, _ = inputs(g, 2, 3, 4, 5, 6, 7).arguments
+    return Case((Q, K, V, some_hidden(g, 2, 3, 4, 5)))
+
+
+def large_scores(g: torch.Generator) -> Case:
+    """Scores of about a million, whose pads are hidden by a mask of (B, 1, 1, Tk)."""
+    Q, K, V, _ = inputs(g, 3, 2, 4, 5, 6, 7, dtype=torch.float64).arguments
+    return Case((1000 * Q, 1000 * K, V, some_hidden(g, 3, 1, 1, 5)))
+
+
 def poisoned(g: torch.Generator) -> Case:
     """A hidden key's value is a million, another's scores are the largest: neither may matter."""
     Q, K, V, _ = inputs(g, 2, 2, 3, 5, 4, 6).arguments
@@ -83,8 +94,7 @@ def nobody(g: torch.Generator, B: int = 2, dtype: torch.dtype = torch.float32) -
 
 
 def half(g: torch.Generator) -> Case:
-    Q, K, V, mask = inputs(g, 1, 2, 3, 4, 5, 6).arguments
-    return Case((Q.half(), K.half(), V.half(), mask))
+    return inputs(g, 1, 2, 3, 4, 5, 6, dtype=torch.float16)
 
 
 RUNNING = EMBEDDINGS[None, None]
@@ -143,9 +153,13 @@ EXERCISE = Exercise(
         hidden("other sizes", inputs, 3, 2, 5, 7, 4, 6, announced_by=PROMISED),
         hidden("one sentence, one head, one query", inputs, 1, 1, 1, 4, 3, 2, announced_by=PROMISED),
         hidden("a mask of two axes", causal, announced_by="broadcasts to (B, h, Tq, Tk)"),
+        hidden("a mask for each head", for_each_head, announced_by="broadcasts to (B, h, Tq, Tk)"),
+        hidden("pads hidden, and scores of a million", large_scores, announced_by="broadcasts to (B, h, Tq, Tk)"),
         hidden("no mask", no_mask, announced_by="None allows everything"),
         hidden("what is hidden does not matter", poisoned, announced_by="not even a value of a million"),
         hidden("nobody to look at", nobody, announced_by="A query that may look at **nobody** gets zeros"),
+        hidden("nobody to look at, in float16", nobody, dtype=torch.float16, rtol=1e-2, atol=3e-3,
+               announced_by="float16 goes in and comes out as float16"),
         hidden("nobody to look at, gradients", nobody, dtype=torch.float64, checks=GRADIENTS,
                announced_by="no gradient is NaN"),
         hidden("float64, transposed in memory", turned_in_memory, announced_by=PROMISED),

@@ -123,3 +123,13 @@ def last_place_only(x: Tensor) -> Tensor:
 def last_sentence_only(x: Tensor) -> Tensor:
     """Sound but for the batch's last sentence."""
     return torch.cat([running_mean(x[:-1]), 3 * x[-1:].mean(dim=1, keepdim=True).expand_as(x[-1:])])
+
+
+def first_sentence_only(x: Tensor) -> Tensor:
+    """Sound but for the batch's first sentence."""
+    return last_sentence_only(x.flip(0)).flip(0)
+
+
+def reads_the_last(x: Tensor) -> Tensor:
+    """Each place reads the last one, too."""
+    return running_mean(x) + 3 * x[:, -1:]
