@@ -58,11 +58,12 @@ def saturated(g: torch.Generator) -> Case:
 
 
 def below_the_pads(g: torch.Generator) -> Case:
-    """Every word scores about -150, and every pad about -90."""
+    """A word of the first sentence scores about 150; every word of the second about -150, its pads about -90."""
     B, T, A = 2, 5, 4
     mask = torch.tensor([[True, True, False, True, False], [False, True, True, True, False]])
     H = torch.randint(-1, 2, (B, T, A), generator=g).float()
-    H[..., 0], H[..., 1] = torch.where(mask, -1.0, 1.0), -1.0
+    H[0, 0, :2] = 1.0
+    H[1, :, 0], H[1, :, 1] = torch.where(mask[1], -1.0, 1.0), -1.0
     return Case((torch.zeros(B, 3), H, normal(g, 3, A), 20 * torch.eye(A), torch.tensor([30.0, 120.0, 0.5, 1.7]), mask))
 
 
