@@ -58,7 +58,6 @@ EXERCISE = Exercise(
         visible("four words", Case((TABLE[None], EMBEDDINGS[None]), WORDS)),
         visible("4 queries, 6 keys, 7 features", inputs, 2, 4, 6, 7),
         *usual_probes(inputs, other=(3, 5, 4, 6), smallest=(1, 1, 1, 7), common=(2, 4, 6, 7), precise=far_away),
-        hidden("one feature", inputs, 2, 3, 4, 1, announced_by="any sizes from 1 on"),
         hidden("equal values come back", equal_values, announced_by="each times its share"),
         hidden("a share of 1 copies a value", one_hot, announced_by="each times its share"),
     ),

@@ -67,7 +67,6 @@ EXERCISE = Exercise(
         visible("four words", Case((EMBEDDINGS[None], EMBEDDINGS[None]), WORDS), laws=(ROWS_SUM_TO_ONE,)),
         visible("4 queries, 6 keys, d_k = 5", inputs, 2, 4, 6, 5),
         *usual_probes(inputs, other=(3, 5, 7, 10), smallest=(1, 1, 4, 6), common=(2, 4, 7, 6), precise=far_away),
-        hidden("one key, of one feature", inputs, 2, 3, 1, 1, announced_by="any sizes from 1 on"),
         hidden("large scores", large_scores, announced_by="±1,000 must not give NaN"),
     ),
     mistakes=(
