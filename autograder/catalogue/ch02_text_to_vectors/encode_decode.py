@@ -109,7 +109,6 @@ EXERCISE = Exercise(
         hidden("encode: other ids", to_encode, "eab ba ? ab ba", announced_by="not always under the ids 0 to 3"),
         hidden("encode: five words without <eos>", to_encode, "cab ? ab ba cab", False,
                announced_by="unless `add_eos` is False"),
-        hidden("encode: no word, and no <eos>", to_encode, "", False, announced_by="unless `add_eos` is False"),
         hidden("encode: no word at all", to_encode, "", announced_by="perhaps none"),
         hidden("decode: a word that looks like a special token", like_special,
                announced_by="a word such as `<3` stays"),

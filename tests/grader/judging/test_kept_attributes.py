@@ -40,7 +40,10 @@ def test_a_layer_in_the_wrong_place_is_seen_though_weights_are_copied_in():
 
 
 def test_a_reading_that_many_inputs_allow_is_settled_by_those_that_do_not():
-    rows = RIGHT.replace("nn.Linear(d_model, d_model, bias=bias)", "nn.Parameter(torch.randn(d_model, d_model))")
+    rows = RIGHT
     for name in "qkvo":
-        rows = rows.replace(f"self.W_{name}(", f"F.linear(weight=self.W_{name}, input=")
+        bias = f"self.b_{name} = nn.Parameter(torch.zeros(d_model)) if bias else None"
+        made = f"nn.Parameter(torch.randn(d_model, d_model)); {bias}"
+        rows = rows.but(f"self.W_{name} = nn.Linear(d_model, d_model, bias=bias)", f"self.W_{name} = {made}")
+        rows = rows.but(f"self.W_{name}(", f"F.linear(weight=self.W_{name}, bias=self.b_{name}, input=")
     assert judged(rows).passed  # the first visible input has four identities, which read the same both ways round
