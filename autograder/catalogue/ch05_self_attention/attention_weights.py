@@ -151,7 +151,7 @@ EXERCISE = Exercise(
         mistake("exponential without care", RIGHT.but(SOFTMAX, """
                   weights = torch.exp(scores)
                   weights = weights / weights.sum(dim=-1, keepdim=True)"""), STABLE,
-            """With large scores you return NaN: exp(1000) is infinite and infinite over infinite is nothing. Shares do
+            """With large scores you return NaN: exp(1000) is infinite, and infinity over infinity is NaN. Shares do
             not change when the same number is subtracted from every score of a row; chapter 04 says which number
             helps."""),
         mistake("one maximum for all rows", RIGHT.but(SOFTMAX, """

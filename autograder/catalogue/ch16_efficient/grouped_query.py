@@ -216,7 +216,7 @@ EXERCISE = Exercise(
         mistake("softmax without care", RIGHT.but(SOFTMAX, """
                   weights = torch.exp(scores)
                   weights = weights / weights.sum(dim=-1, keepdim=True)"""), GROUPS,
-            "Large scores became infinite, and infinity over infinity is nothing. Chapter 04's softmax subtracts the "
+            "Large scores became infinite, and infinity over infinity is NaN. Chapter 04's softmax subtracts the "
             "largest first."),
         mistake("the values not shared out", RIGHT.but(RETURNED, "return weights"), GROUPS,
             "These are the weights, (B, h, Tq, Tk). They still have to mix the values."),

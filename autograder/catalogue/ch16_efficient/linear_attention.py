@@ -173,8 +173,8 @@ EXERCISE = Exercise(
                announced_by="Gradients flow"),
         hidden("values far from 0", far_away, False, rtol=0.0, announced_by="computed in it"),
         hidden("causal, values far from 0", far_away, True, rtol=0.0, announced_by="computed in it"),
-        hidden("positive numbers", no_negative, False, announced_by="any numbers"),
-        hidden("negative numbers", very_negative, True, announced_by="any numbers"),
+        hidden("positive numbers", no_negative, False, announced_by="of either sign"),
+        hidden("negative numbers", very_negative, True, announced_by="of either sign"),
         hidden("a longer text", long, 520, 2, 3, False, announced_by="grows as n does"),
         hidden("a longer text, causal", long, 520, 2, 3, True, announced_by="grows as n does"),
         second_call(in_order, 2, 5, 4, 3, name="causal, a second call", checks=UNTOUCHED),
@@ -209,7 +209,7 @@ EXERCISE = Exercise(
         mistake("elu without the 1", RIGHT.but(ASKED, "asked = F.elu(Q)").but(KEYS, "keys = F.elu(K)"), PHI,
             "Your features are elu without the + 1, so they go down to -1: shares can be negative or cancel."),
         mistake("relu in place of phi", RIGHT.but(ASKED, "asked = F.relu(Q)").but(KEYS, "keys = F.relu(K)"), PHI,
-            "Negative numbers became 0, as relu does it. Then a query may have no share at all, and 0 / 0 is nothing. "
+            "Negative numbers became 0, as relu does it. Then a query may have no share at all, and 0 / 0 is NaN. "
             "phi is elu + 1, never 0."),
         mistake("relu plus 1", RIGHT.but(ASKED, "asked = F.relu(Q) + 1").but(KEYS, "keys = F.relu(K) + 1"), PHI,
             "All negative numbers became 1, as relu + 1 does it. elu + 1 is e to the x below 0, so that -1 and -2 "

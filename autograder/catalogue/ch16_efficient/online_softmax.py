@@ -69,6 +69,12 @@ def hidden_keys(g: torch.Generator, first: bool = True, Tq: int = 4) -> Case:
     return Case((blocks,))
 
 
+def hidden_and_far_below(g: torch.Generator) -> Case:
+    """Blocks of minus infinity, the first among them, and everywhere else scores of which exp is 0."""
+    (blocks,) = hidden_keys(g).arguments
+    return Case(([(scores.double() - 2e9, values.double()) for scores, values in blocks],))
+
+
 def blind(g: torch.Generator) -> Case:
     """Two queries that may see nothing at all, between others."""
     blocks = drawn(g, 4, (2, 5, 3), 6)
@@ -202,6 +208,8 @@ EXERCISE = Exercise(
                announced_by="whole blocks of them, the first too"),
         hidden("a later block of minus infinity", hidden_keys, False,
                announced_by="whole blocks of them, the first too"),
+        hidden("a first block of minus infinity, then scores far below 0", hidden_and_far_below, rtol=1e-3,
+               announced_by="whole blocks of them, the first too"),
         hidden("queries that see nothing", blind, announced_by="A query without any key gets zeros"),
         hidden("equal blocks, rows and zeros", alike, announced_by=PROMISED),
         hidden("scores far below 0", far_below, rtol=1e-3, announced_by="any size"),
@@ -274,12 +282,12 @@ EXERCISE = Exercise(
             """Your maximum begins at a number, such as 0 or -1e9, so where all scores are far below it every
             exponential is 0, and the result with them. Begin with minus infinity, or with the first block's own."""),
         mistake("no maximum", RIGHT.but(NEW, "new = torch.zeros_like(largest)"), RESCALE,
-            """No maximum was taken away: exp of a score of several hundred is infinite, and infinity over infinity is
-            nothing (chapter 04). The largest score so far is what to subtract."""),
+            """No maximum was taken away: exp of a score of several hundred is infinite, and infinity over infinity is NaN
+            (chapter 04). The largest score so far is what to subtract."""),
         mistake("no maximum, and NaN made 0", RIGHT.but(NEW, "new = torch.zeros_like(largest)").but(
                   RETURNED, "return (mixed / total).nan_to_num(0.0)"), RESCALE,
-            """No maximum was taken away: exp of a score of 200 is infinite, infinity over infinity is nothing, and that
-            nothing was made 0 at the end. The largest score so far is what to subtract."""),
+            """No maximum was taken away: exp of a score of 200 is infinite, infinity over infinity is NaN, and the NaN was
+            made 0 at the end. The largest score so far is what to subtract."""),
         mistake("the first block's maximum throughout", RIGHT.but(
                   NEW, "new = torch.where(largest == -torch.inf, scores.amax(dim=-1, keepdim=True), largest)"), RESCALE,
             """Your maximum is that of the first block that a query can see, and stays so. A later score that is larger
