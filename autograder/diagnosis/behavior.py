@@ -7,7 +7,7 @@ a coincidence.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from math import isfinite
+from math import isclose, isfinite
 from typing import Any
 
 from torch import Tensor
@@ -204,6 +204,11 @@ ITEMS: dict[str, Callable[[list, list], bool]] = {
 }
 
 
+def _all_near(numbers: Sequence[float]) -> bool:
+    """Whether numbers are one but for rounding, however small they are."""
+    return all(isclose(number, numbers[0], rel_tol=1e-5) for number in numbers)
+
+
 def _about_numbers(failures: Sequence[Outcome]) -> Iterator[Noticed]:
     """Plain numbers that are off by one and the same amount, or factor, in at least two failures."""
     pairs = [(outcome.got.result, outcome.expected.result) for outcome in failures]
@@ -211,7 +216,7 @@ def _about_numbers(failures: Sequence[Outcome]) -> Iterator[Noticed]:
         return
     if all(got == round(got) and expected != round(expected) and abs(got - expected) <= 1 for got, expected in pairs):
         yield Noticed("whole")
-    elif len({round(got - expected, 6) for got, expected in pairs}) == 1:
-        yield Noticed("offset", size=1, factor=round(pairs[0][0] - pairs[0][1], 4))
+    elif _all_near(gaps := [got - expected for got, expected in pairs]):
+        yield Noticed("offset", size=1, factor=gaps[0])
     elif all(y for _, y in pairs) and len({round(got / expected, 4) for got, expected in pairs}) == 1:
         yield Noticed("scaled", size=1, factor=round(pairs[0][0] / pairs[0][1], 4))

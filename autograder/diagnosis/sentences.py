@@ -241,6 +241,14 @@ MEASURED = {  # what of an argument {1} every number was divided by, or multipli
     "count one more": "one more than {0}{1}",
 }
 SAID = ("changed", "inputs")  # a fact that the words for such a difference say already
+LEFT_OTHERWISE = (
+    "A model is left as it came, also in the mode in which it came: whoever switches to evaluation mode switches back."
+)
+ANEW = (  # of a class, which is constructed for each call
+    "Two objects of your class, given the same weights and the same input, gave two different results. Either dropout "
+    "is on in evaluation mode, or there is a parameter that the task does not ask for: it keeps the random values that "
+    "it begins with, as learned positions do where fixed ones are asked for."
+)
 IN_PLACE = (
     "Whoever called it still needs it as it was: make a new value instead of writing into that one. A name that ends "
     "in _, += and [...] = write in place; so do append, pop and setdefault."
@@ -271,7 +279,10 @@ def _independent(exercise: Exercise, outcome: Outcome, ignored: Sequence[Noticed
 
 def _sentence(exercise: Exercise, outcome: Outcome, fact: Noticed) -> str:
     if fact.kind == "changed":
-        return f"{_argument(exercise, outcome, fact)} was changed by your code. {IN_PLACE}"
+        model = isinstance(outcome.case.arguments[fact.argument], torch.nn.Module)
+        return f"{_argument(exercise, outcome, fact)} was changed by your code. {LEFT_OTHERWISE if model else IN_PLACE}"
+    if fact.kind == "differs" and exercise.roles is not None:
+        return ANEW
     if fact.where:
         return f"{where_it_is(fact.where)}: {_sentence(exercise, outcome, replace(fact, where=(), size=0))}"
     if fact.part:

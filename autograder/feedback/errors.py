@@ -15,6 +15,9 @@ OF_SIZES = re.compile(
     r"siz|shape|dim|axes|axis|element|length|unpack|broadcast|operand|subscript|\d-?D\b", re.IGNORECASE
 )
 OF_DTYPES = re.compile(r"same dtype|scalar type|data types to match|dtypes? .*to match|expected dtype")
+BUILTIN_MAXIMUM = re.compile(r"(?<![\w.])(max|min)\(")
+NO_TENSOR = re.compile(r"must be Tensor, not (\w+)")
+OPERANDS = re.compile(r"unsupported operand type\(s\) for .+: '(\w+)' and '(\w+)'")
 BETWEEN = re.compile(r"[\w)\]]\s*[-+*/<>]")  # a sign between two things, not the one of a number
 PRODUCTS = ("@", "matmul", ".bmm", ".mm")
 TRUTH = "A tensor of several numbers is neither true nor false: ask whether it `is None`, or compare its entries."
@@ -30,11 +33,28 @@ OVERWRITTEN = (
     "Make a new one at each step: a = a + b."
 )
 NUMPY = "Something was turned into NumPy on the way. Stay in torch: gradients have to find their way back."
+MAXIMUM = (
+    "Python's max and min ask which of two whole tensors is larger, and several numbers give no single answer. "
+    "What is meant is a comparison number by number: torch has functions for that."
+)
+A_MASK = (
+    "A mask of True and False stands where numbers are computed with. Is it passed in the place of another argument? "
+    "Arguments without a name are taken in the order of the signature."
+)
+LAYER = (
+    "nn.{0}(...) makes a layer and computes nothing yet: what is in its brackets are its settings. The layer that was "
+    "made is then called with the tensor."
+)
+LENGTH_FIRST = (
+    "PyTorch's attention takes the first axis for the length and the second for the batch, unless it is told, when "
+    "it is made, that the batch comes first."
+)
 TORCH_SAYS = {  # how torch's words begin, where nothing else tells one of its errors from another
     "Boolean value of Tensor with more than one value is ambiguous": TRUTH,
     "selected index k out of range": "topk was asked for more than there is along its axis.",
     "cannot assign module before Module.__init__() call": UNMADE,
     "cannot assign parameters before Module.__init__() call": UNMADE,
+    "The shape of the 2D attn_mask is": LENGTH_FIRST,
     "a leaf Variable that requires grad": LEAF,
     "a view of a leaf Variable that requires grad": LEAF,
     "one of the variables needed for gradient computation": OVERWRITTEN,
@@ -50,7 +70,10 @@ def about_error(exercise: Exercise, outcome: Outcome, error: Raised) -> str:
     if error.type == UNWRITTEN and not error.message:
         return f"{name} is still to be written, beside what you have done so far."
     if error.about == ("arguments",):
-        return f"The check passes in everything that the first line of the task's cell names: {name} must take it all."
+        return (
+            f"The check calls {name} with the arguments of the signature in the task's cell, in that order, and may "
+            "leave out those that have a default there. Keep that signature."
+        )
     if error.about == ("handed over",):
         return "What stopped is a function that the check passed in. Look at what your line calls it with."
     if error.about[:1] == ("attribute",) and len(error.about) == 3:
@@ -58,6 +81,8 @@ def about_error(exercise: Exercise, outcome: Outcome, error: Raised) -> str:
         return f"Before the dot stands a value of type {kind}, which has no {attribute}. What did you expect there?"
     if isinstance(outcome.expected.result, Raised):
         return f"An error is right here, but of another kind: {outcome.expected.result.type} is asked for."
+    if error.message.startswith("Boolean value of Tensor") and BUILTIN_MAXIMUM.search(error.source):
+        return MAXIMUM
     if said := [words for begins, words in TORCH_SAYS.items() if error.message.startswith(begins)]:
         return said[0]
     if error.about[:1] == ("name",) and error.about[1:] and (cell := _cell_of(exercise, error.about[1])):
@@ -72,8 +97,13 @@ def about_error(exercise: Exercise, outcome: Outcome, error: Raised) -> str:
         return "A name is used that nobody has defined: a misspelling, or an argument that is called otherwise above?"
     if error.about == ("numpy",):
         return NUMPY
+    if kinds := OPERANDS.search(error.message) or NO_TENSOR.search(error.message):
+        if made := [kind for kind in kinds.groups() if isinstance(getattr(torch.nn, kind, None), type)]:
+            return LAYER.format(made[0])
+        if kinds.re is NO_TENSOR:
+            return f"One of the arguments there has to be a tensor, and it is of type {kinds[1]}."
     if error.type == "RuntimeError" and OF_DTYPES.search(error.message):
-        return KINDS
+        return A_MASK if "bool" in error.message.lower() else KINDS
     if error.source.startswith("raise ") and not isinstance(outcome.expected.result, Raised):
         return "Your own line raised this, where a result is wanted: its condition holds for what the check passed in."
     if met := _shapes_that_met(error):

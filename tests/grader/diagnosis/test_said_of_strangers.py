@@ -267,3 +267,77 @@ def test_an_exponent_without_brackets_is_one_mistake_however_it_is_written() -> 
     for angle in ("pos / 10000 ** 2 * (two_i / 2) / d", "pos / (10000 ** 2 * two_i / d)"):
         told = said("sinusoidal-pe", source.but("pos / 10000 ** (two_i / d)", angle))
         assert "Put the whole exponent in brackets." in told and "Two mistakes" not in told
+
+
+def test_a_tiny_difference_is_not_said_to_be_one_amount_nor_0() -> None:
+    source = """
+def noam_lr(step, d, warmup):
+    if step < 1:
+        raise ValueError("step")
+    return d**-0.5 * ((step + 1) / (warmup + 1) * warmup**-0.5 if step < warmup else step**-0.5)
+"""
+    told = said("noam-lr", source)
+    assert "expected 1.75e-07, got 3.49e-07" in told and "too small by" not in told and "too large by" not in told
+
+
+def in_a_cell(monkeypatch, exercise_id: str, source: str) -> str:
+    """What a learner reads whose answer is in a cell, so that its lines are known."""
+    name, namespace = f"<a cell of {exercise_id}>", dict(namespace_of(""))
+    monkeypatch.setitem(linecache.cache, name, (len(source), None, source.splitlines(keepends=True), name))
+    exec(compile(source, name, "exec"), namespace)
+    told = explanation(judge_and_explain(catalogue.find(exercise_id), LocalEndpoint(namespace), b"key"))
+    return " ".join(told.split())
+
+
+def test_the_formula_of_the_page_typed_as_it_stands_is_answered_by_what_max_compares(monkeypatch) -> None:
+    right = catalogue.find("feed-forward").correct[0].source
+    told = in_a_cell(monkeypatch, "feed-forward", right.but("torch.relu(hidden)", "max(0, hidden)"))
+    assert "Python's max and min" in told and "is None" not in told
+    told = in_a_cell(monkeypatch, "feed-forward", right.but("torch.relu(hidden)", "nn.ReLU(hidden)"))
+    assert "nn.ReLU(...) makes a layer" in told and "Print the shapes" not in told
+    told = in_a_cell(monkeypatch, "feed-forward", right.but("torch.relu(hidden)", "torch.maximum(hidden, 0)"))
+    assert "has to be a tensor, and it is of type int." in told
+
+
+def test_a_mask_in_the_place_of_numbers_is_not_said_to_be_of_another_dtype() -> None:
+    source = RIGHT.but(PRE, "self.attention(seen, mask)").but(POST, "self.attention(x, mask)")
+    source = source.but(
+        "asking, asked, mask):", "asking, asked=None, mask=None):\n        asked = asking if asked is None else asked"
+    )
+    told = said("encoder-layer", source)
+    assert "A mask of True and False stands where numbers are computed with." in told
+    assert "takes the dtype" not in told
+
+
+def test_a_parameter_that_the_check_does_not_set_is_named_as_a_cause_of_two_results() -> None:
+    right = catalogue.find("gpt").correct[0].source
+    source = right.but("x = self.drop(x)", "x = self.drop(x) * self.gain").but(
+        "self.drop = nn.Dropout(dropout)\n        self.blocks",
+        "self.drop = nn.Dropout(dropout)\n        self.gain = nn.Parameter(torch.randn(1, 1, 1, 1, 1))\n"
+        "        self.blocks",
+    )
+    assert "a parameter that the task does not ask for" in said("gpt", source)
+
+
+def test_a_model_left_in_another_mode_is_not_said_to_be_written_into() -> None:
+    source = """
+def greedy_decode(model, src, max_len, bos, eos, pad):
+    model.eval()
+    ids = torch.full((len(src), 1), bos)
+    for _ in range(max_len):
+        ids = torch.cat([ids, model(src, ids)[:, -1].argmax(-1, keepdim=True)], dim=1)
+        if (ids[:, -1] == eos).all():
+            break
+    return ids
+"""
+    told = said("greedy-decode", source)
+    assert "model was changed by your code. A model is left as it came" in told and "write in place" not in told
+
+
+def test_the_librarys_attention_without_its_batch_first_is_told_which_axis_it_reads() -> None:
+    right = catalogue.find("gpt-block").correct[0].source
+    source = right.but("self.attention = Heads(d_model, h)", "self.attention = nn.MultiheadAttention(d_model, h)").but(
+        "self.attention(seen)",
+        "self.attention(seen, seen, seen, attn_mask=torch.ones(x.shape[1], x.shape[1], dtype=torch.bool).triu(1))[0]",
+    )
+    assert "PyTorch's attention takes the first axis for the length" in said("gpt-block", source)

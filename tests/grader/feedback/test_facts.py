@@ -235,7 +235,7 @@ def test_what_a_learner_raises_in_the_words_of_python_is_shown_and_not_read(erro
     ("body", "words_of_ours"),
     [
         ("(Q, K):\n    return Q.soft", "a value of type Tensor, which has no soft"),
-        ("(Q):\n    return Q", "attention_weights must take it all"),
+        ("(Q):\n    return Q", "calls attention_weights with the arguments of the signature"),
         ("(Q, K):\n    return Q if Q > 0 else K", "neither true nor false"),
         ("(Q, K):\n    return (Q + torch.ones(1, requires_grad=True)).numpy()", "turned into NumPy"),
         ("(Q, K):\n    return unknown", "A name is used that nobody has defined"),
@@ -283,6 +283,7 @@ def test_torch_still_says_what_we_know_its_errors_by():
         lambda: torch.ones(2).topk(3),
         lambda: Unmade(torch.nn.ReLU()),
         lambda: Unmade(torch.nn.Parameter(torch.ones(2))),
+        lambda: torch.nn.MultiheadAttention(4, 1)(*[torch.ones(2, 3, 4)] * 3, attn_mask=torch.ones(3, 3)),
         lambda: torch.ones(2, requires_grad=True).add_(1),
         lambda: torch.ones(2, requires_grad=True)[0].add_(1),
         written_over,
