@@ -53,6 +53,16 @@ def wild_at_pads(g: torch.Generator) -> Case:
     return Case((torch.where((labels == pad)[..., None], 1e6 * logits.sign(), logits), labels, pad))
 
 
+def all_but_one(g: torch.Generator, words: bool) -> Case:
+    """A batch of words with exactly one pad, or of pads with exactly one word."""
+    logits, labels, pad = inputs(g, 2, 4, 7, 3).arguments
+    pads = torch.zeros(2, 4, dtype=torch.bool)
+    pads[1, -1] = True
+    if not words:
+        pads = ~pads.flip(1)
+    return Case((logits, labels.where(labels != pad, pad + 1).masked_fill(pads, pad), pad))
+
+
 def nobody(g: torch.Generator) -> Case:
     return Case((normal(g, 2, 3, 5), torch.full((2, 3), 4), 4))
 
@@ -105,11 +115,13 @@ EXERCISE = Exercise(
         *usual_probes(inputs, other=(3, 5, 8), smallest=(1, 1, 4), common=(2, 6, 5), precise=far_away, zero=False,
                       equal_rows=False),
         hidden("pad = 6", inputs, 3, 4, 9, 6, announced_by="pad: the pad's id, any id of the vocabulary"),
-        hidden("scores a hundred times as large", inputs, 2, 5, 7, 1, 150.0, rtol=1e-3,
+        hidden("scores a hundred times as large", inputs, 2, 5, 7, 3, 150.0, rtol=1e-3,
                announced_by="Scores may be large"),
         hidden("scores of a million at the pads", wild_at_pads, announced_by="whatever their scores are"),
         hidden("gradients, with scores of a million at the pads", wild_at_pads, checks="gradients",
                announced_by="whatever their scores are"),
+        hidden("exactly one pad", all_but_one, True, announced_by="over the labels that are not pads"),
+        hidden("exactly one word", all_but_one, False, announced_by="over the labels that are not pads"),
         hidden("no word at all", nobody, announced_by="A batch of pads alone gives 0"),
         hidden("equal sentences", lambda g: Case(tuple(a.repeat(2, *[1] * (a.ndim - 1)) if isinstance(a, Tensor) else a
                                                         for a in inputs(g, 2, 5, 6, 2).arguments)),

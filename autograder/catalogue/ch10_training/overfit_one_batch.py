@@ -264,8 +264,9 @@ EXERCISE = Exercise(
         mistake("it has not learned anything", RIGHT.but(MOVE, "pass"), SYMPTOMS,
             f"""An untrained model guesses among all {CFG.target_vocabulary} tokens, which costs about ln
             {CFG.target_vocabulary} = {LN_V:.2f}; yours still does. No step has moved it: a gradient that is detached,
-            an optimizer without parameters (or with those of another model), no step(), a rate near 0; or what you
-            returned is not the model that you trained.""", quotes=how_it_says,
+            gradients that are set to zero before the step, an optimizer without parameters (or with those of a
+            different model), no step(), a rate near 0; or what you returned is not the model that you trained.""",
+            quotes=how_it_says,
             shows=if_told(lambda told: told["right"] < WANTED and told["source"] > 1e-6 and not told["are shares"]
                             and told["sure"] < 0.5 and NEW * LN_V < told["loss"] < 2 * LN_V)),
         mistake("shares in the place of scores", other_model("return super().forward(source, target).softmax(-1)", 12),
@@ -320,8 +321,9 @@ EXERCISE = Exercise(
             encoder?""", quotes=how_it_says,
             shows=if_told(lambda told: told["right"] < WANTED and told["later"] < LEARNED and told["at first"] > 1.0)),
         mistake("not yet", RIGHT.but(STEPS, "range(3)"), OVERFIT,
-            """It is learning, and it is not there yet. More steps, or larger ones; eight sentences can be learned by
-            heart. If the loss does not fall any further, train on one pair, and see what it cannot say.""",
+            """Your model has begun to learn, but it does not know the eight pairs by heart yet. Look at the loss of
+            every step: if it still falls, take more steps; if it jumps up and down, the rate is too high, or gradients
+            add up from step to step. If it stays where it is, train on one pair and see which word is wrong.""",
             quotes=how_it_says, shows=if_told(lambda told: told["right"] < WANTED)),
         mistake("it heeds the pads",
                 other_model("encoded = self.encode(source)\nencoded = "

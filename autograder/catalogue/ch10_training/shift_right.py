@@ -50,6 +50,7 @@ EXERCISE = Exercise(
         hidden("other sizes, a sentence that comes twice", twice_the_same, announced_by=PROMISED),
         hidden("one sentence of one label", inputs, 1, 1, 11, announced_by=PROMISED),
         hidden("bos = 0", inputs, 3, 5, 0, 29, announced_by="bos: the id to begin with, any id"),
+        hidden("labels of -100", inputs, 3, 6, 17, -100, announced_by="of any size and sign"),
         hidden("transposed in memory", transposed, announced_by=PROMISED),
         hidden("large ids", inputs, 2, 5, LARGE_ID + 3, 0, LARGE_ID + 5, rtol=0.0, announced_by="whole numbers"),
         second_call(inputs, 4, 6, 13),

@@ -43,6 +43,13 @@ def equal_rows(g: torch.Generator) -> Case:
     return Case((labels, *others))
 
 
+def one_pad(g: torch.Generator) -> Case:
+    labels, V, eps, pad = some(g, 2, 4, 9, 5).arguments
+    labels = labels.where(labels != pad, 0)
+    labels[1, -1] = pad
+    return Case((labels, V, eps, pad))
+
+
 WORKED = Case((torch.tensor([[3]]), 6, 0.1, 0))
 PADDED = Case((torch.tensor([[3, 1, 5], [4, 0, 0]]), 6, 0.1, 0))
 ELSEWHERE = Case((torch.tensor([[0, 2, 7, 4], [6, 3, 4, 4]]), 8, 0.3, 4))
@@ -90,6 +97,7 @@ EXERCISE = Exercise(
         hidden("the last id is the pad", some, 3, 4, 7, 6, announced_by="pad: the pad's id, any id of the vocabulary"),
         hidden("one word", some, 1, 1, 5, 0, announced_by=PROMISED),
         hidden("three ids", some, 2, 4, 3, 1, announced_by="V: size of the vocabulary, 3 or more"),
+        hidden("exactly one pad", one_pad, announced_by="label is a pad are all 0"),
         hidden("no smoothing: eps = 0", inputs, 2, 5, 6, 0.0, 3, announced_by="0 among them"),
         hidden("a sentence that comes twice", equal_rows, announced_by=PROMISED),
         second_call(some, 2, 6, 8, 5),

@@ -196,9 +196,9 @@ EXERCISE = Exercise(
         hidden("one sentence", drawn, 1, 4, 9, 30, announced_by=PROMISED),
         hidden("all in one batch", drawn, 5, 1, 5, 40, announced_by=PROMISED),
         hidden("a sentence that is too long", too_long,
-               announced_by="Raises ValueError naming a sentence that is longer than `max_tokens`"),
+               announced_by="Raises ValueError when a sentence is longer than `max_tokens`"),
         hidden("the only sentence is too long", too_long, 1,
-               announced_by="Raises ValueError naming a sentence that is longer than `max_tokens`"),
+               announced_by="Raises ValueError when a sentence is longer than `max_tokens`"),
         second_call(drawn, 40, 1, 10, 50),
     ),
     mistakes=(
