@@ -33,7 +33,8 @@ def beam_search(
 
 
 def where_all_agree(case: Case, result: Any) -> Any:
-    """As many hypotheses from the best on as all sound searches find alike, as plain lists and numbers."""
+    """As many hypotheses from the best on as all sound searches find alike, as plain lists and numbers, and whether
+    there are more than k."""
     if not isinstance(result, (list, tuple)):
         return result
     plain = []
@@ -44,7 +45,8 @@ def where_all_agree(case: Case, result: Any) -> Any:
         ids = [one.item() if isinstance(one, Tensor) and one.numel() == 1 else one for one in ids] if isinstance(ids,
             (list, tuple)) else ids
         plain.append([ids, score])
-    return plain[: agreed(*case.arguments)]
+    too_many = ["more than k pairs"] if len(plain) > case.arguments[1] else []
+    return plain[: agreed(*case.arguments)] + too_many
 
 
 def by_hand(k: int, alpha: float, max_len: int = 4) -> Case:
@@ -153,7 +155,7 @@ EXERCISE = Exercise(
         hidden("several hypotheses", drawn, 4, 6, 0.0, 2, unlike=long_enough, announced_by="the best first", rtol=1e-3),
         hidden("other ids of bos and eos", drawn, 2, 6, 0.5, 1, bos=5, eos=0, unlike=long_enough,
                announced_by="bos, eos: ids, any two", rtol=1e-3),
-        hidden("no hypothesis ends", drawn, 2, 3, 0.0, 1, likely_end=-9.0, ended=False,
+        hidden("no hypothesis ends", drawn, 2, 3, 0.8, 1, likely_end=-9.0, ended=False,
                announced_by="If none has ended after max_len tokens", rtol=1e-3),
         hidden("one that max_len cut scores more", drawn, 3, 4, 1.0, 1, unlike=an_open_one_scores_more, likely_end=0.0,
                announced_by="Only those that end in eos count", rtol=1e-3),

@@ -77,6 +77,12 @@ def across(g: torch.Generator) -> Case:
                  [refs[0], [word for line in refs[1:] for word in line], *refs[2:]]))
 
 
+def too_short_for_four(g: torch.Generator) -> Case:
+    """Perfect translations, none of which has four words."""
+    refs = [line[: 1 + n % 3] for n, line in enumerate(corpus(g, 4, 0).arguments[1])]
+    return Case(([list(line) for line in refs], refs))
+
+
 def no_four(g: torch.Generator) -> Case:
     """No four words in a row agree."""
     while True:
@@ -150,6 +156,8 @@ EXERCISE = Exercise(
         hidden("some have fewer than four words", some_short, announced_by="A sentence may have fewer than n words"),
         hidden("one sentence", corpus, 1, 0, announced_by=PROMISED),
         hidden("other ends of sentences", across, announced_by="No n-gram reaches into another sentence"),
+        hidden("no sentence has four words", too_short_for_four,
+               announced_by="or no sentence is long enough to have one"),
         hidden("no four words in a row agree", no_four, announced_by="0.0 where no n-gram of some length agrees"),
         second_call(corpus, 12, -1),
     ),

@@ -51,7 +51,7 @@ def in_any_order(case: Case, result: Any) -> Any:
     return logits, layers
 
 
-def step(g: torch.Generator, B: int, t: int, c: int, S: int = 3) -> Case:
+def step(g: torch.Generator, B: int, t: int, c: int, S: int = 3, D: int = D) -> Case:
     """c words after t words, whose keys and values are in the cache; the source has S."""
     model = SmallDecoder(V, D, g)
     ids = torch.randint(V, (B, t + c), generator=g)
@@ -110,7 +110,7 @@ EXERCISE = Exercise(
         visible("the first word, with an empty cache", step, 2, 0, 1),
         visible("one word after three", step, 2, 3, 1),
         visible("two words at once after four", step, 2, 4, 2),
-        hidden("one word after five, a batch of three", step, 3, 5, 1, 4, announced_by="y_t: (B, c)"),
+        hidden("one word after five, a batch of three", step, 3, 5, 1, 4, 10, announced_by="y_t: (B, c)"),
         hidden("three words at once, with an empty cache", step, 2, 0, 3, 2, announced_by=SAYS_CHUNKS),
         hidden("one sentence, one word", step, 1, 2, 1, 5, announced_by=PROMISED),
         hidden("four words at once after two", step, 3, 2, 4, announced_by=SAYS_CHUNKS),
