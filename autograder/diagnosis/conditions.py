@@ -1,6 +1,7 @@
 """What the probes that fail have in common, and those that pass have not."""
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
 import torch
@@ -9,6 +10,17 @@ from torch import Tensor
 from autograder.catalogue.defaults import FAR_AWAY
 from autograder.diagnosis.evidence import Noticed
 from autograder.judging.observation import Outcome
+
+
+@dataclass(frozen=True)
+class Sized(Noticed):
+    """A size that tells the checks that fail from those that pass. name: of a configuration's field, or the place of
+    the constructor's argument; fails, passes: the sizes of either kind, all of these larger than any of those."""
+
+    name: str | int = 0
+    fails: tuple[int, ...] = ()
+    passes: tuple[int, ...] = ()
+
 
 LARGE = 80.0  # beyond it a float32 exponential is soon infinite
 
@@ -21,6 +33,9 @@ def about_probes(outcomes: Sequence[Outcome]) -> Iterator[Noticed]:
     if not passing:
         return
     if (fact := _one_argument(failing, passing)) is not None:
+        yield fact
+        return
+    if (fact := _one_size(failing, passing)) is not None:
         yield fact
         return
     for kind, holds in COMMON.items():
@@ -47,6 +62,30 @@ def _one_argument(failing: Sequence[Outcome], passing: Sequence[Outcome]) -> Not
             if all(here) and not any(elsewhere):
                 return Noticed(f"argument {kind}", argument=place)
     return None
+
+
+def _one_size(failing: Sequence[Outcome], passing: Sequence[Outcome]) -> Sized | None:
+    """A size of the constructed object that is larger wherever it fails than wherever it passes; None where several
+    are."""
+    told = [_sizes(outcome) for outcome in failing]
+    others = [_sizes(outcome) for outcome in passing]
+    if min(len(told), len(others)) < 2:
+        return None
+    found = []
+    for name in set.intersection(*map(set, [*told, *others])):
+        fails, passes = (sorted({sizes[name] for sizes in group}) for group in (told, others))
+        if fails[0] > passes[-1]:
+            found.append(Sized("size", name=name, fails=tuple(fails), passes=tuple(passes)))
+    return found[0] if len(found) == 1 else None
+
+
+def _sizes(outcome: Outcome) -> dict[str | int, int]:
+    """The whole numbers with which an object is constructed: by the names of a configuration, else by their places."""
+    values: dict[str | int, Any] = dict(enumerate(outcome.case.construct))
+    for value in outcome.case.construct:
+        if is_dataclass(value):
+            values |= {field.name: getattr(value, field.name) for field in fields(value)}
+    return {name: value for name, value in values.items() if type(value) is int}
 
 
 def _is_number(value: Any) -> bool:

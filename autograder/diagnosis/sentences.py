@@ -9,6 +9,7 @@ import torch
 from autograder.catalogue.exercise import Exercise
 from autograder.catalogue.numbers import number
 from autograder.diagnosis.changed_arguments import OF_NUMBERS
+from autograder.diagnosis.conditions import Sized
 from autograder.diagnosis.counterfactuals import Supposed
 from autograder.diagnosis.evidence import Noticed
 from autograder.diagnosis.known_mistakes import where_it_is
@@ -292,6 +293,11 @@ def _sentence(exercise: Exercise, outcome: Outcome, fact: Noticed) -> str:
         for right, those in BESIDE.items():
             second = second.replace(right, those)
         return f"{TWO} One: {fact.beside} The other, on top of it: {second}"
+    if isinstance(fact, Sized):
+        made = list(inspect.signature(exercise.reference[exercise.names[0]].__init__).parameters)[1:]
+        name = made[fact.name] if isinstance(fact.name, int) else fact.name
+        fails, passes = (" or ".join(map(str, sizes)) for sizes in (fact.fails, fact.passes))
+        return f"It fails in every check where {name} is {fails}, and in none where {name} is {passes}."
     if isinstance(fact, Supposed):
         return _supposed(exercise, outcome, fact)
     if fact.kind in ADDED:

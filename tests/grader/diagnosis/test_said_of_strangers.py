@@ -341,3 +341,12 @@ def test_the_librarys_attention_without_its_batch_first_is_told_which_axis_it_re
         "self.attention(seen, seen, seen, attn_mask=torch.ones(x.shape[1], x.shape[1], dtype=torch.bool).triu(1))[0]",
     )
     assert "PyTorch's attention takes the first axis for the length" in said("gpt-block", source)
+
+
+def test_layers_that_all_read_the_same_input_are_told_apart_by_how_many_there_are() -> None:
+    right = catalogue.find("transformer").correct[0].source
+    source = right.but("x = layer(x, seen)", "memory = layer(x, seen)").but(
+        "return self.after_encoder(x), seen", "return self.after_encoder(memory), seen"
+    )
+    told = said("transformer", source)
+    assert "It fails in every check where encoder_layers is 2, and in none where encoder_layers is 1." in told
