@@ -65,6 +65,14 @@ def masked(
     return Case((*case.arguments, tgt_mask, src_mask), construct=case.construct, weights=case.weights)
 
 
+def of_two_axes(g: torch.Generator) -> Case:
+    """Masks without a batch and without heads, of which each word has a row of its own."""
+    case = inputs(g, 2, 4, 5, 6, 3, 10, True)
+    src_mask = torch.rand(4, 5, generator=g) < 0.5
+    src_mask[:, 2], src_mask[1:, 0] = True, False
+    return Case((*case.arguments, causal(4), src_mask), construct=case.construct, weights=case.weights)
+
+
 def one_mask(g: torch.Generator, which: int) -> Case:
     case = masked(g, 2, 4, 5, 6, 3, 10, True)
     masks = [None, None]
@@ -159,6 +167,7 @@ EXERCISE = Exercise(
         hidden("the source's mask alone", one_mask, 1, announced_by="either may be left out"),
         hidden("masks for each head and each word", masked, 3, 4, 5, 6, 2, 10, False, True,
                announced_by="broadcasts to (B, h, Tt, Tt)"),
+        hidden("masks of two axes, pre-norm", of_two_axes, announced_by="The masks broadcast"),
         hidden("more said than read", masked, 2, 6, 3, 8, 4, 10, True, announced_by="Tt and Ts differ"),
         hidden("in training, all dropped, pre-norm", inputs, 2, 4, 5, 6, 3, 10, True, 1.0, checks="training",
                announced_by="With dropout 1 nothing is added in training"),
@@ -191,7 +200,8 @@ EXERCISE = Exercise(
         mistake("a causal mask of its own", RIGHT.beginning_with(
                   "early = torch.ones(y.shape[1], y.shape[1], dtype=torch.bool).tril()",
                   "tgt_mask = early if tgt_mask is None else early & tgt_mask"), DECODER,
-            "The layer makes a causal mask by itself. It uses the mask that it is given; None hides nothing."),
+            """Your layer makes a causal mask of its own. A layer uses only the masks that it is given; with None, every
+            word attends to all words."""),
         mistake("the target's mask ignored", both(0, "tgt_mask", "None"), DECODER,
             "tgt_mask was not handed on to the first attention: every word sees the words that are not said yet."),
         mistake("the source's mask ignored", both(1, "src_mask", "None"), DECODER,

@@ -60,6 +60,14 @@ def far_away(g: torch.Generator) -> Case:
     return case
 
 
+def hardly_spread(g: torch.Generator) -> Case:
+    """Words whose numbers hardly differ, before both norms, so that eps counts."""
+    case = before(g, 2, 4, 6, 3, 10)
+    weights = {role: 0.002 * weight if role.startswith(("attention.output", "feed-forward.second")) else weight
+               for role, weight in (case.weights or {}).items()}  # fmt: skip
+    return Case((0.002 * case.arguments[0],), construct=case.construct, weights=weights)
+
+
 def nothing_added(norm_first: bool) -> Case:
     """Sub-layers that answer with zeros, for the numbers that are done by hand."""
     made = (4, 2, 6, 0.0, norm_first)
@@ -123,6 +131,11 @@ EXERCISE = Exercise(
         hidden("other sizes, post-norm", inputs, 3, 5, 8, 2, 10, announced_by="post-norm, as in the paper"),
         hidden("a mask for each head, pre-norm", masked, 2, 4, 6, 3, 10, True, "B", "h", "Tq", "Tk",
                announced_by="broadcasts to (B, h, T, T)"),
+        hidden("a mask for each head, post-norm", masked, 2, 4, 6, 3, 10, False, "B", "h", "Tq", "Tk",
+               announced_by="broadcasts to (B, h, T, T)"),
+        hidden("a mask of two axes", masked, 2, 4, 6, 3, 10, True, "Tq", "Tk",
+               announced_by="broadcasts to (B, h, T, T)"),
+        hidden("numbers that hardly differ", hardly_spread, announced_by="eps 0.00001"),
         hidden("in training, all dropped, pre-norm", inputs, 2, 4, 6, 3, 10, True, 1.0, checks="training",
                announced_by="With dropout 1 nothing is added in training"),
         hidden("in training, all dropped, post-norm", inputs, 2, 4, 6, 3, 10, False, 1.0, checks="training",

@@ -189,8 +189,8 @@ EXERCISE = Exercise(
         mistake("the variance of the whole batch", RIGHT.but(VARIANCE, "variance = centered.pow(2).mean()"), AXIS,
             "Every word has its own mean, but all share one variance. The variance is each word's own as well."),
         mistake("the axis lost", RIGHT.but(MEAN, "mean = x.mean(dim=-1)"), AXIS,
-            """The mean has lost an axis: (B, T) against (B, T, D). Matched from the right, that is an error or, worse,
-            something else that fits. keepdim=True leaves an axis of size 1."""),
+            """The mean has lost an axis: (B, T) against (B, T, D). Shapes are matched from the right, so this raises an
+            error or, worse, fits along a different axis. Keep the axis, with size 1."""),
         in_place("x", RIGHT.before(MEAN, "x -= x.mean(dim=-1, keepdim=True)"), NORM),
         *usual_mistakes(RIGHT, arguments="x g b", detached=NORM, float32=NORM, single=NORM, squeezed=AXIS, viewed=AXIS),
         mistake("the mean cut off from the gradient", RIGHT.but(MEAN, "mean = x.mean(dim=-1, keepdim=True).detach()"),

@@ -196,6 +196,8 @@ EXERCISE = Exercise(
                announced_by="cfg.encoder_layers and cfg.decoder_layers"),
         hidden("float64, gradients", inputs, 2, 3, 4, False, torch.float64, encoder_layers=1, decoder_layers=1,
                checks=GRADIENTS, announced_by=PROMISED),
+        hidden("dropout 0.5, in evaluation", inputs, 2, 4, 3, dropout=0.5, encoder_layers=1, decoder_layers=1,
+               announced_by="**Dropout** as in the layers"),
         hidden("in training, everything dropped", inputs, 2, 3, 4, dropout=NEARLY_ALL, norm_first=True,
                encoder_layers=1, decoder_layers=1, checks="training",
                announced_by="dropout on the embedded words and on what every sub-layer says"),
