@@ -124,6 +124,14 @@ def sizes(evidence: Evidence) -> str:
     )
 
 
+def prompt_lost(evidence: Evidence) -> bool:
+    """Whether only what was written came back; of drawn tokens, as many as were to be written."""
+    got, wanted, n = evidence.got, evidence.expected, evidence.arguments[2]
+    if not isinstance(got, Tensor) or got.shape != (len(evidence.arguments[1]), n):
+        return False
+    return isinstance(wanted, dict) or torch.equal(got, wanted[:, wanted.shape[1] - n :])
+
+
 def _ids(row: Tensor) -> str:
     return " ".join(map(str, row.tolist()))
 
@@ -196,7 +204,7 @@ EXERCISE = Exercise(
         hidden("a model in training mode", told, 2, 3, 5, 4, 0, 11, True, checks=UNTOUCHED,
                announced_by="It may come in training mode"),
         # With this context each of the models writes all three, so whichever is taken for an end is met.
-        hidden("a vocabulary of three tokens", told, 1, 1, 14, 4, 0, 3, announced_by="An end is not looked for"),
+        hidden("a vocabulary of three tokens", told, 1, 1, 14, 4, 0, 3, announced_by="No token ends the text"),
         second_call(told, 3, 3, 5, 4),
     ),
     mistakes=(
@@ -260,7 +268,8 @@ EXERCISE = Exercise(
             next is scored at the last one."""),
         mistake("the prompt lost",
                 RIGHT.but(LOOP, f"T0 = ids.shape[1]\n    {LOOP}").but("return ids", "return ids[:, T0:]"), GENERATE,
-            "The prompt is missing in front of what was written. It comes back with it: (B, T0 + n)."),
+            "The prompt is missing in front of what was written. It comes back with it: (B, T0 + n).", quotes=sizes,
+            shows=prompt_lost),
         mistake("new tokens in front", RIGHT.but("[ids, new]", "[new, ids]"), GENERATE,
             "New tokens were put in front of the text. It grows at its end."),
         mistake("one token too few", RIGHT.but("range(n)", "range(n - 1)"), GENERATE,

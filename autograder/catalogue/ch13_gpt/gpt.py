@@ -52,6 +52,15 @@ def inputs(
     return Case((ids,), construct=made if dropout is None else (*made, dropout), weights=weights)
 
 
+def hardly_spread(g: torch.Generator) -> Case:
+    """A stream whose numbers hardly differ as far as the last norm, so that its eps counts."""
+    case = inputs(g, 2, 4)
+    for role, weight in (case.weights or {}).items():
+        if role.endswith(("table.rows", ".output", ".output bias", ".second", ".second bias")):
+            weight.mul_(0.002)
+    return case
+
+
 def alike(g: torch.Generator) -> Case:
     """The same token everywhere, and a sentence twice: only positions tell its places apart."""
     case = inputs(g, 3, 5)
@@ -138,6 +147,8 @@ EXERCISE = Exercise(
                announced_by="a ReLU or a GELU, in either form"),
         hidden("float64, gradients", inputs, 2, 3, 13, 6, 3, 1, 10, 9, dtype=torch.float64, checks=GRADIENTS,
                announced_by=PROMISED),
+        hidden("numbers that hardly differ", hardly_spread, announced_by="as in GPTBlock, and so are its norms"),
+        hidden("dropout 0.5, in evaluation", inputs, 2, 4, dropout=0.5, announced_by="dropout: as in GPTBlock"),
         hidden("in training, everything dropped", inputs, 2, 4, dropout=1.0, checks="training",
                announced_by="dropout on the sum of both"),
         second_call(inputs, 2, 5),

@@ -153,7 +153,7 @@ EXERCISE = Exercise(
         hidden("in training, all dropped", inputs, 2, 4, 6, 3, 10, 1.0, checks="training",
                announced_by="With dropout 1 nothing is added in training"),
         hidden("numbers that hardly differ", hardly_spread, announced_by="eps 0.00001"),
-        hidden("many tokens", inputs, 2, 40, 6, 3, 10, announced_by="T may be anything"),
+        hidden("many tokens", inputs, 1, 1100, 6, 3, 10, announced_by="T may be anything"),
     ),
     mistakes=(
         mistake("no causal mask", RIGHT.without(HIDE), BLOCKS,
