@@ -61,10 +61,11 @@ def patches_exchanged(g: torch.Generator) -> Case:
 
 
 def hardly_spread(g: torch.Generator) -> Case:
-    """Words whose numbers hardly differ, so that eps counts."""
+    """Words whose numbers hardly differ as far as the last norm, so that every eps counts."""
     case = inputs(g, 2, 4, 2, 3)
+    small = (".output", ".output bias", ".second", ".second bias")
     for role, weight in (case.weights or {}).items():
-        if role.startswith(("patch projection", "class token", "positions")):
+        if role.startswith(("patch projection", "class token", "positions")) or role.endswith(small):
             weight.mul_(0.002)
     return case
 
@@ -212,8 +213,9 @@ EXERCISE = Exercise(
             goes in front of the patches; the head reads what became of it."""),
         mistake("a class token that cannot learn",
                 RIGHT.but(TOKEN_LINE, 'self.register_buffer("class_token", torch.zeros(1, 1, d_model))'), TOKEN,
-            """No class token was found that can learn: a plain tensor, or a buffer, is not a parameter, and stays as
-            it was drawn. nn.Parameter makes it one."""),
+            """The check found no class token: a parameter of d_model values, before which there may be axes of
+            size 1. A token for each image is too many, and a plain tensor or a buffer is not a parameter: it stays as
+            it was drawn."""),
         mistake("a class token in a plain tensor",
                 RIGHT.but(TOKEN_LINE, "self.class_token = torch.zeros(1, 1, d_model)"), TOKEN,
             "The class token is a plain tensor, which no optimizer sees: it stays as it was drawn. nn.Parameter makes "
