@@ -60,6 +60,14 @@ def half(g: torch.Generator, n: int, k: int) -> Case:
                    "norm.bias": row.half()} for state, row in zip(states, large, strict=True)], k))  # fmt: skip
 
 
+def cancelling(g: torch.Generator) -> Case:
+    """float32, of which two states lie around 100,000,000 and minus as much: a sum in float32 loses the one between."""
+    states = inputs(g, 4, 3).arguments[0]
+    states[1]["norm.bias"] += FAR
+    states[3]["norm.bias"] -= FAR
+    return Case((states, 3))
+
+
 def twice_the_same(g: torch.Generator) -> Case:
     """A state that stands there three times."""
     first, other = inputs(g, 2, 2).arguments[0]
@@ -77,6 +85,10 @@ def misfit(g: torch.Generator, kind: str) -> Case:
         states[-1]["another.bias"] = normal(g, 5)
     elif kind == "older":  # of another model, and not among the last three
         del states[0]["norm.bias"]
+    elif kind == "order":  # which says nothing
+        states[2] = dict(reversed(odd.items()))
+    elif kind == "axis":
+        odd["norm.bias"] = normal(g, 1, 5)  # as many numbers, and an addition would not stop
     elif kind == "row":
         odd["norm.bias"] = normal(g, 1)  # broadcasts, so that an addition would not stop
     else:
@@ -145,14 +157,18 @@ EXERCISE = Exercise(
         hidden("the same state three times", twice_the_same, announced_by="the mean of the last k"),
         hidden("float64 far from zero", inputs, 4, 3, dtype=torch.float64, at=FAR, rtol=0.0, checks=UNTOUCHED,
                announced_by="computed in float64"),
+        hidden("float32, large numbers that cancel", cancelling, announced_by="computed in float64"),
         hidden("float16, up to 55,000", half, 5, 4, rtol=2e-3, announced_by="computed in float64"),
         second_call(inputs, 4, 3),
         hidden("a name too many", misfit, "more", announced_by="names or shapes that differ"),
         hidden("a name too many in the newest", misfit, "newest has more", announced_by="names or shapes that differ"),
         hidden("a shape that would broadcast", misfit, "row", announced_by="names or shapes that differ"),
+        hidden("an axis of size 1 too many", misfit, "axis", announced_by="names or shapes that differ"),
+        hidden("the same names in another order", misfit, "order", announced_by="names or shapes that differ"),
         hidden("another model before the last three", misfit, "older", announced_by="differ among the last k states"),
         hidden("another vocabulary", misfit, "vocabulary", announced_by="names or shapes that differ"),
         hidden("the last 0", inputs, 3, 0, announced_by="Any other k"),
+        hidden("fewer than none", inputs, 3, -1, announced_by="Any other k"),
         hidden("more than there are", inputs, 3, 4, announced_by="Any other k"),
     ),
     mistakes=(

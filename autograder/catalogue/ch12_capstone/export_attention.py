@@ -35,18 +35,17 @@ def ablate(score: Callable, heads: list[Head], controls: list[list[Head]]) -> di
     return {"whole": whole, "drop": drop, "control": control, "holds": drop > max(control)}
 
 
-def inputs(g: torch.Generator, lengths: list[tuple[int, int]], layers: tuple[int, int] = (2, 3), heads: int = 4,
+def inputs(g: torch.Generator, lengths: list[tuple[int, int]], layers: tuple[int, ...] = (2, 3, 3), heads: int = 4,
            pad: int = 0,
            dtype: torch.dtype = torch.float32) -> Case:
-    """A batch of sentences: lengths of the source and of the target of each."""
+    """A batch of sentences: lengths of the source and of the target of each. layers: of encoder, decoder and cross."""
     sizes = {"source": max(s for s, _ in lengths), "target": max(t for _, t in lengths)}
     ids = {side: torch.randint(1, 30, (len(lengths), size), generator=g) for side, size in sizes.items()}
     real = {side: torch.arange(size) < torch.tensor([pair[place] for pair in lengths])[:, None]
             for place, (side, size) in enumerate(sizes.items())}  # fmt: skip
     ids = {side: torch.where(ids[side] == pad, 30, ids[side]).where(real[side], pad) for side in sizes}
     weights = {}
-    for kind, (query, key) in KINDS.items():
-        count = layers[0] if kind == "encoder" else layers[1]
+    for count, (kind, (query, key)) in zip(layers, KINDS.items(), strict=True):
         mask = real[key][:, None, None, :].expand(-1, heads, sizes[query], -1)
         if kind == "decoder":
             mask = mask & torch.ones(sizes["target"], sizes["target"], dtype=torch.bool).tril()
@@ -143,12 +142,12 @@ EXERCISE = Exercise(
         visible("a weaker claim", by_hand(0.1, 0.02, 0.35, 0.0)),
         visible("the same, the controls in another order", by_hand(0.1, 0.35, 0.02, 0.0)),
         visible("every control costs more", by_hand(0.1, 0.35, 0.2)),
-        hidden("other sizes, another pad", inputs, [(7, 4), (3, 8), (6, 5)], layers=(3, 1), heads=2, pad=7,
+        hidden("other sizes, another pad", inputs, [(7, 4), (3, 8), (6, 5)], layers=(3, 1, 2), heads=2, pad=7,
                announced_by="pad: the id of the padding"),
         hidden("one sentence", inputs, [(5, 6)], announced_by="one dict for each sentence"),
-        hidden("one word, one head, one layer", inputs, [(1, 1), (2, 3)], layers=(1, 2), heads=1,
+        hidden("one word, one head, one layer", inputs, [(1, 1), (2, 3)], layers=(1, 2, 2), heads=1,
                announced_by="(layers, heads, query, key)"),
-        hidden("as many words on both sides", inputs, [(4, 4), (6, 6)], heads=6, layers=(4, 4),
+        hidden("as many words on both sides", inputs, [(4, 4), (6, 6)], heads=6, layers=(4, 4, 4),
                announced_by="the words that ask are the rows"),
         hidden("float64", inputs, [(4, 5), (3, 2)], dtype=torch.float64, checks=UNTOUCHED, announced_by=PROMISED),
         hidden("pairs of heads", tested, 3, 2, 0.3, (0.1, 0.0, 0.05), together=0.03,

@@ -106,7 +106,7 @@ def specials_in_text(g: torch.Generator) -> Case:
 def specials_around(g: torch.Generator) -> Case:
     lines = drawn_lines(g)
     later = [FIRST + int(torch.randint(90, (), generator=g)) for _ in range(3)]
-    return script(lines, lines[0], word_of(g), around=((1, 0), (0, 2, *later, 2, 0)))
+    return script(lines, lines[0], word_of(g), around=((1, 0, 3), (3, 0, 2, *later, 2, 0)))
 
 
 def again(g: torch.Generator) -> Case:

@@ -117,8 +117,9 @@ EXERCISE = Exercise(
             The n-th translation belongs to the n-th line.""", shows=symptoms.other_order, quotes=quoted),
         mistake("the same words again and again", says('text = " ".join([*words[:2], *words[1:2] * 12])'), SYMPTOMS,
             """A word, or a few in turn, came back again and again. The decoder does not know its position: are
-            positions added to the target, with a cache too, and is the newest token the one that is fed in? Or was it
-            trained to say what it reads, because the target was not shifted?""", shows=most(symptoms.repeats),
+            positions added to the target, with a cache too, and is the newest token the one that is fed in? Are the
+            scores of the *last* position read, and not those of the first? Or was the model trained to output what it
+            reads, because the target was not shifted?""", shows=most(symptoms.repeats),
             quotes=quoted),
         mistake("backwards", says('text = " ".join(words[::-1])'), SYMPTOMS,
             "The right words came back in reverse. In which order are the tokens collected?",
