@@ -139,6 +139,10 @@ EXERCISE = Exercise(
                    announced_by="one that is in no line of the table"),
         hidden("an entry that nobody knows", damaged, put=(("encoder.block.0.attn.extra.weight", (4, 4)),),
                announced_by="one that is in no line of the table"),
+        hidden("a name that only begins like the head's", damaged, put=(("header.weight", (2, 4)),),
+               announced_by="one that is in no line of the table"),
+        hidden("a mask that is none of attention's", damaged, put=(("encoder.block.1.mlp.mask", (2, 4)),),
+               announced_by="one that is in no line of the table"),
         hidden("a part beside the encoder", damaged, put=(("decoder.ln_last.scale", (4,)),),
                announced_by="one that is in no line of the table"),
         hidden("a fused matrix that is too wide", damaged, put=(("encoder.block.0.attn.kqv.weight", (4, 16)),),
@@ -344,8 +348,8 @@ EXERCISE = Exercise(
                   model = copy.deepcopy(model)
                   {LOAD}
                   return model"""), MAP,
-            """The model that you were given is as it was: the weights went into another one, or nowhere. What comes
-            back is not looked at; the caller's model is to hold them.""", shows=as_it_was),
+            """The model that you were given is unchanged: the weights went into a different one, or nowhere. The check
+            ignores what you return; the caller's model has to hold the weights.""", shows=as_it_was),
         mistake("the fused biases in another order", RIGHT.but(THIRDS, f"""
                   {THIRDS}
                   if kind == "bias":
