@@ -43,6 +43,8 @@ def inputs(
     over = torch.arange(T) >= lengths[:, None]  # (batch, target)
     source = torch.randint(1, WORDS[0], (B, S), generator=g)
     labels = torch.randint(1, WORDS[1], (B, T), generator=g)
+    if pad:
+        labels[0, 0] = 0  # which is a word then
     labels = labels.where(labels != pad, (pad + 1) % WORDS[1]).masked_fill(over, pad)
     begun = torch.cat([torch.full((B, 1), 1 if pad != 1 else 2), labels[:, :-1]], dim=1)
     given |= {"training": training, "stale": stale}

@@ -62,6 +62,92 @@ WRONG = [
         [("(len(ids) - 1) ** alpha", "(len(ids) - bool(finished)) ** alpha")],
     ),
     ("decode-step", "the width of any decoder", [("K.shape[-1] ** 0.5", "6 ** 0.5")]),
+    (
+        "encoder-layer",
+        "a mask of any form that broadcasts",
+        [
+            (
+                "def forward(self, x, mask=None):\n        if",
+                "def forward(self, x, mask=None):\n        mask is None or mask.shape[3]\n        if",
+            ),
+        ],
+    ),
+    (
+        "encoder-layer",
+        "a mask for each head and query, in post-norm",
+        [
+            ("self.attention(x, x, mask)", "self.attention(x, x, mask if mask is None else mask[:, :1, :1])"),
+        ],
+    ),
+    (
+        "decoder-layer",
+        "a row of the source's mask for each word, in pre-norm",
+        [
+            (
+                "self.cross(seen, memory, src_mask)",
+                "self.cross(seen, memory, src_mask if src_mask is None else src_mask[..., :1, :])",
+            ),
+        ],
+    ),
+    ("transformer", "dropout only in training", [("return self.drop(x)", "return F.dropout(x, self.cfg.dropout)")]),
+    (
+        "tokenizer",
+        "unk dropped",
+        [("elif number >= 4:", 'elif number == 3:\n                text += b" <unk>"\n            elif number >= 4:')],
+    ),
+    (
+        "average-checkpoints",
+        "a mean of float32 computed in float64",
+        [(".double() for", ".to(torch.promote_types(tensor.dtype, torch.float32)) for")],
+    ),
+    (
+        "export-attention",
+        "kinds with other numbers of layers",
+        [
+            ('weights["cross"]]', 'weights["cross"][: len(weights["decoder"])]]'),
+        ],
+    ),
+    (
+        "gpt-block",
+        "T may be anything",
+        [
+            (
+                "torch.ones(x.shape[1], x.shape[1], dtype=torch.bool).tril()",
+                "torch.ones(1024, 1024, dtype=torch.bool).tril()[: x.shape[1], : x.shape[1]]",
+            ),
+        ],
+    ),
+    (
+        "gpt",
+        "the eps of the last norm",
+        [("self.norm = nn.LayerNorm(d_model)", "self.norm = nn.LayerNorm(d_model, eps=1e-6)")],
+    ),
+    ("gpt", "dropout only in training", [("x = self.drop(x)", "x = F.dropout(x, self.drop.p)")]),
+    (
+        "vit",
+        "the eps of the last norm",
+        [("self.norm = nn.LayerNorm(d_model)", "self.norm = nn.LayerNorm(d_model, eps=1e-6)")],
+    ),
+    (
+        "train-step",
+        "only pads are left out",
+        [
+            (
+                "loss.backward()",
+                "loss = F.cross_entropy(logits.flatten(0, 1)[(labels * (labels != pad)).flatten() > 0], "
+                "labels[(labels * (labels != pad)) > 0])\n    loss.backward()",
+            )
+        ],
+    ),
+    ("average-checkpoints", "a k below 1", [("if k < 1:", "if k == 0:")]),
+    (
+        "average-checkpoints",
+        "shapes that differ",
+        [(".shape != newest[name].shape", ".numel() != newest[name].numel()")],
+    ),
+    ("average-checkpoints", "names in any order", [("state.keys() != newest.keys()", "list(state) != list(newest)")]),
+    ("load-mapped", "names of the head, and no others", [('name.startswith("head.")', 'name.startswith("head")')]),
+    ("load-mapped", "masks of attention, and no others", [('name.endswith(".attn.mask")', 'name.endswith("mask")')]),
 ]
 
 
