@@ -45,6 +45,11 @@ def full_of_zeros(g: torch.Generator, mix, B: int = 2, T: int = 5) -> Case:
     return Case((Reader(mix), torch.zeros(B, T, dtype=torch.int64), 2))
 
 
+def counted(g: torch.Generator, sign: int, B: int, T: int) -> Case:
+    """Ids that are all 0, whose change moves every score one way."""
+    return Case((models.Count(sign), torch.zeros(B, T, dtype=torch.int64), 2))
+
+
 def everything(query: Tensor, key: Tensor) -> Tensor:
     return key == key
 
@@ -114,6 +119,10 @@ EXERCISE = Exercise(
         hidden("a leak: into the last place but two alone", leaking, models.two_on, 2, 9, 8,
                announced_by="every place before t"),
         visible("a leak: reads only what comes after", leaking, models.after_only, 2, 2, 1, bare=True),
+        hidden("a leak: other words raise every score", counted, 1, 2, 4,
+               announced_by="sound ones and leaking ones of many kinds"),
+        hidden("a leak: other words lower every score", counted, -1, 3, 5,
+               announced_by="sound ones and leaking ones of many kinds"),
         hidden("a leak: in the first sentence only", leaking, models.first_sentence_only, 3, 5, 2,
                announced_by="Every sentence"),
         hidden("a leak: every place sees the last word", leaking, models.reads_the_last, 2, 6, 2,

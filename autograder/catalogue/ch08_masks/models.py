@@ -39,6 +39,19 @@ class Reader(nn.Module):
         return x @ self.scores
 
 
+class Count(nn.Module):
+    """Every score of every place is how many tokens of its sentence are not 0, times `sign`."""
+
+    def __init__(self, sign: int) -> None:
+        super().__init__()
+        self.sign = sign
+
+    def forward(self, ids: Tensor) -> Tensor:
+        """Logits (B, T, V)."""
+        count = (ids != 0).sum(dim=1, dtype=torch.float32)  # (B,)
+        return self.sign * count[:, None, None].repeat(1, ids.shape[1], V)
+
+
 def attention(allowed: Callable[[Tensor, Tensor], Tensor], hide: bool = True, axis: int = -1) -> Callable:
     """One head. allowed: (place of the query, place of the key) -> who may look; hide: before the softmax, or after."""
     g = torch.Generator().manual_seed(8)
