@@ -193,6 +193,7 @@ EXERCISE = Exercise(
         hidden("sentences of one length, batches full to the last cell", exactly_full,
                announced_by="at most `max_tokens`"),
         hidden("a sentence as long as the limit", as_long_as_allowed, announced_by="at most `max_tokens`"),
+        hidden("one sentence, as long as the limit", Case(([7], 7)), announced_by="at most `max_tokens`"),
         hidden("one sentence", drawn, 1, 4, 9, 30, announced_by=PROMISED),
         hidden("all in one batch", drawn, 5, 1, 5, 40, announced_by=PROMISED),
         hidden("a sentence that is too long", too_long,

@@ -128,6 +128,7 @@ WRONG = [
         "the eps of the last norm",
         [("self.norm = nn.LayerNorm(d_model)", "self.norm = nn.LayerNorm(d_model, eps=1e-6)")],
     ),
+    ("token-batches", "a batch full to the last cell, and none empty", [("+ 1) > max_tokens", "+ 1) >= max_tokens")]),
     (
         "train-step",
         "only pads are left out",
