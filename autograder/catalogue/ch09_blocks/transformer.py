@@ -200,7 +200,7 @@ EXERCISE = Exercise(
                announced_by="**Dropout** as in the layers"),
         hidden("in training, everything dropped", inputs, 2, 3, 4, dropout=NEARLY_ALL, norm_first=True,
                encoder_layers=1, decoder_layers=1, checks="training",
-               announced_by="dropout on the embedded words and on what every sub-layer says"),
+               announced_by="dropout on the embedded words and on the output of every sub-layer"),
         second_call(inputs, 2, 4, 5, encoder_layers=1, decoder_layers=1),
     ),
     omits={"precision": "ids go in, which are small whole numbers"},

@@ -149,7 +149,7 @@ EXERCISE = Exercise(
         hidden("top_p = 1", draws, FEWER, 1.0, None, 1.0, announced_by="above 0 and at most 1", **among(FEWER)),
         hidden("tau, then top_p", draws, FEWER, 0.5, None, 0.75, second=FLATTER,
                announced_by="First tau, then top_k, then top_p", **among(FEWER)),
-        hidden("top_k, then top_p", draws, FEWER, 1.0, 3, 0.45, announced_by="shares of what top_k has left",
+        hidden("top_k, then top_p", draws, FEWER, 1.0, 3, 0.45, announced_by="the probabilities of what top_k has left",
                **among(FEWER)),
         hidden("float64, far from 0", draws, FEWER, 1.0, dtype=torch.float64, far=1e8, announced_by=PROMISED,
                **among(FEWER)),
