@@ -77,6 +77,12 @@ def across(g: torch.Generator) -> Case:
                  [refs[0], [word for line in refs[1:] for word in line], *refs[2:]]))
 
 
+def four_words_each(g: torch.Generator) -> Case:
+    """The first four words of references that are more than twice as long."""
+    refs = [[*line, *line] for line in corpus(g, 4, 0).arguments[1]]
+    return Case(([line[:4] for line in refs], refs))
+
+
 def too_short_for_four(g: torch.Generator) -> Case:
     """Perfect translations, none of which has four words."""
     refs = [line[: 1 + n % 3] for n, line in enumerate(corpus(g, 4, 0).arguments[1])]
@@ -151,6 +157,7 @@ EXERCISE = Exercise(
                 Case((lines("the cat sat on the mat today", "a dog ran home"),
                       lines("the cat sat on a mat", "a dog ran home fast")))),
         hidden("fifty sentences, too short", corpus, 50, -1, announced_by="hyps, refs: lists"),
+        hidden("less than half of the words", four_words_each, announced_by="hyps, refs: lists"),
         hidden("fifty sentences, too long", corpus, 50, 2, announced_by="hyps, refs: lists"),
         hidden("ids for tokens", corpus, 20, 0, numbers=True, announced_by="words or ids"),
         hidden("some have fewer than four words", some_short, announced_by="A sentence may have fewer than n words"),
@@ -190,8 +197,8 @@ EXERCISE = Exercise(
             """The matches were divided by the n-grams of the *reference*, which is recall. BLEU's precisions divide by
             those of the translation, and leave what is missing to the brevity penalty."""),
         mistake("no brevity penalty", RIGHT.but(PENALTY, "penalty = 1.0"), BREVITY,
-            "A translation that is too short is not punished: one sure word would score 100. Multiply by the brevity "
-            "penalty."),
+            "Your score is not lowered, although the translations have fewer words than the references. The brevity "
+            "penalty compares the two lengths, c and r, and is below 1 as soon as c is the smaller one."),
         mistake("the penalty reversed", RIGHT.but("1 - r / c", "1 - c / r"), BREVITY,
             "The brevity penalty is the wrong way round: long translations are punished and short ones are not."),
         mistake("the quotient in the exponent reversed",

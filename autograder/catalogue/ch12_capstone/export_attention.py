@@ -1,6 +1,7 @@
 """12.5: who looked at whom, in every head of every layer; and what happens to a claim when it is put to the test."""
 
 from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -89,9 +90,16 @@ def by_hand(claimed: float, *others: float) -> Case:
 def numbers(evidence: Evidence) -> str:
     """What came back of a claim, beside what is right."""
     if isinstance(evidence.got, dict) and isinstance(evidence.expected, dict) and "holds" in evidence.expected:
-        parts = [f"{name}: {evidence.got.get(name)!r}" for name in evidence.expected]
+        parts = [f"{name}: {_rounded(evidence.got.get(name))!r}" for name in evidence.expected]
         return f"You returned {', '.join(parts)[:160]}."
     return ""
+
+
+def _rounded(value: Any) -> Any:
+    """Without the last digits of a difference of floats."""
+    if isinstance(value, list):
+        return [_rounded(item) for item in value]
+    return round(value, 6) if isinstance(value, float) else value
 
 
 RIGHT = answer("""
