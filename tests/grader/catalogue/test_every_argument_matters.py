@@ -30,9 +30,6 @@ WITHOUT_EFFECT = {  # why an answer may ignore an argument
     ("overfit-one-batch", "overfit_one_batch", "cfg"): "the pairs have one configuration, and another model is welcome",
     ("transformer", "__init__", "generator"): "the reference's own, for its first weights; the notebook's has none",
 }
-GAPS = {  # what no probe varies yet; each is to be closed
-    ("gpt", "__init__", "dropout"),  # asked in training with 1 alone, so that a dropout of 1 in any case passes
-}
 
 
 def functions(exercise: Exercise) -> Iterator[tuple[str, str, Callable]]:
@@ -125,5 +122,5 @@ def arguments_without_effect(exercise: Exercise) -> set[tuple[str, str, str]]:
     [pytest.param(e, id=e.id, marks=pytest.mark.xdist_group(f"known-{e.id}")) for e in EXERCISES if not e.trained],
 )
 def test_an_answer_that_ignores_an_argument_fails(exercise):
-    allowed = {found for found in GAPS.union(WITHOUT_EFFECT) if found[0] == exercise.id}
+    allowed = {found for found in WITHOUT_EFFECT if found[0] == exercise.id}
     assert arguments_without_effect(exercise) == allowed
