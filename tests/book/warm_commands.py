@@ -68,7 +68,7 @@ class Commands:
         self._warm.communicate()
 
     def say(self, folder: Path, command: str) -> str:
-        """Run one command in a folder; what it printed, when it succeeded."""
+        """Run one command in a folder and return what it printed. It must succeed; `try` may find a wrong answer."""
         words = shlex.split(command)
         if words[0] == "nbgrader" or words[:3] == AUTOGRADER:
             code, out, err = self._forked(folder, words)
@@ -77,7 +77,7 @@ class Commands:
                 ["bash", "-c", command], cwd=folder, env=self._environment, text=True, capture_output=True
             )
             code, out, err = done.returncode, done.stdout, done.stderr
-        assert code == 0, f"{command}\n{out}\n{err}"
+        assert code == 0 or (code == 1 and words[:4] == [*AUTOGRADER, "try"]), f"{command}\n{out}\n{err}"
         return out + err
 
     def _forked(self, folder: Path, words: list[str]) -> tuple[int, str, str]:
