@@ -21,6 +21,7 @@ from transformer_ref.learner.mine import FILE
 
 KEY = b"assemble"  # hidden inputs are drawn from it: nothing is graded here, and the same notebooks give the same file
 LONGEST = 160  # letters of a reason
+OF_ATTENTION = frozenset({"attention biases", "attention projections"})  # what a `Structure` says of parameters
 NO_NOTEBOOK = "its notebook is not here"
 TRANSLATOR = (  # the exercises whose answers a translator can be made of
     "build-vocab encode-decode bpe-train bpe-encode softmax split-heads merge-heads multi-head-attention sinusoidal-pe "
@@ -95,7 +96,7 @@ class Entry:
 
     cells: the code cells of its notebook; fill: whether the course's answer may stand in for it. doubt: why it does not
     pass by itself, where that may be the fault of an answer that it uses and that the course's stands in for.
-    without_biases: it could be asked by itself alone, since the learner's attention, which it uses, has none.
+    attention_unread: it was judged only by itself, since chapter 09 cannot read the learner's attention, which it uses.
     """
 
     assignment: Assignment
@@ -105,7 +106,7 @@ class Entry:
     piece: Piece | None = None
     reason: str = ""
     doubt: str = ""
-    without_biases: bool = False
+    attention_unread: bool = False
 
     @property
     def is_own(self) -> bool:
@@ -174,8 +175,8 @@ def _settle(trials: Judge, entries: Sequence[Entry], of: int) -> write.Written:
             if entry.piece.uses & refused:
                 continue  # no wonder; the next round says so
             verdict = _judged(trials, entry.exercise, text.text, modules)
-            entry.without_biases = not entry.doubt and lacks_only_attention_biases(verdict)
-            if not (verdict.passed or entry.without_biases):
+            entry.attention_unread = not entry.doubt and only_attention_unread(verdict)
+            if not (verdict.passed or entry.attention_unread):
                 alone = f"it passes by itself, and not beside your other code: {_reason(verdict)}"
                 entry.refuse(entry.doubt or alone)
                 refused.add(entry.exercise.id)
@@ -203,14 +204,15 @@ def _judged(trials: Judge, exercise: Exercise, source: str, modules: Sequence[st
     return trials.judge(exercise, [], source, FILE, KEY, assignment)
 
 
-def lacks_only_attention_biases(verdict: Verdict) -> bool:
-    """Whether an answer cannot be asked for one reason: 06.3 takes an attention without biases, chapter 09 sets them.
+def only_attention_unread(verdict: Verdict) -> bool:
+    """Whether an answer could not be judged because chapter 09 cannot set the parameters of the attention that it uses.
 
-    Such an answer has passed with the package's attention, and the attention by itself.
+    06.3 also accepts an attention without biases, or with all biases in one parameter. Such an answer has passed with
+    the package's attention, and the attention by itself.
     """
     seen = [getattr(outcome.got, "result", None) for outcome in verdict.outcomes]
     troubles = [{each.what for each in one.troubles} for one in seen if isinstance(one, Structure)]
-    return bool(seen) and troubles == [{"attention biases"}] * len(seen)
+    return bool(seen) and len(troubles) == len(seen) and all(each and each <= OF_ATTENTION for each in troubles)
 
 
 def _reason(verdict: Verdict) -> str:
@@ -251,7 +253,11 @@ def _report(assignments: Sequence[Assignment], found: dict[str, list[Path]], ent
                 continue
             given = sorted(entry.piece.given)
             said = [f"{each}: {'yours' if each in in_file else 'the package’s'}" for each in given]
-            said += ["judged with the package’s attention, since yours has no biases"] if entry.without_biases else []
+            said += (
+                ["judged with the package’s attention, since the check cannot read yours"]
+                if entry.attention_unread
+                else []
+            )
             print(f"  ✓ {name}" + (f" (with {', '.join(said)})" if said else ""))
 
 

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from autograder import catalogue
-from autograder.assemble.run import TRANSLATOR, lacks_only_attention_biases
+from autograder.assemble.run import TRANSLATOR, only_attention_unread
 from autograder.diagnosis.explain import judge_and_explain
 from autograder.judging.judge import draw_key
 from autograder.judging.observe import LocalEndpoint
@@ -38,7 +38,7 @@ def not_passed(code: OwnCode) -> list[str]:
     """The parts that do not earn everything where they are, beside the others."""
     endpoint = LocalEndpoint(vars(code.module))
     verdicts = {name: judge_and_explain(catalogue.find(name), endpoint, KEY) for name in TRANSLATOR}
-    return [name for name, each in verdicts.items() if not (each.passed or lacks_only_attention_biases(each))]
+    return [name for name, each in verdicts.items() if not (each.passed or only_attention_unread(each))]
 
 
 def learned(code: OwnCode, config: ModelConfig) -> tuple[list[float], torch.nn.Module]:
@@ -63,15 +63,16 @@ def words(ids: list[int]) -> list[int]:
     return ids[1 : ids.index(EOS)] if EOS in ids else ids[1:]
 
 
-def test_an_attention_without_biases_keeps_nothing_that_uses_it_out_of_the_file(tmp_path):
-    bare = next(each for each in catalogue.find("multi-head-attention").correct if each.name.startswith("bare"))
+def test_an_attention_that_chapter_09_cannot_read_keeps_nothing_that_uses_it_out_of_the_file(tmp_path):
+    correct = catalogue.find("multi-head-attention").correct
+    bare = next(each for each in correct if each.name == "bare parameters, one for each head")
     asked = "decoder-layer"
     solved = sample_class.solved(catalogue.assignment_of(catalogue.find(asked)))
     newcomer.write_notebooks(tmp_path, {"multi-head-attention": bare.source, asked: solved[asked]}, only=True)
     said = newcomer.assemble(tmp_path)
     assert "✓ 09.4 DecoderLayer (with MultiHeadAttention: yours, judged with the package’s attention" in said
     space = runpy.run_path(str(tmp_path / "exercises" / newcomer.MINE))
-    assert not [name for name, _ in space["DecoderLayer"](8, 2, 6, 0.0, True).own.named_parameters() if "bias" in name]
+    assert isinstance(space["DecoderLayer"](8, 2, 6, 0.0, True).own, space["MultiHeadAttention"])
 
 
 @pytest.mark.parametrize(
