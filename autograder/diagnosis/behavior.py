@@ -12,29 +12,39 @@ from typing import Any
 
 from torch import Tensor
 
+from autograder.catalogue.defaults import FAR_AWAY
+from autograder.catalogue.exercise import Exercise
 from autograder.diagnosis.conditions import about_probes
 from autograder.diagnosis.evidence import FEWEST, Noticed
 from autograder.diagnosis.output_patterns.axes import PATTERNS, WHOLE, holds_infinity, key, tensors
 from autograder.diagnosis.output_patterns.lengths import about_sizes
-from autograder.diagnosis.output_patterns.reductions import CHANGES as EACH
 from autograder.diagnosis.output_patterns.scale import about_reckoning
 from autograder.judging.closeness import equal, near, same
 from autograder.judging.observation import Outcome, Raised
+from autograder.judging.probe_inputs import right_answer
 from autograder.judging.repeat_run import RepeatRun
 
 
-def notice(outcomes: Sequence[Outcome], again: RepeatRun | None = None) -> list[Noticed]:
-    """Facts about an answer that fails, the most telling first; at most one about the values themselves."""
+def notice(exercise: Exercise, outcomes: Sequence[Outcome], again: RepeatRun | None = None) -> list[Noticed]:
+    """Facts about an answer that fails, the most telling first; at most one about the values themselves.
+
+    A fact about the values holds in every check that fails. One that holds in the first and in others, though not in
+    all, is `partial`; any other is left out.
+    """
     failures = [outcome for outcome in outcomes if not outcome.passed and outcome.got is not None]
     if not failures:
         return []
     facts = [*_changed(failures), *(_repeated(again) if again else ())]
-    if kept := [*_kept(outcomes)]:
+    if kept := [*_kept(exercise, outcomes)]:
         return [*facts, *kept]
     values = [o for o in failures if o.difference.kind in ("value", "shape", "length") or _items(o)]
-    found = [*_fixed(values), *about_reckoning(values), *about_results(values)]
+    found = [*about_reckoning(values), *about_results(values)]
     if not found or found[0].kind in ("cut short", "goes on"):
         found = [*about_sizes(values), *found]
+    if len(values) < len(failures):  # of another kind, such as an error, in which no pattern of values can hold
+        first = values[:1] == failures[:1]
+        found = [replace(fact, partial=True) for fact in found if first and (len(values) > 1 or fact.kind in NO_CHANCE)]
+    found = [*_fixed(values), *found]
     by_chance = any(fact.kind == "differs" for fact in facts)  # then which probes fail says nothing
     return [*facts, *found[:1], *(() if by_chance else about_probes(outcomes))][:3]
 
@@ -74,27 +84,32 @@ def _repeated(again: RepeatRun) -> Iterator[Noticed]:
             yield Noticed("ignored", argument=place)
 
 
-def _kept(outcomes: Sequence[Outcome]) -> Iterator[Noticed]:
-    """Every result that fails is the right one of something that was asked earlier."""
+def _kept(exercise: Exercise, outcomes: Sequence[Outcome]) -> Iterator[Noticed]:
+    """Every result that fails is the right one of an earlier call."""
     asked = [outcome for outcome in outcomes if outcome.got is not None]
     failing = [(outcome, asked[:place]) for place, outcome in enumerate(asked) if not outcome.passed]
-    old = [
-        bool(outcome.case.before) or any(_answers(outcome, each) for each in earlier) for outcome, earlier in failing
-    ]
     plain = not isinstance(failing[0][0].got.result, Tensor)
-    if all(old) and not all(outcome.case.before for outcome, _ in failing) and len(failing) > plain:
-        yield Noticed("kept")
+    if all(outcome.case.before for outcome, _ in failing) or len(failing) <= plain:
+        return
+    for outcome, earlier in failing:
+        results = [each.expected.result for each in earlier]
+        if outcome.case.before:
+            before = replace(outcome.case, arguments=outcome.case.before, before=())
+            results.append(right_answer(exercise, outcome.probe, before).result)
+        if not any(_answers(outcome, result) for result in results):
+            return
+    yield Noticed("kept")
 
 
-def _answers(outcome: Outcome, earlier: Outcome) -> bool:
-    """Whether a result is the right one of an earlier question, and tells the two apart."""
-    got, wanted, right = outcome.got.result, earlier.expected.result, outcome.expected.result
+def _answers(outcome: Outcome, wanted: Any) -> bool:
+    """Whether a result is the right one of an earlier call, and not of this one."""
+    got, right = outcome.got.result, outcome.expected.result
     if not isinstance(got, Tensor) or not isinstance(wanted, Tensor):
         if isinstance(got, bool) or (isinstance(got, dict) and all(isinstance(value, bool) for value in got.values())):
             return False  # of yes and no, many a wrong answer is the right one of another question
         return isinstance(got, (int, float, str, list, dict)) and same(got, wanted) and not same(wanted, right)
     told = got.numel() >= FEWEST and not got.is_complex()
-    return told and near(got, wanted, earlier) and not near(wanted, right, outcome)
+    return told and near(got, wanted, outcome) and not near(wanted, right, outcome)
 
 
 NO_CHANCE = (
@@ -107,6 +122,7 @@ NO_CHANCE = (
     "nearly",
     "infinite",
 )  # one failure shows them
+BY_SIZES = ("axis gone", "axis too many", "axes joined")  # seen by the sizes of axes alone
 
 
 def _about_values(failures: Sequence[Outcome]) -> list[Noticed]:
@@ -122,26 +138,37 @@ def _about_values(failures: Sequence[Outcome]) -> list[Noticed]:
 
 
 def _about_part(failures: Sequence[Outcome], part: int) -> list[Noticed]:
-    """The first pattern that every failing tensor shows, but for those too small to show any or that hold infinity."""
-    failures = [outcome for outcome in failures if not holds_infinity(outcome.expected.result)]
-    pairs = [pair for outcome in failures if (pair := tensors(outcome, part)) is not None]
-    if not pairs or len(pairs) != len(failures):
+    """The first pattern that every failing tensor shows that is large and varied enough to tell, and has no infinity.
+
+    If one of the others does not show it, the fact is partial.
+    """
+    finite = [outcome for outcome in failures if not holds_infinity(outcome.expected.result)]
+    pairs = [pair for outcome in finite if (pair := tensors(outcome, part)) is not None]
+    if not pairs or len(pairs) != len(finite):
         return []
+    in_some: list[Noticed] = []
     for pattern in PATTERNS:
-        whole = pattern in WHOLE
-        shown = [({key(fact): fact for fact in pattern(*pair)}, _tells(pair[1], whole)) for pair in pairs]
-        telling = [facts for facts, tells in shown if tells] or [facts for facts, _ in shown if facts]
-        if telling and (common := set.intersection(*map(set, telling))):
-            first = next(key for key in telling[0] if key in common)
-            bearing = sum(first in facts for facts, _ in shown)
-            if telling[0][first].kind.removeprefix("afterward ") in EACH and bearing < sum(map(_varied, pairs)):
-                continue  # what is done to each number shows wherever there are some
-            return [replace(telling[0][first], sure=bearing > 1 or telling[0][first].kind in NO_CHANCE)]
-    return []
+        shown = [({key(fact): fact for fact in pattern(*pair)}, pair[1]) for pair in pairs]
+        telling = [facts for facts, expected in shown if _tells(expected, pattern in WHOLE)]
+        telling = telling or [facts for facts, expected in shown if _may_tell(facts, expected)]
+        common = [key for key in telling[0] if all(key in facts for facts in telling)] if telling else []
+        if not common or (common[0][0] in BY_SIZES and sum(kind == common[0][0] for kind, *_ in common) > 1):
+            continue  # of axes of equal size it may be the one or the other
+        if common[0][0] == "nearly" and all(float(expected.abs().max()) >= FAR_AWAY for _, expected in shown):
+            continue  # the digits that a large number lost
+        fact = telling[0][common[0]]
+        bearing = [common[0] in facts for facts, _ in shown]
+        fact = replace(fact, sure=sum(bearing) > 1 or fact.kind in NO_CHANCE)
+        if sum(bearing) == len(failures):
+            return [fact]
+        if fact.sure and bearing[0] and finite[0] is failures[0]:
+            in_some.append(replace(fact, partial=True))
+    return in_some[:1]
 
 
-def _varied(pair: tuple[Tensor, Tensor, Outcome]) -> bool:
-    return pair[1].unique().numel() >= FEWEST
+def _may_tell(facts: dict[tuple, Noticed], expected: Tensor) -> bool:
+    """Whether a pattern seen in a small result is no coincidence."""
+    return bool(facts) and (expected.unique().numel() > 1 or any(fact.kind in NO_CHANCE for fact in facts.values()))
 
 
 def _tells(expected: Tensor, whole: bool) -> bool:

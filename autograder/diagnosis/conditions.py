@@ -51,17 +51,22 @@ def about_probes(outcomes: Sequence[Outcome]) -> Iterator[Noticed]:
 
 
 def _one_argument(failing: Sequence[Outcome], passing: Sequence[Outcome]) -> Noticed | None:
-    """An argument, no tensor, that is of one kind wherever it fails and nowhere else."""
-    if len({outcome.case.function for outcome in (*failing, *passing)}) > 1:
+    """A plain argument that has one kind of value in every check that fails and in no other; None where something else
+    separates these checks as well, since then nothing shows that this argument is the reason."""
+    asked = (*failing, *passing)
+    if len({outcome.case.function for outcome in asked}) > 1:
         return None
-    for place in range(min(len(outcome.case.arguments) for outcome in (*failing, *passing))):
-        for kind, holds in KINDS.items():
-            here, elsewhere = (
-                [holds(outcome.case.arguments[place]) for outcome in group] for group in (failing, passing)
-            )
-            if all(here) and not any(elsewhere):
-                return Noticed(f"argument {kind}", argument=place)
-    return None
+    found: list[tuple[int, str]] = []
+    for place in range(min(len(outcome.case.arguments) for outcome in asked)):
+        for name, holds in (KINDS | TRAITS).items():
+            here, elsewhere = ({holds(each.case.arguments[place]) for each in group} for group in (failing, passing))
+            if len(here) == len(elsewhere) == 1 and here != elsewhere and (True in here or name in TRAITS):
+                found.append((place, name))
+    places = {place for place, _ in found}
+    kinds = [(place, kind) for place, kind in found if kind in KINDS]
+    if len(places) != 1 or not kinds or any(all(map(holds, failing)) for holds in COMMON.values()):
+        return None
+    return Noticed(f"argument {kinds[0][1]}", argument=kinds[0][0])
 
 
 def _one_size(failing: Sequence[Outcome], passing: Sequence[Outcome]) -> Sized | None:
@@ -103,6 +108,21 @@ KINDS: dict[str, Callable[[Any], bool]] = {
 }
 
 
+def _of_tensor(holds: Callable[[Tensor], bool]) -> Callable[[Any], bool]:
+    return lambda value: isinstance(value, Tensor) and value.numel() > 0 and holds(value)
+
+
+TRAITS: dict[str, Callable[[Any], bool]] = {  # of other arguments, which may be the reason as well
+    "one row": _of_tensor(lambda value: value.shape[:1] == (1,)),
+    "one column": _of_tensor(lambda value: value.shape[-1:] == (1,)),
+    "large": _of_tensor(lambda value: value.is_floating_point() and float(value.abs().max()) > LARGE),
+    "float64": _of_tensor(lambda value: value.dtype == torch.float64),
+    "all True": _of_tensor(lambda value: value.dtype == torch.bool and bool(value.all())),
+    "equal": _of_tensor(lambda value: bool((value == value.flatten()[0]).all())),
+    "one item": lambda value: isinstance(value, (str, list, dict)) and len(value) == 1,
+}
+
+
 def _shapes(outcome: Outcome) -> tuple:
     return tuple(tuple(a.shape) for a in outcome.case.arguments if isinstance(a, Tensor))
 
@@ -130,7 +150,12 @@ def _wrong_in_late_digits(outcome: Outcome) -> bool:
 
 
 def _asks_gradients(outcome: Outcome) -> bool:
-    told = outcome.passed or outcome.difference.kind not in ("no gradient", "error")
+    told = outcome.passed or outcome.difference.kind == "gradient"
+    return "gradients" in outcome.probe.checks and told
+
+
+def _differs_with_gradients(outcome: Outcome) -> bool:
+    told = outcome.passed or outcome.difference.kind not in ("gradient", "no gradient", "error")
     return "gradients" in outcome.probe.checks and told
 
 
@@ -165,6 +190,7 @@ COMMON: dict[str, Callable[[Outcome], bool]] = {
     "no gradient": _misses_gradients,
     "stops with gradients": _stops_with_gradients,
     "another gradient": _asks_gradients,
+    "values with gradients": _differs_with_gradients,
     "transposed in memory": _is_turned,
     "float64": _is_float64,
 }

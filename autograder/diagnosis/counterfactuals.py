@@ -61,10 +61,10 @@ class Supposed(Noticed):
 
 def looked_at(exercise: Exercise, outcomes: Sequence[Outcome], again: RepeatRun | None) -> list[Noticed]:
     """All that can be told of an answer whose mistake nobody knows, the most telling first."""
-    facts = notice(outcomes, again)
+    facts = notice(exercise, outcomes, again)
     if all(outcome.passed or outcome.got is None for outcome in outcomes):
         return facts
-    telling = (fact for fact in facts if fact.kind not in WEAK)
+    telling = (fact for fact in facts if fact.kind not in WEAK and not fact.partial)
     if any(fact.kind in (*EXACT, *BESIDE) or fact.kind.startswith(("afterward", *RELATED)) for fact in telling):
         return facts
     found = suppose(exercise, outcomes) or beside_known(exercise, outcomes)
@@ -86,7 +86,7 @@ def _in_one_setting(exercise: Exercise, outcomes: Sequence[Outcome]) -> list[Not
         where = setting(exercise, failed.case, name)
         here = [outcome for outcome in asked if setting(exercise, outcome.case, name) == where]
         if FEWEST <= len(here) < len(asked) and not any(outcome.passed for outcome in here):
-            found = [fact for fact in about_results(here) if fact.sure]
+            found = [fact for fact in about_results(here) if fact.sure and not fact.partial]
             if found:
                 return [replace(found[0], where=where)]
     return []
@@ -100,11 +100,16 @@ def suppose(exercise: Exercise, outcomes: Sequence[Outcome]) -> list[Supposed]:
         return []
     asked = [outcome for outcome in asked if outcome.case.function == failing[0].case.function]
     asked.sort(key=lambda outcome: outcome.passed)
+    elsewhere = any(outcome.case.function != failing[0].case.function for outcome in failing)
 
     def answers(outcome: Outcome, case: Case) -> Observation:
         return right_answer(exercise, outcome.probe, case)
 
-    return [supposed for supposed in _suppositions(asked) if _borne_out(answers, supposed, asked)][:1]
+    for supposed in _suppositions(asked):
+        if unexplained := _unexplained(answers, supposed, asked):
+            where = setting(exercise, failing[0].case, "") if elsewhere else ()
+            return [replace(supposed, where=where, partial=unexplained.failures > 0)]
+    return []
 
 
 def beside_known(exercise: Exercise, outcomes: Sequence[Outcome]) -> list[Noticed]:
@@ -159,8 +164,9 @@ def _pattern_beside(exercise: Exercise, known: Misconception, asked: Sequence[Ou
 
 def _is_exact(fact: Noticed) -> bool:
     """Whether a pattern leaves no number unexplained, and is none that is often seen by chance."""
-    exact = fact.kind in EXACT or fact.kind.startswith(RELATED)
-    return exact or (fact.kind.startswith("afterward ") and fact.kind.removeprefix("afterward ") in DONE_AFTERWARD)
+    kind = fact.kind.removeprefix("afterward ")
+    exact = fact.kind in EXACT or fact.kind.startswith(RELATED) or (kind != fact.kind and kind in DONE_AFTERWARD)
+    return exact and not fact.partial
 
 
 def _beside(exercise: Exercise, known: Misconception, asked: Sequence[Outcome]) -> Noticed | None:
@@ -173,7 +179,7 @@ def _beside(exercise: Exercise, known: Misconception, asked: Sequence[Outcome]) 
     ordered = sorted(asked, key=lambda outcome: outcome.passed)
     left_out = ("value", "values", *OF_NUMBERS, *BLANKED)  # beside another slip they explain too much, and take long
     suppositions = (each for each in _suppositions(ordered) if each.kind not in left_out)
-    return next((each for each in suppositions if _borne_out(answers, each, ordered)), None)
+    return next((each for each in suppositions if _unexplained(answers, each, ordered) == NOTHING), None)
 
 
 def _can_be_asked(exercise: Exercise, asked: Sequence[Outcome]) -> bool:
@@ -237,32 +243,46 @@ def _exchangeable(one: Any, other: Any) -> bool:
     return type(one) is type(other) is int
 
 
-def _borne_out(answers: Callable[[Outcome, Case], Observation], supposed: Supposed, asked: Sequence[Outcome]) -> bool:
-    """Whether who answers, asked so, says what the learner said: to every question, twice where they were wrong."""
-    agreeing = 0
+@dataclass(frozen=True)
+class Unexplained:
+    """What a supposition that holds leaves open: the number of failures in which the reference itself stops."""
+
+    failures: int
+
+
+NOTHING = Unexplained(0)
+
+
+def _unexplained(
+    answers: Callable[[Outcome, Case], Observation], supposed: Supposed, asked: Sequence[Outcome]
+) -> Unexplained | None:
+    """What is left if the reference, given the changed arguments, returns what the learner's answer did: in every
+    check, and in two that fail. None where it does not."""
+    agreeing = stopped = 0
     for outcome in asked:
         if outcome.passed and isinstance(outcome.expected.result, Raised):  # what is refused, is refused first
             continue
         case = _case(supposed, outcome.case)
         if case is None:
             if not outcome.passed:
-                return False
+                return None
             continue
         try:
             meant = _back(supposed, answers(outcome, case).result)
-        except Exception:  # nobody has asked this before: what is read of a result may not be there
-            return False
+        except Exception:  # no probe has this input, and `normalize` may not find what it reads of a result
+            return None
         if isinstance(meant, Raised):
             if outcome is asked[0] or not isinstance(outcome.got.result, Tensor):
-                return False
+                return None
+            stopped += not outcome.passed
             continue
         closeness = outcome.probe.rtol, outcome.probe.atol
         if compare.value_difference(meant, outcome.got.result, *closeness) is not None:
-            return False
+            return None
         empty = isinstance(meant, (list, str)) and not meant
         told = not empty and compare.value_difference(outcome.expected.result, meant, *closeness) is not None
         agreeing += told and not outcome.passed
-    return agreeing >= FEWEST
+    return Unexplained(stopped) if agreeing >= FEWEST else None
 
 
 def _case(supposed: Supposed, case: Case) -> Case | None:

@@ -17,8 +17,9 @@ class Noticed:
     many, and how long it is; where "scaled" and "offset" speak of one plain number, size is 1. argument: its place, if
     it concerns one. factor: the constant of "scaled" and "offset". sure: seen in more than one failure. beside: the
     message of a known mistake to whose result it applies, where that is not the right one. where: the setting to which
-    it is confined (see `diagnose.setting`). part: which of several results it is about, from 1; 0 where there is one,
-    or it is the first that is wrong.
+    it is confined (see `known_mistakes.setting`). part: which of several results it is about, from 1; 0 where there is
+    one, or it is the first that is wrong. partial: it holds in the first check that fails and in others, but not in
+    all; without it, it holds in every check that fails.
     """
 
     kind: str
@@ -31,6 +32,7 @@ class Noticed:
     beside: str = ""
     where: tuple = ()
     part: int = 0
+    partial: bool = False
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ import inspect
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from copy import copy
-from dataclasses import replace
+from dataclasses import dataclass, fields, replace
 from functools import cache
 from itertools import combinations
 from typing import Any, ClassVar
@@ -38,6 +38,29 @@ MOST_TRIED = (
     400  # pairs that are tried where they are not kept; a number and no time, so that all machines say the same
 )
 _PAIRS: dict[str, tuple[Exercise, tuple]] = {}
+EVERY, SOME_CHECKS, SETTING = "every", "some", "setting"
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What is said of the checks, as data. extent: the mistake returns what the answer did in `EVERY` check, in
+    `SOME_CHECKS` of those that fail, or in all of one `SETTING`: where. only: no check fails elsewhere."""
+
+    extent: str = EVERY
+    where: tuple = ()
+    only: bool = False
+
+
+@dataclass(frozen=True)
+class Identified(Misconception):
+    """A known mistake with a message that says in which checks it was seen."""
+
+    claim: Claim = Claim()
+
+
+def _identified(known: Misconception, claim: Claim, **changed: Any) -> Identified:
+    values = {field.name: getattr(known, field.name) for field in fields(Misconception)}
+    return Identified(**(values | changed), claim=claim)
 
 
 def diagnose(exercise: Exercise, outcomes: Sequence[Outcome]) -> tuple[Misconception, Evidence | None] | None:
@@ -62,9 +85,9 @@ def diagnose(exercise: Exercise, outcomes: Sequence[Outcome]) -> tuple[Misconcep
             best, most = (misconception, _evidence(agreeing)), len(agreeing)
     if best is not None:
         known, evidence = best
-        said = (
-            replace(known, message=f"{SOME} {known.message} {NOT_ALL}") if known.shows is None else known
-        )  # a mark may be hidden
+        said = known  # a mark may be hidden
+        if known.shows is None:
+            said = _identified(known, Claim(SOME_CHECKS), message=f"{SOME} {known.message} {NOT_ALL}")
         both = _two_at_once(exercise, failures_first, known)
         return both or _in_one_setting(exercise, failures_first) or (said, evidence)
     return _two_at_once(exercise, failures_first) or _in_one_setting(exercise, failures_first)
@@ -100,7 +123,7 @@ def _two_at_once(
         if agreeing and not clashes and not enough:
             first, second = (second, first) if second == one else (first, second)
             said = f"{TWO} One: {_beside(first.message)} The other: {_beside(second.message)}"
-            return replace(known, name=first.name, reread=first.reread, message=said), None
+            return _identified(known, Claim(), name=first.name, reread=first.reread, message=said), None
     return None
 
 
@@ -128,7 +151,9 @@ def _in_one_setting(exercise: Exercise, asked: Sequence[Outcome]) -> tuple[Misco
     """
     if not asked or asked[0].passed:
         return None
-    for name in settings(exercise, asked):
+    names = settings(exercise, asked)
+    confining = [name for name in names if len({setting(exercise, o.case, name) for o in asked if not o.passed}) == 1]
+    for name in names:
         groups: dict[tuple, list[Outcome]] = {}
         for outcome in asked:
             groups.setdefault(setting(exercise, outcome.case, name), []).append(outcome)
@@ -136,8 +161,8 @@ def _in_one_setting(exercise: Exercise, asked: Sequence[Outcome]) -> tuple[Misco
         if len(groups) == 1 or not (found := _explains_all(exercise, groups[wrong[0]])):
             continue
         others = {setting: _explains_all(exercise, groups[setting]) for setting in wrong[1:]}
-        only = "" if others else ", and only there"
-        places = {found[0].message: [where_it_is(wrong[0]) + only]}
+        only = confining == [name]  # where two settings fit, neither is known to be the reason
+        places = {found[0].message: [where_it_is(wrong[0]) + (", and only there" if only else "")]}
         for elsewhere, other in others.items():
             if other:
                 places.setdefault(other[0].message, []).append(where_it_is(elsewhere))
@@ -145,7 +170,7 @@ def _in_one_setting(exercise: Exercise, asked: Sequence[Outcome]) -> tuple[Misco
             f"{', and '.join([first, *map(_uncapitalized, rest)])}: {text}" for text, (first, *rest) in places.items()
         ]
         said += [] if all(others.values()) else [MORE]
-        return replace(found[0], message=" ".join(said)), found[1]
+        return _identified(found[0], Claim(SETTING, wrong[0], only), message=" ".join(said)), found[1]
     return None
 
 

@@ -61,8 +61,8 @@ FIXED = {
     "another shape": "These are the right numbers in the right order, cut into another shape.",
     "nearly": "Your numbers are nearly right, wrong by less than one in a hundred: was something small added, such as "
     "an epsilon, or a number rounded or written with too few digits?",
-    "only these sizes": "It is right for the sizes of the example and wrong for others: is one of them written into "
-    "the code as a number?",
+    "only these sizes": "Every check that fails has other sizes than the example: is a size of the example written "
+    "into the code as a number?",
     "a second call": "It fails only where it is called a second time, with other values: what does it keep from the "
     "first call, in a dictionary, an attribute or a global name?",
     "lost digits": "It fails only in float64, with large numbers that differ by little: is something rounded to "
@@ -73,6 +73,7 @@ FIXED = {
     "no_grad, numpy, torch.tensor(...) of a result?",
     "another gradient": "All values are right; only the gradient is not. A step that changes no value, such as "
     "dividing by a sum that is 1 already, changes the gradient; so does cutting off one of several ways back.",
+    "values with gradients": "It fails only where gradients are computed: does a step there depend on requires_grad?",
     "stops with gradients": "It stops only where gradients are asked: is something written into an argument, by x[...]"
     " = or an operation whose name ends in _, or made into numpy?",
     "transposed in memory": "It fails only where a tensor lies transposed in memory: view cannot cut it, and "
@@ -284,6 +285,9 @@ def _sentence(exercise: Exercise, outcome: Outcome, fact: Noticed) -> str:
         return f"{_argument(exercise, outcome, fact)} was changed by your code. {LEFT_OTHERWISE if model else IN_PLACE}"
     if fact.kind == "differs" and exercise.roles is not None:
         return ANEW
+    if fact.partial:
+        said = _sentence(exercise, outcome, replace(fact, partial=False))
+        return f"In some of the checks that fail, though not in all: {said[0].lower()}{said[1:]}"
     if fact.where:
         return f"{where_it_is(fact.where)}: {_sentence(exercise, outcome, replace(fact, where=(), size=0))}"
     if fact.part:

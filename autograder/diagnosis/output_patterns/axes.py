@@ -10,7 +10,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from autograder.catalogue.defaults import FAR_AWAY
 from autograder.diagnosis.evidence import FEWEST, Noticed
 from autograder.diagnosis.output_patterns.by_argument import by_argument
 from autograder.diagnosis.output_patterns.reductions import done_afterward
@@ -91,7 +90,7 @@ def _cut(got: Tensor, expected: Tensor, outcome: Outcome) -> Iterator[Noticed]:
     if abs(got.ndim - expected.ndim) == 1:
         small, large = sorted((got, expected), key=Tensor.dim)
         before = "" if small is got else "left over "
-        for axis in (axis for axis in range(large.ndim) if large.shape[axis] > 1):
+        for axis in (axis for axis in range(large.ndim) if large.shape[axis]):
             for kind, reduce in REDUCTIONS.items():
                 if near(small, reduce(large, axis), outcome):
                     yield Noticed(f"{before}{kind}", axis=axis, axes=large.ndim)
@@ -115,8 +114,8 @@ def _first_only(got: Tensor, expected: Tensor, outcome: Outcome) -> Iterator[Not
     """Right for the first sentence, or for the first place along another axis, alone."""
     for axis in range(got.ndim) if got.shape == expected.shape and got.ndim >= 2 else ():
         (got_first, *got_rest), (first, *rest) = got.unbind(axis), expected.unbind(axis)
-        enough = len(rest) >= (FEWEST - 1 if axis else 1) and not any(_one_place(got, expected, outcome))
-        if enough and near(got_first, first, outcome) and not any(map(close(outcome), got_rest, rest)):
+        one_place = any(fact.axis != axis for fact in _one_place(got, expected, outcome))
+        if rest and not one_place and near(got_first, first, outcome) and not any(map(close(outcome), got_rest, rest)):
             yield Noticed("first only", axis=axis, axes=got.ndim, size=got.shape[axis])
 
 
@@ -124,7 +123,7 @@ def _shifted(got: Tensor, expected: Tensor, outcome: Outcome) -> Iterator[Notice
     """Moved by one place along an axis, whatever is where nothing came from."""
     for axis in range(got.ndim) if got.shape == expected.shape else ():
         length = got.shape[axis]
-        for by in (1, -1) if length >= FEWEST else ():
+        for by in (1, -1) if length > 1 else ():
             here, there = (1, 0) if by == 1 else (0, 1)
             if near(got.narrow(axis, here, length - 1), expected.narrow(axis, there, length - 1), outcome):
                 yield Noticed("shifted", axis=axis, axes=got.ndim, size=by)
@@ -139,7 +138,7 @@ def _reversed(got: Tensor, expected: Tensor, outcome: Outcome) -> Iterator[Notic
 
 def _scaled(got: Tensor, expected: Tensor, outcome: Outcome) -> Iterator[Noticed]:
     """A constant multiple of the right result."""
-    if _varied(got, expected, 2):
+    if _comparable(got, expected) and bool(expected.any()):
         largest = expected.abs().flatten().argmax()
         factor = float(got.flatten()[largest] / expected.flatten()[largest])
         if abs(factor) > 1e-6 and abs(factor - 1) > LITTLE and near(got, factor * expected, outcome):
@@ -148,7 +147,7 @@ def _scaled(got: Tensor, expected: Tensor, outcome: Outcome) -> Iterator[Noticed
 
 def _offset(got: Tensor, expected: Tensor, outcome: Outcome) -> Iterator[Noticed]:
     """The right result and a constant more."""
-    if _varied(got, expected, 2):
+    if _comparable(got, expected):
         more = float((got - expected).flatten()[0])
         if near(got, expected + more, outcome) and not near(got, expected, outcome):  # as one part of a pair may be
             yield Noticed("offset", factor=round(more, 4))
@@ -156,7 +155,7 @@ def _offset(got: Tensor, expected: Tensor, outcome: Outcome) -> Iterator[Noticed
 
 def _affine(got: Tensor, expected: Tensor, outcome: Outcome) -> Iterator[Noticed]:
     """A constant multiple of the right result and a constant more."""
-    if _varied(got, expected) and expected.unique().numel() > FEWEST:
+    if _comparable(got, expected) and expected.unique().numel() > 1:
         ends = torch.stack([expected.argmax(), expected.argmin()])
         (at_high, at_low), (top, bottom) = got.flatten()[ends], expected.flatten()[ends]
         factor = (at_high - at_low) / (top - bottom)
@@ -166,8 +165,8 @@ def _affine(got: Tensor, expected: Tensor, outcome: Outcome) -> Iterator[Noticed
 
 def _by_line(got: Tensor, expected: Tensor, outcome: Outcome) -> Iterator[Noticed]:
     """Every line along an axis is the right one and a number more, or times a number, another for each line."""
-    if got.ndim and _varied(got, expected):
-        for axis in (axis for axis in range(got.ndim) if got.shape[axis] >= FEWEST):
+    if _comparable(got, expected):
+        for axis in range(got.ndim):
             more = (got - expected).mean(axis, keepdim=True)
             times = (got * expected).sum(axis, keepdim=True) / expected.square().sum(axis, keepdim=True)
             for kind, made in (("offset by line", expected + more), ("scaled by line", expected * times)):
@@ -177,7 +176,7 @@ def _by_line(got: Tensor, expected: Tensor, outcome: Outcome) -> Iterator[Notice
 
 def _elsewhere(got: Tensor, expected: Tensor, outcome: Outcome) -> Iterator[Noticed]:
     """The right numbers in another order along an axis, or anywhere else."""
-    if _varied(got, expected):
+    if _comparable(got, expected):
         for axis in (axis for axis in range(got.ndim) if got.shape[axis] > 1):
             if near(got.sort(axis).values, expected.sort(axis).values, outcome):
                 yield Noticed("other order", axis=axis, axes=got.ndim)
@@ -200,7 +199,7 @@ def _one_place(got: Tensor, expected: Tensor, outcome: Outcome) -> Iterator[Noti
         places = wrong.movedim(axis, 0).flatten(1).any(1) if got.ndim > 1 else wrong
         length = got.shape[axis]
         for kind, place in (("only the first", 0), ("only the last", length - 1)):
-            if length >= FEWEST and bool(places[place]) and int(places.sum()) == 1:
+            if length and bool(places[place]) and int(places.sum()) == 1:
                 yield Noticed(kind, axis=axis, axes=got.ndim)
 
 
@@ -235,22 +234,22 @@ def _of_another_shape(got: Tensor, expected: Tensor, outcome: Outcome) -> Iterat
         size, rest = long.shape[axis], (*long.shape[:axis], *long.shape[axis + 1 :])
         if short is got and axis < short.ndim:
             joined = (*long.shape[:axis], size * long.shape[axis + 1], *long.shape[axis + 2 :])
-            if min(size, long.shape[axis + 1]) > 1 and got.shape == joined:
+            if tuple(got.shape) == joined:
                 yield Noticed("axes joined", axis=axis)
-        if size > 1 and tuple(short.shape) == rest:
+        if tuple(short.shape) == rest:
             yield Noticed("axis gone" if short is got else "axis too many", axis=axis)
 
 
 def _afterward(got: Tensor, expected: Tensor, outcome: Outcome) -> Iterator[Noticed]:
     """The right result, changed or cut short."""
-    if expected.unique().numel() >= FEWEST and not bool(got.isnan().any()):
+    if not bool(got.isnan().any()):
         for kind, axis in done_afterward(got, expected, close(outcome)):
             yield Noticed(f"afterward {kind}", axis=axis)
 
 
 def _nearly(got: Tensor, expected: Tensor, outcome: Outcome) -> Iterator[Noticed]:
     """Wrong by little everywhere."""
-    if _varied(got, expected) and float(expected.abs().max()) < FAR_AWAY:
+    if _comparable(got, expected):
         apart = (got - expected).abs()
         if bool((apart <= LITTLE * expected.abs() + outcome.probe.atol).all()):
             yield Noticed("nearly")
@@ -265,8 +264,8 @@ def _one_value(got: Tensor, expected: Tensor, outcome: Outcome) -> Iterator[Noti
             yield Noticed("one value", factor=float(held))
 
 
-def _varied(got: Tensor, expected: Tensor, fewest: int = FEWEST) -> bool:
-    return got.shape == expected.shape and bool(got.isfinite().all()) and expected.unique().numel() >= fewest
+def _comparable(got: Tensor, expected: Tensor) -> bool:
+    return got.shape == expected.shape and got.numel() > 0 and bool(got.isfinite().all())
 
 
 PATTERNS: tuple[Callable[[Tensor, Tensor, Outcome], Iterator[Noticed]], ...] = (

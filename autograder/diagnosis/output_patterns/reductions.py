@@ -9,7 +9,6 @@ import torch
 from torch import Tensor
 
 Near = Callable[[Tensor, Tensor], bool]
-FEWEST = 3  # numbers of a line that something was done to: two are brought to -1 and 1 whatever they are
 DECIMALS = (0, 1, 2, 3, 4)
 
 
@@ -23,8 +22,7 @@ def done_afterward(got: Tensor, expected: Tensor, near: Near) -> Iterator[tuple[
             changed.append(
                 ("one hot", axis, torch.zeros_like(expected).scatter(axis, expected.argmax(axis, True), 1.0))
             )
-            if expected.shape[axis] >= FEWEST:
-                changed += [(kind, axis, change(expected, axis)) for kind, change in BY_LINE.items()]
+            changed += [(kind, axis, change(expected, axis)) for kind, change in BY_LINE.items()]
         changed += [("rounded", 0, expected.round(decimals=decimals)) for decimals in DECIMALS]
         changed += [("cut below", 0, expected.clamp(min=got.min())), ("cut above", 0, expected.clamp(max=got.max()))]
     else:

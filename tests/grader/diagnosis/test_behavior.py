@@ -18,7 +18,7 @@ PROJECT, ATTEND = catalogue.find("project"), catalogue.find("attend")
 
 def noticed(exercise, source: str) -> list[Noticed]:
     """What is noticed in the values of an answer; a known mistake would be named before."""
-    return notice(judge_and_explain(exercise, LocalEndpoint(namespace_of(source)), b"key").outcomes)
+    return notice(exercise, judge_and_explain(exercise, LocalEndpoint(namespace_of(source)), b"key").outcomes)
 
 
 def changed(expression: str) -> str:
@@ -134,7 +134,7 @@ def test_a_right_answer_shows_nothing_and_noise_no_pattern():
 def test_one_sequence_in_which_a_pattern_is_missing_is_enough_against_it():
     source = "def swap_batch_time(x):\n    B, T, D = x.shape\n    return x.reshape(T, B, D).transpose(0, 1)\n"
     found = [fact.kind for fact in noticed(catalogue.find("swap-batch-time"), source)]
-    assert found == ["another shape"]  # and no exchange, which shows in a batch of one alone
+    assert found == []  # an exchange, or another shape, shows only in a batch of one or for one word
 
 
 def test_lists_of_other_things_are_not_equal():
@@ -190,7 +190,7 @@ def test_whole_numbers_are_not_said_to_be_rounded_where_the_right_ones_are_whole
     once_more = "_right(kind, i, j, k) + (kind == 'window' and abs(i - j) % 3 == 1)"
     source = f"{right}\n_right = path_length\ndef path_length(kind, i, j, k=3):\n    return {once_more}\n"
     exercise = catalogue.find("path-length")
-    found = notice(judge_and_explain(exercise, LocalEndpoint(namespace_of(source)), b"key").outcomes)
+    found = notice(exercise, judge_and_explain(exercise, LocalEndpoint(namespace_of(source)), b"key").outcomes)
     assert [(fact.kind, fact.size, fact.factor) for fact in found][:1] == [("offset", 1, 1.0)]
 
 
@@ -306,7 +306,7 @@ def test_what_fails_only_at_a_second_call_is_seen():
         ("V.dtype == torch.float64", "float64"),
         ("V.view(-1).sum() != V.sum()", "transposed in memory"),
         ("V.max() > 1e6", "lost digits"),
-        ("V.requires_grad", "another gradient"),
+        ("V.requires_grad", "values with gradients"),
     ],
 )
 def test_what_failing_probes_have_in_common_is_seen(condition, kind):

@@ -216,7 +216,7 @@ def masked_ce(logits, labels, pad):
     for key in (b"key", b"another"):
         verdict = judge_and_explain(exercise, LocalEndpoint(namespace_of(source)), key, disclosed=True)
         told = " ".join(explanation(verdict).split())
-        assert "Infinity came back" in told and "does not depend" not in told
+        assert "infinity came back" in told.lower() and "does not depend" not in told
 
 
 def test_a_place_that_numpy_found_is_a_place() -> None:
