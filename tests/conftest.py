@@ -18,8 +18,9 @@ CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrom
 # What takes longest, a group of tests or a file, longest first, with its seconds, roughly, on two cores. Begun last, it
 # would leave the other worker without work; two of them in one shard, the other shards.
 LONG = {
-    "test_jupyterlab": 225, "test_extension": 185, "attacks-bubblewrap": 160, "every-page": 150, "walk": 150,
-    "grade-faults": 140, "09_blocks": 135, "test_road": 125, "15_pretrained": 115, "10_training": 100, "sandbox": 95,
+    "drawn-claims": 300, "test_jupyterlab": 225, "test_extension": 185, "attacks-bubblewrap": 160, "every-page": 150,
+    "walk": 150, "grade-faults": 140, "09_blocks": 135, "test_road": 125, "15_pretrained": 115, "10_training": 100,
+    "sandbox": 95,
     "grade": 90, "attacks-landlock": 90, "13_gpt": 85, "test_drawn_parts": 80, "test_pages": 70, "14_vision": 60,
     "11_inference": 60, "test_chapter_13": 55, "test_intake": 50, "built-in-training": 45, "test_command_line": 45,
     "known-transformer": 45, "test_commands_on_pretended_device": 40, "drawn-garbage": 40, "test_types": 40,
@@ -55,6 +56,7 @@ ONLY_IN_ALL = {
     "every-page": "the other pages for axe, light and dark, wide and narrow",  # test_browser opens one of each kind
     "grade-faults": "gradings that are killed, on full disks, on a cluster",  # test_grade, test_points, test_intake
     "drawn-garbage": "thousands of forged replies and broken notebooks",  # both files try each kind once
+    "drawn-claims": "the claims of explanations about hundreds of drawn mistakes",  # test_claims draws forty
     "built-in-training": "a whole built-in training run",  # test_command_line trains a few steps, test_training to BLEU
     "test_commands_on_pretended_device": "every command on a pretended device",  # test_pretended_device counts a step's
     "test_ordinary_user": "the sandbox started by an ordinary user",  # test_sandbox starts it as whoever runs the tests

@@ -111,4 +111,4 @@ def _fits(value: Tensor, like: Tensor) -> bool:
 
 
 def _is_numbers(value: Any) -> bool:
-    return isinstance(value, Tensor) and value.is_floating_point() and value.numel() > 1 and value.numel() <= 10**5
+    return isinstance(value, Tensor) and value.is_floating_point() and 0 < value.numel() <= 10**5
