@@ -20,7 +20,7 @@ from html import escape
 from pathlib import Path
 
 from docutils import nodes
-from reading_time import minutes_to_read
+from reading_time import minutes_of_core
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
@@ -86,7 +86,7 @@ class CourseMap(SphinxDirective):
             self.env.note_dependency(str(needed))
         assigned = catalogue.find_assignment(page)
         exercises = (*assigned.exercises, *assigned.by_hand)
-        reading = minutes_to_read(path.read_text(encoding="utf-8"))
+        reading = minutes_of_core(path.read_text(encoding="utf-8"))
         solving, points = sum(e.minutes for e in exercises), sum(e.points for e in exercises)
         for name, amount in (("count", 1), ("read", reading), ("solve", solving), ("points", points)):
             self.sums[name] += amount

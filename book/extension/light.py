@@ -47,6 +47,7 @@ NEEDED_BY = {  # a file of the theme -> what a page that needs it contains
     "mystnb": 'class="cell',
     "sphinx-design": 'class="sd-',
     "predict.js": 'class="predict',
+    "asides.js": 'class="aside"',
 }
 TAG = re.compile(r'[ \t]*<(?:script|link)\b[^>]*(?:src|href)="[^"]*_static/([^"?]+)[^"]*"[^>]*>(?:</script>)?\n?')
 

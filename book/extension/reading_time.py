@@ -3,9 +3,12 @@
     ```{time-needed} 05_self_attention
     ```
 
-writes the line "Time: ... minutes to read, ... for six exercises (30 points)". Reading: the words of the page at WORDS
-a minute, its visible code at CODE_LINES a minute, and a minute for each figure, widget and displayed formula, which are
-there to be redone; rounded up to five minutes. The exercises' minutes and points are those of the catalogue.
+writes the line "Time: ... minutes to read, ... for six exercises (30 points)". Where sections are asides (asides.py) it
+says "... minutes to read (... with the asides)": the first number is that of the core.
+
+Reading: the words of the page at WORDS a minute, its visible code at CODE_LINES a minute, and a minute for each figure,
+widget and displayed formula, which are there to be redone; rounded up to five minutes. The exercises' minutes and points
+are those of the catalogue.
 """
 
 import math
@@ -19,6 +22,9 @@ from sphinx.util.docutils import SphinxDirective
 
 ROOT = Path(__file__).resolve().parents[2]
 WORDS, CODE_LINES = 180, 10  # a minute: of plain English in a second language; of Python that is new
+SECTION = re.compile(r"^(?=\([\w-]+\)=\n## )", re.MULTILINE)  # each begins with its label
+ASIDE = re.compile(r"^`{3}\{aside-section\}$", re.MULTILINE)
+DROPDOWN = re.compile(r"^(?P<fence>:{3,})\{dropdown\}.*?^(?P=fence)$", re.DOTALL | re.MULTILINE)
 NUMBERS = "no one two three four five six seven eight nine ten eleven twelve".split()
 
 CELL = re.compile(r"^```\{code-(?:cell|block)\}[^\n]*\n(?P<body>.*?)^```$", re.DOTALL | re.MULTILINE)
@@ -47,8 +53,31 @@ def contents(text: str) -> tuple[int, int, int]:
 
 def minutes_to_read(text: str) -> int:
     """Return the minutes a page takes to read, a multiple of five."""
+    return 5 * math.ceil(_minutes(text) / 5)
+
+
+def core(text: str) -> str:
+    """Return a page without what is folded: sections that are asides, and answers."""
+    return DROPDOWN.sub("", "".join(part for part in SECTION.split(text) if not ASIDE.search(part)))
+
+
+def minutes_of_core(text: str) -> int:
+    """Return the minutes the core of a page takes to read, a multiple of five; of a page without asides, all of it."""
+    return minutes_to_read(core(text) if ASIDE.search(text) else text)
+
+
+def minutes_of_aside(text: str, names: list[str]) -> int:
+    """Return the minutes that the section with one of these labels takes; ValueError if the page has none."""
+    for part in SECTION.split(text):
+        label = re.match(r"\(([\w-]+)\)=", part)
+        if label and label[1] in names:
+            return math.ceil(_minutes(part))
+    raise ValueError(f"an aside needs a label above its title: expected one of {names}")
+
+
+def _minutes(text: str) -> float:
     words, lines, studied = contents(text)
-    return 5 * math.ceil((words / WORDS + lines / CODE_LINES + studied) / 5)
+    return words / WORDS + lines / CODE_LINES + studied
 
 
 class TimeNeeded(SphinxDirective):
@@ -66,9 +95,11 @@ class TimeNeeded(SphinxDirective):
             self.env.note_dependency(str(path))
         assigned = catalogue.find_assignment(assignment)
         exercises = (*assigned.exercises, *assigned.by_hand)
-        reading = minutes_to_read(Path(self.env.doc2path(self.env.docname)).read_text(encoding="utf-8"))
+        text = Path(self.env.doc2path(self.env.docname)).read_text(encoding="utf-8")
+        short, whole = minutes_of_core(text), minutes_to_read(text)
+        reading = f"{short} minutes to read" + (f" ({whole} with the asides)" if short < whole else "")
         said = (
-            f" {reading} minutes to read, {sum(e.minutes for e in exercises)} for {NUMBERS[len(exercises)]} exercises "
+            f" {reading}, {sum(e.minutes for e in exercises)} for {NUMBERS[len(exercises)]} exercises "
             f"({sum(e.points for e in exercises):g} points)."
         )
         return [nodes.paragraph("", "", nodes.strong("", "Time:"), nodes.Text(said), classes=["chapter-time"])]

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from bs4 import BeautifulSoup
+from playwright.sync_api import expect
 
 from autograder import catalogue
 
@@ -41,13 +42,16 @@ def test_words_code_and_figures_take_time_and_folded_code_takes_none(reading_tim
 def test_a_chapter_s_time_is_that_of_its_words_and_of_its_exercises(book, reading_time, chapter):
     said = " ".join(book.soup(chapter).select_one(".chapter-question + .chapter-time").get_text().split())
     reading, solving, points = map(
-        int, re.search(r"(\d+) minutes to read, (\d+) for \w+ exercises \((\d+)", said).groups()
+        int,
+        re.search(
+            r"(\d+) minutes to read(?: \(\d+ with the asides\))?, (\d+) for \w+ exercises \((\d+)", said
+        ).groups(),
     )
     assignment = catalogue.find_assignment(chapter)
     exercises = (*assignment.exercises, *assignment.by_hand)
     assert (solving, points) == (sum(e.minutes for e in exercises), sum(e.points for e in exercises))
     shown = BeautifulSoup(str(book.soup(chapter).select_one("article")), "html.parser")
-    for node in shown.select(".cell, script, .math, .widget"):
+    for node in shown.select(".cell, script, .math, .widget, details.aside"):
         node.decompose()
     at_least = len(shown.get_text().split()) / 250  # minutes for a fast reader, who skips all code
     assert at_least < reading < 5 * at_least
@@ -174,3 +178,52 @@ def test_every_file_of_ours_that_a_cell_imports_is_among_those_that_decide_wheth
     ours = [Path(line) for line in done.stdout.splitlines() if line]
     ours = {path for path in ours if path.is_relative_to(ROOT) and ".venv" not in path.parts}
     assert len(ours) > 100 and ours <= set(self_contained.code_files())
+
+
+ASIDES = ("09_blocks", "10_training", "11_inference")
+MOST_WORDS = 3_800  # of a chapter's core
+
+
+def test_the_core_of_a_page_is_what_is_not_folded(reading_time):
+    mark = "```{aside-section}\n```\n"
+    page = f"# T\none\n\n(sec-a)=\n## A\n{mark}\n{'word ' * 360}\n\n(sec-b)=\n## B\ntwo\n\n"
+    page += ":::{dropdown} Answer\nno\n:::\n"
+    assert reading_time.contents(reading_time.core(page))[0] == len("T one B two".split())
+    assert reading_time.minutes_of_aside(page, ["sec-a"]) == 3
+    with pytest.raises(ValueError, match="label"):
+        reading_time.minutes_of_aside(page, ["sec-c"])
+    assert reading_time.minutes_of_core(page) == 5
+    assert reading_time.minutes_of_core(page.replace(mark, "")) == reading_time.minutes_to_read(page)
+
+
+@pytest.mark.parametrize("chapter", ASIDES)
+def test_a_long_chapter_has_a_core_of_readable_length(reading_time, chapter):
+    page = (ROOT / "book" / f"{chapter}.md").read_text(encoding="utf-8")
+    assert reading_time.contents(reading_time.core(page))[0] <= MOST_WORDS
+
+
+@pytest.mark.parametrize("chapter", ASIDES)
+def test_an_aside_is_a_closed_fold_below_its_title_that_says_how_long_it_takes(book, chapter):
+    page = book.soup(chapter)
+    marked = (ROOT / "book" / f"{chapter}.md").read_text(encoding="utf-8").count("```{aside-section}")
+    sections = page.select("section.aside-section")
+    assert len(sections) == marked > 5
+    for section in sections:
+        assert [child.name for child in section.find_all(True, recursive=False)][-2:] == ["h2", "details"]
+        fold = section.find("details", recursive=False)
+        assert not fold.has_attr("open") and len(fold.get_text().split()) > 30
+        assert re.fullmatch(r"Aside, \d+ min: you may skip it", fold.summary.get_text())
+    assert "with the asides" in page.select_one(".chapter-time").get_text()
+
+
+@pytest.mark.browser
+def test_a_link_to_an_aside_opens_it_and_so_does_printing(address, visit):
+    chapter = visit(f"{address}/09_blocks.html").page
+    closed = chapter.locator("details.aside:not([open])")
+    count = closed.count()
+    assert count > 5 and count == chapter.locator("details.aside").count()
+    chapter.evaluate("location.hash = 'sec-09-depth'")
+    expect(closed).to_have_count(count - 1)
+    expect(chapter.locator(".aside-section:has(#sec-09-depth) > details.aside[open]")).to_have_count(1)
+    chapter.evaluate("window.dispatchEvent(new Event('beforeprint'))")
+    expect(closed).to_have_count(0)

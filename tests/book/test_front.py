@@ -150,7 +150,9 @@ def test_the_map_says_what_each_chapter_says_of_itself(book):
     assert list(cards) == [chapter[:2] for chapter in CHAPTERS]
     for chapter in CHAPTERS:
         facts = " ".join(book.soup(chapter).select_one("article").get_text().split())
-        reading, solving, points = re.search(r"(\d+) minutes to read, (\d+) for \w+ exercises \((\d+)", facts).groups()
+        reading, solving, points = re.search(
+            r"(\d+) minutes to read(?: \(\d+ with the asides\))?, (\d+) for \w+ exercises \((\d+)", facts
+        ).groups()
         assert re.search(
             rf"{reading} min to read,\s+{solving} min for \d+ exercises, {points} points", cards[chapter[:2]]
         )
