@@ -7,8 +7,8 @@ writes the line "Time: ... minutes to read, ... for six exercises (30 points)". 
 says "... minutes to read (... with the asides)": the first number is that of the core.
 
 Reading: the words of the page at WORDS a minute, its visible code at CODE_LINES a minute, and a minute for each figure,
-widget and displayed formula, which are there to be redone; rounded up to five minutes. The exercises' minutes and points
-are those of the catalogue.
+widget and displayed formula, which are there to be redone; rounded up to five minutes. The exercises' minutes and
+points are those of the catalogue.
 """
 
 import math
