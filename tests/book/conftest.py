@@ -139,8 +139,10 @@ def _visits(browser: Browser) -> Iterator:
 
 @pytest.fixture
 def chapter(request, address, visit) -> Page:
-    """The page that the test's module names as CHAPTER, opened."""
-    return visit(f"{address}/{request.module.CHAPTER}.html").page
+    """The page that the test's module names as CHAPTER, opened, with its asides unfolded."""
+    page = visit(f"{address}/{request.module.CHAPTER}.html").page
+    page.evaluate("document.querySelectorAll('details.aside').forEach((fold) => { fold.open = true; })")
+    return page
 
 
 @pytest.fixture
