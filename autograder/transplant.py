@@ -114,10 +114,10 @@ def _readings(own: type, old: Any) -> "list[nn.Module]":
     from autograder import catalogue
     from autograder.judging.parameter_matching import roles
 
-    d_model = old.project_query.in_features
+    d_model = old.q_proj.in_features
     d_head = d_model // old.heads
     widths = d_model + 1, d_head
-    pairs = {"query": old.project_query, "key": old.project_key, "value": old.project_value}
+    pairs = {"query": old.q_proj, "key": old.k_proj, "value": old.v_proj}
     tables = {name: torch.cat([each.weight.T, each.bias[None]]).detach() for name, each in pairs.items()}  # (in, out)
     try:
         shapes = {name: tuple(each.shape) for name, each in own(*widths, d_head).named_parameters()}
@@ -137,11 +137,11 @@ def _readings(own: type, old: Any) -> "list[nn.Module]":
             with torch.no_grad():
                 for name, parameter in copy.named_parameters():
                     parameter.copy_(values.get(name, parameter))
-        found.append(_heads(copies, old.project_output, widths))
+        found.append(_heads(copies, old.out_proj, widths))
     return found
 
 
-def _heads(copies: "list[nn.Module]", project_output: "nn.Module", widths: tuple[int, int]) -> "nn.Module":
+def _heads(copies: "list[nn.Module]", out_proj: "nn.Module", widths: tuple[int, int]) -> "nn.Module":
     """A module that is where the layer's attention stood."""
     import torch
     from torch import nn
@@ -153,7 +153,7 @@ def _heads(copies: "list[nn.Module]", project_output: "nn.Module", widths: tuple
 
         def __init__(self) -> None:
             super().__init__()
-            self.heads, self.project_output, self.widths = nn.ModuleList(copies), project_output, widths
+            self.heads, self.out_proj, self.widths = nn.ModuleList(copies), out_proj, widths
             self.calls = 0
 
         def forward(self, x: "torch.Tensor", mask: Any = None, need_weights: bool = False) -> AttentionResult:
@@ -167,6 +167,6 @@ def _heads(copies: "list[nn.Module]", project_output: "nn.Module", widths: tuple
                         f"Your SelfAttention returned the shape {tuple(output.shape)} for a sentence of "
                         f"{x.shape[1]} words where {(*x.shape[:-1], widths[1])} is needed."
                     )
-            return AttentionResult(self.project_output(torch.cat(outputs, dim=-1)), None)
+            return AttentionResult(self.out_proj(torch.cat(outputs, dim=-1)), None)
 
     return Heads()

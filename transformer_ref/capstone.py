@@ -155,7 +155,7 @@ def switched_off(model: Transformer, heads: Iterable[tuple[str, int, int]]) -> I
             attention = getattr(stack.layers[layer], name)
             width = model.config.d_head
             with torch.no_grad():  # the output projection reads the heads side by side
-                attention.project_output.weight[:, head * width : (head + 1) * width] = 0
+                attention.out_proj.weight[:, head * width : (head + 1) * width] = 0
         yield
     finally:
         with torch.no_grad():

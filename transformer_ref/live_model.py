@@ -23,7 +23,7 @@ WEIGHTS = Path(__file__).resolve().parent / "pretrained" / "live_model_weights.j
 PREFIX, SUFFIX = "window.liveModelWeights = ", ";\n"
 ENGINE = WEIGHTS.with_name("live_model.js")
 LARGEST = 127  # of a signed byte, leaving out -128 so that both signs reach equally far
-TIED = ("target_embedding.table", "output.weight")  # where tied, the same tensor as source_embedding.table
+TIED = ("target_embedding.weight", "output.weight")  # where tied, the same tensor as source_embedding.weight
 BYTE_LEVEL = {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": True, "use_regex": True}
 
 
@@ -86,7 +86,7 @@ def unpack(packed: dict[str, Any]) -> Packed:
     config = ModelConfig.from_dict(packed["config"])
     weights = unpack_tensors(packed)
     if config.tie_embeddings:
-        weights |= dict.fromkeys(TIED, weights["source_embedding.table"])
+        weights |= dict.fromkeys(TIED, weights["source_embedding.weight"])
     model = Transformer(config)
     model.load_state_dict(weights)
     return Packed(

@@ -56,7 +56,7 @@ def trained(heads: int, with_output: bool, seed: int) -> Translator:
     training = run.training
     if not with_output:
         for attention in attentions(training.model):
-            attention.project_output = nn.Identity()
+            attention.out_proj = nn.Identity()
         training = dataclasses.replace(training, optimizer=build_optimizer(training.model, config))
     fit(training, lambda progress: False)
     return Translator(training.model.eval(), run.source_tokenizer, run.target_tokenizer)
@@ -77,14 +77,14 @@ def judged(translator: Translator, pairs: Sequence[Pair]) -> dict[str, float]:
 @contextmanager
 def silenced(attention: MultiHeadAttention, heads: Sequence[int]) -> Iterator[None]:
     """Inside the `with` these heads hand over nothing: W_O reads zeros in their place."""
-    d_head = attention.project_output.in_features // attention.heads
+    d_head = attention.out_proj.in_features // attention.heads
 
     def cut(module: nn.Module, inputs: tuple[Tensor]) -> tuple[Tensor]:
         pieces = inputs[0].unflatten(-1, (attention.heads, d_head)).clone()  # (batch, length, heads, d_head)
         pieces[..., list(heads), :] = 0.0
         return (pieces.flatten(-2),)  # (batch, length, d_model)
 
-    hook = attention.project_output.register_forward_pre_hook(cut)
+    hook = attention.out_proj.register_forward_pre_hook(cut)
     try:
         yield
     finally:

@@ -63,16 +63,16 @@ def a_word_may_see_itself(experiment: Experiment, batch: Batch) -> None:
 
 def each_head_keeps_its_features(experiment: Experiment, batch: Batch) -> None:
     attention = experiment.model.encoder.layers[0].self_attention
-    attention.project_output = torch.nn.Identity()  # what leaves the heads
+    attention.out_proj = torch.nn.Identity()  # what leaves the heads
     first, *others = attention(experiment.model.source_embedding(batch.source)).output.chunk(attention.heads, dim=-1)
     assert not any(torch.allclose(first, other) for other in others)
 
 
 def weights_are_those_of_torch(experiment: Experiment, batch: Batch) -> None:
     x, layer = experiment.model.source_embedding(batch.source), experiment.model.encoder.layers[0].self_attention
-    q, k, v = (project(x) for project in (layer.project_query, layer.project_key, layer.project_value))
+    q, k, v = (project(x) for project in (layer.q_proj, layer.k_proj, layer.v_proj))
     heads = [part.unflatten(-1, (layer.heads, -1)).transpose(1, 2) for part in (q, k, v)]
-    wanted = layer.project_output(F.scaled_dot_product_attention(*heads).transpose(1, 2).flatten(2))
+    wanted = layer.out_proj(F.scaled_dot_product_attention(*heads).transpose(1, 2).flatten(2))
     everybody = torch.ones(x.shape[1], x.shape[1], dtype=torch.bool)
     assert torch.allclose(layer(x, mask=everybody).output, wanted, atol=1e-4)
 

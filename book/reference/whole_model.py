@@ -27,8 +27,8 @@ class MultiHeadAttention(nn.Module):
     def __init__(self, d: int, heads: int) -> None:
         super().__init__()
         self.heads = heads
-        self.project_query, self.project_key = nn.Linear(d, d), nn.Linear(d, d)
-        self.project_value, self.project_output = nn.Linear(d, d), nn.Linear(d, d)
+        self.q_proj, self.k_proj = nn.Linear(d, d), nn.Linear(d, d)
+        self.v_proj, self.out_proj = nn.Linear(d, d), nn.Linear(d, d)
 
     def split(self, x: Tensor) -> Tensor:
         pieces = x.unflatten(-1, (self.heads, -1))  # (B, length, heads, d / heads)
@@ -37,13 +37,13 @@ class MultiHeadAttention(nn.Module):
     def forward(self, x: Tensor, memory: Tensor, mask: Tensor) -> Tensor:
         """x gives the queries, memory the keys and values; both may be the same."""
         q, k, v = (
-            self.project_query(x),
-            self.project_key(memory),
-            self.project_value(memory),
+            self.q_proj(x),
+            self.k_proj(memory),
+            self.v_proj(memory),
         )
         # (B, heads, queries, d / heads)
         mixed = attention(self.split(q), self.split(k), self.split(v), mask)
-        return self.project_output(mixed.transpose(1, 2).flatten(-2))  # (B, queries, d)
+        return self.out_proj(mixed.transpose(1, 2).flatten(-2))  # (B, queries, d)
 
 
 class FeedForward(nn.Module):
@@ -51,10 +51,10 @@ class FeedForward(nn.Module):
 
     def __init__(self, d: int, d_ff: int) -> None:
         super().__init__()
-        self.widen, self.narrow = nn.Linear(d, d_ff), nn.Linear(d_ff, d)
+        self.fc1, self.fc2 = nn.Linear(d, d_ff), nn.Linear(d_ff, d)
 
     def forward(self, x: Tensor) -> Tensor:
-        return self.narrow(self.widen(x).relu())
+        return self.fc2(self.fc1(x).relu())
 
 
 class Residual(nn.Module):

@@ -55,7 +55,7 @@ def test_what_was_saved_comes_back(folder):
 def test_tied_tables_stay_tied(tmp_path):
     save_checkpoint(tmp_path, model(target_vocabulary=SOURCE.size, tie_embeddings=True), SOURCE, SOURCE, {})
     loaded = load_checkpoint(tmp_path).model
-    assert loaded.output.weight is loaded.source_embedding.table is loaded.target_embedding.table
+    assert loaded.output.weight is loaded.source_embedding.weight is loaded.target_embedding.weight
 
 
 def test_the_file_itself_may_be_named_instead_of_its_folder(folder):

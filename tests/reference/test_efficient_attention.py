@@ -110,8 +110,8 @@ def layer():
 @pytest.mark.parametrize("causal", [False, True])
 def test_a_layer_with_features_is_linear_attention_between_its_projections(layer, causal):
     (x,) = drawn((2, 7, 12))
-    projected = (split_heads(part(x), 3) for part in (layer.project_query, layer.project_key, layer.project_value))
-    expected = layer.project_output(merge_heads(linear_attention(*projected, causal)))
+    projected = (split_heads(part(x), 3) for part in (layer.q_proj, layer.k_proj, layer.v_proj))
+    expected = layer.out_proj(merge_heads(linear_attention(*projected, causal)))
     torch.testing.assert_close(layer(x, mask=causal_mask(7) if causal else None).output, expected)
 
 

@@ -69,7 +69,7 @@ def test_without_positions_permuting_the_tokens_permutes_the_memory(norm_first, 
 def test_a_pre_norm_layer_whose_sub_layers_say_nothing_returns_its_input():
     layer = EncoderLayer(12, 3, 20, dropout=0.1, norm_first=True)
     with torch.no_grad():
-        for silenced in (layer.self_attention.project_output, layer.feed_forward.narrow):
+        for silenced in (layer.self_attention.out_proj, layer.feed_forward.fc2):
             silenced.weight.zero_()
             silenced.bias.zero_()
     x = tensor(1, 2, 5, 12, dtype=torch.float32)

@@ -18,9 +18,9 @@ def test_each_token_gets_what_it_would_get_alone(drawn, seed):
 def test_a_case_small_enough_to_do_by_hand():
     feed_forward = FeedForward(2, 3)
     with torch.no_grad():
-        feed_forward.widen.weight.copy_(torch.tensor([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]))
-        feed_forward.widen.bias.copy_(torch.tensor([0.0, -1.0, -10.0]))
-        feed_forward.narrow.weight.copy_(torch.tensor([[1.0, 2.0, 3.0], [0.0, -1.0, 1.0]]))
-        feed_forward.narrow.bias.copy_(torch.tensor([0.5, 0.0]))
+        feed_forward.fc1.weight.copy_(torch.tensor([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]))
+        feed_forward.fc1.bias.copy_(torch.tensor([0.0, -1.0, -10.0]))
+        feed_forward.fc2.weight.copy_(torch.tensor([[1.0, 2.0, 3.0], [0.0, -1.0, 1.0]]))
+        feed_forward.fc2.bias.copy_(torch.tensor([0.5, 0.0]))
     # (2, 3) -> (2, 2, -5) -> (2, 2, 0) -> (2 + 4 + 0.5, -2)
     assert feed_forward(torch.tensor([[[2.0, 3.0]]])).tolist() == [[[6.5, -2.0]]]

@@ -73,14 +73,14 @@ def test_a_block_is_torch_s_own_pre_norm_layer_with_a_causal_mask():
         d_model, heads, d_ff, 0.0, F.gelu, batch_first=True, norm_first=True, dtype=torch.float64
     ).eval()
     attention = block.self_attention
-    parts = [attention.project_query, attention.project_key, attention.project_value]
+    parts = [attention.q_proj, attention.k_proj, attention.v_proj]
     with torch.no_grad():
         oracle.self_attn.in_proj_weight.copy_(torch.cat([each.weight for each in parts]))
         oracle.self_attn.in_proj_bias.copy_(torch.cat([each.bias for each in parts]))
         for theirs, ours in (
-            (oracle.self_attn.out_proj, attention.project_output),
-            (oracle.linear1, block.feed_forward.widen),
-            (oracle.linear2, block.feed_forward.narrow),
+            (oracle.self_attn.out_proj, attention.out_proj),
+            (oracle.linear1, block.feed_forward.fc1),
+            (oracle.linear2, block.feed_forward.fc2),
         ):
             theirs.load_state_dict(ours.state_dict())
     x = tensor(3, 2, 5, d_model)

@@ -79,7 +79,7 @@ def test_the_approximation_is_not_the_exact_gelu():
         (lambda config, weights: config.update(layer_norm_epsilon=1e-6), "layer_norm_epsilon: expected 1e-05"),
         (lambda config, weights: weights.pop("transformer.h.1.ln_2.bias"), "h.1.ln_2.bias: expected a weight"),
         (lambda config, weights: config.update(n_layer=1), "expected those of 1 blocks, got also h.1"),
-        (lambda config, weights: config.update(vocab_size=30), r"embedding.table: expected shape \(30, 12\)"),
+        (lambda config, weights: config.update(vocab_size=30), r"embedding.weight: expected shape \(30, 12\)"),
         (
             lambda config, weights: weights.update({"lm_head.weight": torch.zeros(31, 12)}),
             "lm_head.weight: expected the",
@@ -168,5 +168,5 @@ def test_weights_that_are_no_numbers_are_named():
     model = theirs(**SHAPES["tiny"])
     weights = {name: tensor.clone() for name, tensor in model.transformer.state_dict().items()}
     weights["wte.weight"][0, 0] = torch.nan
-    with pytest.raises(ValueError, match="embedding.table: expected finite weights, got NaN or infinity"):
+    with pytest.raises(ValueError, match="embedding.weight: expected finite weights, got NaN or infinity"):
         gpt2.gpt_from(model.config.to_dict(), weights)

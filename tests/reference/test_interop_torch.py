@@ -47,11 +47,11 @@ def test_torch_s_weights_loaded_here_give_torch_s_answers(variant):
     config = tiny_config(**variant)
     theirs = shaken(torch_transformer(config).double(), 3).eval()
     model = tiny_model(4, **variant)
-    before = model.target_embedding.table.clone()
+    before = model.target_embedding.weight.clone()
     load_torch_transformer(model, theirs)
     source, target = example()
     assert_agree(model.hidden(source, target), their_hidden(theirs, model, source, target))
-    assert model.target_embedding.table.equal(before)
+    assert model.target_embedding.weight.equal(before)
 
 
 @pytest.mark.parametrize("variant", VARIANTS, ids=str)

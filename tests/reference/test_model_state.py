@@ -102,7 +102,7 @@ def test_exports_take_a_wrapped_model(wrap, tmp_path):
     wrapped = wrap(bare).eval()
     save_marian(wrapped, tmp_path / "marian")
     loaded = load_marian(tmp_path / "marian")
-    assert loaded.encoder.layers[0].feed_forward.widen.weight.equal(bare.encoder.layers[0].feed_forward.widen.weight)
+    assert loaded.encoder.layers[0].feed_forward.fc1.weight.equal(bare.encoder.layers[0].feed_forward.fc1.weight)
     save_page(wrapped, TOKENIZER, TOKENIZER, tmp_path / "page.html", {})
     save_page(bare, TOKENIZER, TOKENIZER, tmp_path / "bare.html", {})
     assert (tmp_path / "page.html").read_bytes() == (tmp_path / "bare.html").read_bytes()

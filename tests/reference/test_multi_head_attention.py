@@ -68,10 +68,10 @@ def test_its_gradients_agree_with_torch():
     ours(x, mask=causal_mask(5)).output.square().sum().backward()
     theirs(x, x, x, attn_mask=~causal_mask(5))[0].square().sum().backward()
     assert_agree(
-        torch.cat([ours.project_query.weight.grad, ours.project_key.weight.grad, ours.project_value.weight.grad]),
+        torch.cat([ours.q_proj.weight.grad, ours.k_proj.weight.grad, ours.v_proj.weight.grad]),
         theirs.in_proj_weight.grad,
     )
-    assert_agree(ours.project_output.bias.grad, theirs.out_proj.bias.grad)
+    assert_agree(ours.out_proj.bias.grad, theirs.out_proj.bias.grad)
 
 
 @given(seeds)
@@ -80,7 +80,7 @@ def test_a_query_without_keys_gets_the_bias_of_the_output_and_nothing_else(seed)
     mask = draw_mask(seed, 2, 1, 4, 6)
     mask[1, :, 2] = False
     output = ours(tensor(seed, 2, 4, 12), tensor(seed + 1, 2, 6, 12), mask).output
-    torch.testing.assert_close(output[1, 2], ours.project_output.bias, rtol=0, atol=1e-12)
+    torch.testing.assert_close(output[1, 2], ours.out_proj.bias, rtol=0, atol=1e-12)
 
 
 @given(seeds, st.permutations([0, 1, 2]))

@@ -79,7 +79,7 @@ def test_gradients_handed_over_twice_add_up_in_fp32():
 def test_tied_tables_stay_one_table_in_the_copy():
     network = Transformer(tiny_config(source_vocabulary=13, tie_embeddings=True), generator(1))
     fast = BF16Copy(network).refreshed()
-    assert fast.output.weight is fast.source_embedding.table is fast.target_embedding.table
+    assert fast.output.weight is fast.source_embedding.weight is fast.target_embedding.weight
 
 
 def test_a_precision_asked_for_by_name_is_not_measured(monkeypatch):

@@ -154,7 +154,7 @@ def test_a_moved_model_keeps_its_tied_table_its_buffers_and_its_results(log):
     source, target = ids(2, 3, 5, high=13), ids(3, 3, 4, high=13)
     expected = model.eval()(source, target)
     moved = copy.deepcopy(model).to("cuda")
-    assert moved.output.weight is moved.source_embedding.table is moved.target_embedding.table
+    assert moved.output.weight is moved.source_embedding.weight is moved.target_embedding.weight
     assert all(each.device == DEVICE for each in [*moved.parameters(), *moved.buffers()])
     assert all(isinstance(each, nn.Parameter) for each in moved.parameters())
     assert not any(isinstance(each, DeviceTensor) for each in model.parameters())

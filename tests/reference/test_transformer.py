@@ -169,7 +169,7 @@ def test_every_parameter_takes_part(norm_first):
     model(padded(1, 3, 6), draw_ids(2, 3, 4)).square().sum().backward()
     idle = [name for name, parameter in model.named_parameters() if parameter.grad.abs().max() < 1e-12]
     # a bias of every key adds the same number to each of a query's scores
-    assert all(name.endswith("project_key.bias") for name in idle)
+    assert all(name.endswith("k_proj.bias") for name in idle)
 
 
 def test_the_base_model_has_the_parameters_of_the_worked_example():
@@ -183,10 +183,10 @@ def test_tied_embeddings_are_one_table_and_stay_one_after_a_step_and_a_move():
     model.to(torch.float64)
     model(draw_ids(1, 2, 5), draw_ids(2, 2, 4)).sum().backward()
     torch.optim.SGD(model.parameters(), lr=0.1).step()
-    tables = (model.source_embedding.table, model.target_embedding.table, model.output.weight)
+    tables = (model.source_embedding.weight, model.target_embedding.weight, model.output.weight)
     assert len({table.data_ptr() for table in tables}) == 1
     untied = Transformer(tiny_config(source_vocabulary=13))
-    tables = (untied.source_embedding.table, untied.target_embedding.table, untied.output.weight)
+    tables = (untied.source_embedding.weight, untied.target_embedding.weight, untied.output.weight)
     assert len({table.data_ptr() for table in tables}) == 3
 
 
@@ -226,7 +226,7 @@ def test_forward_leaves_nothing_behind():
 def test_the_embedding_is_a_row_of_the_table_times_the_root_of_d_model():
     embedding = tiny_model().source_embedding
     ids = draw_ids(1, 2, 5)
-    torch.testing.assert_close(embedding(ids), embedding.table[ids] * 12**0.5)
+    torch.testing.assert_close(embedding(ids), embedding.weight[ids] * 12**0.5)
 
 
 def test_a_sentence_beyond_the_positions_is_refused():

@@ -174,7 +174,7 @@ def test_more_translations_than_hypotheses_are_refused(count):
 def test_a_model_whose_weights_are_no_numbers_is_refused_by_their_name(bad):
     model = tiny_model(3, source_vocabulary=TOKENIZER.size, target_vocabulary=TOKENIZER.size)
     with torch.no_grad():
-        model.encoder.layers[1].feed_forward.widen.bias[3] = bad
+        model.encoder.layers[1].feed_forward.fc1.bias[3] = bad
     with pytest.raises(
         ValueError, match="expected finite weights, got NaN or infinity in encoder.layers.1.feed_f.*bias"
     ):
@@ -184,7 +184,7 @@ def test_a_model_whose_weights_are_no_numbers_is_refused_by_their_name(bad):
 def test_a_model_without_weights_is_refused():
     with torch.device("meta"):
         model = Transformer(tiny_config())
-    with pytest.raises(ValueError, match="expected finite weights, got none in source_embedding.table"):
+    with pytest.raises(ValueError, match="expected finite weights, got none in source_embedding.weight"):
         Translator(model, TOKENIZER, TOKENIZER)
 
 

@@ -24,22 +24,22 @@ def shaken(module: nn.Module, seed: int) -> nn.Module:
 
 
 def copy_attention(ours: MultiHeadAttention, theirs: nn.MultiheadAttention) -> None:
-    projections = (ours.project_query, ours.project_key, ours.project_value)
+    projections = (ours.q_proj, ours.k_proj, ours.v_proj)
     with torch.no_grad():
         for projection, weight in zip(projections, theirs.in_proj_weight.chunk(3), strict=True):
             projection.weight.copy_(weight)
-        ours.project_output.weight.copy_(theirs.out_proj.weight)
+        ours.out_proj.weight.copy_(theirs.out_proj.weight)
         if theirs.in_proj_bias is not None:
             for projection, bias in zip(projections, theirs.in_proj_bias.chunk(3), strict=True):
                 projection.bias.copy_(bias)
-            ours.project_output.bias.copy_(theirs.out_proj.bias)
+            ours.out_proj.bias.copy_(theirs.out_proj.bias)
 
 
 def copy_encoder_layer(ours: EncoderLayer, theirs: nn.TransformerEncoderLayer) -> None:
     copy_attention(ours.self_attention, theirs.self_attn)
     for mine, other in (
-        (ours.feed_forward.widen, theirs.linear1),
-        (ours.feed_forward.narrow, theirs.linear2),
+        (ours.feed_forward.fc1, theirs.linear1),
+        (ours.feed_forward.fc2, theirs.linear2),
         (ours.self_attention_residual.norm, theirs.norm1),
         (ours.feed_forward_residual.norm, theirs.norm2),
     ):
@@ -50,8 +50,8 @@ def copy_decoder_layer(ours: DecoderLayer, theirs: nn.TransformerDecoderLayer) -
     copy_attention(ours.self_attention, theirs.self_attn)
     copy_attention(ours.cross_attention, theirs.multihead_attn)
     for mine, other in (
-        (ours.feed_forward.widen, theirs.linear1),
-        (ours.feed_forward.narrow, theirs.linear2),
+        (ours.feed_forward.fc1, theirs.linear1),
+        (ours.feed_forward.fc2, theirs.linear2),
         (ours.self_attention_residual.norm, theirs.norm1),
         (ours.cross_attention_residual.norm, theirs.norm2),
         (ours.feed_forward_residual.norm, theirs.norm3),

@@ -155,14 +155,14 @@ class FeatureAttention(MultiHeadAttention):
         need_weights: bool = False,
     ) -> AttentionResult:
         """Return the attended tokens (batch, query, d_model) and each head's shares; see `MultiHeadAttention`."""
-        query = split_heads(self.project_query(query_input), self.heads)  # (batch, heads, query, d_head)
+        query = split_heads(self.q_proj(query_input), self.heads)  # (batch, heads, query, d_head)
         key, value = self._keys_and_values(query_input, key_value_input, cache)  # (batch, heads, key, d_head)
         weights = feature_map(query) @ feature_map(key).transpose(-2, -1)  # (batch, heads, query, key)
         if mask is not None:
             weights = weights.masked_fill(~mask, 0.0)
         total = weights.sum(dim=-1, keepdim=True)  # (batch, heads, query, 1)
         weights = weights / total.masked_fill(total == 0, 1.0)  # zeros where no key may be seen
-        output = self.project_output(merge_heads(self.dropout(weights) @ value))  # (batch, query, d_model)
+        output = self.out_proj(merge_heads(self.dropout(weights) @ value))  # (batch, query, d_model)
         return AttentionResult(output, weights if need_weights else None)
 
 

@@ -92,7 +92,7 @@ class GPT(nn.Module):
 
     def head(self, x: Tensor) -> Tensor:
         """Return logits, (batch, target, vocabulary): x, (batch, target, d_model), times the table of tokens."""
-        return x @ self.embedding.table.T  # (batch, target, vocabulary)
+        return x @ self.embedding.weight.T  # (batch, target, vocabulary)
 
     def forward(self, ids: Tensor, cache: list[KeyValueCache] | None = None) -> Tensor:
         """Return logits, (batch, target, vocabulary), for ids (batch, target).

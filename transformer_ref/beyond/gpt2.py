@@ -42,13 +42,13 @@ FLAGS = {  # what our code computes, by the fields of config.json
 NEEDED = ("vocab_size", "n_positions", "n_embd", "n_layer", "n_head")
 EPSILON = 1e-5  # inside the root of a norm, as torch's own
 IN_BLOCKS = {  # our module's name in a block -> theirs, and whether its matrix lies the other way round
-    "self_attention.project_output": ("attn.c_proj", True),
+    "self_attention.out_proj": ("attn.c_proj", True),
     "self_attention_residual.norm": ("ln_1", False),
-    "feed_forward.widen": ("mlp.c_fc", True),
-    "feed_forward.narrow": ("mlp.c_proj", True),
+    "feed_forward.fc1": ("mlp.c_fc", True),
+    "feed_forward.fc2": ("mlp.c_proj", True),
     "feed_forward_residual.norm": ("ln_2", False),
 }
-FUSED = ("project_query", "project_key", "project_value")  # side by side in attn.c_attn, in this order
+FUSED = ("q_proj", "k_proj", "v_proj")  # side by side in attn.c_attn, in this order
 
 
 class GPT2Folder(NamedTuple):
@@ -72,7 +72,7 @@ def our_weights(theirs: dict[str, Tensor], layers: int) -> dict[str, Tensor]:
             raise ValueError(f"{name}: expected a weight of this name, got none")
         return left.pop(name)
 
-    ours = {"embedding.table": take("wte.weight"), "positions.table": take("wpe.weight")}
+    ours = {"embedding.weight": take("wte.weight"), "positions.table": take("wpe.weight")}
     for block in range(layers):
         for name, (their, turned) in IN_BLOCKS.items():
             weight, bias = (take(f"h.{block}.{their}.{kind}") for kind in ("weight", "bias"))
@@ -84,7 +84,7 @@ def our_weights(theirs: dict[str, Tensor], layers: int) -> dict[str, Tensor]:
             ours[f"blocks.{block}.self_attention.{name}.bias"] = bias
     ours |= {f"norm.{kind}": take(f"ln_f.{kind}") for kind in ("weight", "bias")}
     head = left.pop("lm_head.weight", None)
-    if head is not None and not torch.equal(head, ours["embedding.table"]):
+    if head is not None and not torch.equal(head, ours["embedding.weight"]):
         raise ValueError("lm_head.weight: expected the table of tokens, got another matrix")
     if left:
         raise ValueError(f"weights: expected those of {layers} blocks, got also {', '.join(sorted(left)[:3])}")
@@ -152,7 +152,7 @@ def load_gpt2_folder(folder: str | Path) -> GPT2Folder:
     except Exception as error:  # the library raises nothing more special
         raise ValueError(f"folder: expected a vocabulary and its merges in {folder}, got: {error}") from error
     gpt = load_gpt2(folder)
-    words, size = tokenizers.Tokenizer(model).get_vocab(), len(gpt.embedding.table)
+    words, size = tokenizers.Tokenizer(model).get_vocab(), len(gpt.embedding.weight)
     if max(words.values(), default=0) >= size:
         raise ValueError(f"vocab.json: expected ids below {size}, as the model has them, got {max(words.values())}")
     tokenizer = tokenizers.Tokenizer(model)

@@ -88,7 +88,7 @@ class MaskedLanguageModel(nn.Module):
 
     def forward(self, ids: Tensor) -> Tensor:
         """Return logits (batch, length, vocabulary): which word is, or stood, at each place."""
-        return self.encode(ids).memory @ self.embedding.table.T + self.bias
+        return self.encode(ids).memory @ self.embedding.weight.T + self.bias
 
 
 class ReviewJudge(nn.Module):
@@ -181,7 +181,7 @@ def pack(judge: ReviewJudge, words: WordList, known: Iterable[str]) -> dict[str,
     small = WordList(known)
     rows = torch.tensor([words.ids[token] for token in small.tokens])
     state = dict(judge.state_dict())
-    for name in ("body.embedding.table", "body.bias"):
+    for name in ("body.embedding.weight", "body.bias"):
         state[name] = state[name][rows]
     packed = {
         name: [list(tensor.shape), b64encode(tensor.half().contiguous().numpy().tobytes()).decode()]

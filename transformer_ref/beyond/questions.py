@@ -160,6 +160,6 @@ class QuestionAttention(nn.Module):
         places = self.norm(places + self.see(places))
         found, own = self.look(asks, places, need_weights=True)  # (batch, 1, d_model), (batch, 1, 1, place)
         if weights is not None:
-            found = self.look.project_output(weights[:, None] @ self.look.project_value(places))  # (batch, 1, d_model)
+            found = self.look.out_proj(weights[:, None] @ self.look.v_proj(places))  # (batch, 1, d_model)
         told = asks + found  # (batch, 1, d_model)
         return Looked(self.head(told + self.think(told))[:, 0], own[:, 0, 0] if weights is None else weights)

@@ -209,23 +209,23 @@ class _InferenceLayer:
     def __init__(self, layer: Any, linear: Callable[..., Product]) -> None:
         attention, self.is_decoder = layer.self_attention, isinstance(layer, DecoderLayer)
         self.heads = attention.heads
-        scale = (attention.project_query.out_features / self.heads) ** -0.5 if self.is_decoder else 1.0
-        projections = [(attention.project_query, scale), (attention.project_key, 1.0), (attention.project_value, 1.0)]
+        scale = (attention.q_proj.out_features / self.heads) ** -0.5 if self.is_decoder else 1.0
+        projections = [(attention.q_proj, scale), (attention.k_proj, 1.0), (attention.v_proj, 1.0)]
         self._query_key_value = linear(*_side_by_side(projections))
-        self.self_output = linear(attention.project_output.weight, attention.project_output.bias)
+        self.self_output = linear(attention.out_proj.weight, attention.out_proj.bias)
         self.self_residual: Residual = layer.self_attention_residual
         if self.is_decoder:
             cross = layer.cross_attention
-            self._query = linear(*_side_by_side([(cross.project_query, scale)]))
-            self._key_value = linear(*_side_by_side([(cross.project_key, 1.0), (cross.project_value, 1.0)]))
-            self.cross_output = linear(cross.project_output.weight, cross.project_output.bias)
+            self._query = linear(*_side_by_side([(cross.q_proj, scale)]))
+            self._key_value = linear(*_side_by_side([(cross.k_proj, 1.0), (cross.v_proj, 1.0)]))
+            self.cross_output = linear(cross.out_proj.weight, cross.out_proj.bias)
             self.cross_residual: Residual = layer.cross_attention_residual
         ff = layer.feed_forward
         self.ff_residual: Residual = layer.feed_forward_residual
         self._is_relu = ff.activation is F.relu
         self._activation = ff.activation
-        self._widen = linear(ff.widen.weight, ff.widen.bias, relu=self._is_relu)
-        self._narrow = linear(ff.narrow.weight, ff.narrow.bias)
+        self._fc1 = linear(ff.fc1.weight, ff.fc1.bias, relu=self._is_relu)
+        self._fc2 = linear(ff.fc2.weight, ff.fc2.bias)
 
     def queries_keys_values(self, x: Tensor) -> Tensor:
         """Return (3, batch, heads, length, d_head) for x, (batch, length, d_model), of the self-attention."""
@@ -241,8 +241,8 @@ class _InferenceLayer:
 
     def feed_forward(self, x: Tensor) -> Tensor:
         """Return what `FeedForward` returns, (batch, length, d_model), for x of the same shape."""
-        wide = self._widen(x)  # (batch, length, d_ff)
-        return self._narrow(wide if self._is_relu else self._activation(wide))
+        wide = self._fc1(x)  # (batch, length, d_ff)
+        return self._fc2(wide if self._is_relu else self._activation(wide))
 
     def _by_head(self, x: Tensor, pieces: int) -> Tensor:
         batch, length, features = x.shape

@@ -102,12 +102,12 @@ def packed_multi_head(attention: MultiHeadAttention, x: Tensor, memory: Tensor |
 
     x: (rows, d_model), the tokens that ask; memory: (other rows, d_model), those that answer, or None for x itself.
     """
-    asking, answering = [attention.project_query], [attention.project_key, attention.project_value]
+    asking, answering = [attention.q_proj], [attention.k_proj, attention.v_proj]
     if memory is None:
         asked, answered = side_by_side(x, asking + answering), None  # (rows, 3 * d_model)
     else:
         asked, answered = side_by_side(x, asking), side_by_side(memory, answering)
-    return attention.project_output(packed_attention(asked, answered, mask, attention.heads))  # (rows, d_model)
+    return attention.out_proj(packed_attention(asked, answered, mask, attention.heads))  # (rows, d_model)
 
 
 def side_by_side(x: Tensor, projections: list[nn.Linear]) -> Tensor:

@@ -38,8 +38,8 @@ class OpenAttention(nn.Module):
     def __init__(self, sound: MultiHeadAttention, steps: Steps) -> None:
         super().__init__()
         self.heads, self.steps = sound.heads, steps
-        self.project_query, self.project_key = sound.project_query, sound.project_key
-        self.project_value, self.project_output = sound.project_value, sound.project_output
+        self.q_proj, self.k_proj = sound.q_proj, sound.k_proj
+        self.v_proj, self.out_proj = sound.v_proj, sound.out_proj
 
     def forward(
         self,
@@ -54,11 +54,11 @@ class OpenAttention(nn.Module):
         asked = query_input if key_value_input is None else steps.keys_from(query_input, key_value_input)
         if mask is None or mask.shape[-1] != asked.shape[1]:
             mask = causal_mask(asked.shape[1])[-query_input.shape[1] :]
-        query = steps.split(self.project_query(query_input), self.heads)  # (batch, heads, query, d_head)
-        key, value = (steps.split(project(asked), self.heads) for project in (self.project_key, self.project_value))
+        query = steps.split(self.q_proj(query_input), self.heads)  # (batch, heads, query, d_head)
+        key, value = (steps.split(project(asked), self.heads) for project in (self.k_proj, self.v_proj))
         scores = query @ key.transpose(-2, -1) / steps.scale(query.shape[-1])  # (batch, heads, query, key)
         weights = steps.shares(scores, steps.mask(mask))  # (batch, heads, query, key)
-        return AttentionResult(self.project_output(steps.merge(weights @ value)), weights)
+        return AttentionResult(self.out_proj(steps.merge(weights @ value)), weights)
 
 
 def attentions(model: Transformer, kinds: str = "encoder self cross") -> list[tuple[nn.Module, str]]:

@@ -82,7 +82,7 @@ def without_source_mask(experiment: Experiment) -> None:
 
 def linear_feed_forward(experiment: Experiment) -> None:
     for layer in [*experiment.model.encoder.layers, *experiment.model.decoder.layers]:
-        layer.feed_forward = nn.Sequential(layer.feed_forward.widen, layer.feed_forward.narrow)
+        layer.feed_forward = nn.Sequential(layer.feed_forward.fc1, layer.feed_forward.fc2)
 
 
 def frozen_encoder(experiment: Experiment) -> None:

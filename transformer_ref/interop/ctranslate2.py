@@ -79,19 +79,19 @@ def _fill_layer(their, our: nn.Module) -> None:
     if not isinstance(our, EncoderLayer):
         _fill_attention(their.attention, our.cross_attention, stacked=1)
         _fill_norm(their.attention.layer_norm, our.cross_attention_residual.norm)
-    _fill_linear(their.ffn.linear_0, our.feed_forward.widen)
-    _fill_linear(their.ffn.linear_1, our.feed_forward.narrow)
+    _fill_linear(their.ffn.linear_0, our.feed_forward.fc1)
+    _fill_linear(their.ffn.linear_1, our.feed_forward.fc2)
     _fill_norm(their.ffn.layer_norm, our.feed_forward_residual.norm)
 
 
 def _fill_attention(their, our: MultiHeadAttention, stacked: int) -> None:
     """Put query, key and value under each other, the first `stacked` and the rest, then the output."""
-    projections = our.project_query, our.project_key, our.project_value
+    projections = our.q_proj, our.k_proj, our.v_proj
     groups = [projections[:stacked], projections[stacked:]] if stacked < len(projections) else [projections]
     for linear, group in zip(their.linear, groups, strict=False):
         linear.weight = _array(torch.cat([one.weight for one in group]))
         linear.bias = _array(torch.cat([one.bias for one in group]))
-    _fill_linear(their.linear[-1], our.project_output)
+    _fill_linear(their.linear[-1], our.out_proj)
 
 
 def _fill_linear(their, our: nn.Linear) -> None:

@@ -55,18 +55,18 @@ COPIES = (
     "final_logits_bias",
 )  # of the shared table, of the sinusoids, and what a model may do without
 OF_LAYERS = {  # our module's name in a layer -> Marian's
-    "self_attention.project_query": "self_attn.q_proj",
-    "self_attention.project_key": "self_attn.k_proj",
-    "self_attention.project_value": "self_attn.v_proj",
-    "self_attention.project_output": "self_attn.out_proj",
+    "self_attention.q_proj": "self_attn.q_proj",
+    "self_attention.k_proj": "self_attn.k_proj",
+    "self_attention.v_proj": "self_attn.v_proj",
+    "self_attention.out_proj": "self_attn.out_proj",
     "self_attention_residual.norm": "self_attn_layer_norm",
-    "cross_attention.project_query": "encoder_attn.q_proj",
-    "cross_attention.project_key": "encoder_attn.k_proj",
-    "cross_attention.project_value": "encoder_attn.v_proj",
-    "cross_attention.project_output": "encoder_attn.out_proj",
+    "cross_attention.q_proj": "encoder_attn.q_proj",
+    "cross_attention.k_proj": "encoder_attn.k_proj",
+    "cross_attention.v_proj": "encoder_attn.v_proj",
+    "cross_attention.out_proj": "encoder_attn.out_proj",
     "cross_attention_residual.norm": "encoder_attn_layer_norm",
-    "feed_forward.widen": "fc1",
-    "feed_forward.narrow": "fc2",
+    "feed_forward.fc1": "fc1",
+    "feed_forward.fc2": "fc2",
     "feed_forward_residual.norm": "final_layer_norm",
 }
 
@@ -234,12 +234,12 @@ def _their_name(name: str, tensors: dict[str, Tensor]) -> str:
     """Return Marian's name of a parameter; `tensors` tells whether the tables are shared."""
     if name == "output.bias":
         return "final_logits_bias"
-    if name in ("source_embedding.table", "target_embedding.table", "output.weight"):
+    if name in ("source_embedding.weight", "target_embedding.weight", "output.weight"):
         if "model.shared.weight" in tensors:
             return "model.shared.weight"
         of = {
-            "source_embedding.table": "model.encoder.embed_tokens.weight",
-            "target_embedding.table": "model.decoder.embed_tokens.weight",
+            "source_embedding.weight": "model.encoder.embed_tokens.weight",
+            "target_embedding.weight": "model.decoder.embed_tokens.weight",
         }
         return of.get(name, "lm_head.weight" if "lm_head.weight" in tensors else "model.decoder.embed_tokens.weight")
     stack, layers, index, module = name.split(".", 3)

@@ -90,12 +90,12 @@ def _layer_pairs(our: nn.Module, their: nn.Module) -> Iterator[Pair]:
         yield from _attention_pairs("multihead_attn", our.cross_attention, their.multihead_attn)
         yield from _same_names("norm2", our.cross_attention_residual.norm, their.norm2)
         yield from _same_names("norm3", our.feed_forward_residual.norm, their.norm3)
-    yield from _same_names("linear1", our.feed_forward.widen, their.linear1)
-    yield from _same_names("linear2", our.feed_forward.narrow, their.linear2)
+    yield from _same_names("linear1", our.feed_forward.fc1, their.linear1)
+    yield from _same_names("linear2", our.feed_forward.fc2, their.linear2)
 
 
 def _attention_pairs(name: str, our: MultiHeadAttention, their: nn.MultiheadAttention) -> Iterator[Pair]:
-    stacked = our.project_query, our.project_key, our.project_value
+    stacked = our.q_proj, our.k_proj, our.v_proj
     _expect_equal(f"{name}.in_proj_weight", "one", "none" if their.in_proj_weight is None else "one")
     _expect_equal(f"{name}.in_proj_bias", "one", "none" if their.in_proj_bias is None else "one")
     for projection, weight, bias in zip(
@@ -103,7 +103,7 @@ def _attention_pairs(name: str, our: MultiHeadAttention, their: nn.MultiheadAtte
     ):
         yield f"{name}.in_proj_weight", projection.weight, weight
         yield f"{name}.in_proj_bias", projection.bias, bias
-    yield from _same_names(f"{name}.out_proj", our.project_output, their.out_proj)
+    yield from _same_names(f"{name}.out_proj", our.out_proj, their.out_proj)
 
 
 def _same_names(name: str, our: nn.Module, their: nn.Module) -> Iterator[Pair]:

@@ -25,9 +25,9 @@ from transformer_ref.learner.own_weights import MOST_READINGS, SAME, NotFound, g
 from transformer_ref.model.transformer import Transformer
 
 ACTIVATION: dict[str, Callable[[Tensor], Tensor]] = {"silu": F.silu, "gelu": F.gelu}
-TABLES = ("source_embedding.table", "target_embedding.table", "output.weight")
-READS = ("project_query.weight", "project_key.weight", "project_value.weight", "widen.weight", *TABLES)
-WRITES = ("project_output.weight", "project_output.bias", "narrow.weight", "narrow.bias", "norm.weight", "norm.bias")
+TABLES = ("source_embedding.weight", "target_embedding.weight", "output.weight")
+READS = ("q_proj.weight", "k_proj.weight", "v_proj.weight", "fc1.weight", *TABLES)
+WRITES = ("out_proj.weight", "out_proj.bias", "fc2.weight", "fc2.bias", "norm.weight", "norm.bias")
 
 
 class InPlaceOfReLU(TorchDispatchMode):
@@ -148,7 +148,7 @@ def _state(model: Transformer) -> dict[str, Tensor]:
             tensor = tensor[:, order]
         if name in TABLES:
             tensor = torch.cat([torch.zeros(1, d_model), tensor])
-        if name.endswith("embedding.table") and not config.scale_embedding:
+        if name.endswith("embedding.weight") and not config.scale_embedding:
             tensor = tensor / math.sqrt(d_model)  # every learner multiplies by it
         state[name] = tensor
     return state

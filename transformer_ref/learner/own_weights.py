@@ -33,7 +33,7 @@ WORDS = {  # what reveals a role in a name
     "logits": {"out", "output", "generator", "head", "logits", "unembed", "proj"},
 }
 PROJECTIONS = ("query", "key", "value", "output")
-NAMES = ("project_query", "project_key", "project_value", "project_output")
+NAMES = ("q_proj", "k_proj", "v_proj", "out_proj")
 
 
 class NotFound(Exception):
@@ -184,7 +184,7 @@ def _orders(items: Sequence) -> list[Sequence]:
 def _tables(tables: dict[str, Tensor], config: ModelConfig) -> list[dict[str, Tensor]]:
     """The ways to read the tables of the vocabularies."""
     roles = ("source", "logits", "target")
-    keys = {"source": "source_embedding.table", "target": "target_embedding.table", "logits": "output.weight"}
+    keys = {"source": "source_embedding.weight", "target": "target_embedding.weight", "logits": "output.weight"}
     upright = {name: each if each.shape[1] == config.d_model else each.T for name, each in tables.items()}
     if config.tie_embeddings:
         if len(upright) != 1:
@@ -239,7 +239,7 @@ def _layer(at: str, parameters: dict[str, Tensor], config, attentions: int, turn
     if len(fed) != 2 or len(norms) != attentions + 1:
         raise NotFound(f"{len(fed)} matrices of the feed-forward network and {len(norms)} normalizations in {at}")
     state: dict[str, Tensor] = {}
-    for name, each, outputs in (("widen", fed[0], config.d_ff), ("narrow", fed[1], config.d_model)):
+    for name, each, outputs in (("fc1", fed[0], config.d_ff), ("fc2", fed[1], config.d_model)):
         matrix = (
             each.matrix
             if each.matrix.shape[0] == outputs and not (each.bare and config.d_ff == config.d_model)

@@ -19,14 +19,14 @@ class Embedding(nn.Module):
     def __init__(self, vocabulary: int, d_model: int, scaled: bool = True) -> None:
         super().__init__()
         self.scale = math.sqrt(d_model) if scaled else 1.0
-        self.table = nn.Parameter(torch.empty(vocabulary, d_model))
+        self.weight = nn.Parameter(torch.empty(vocabulary, d_model))
         self.reset_parameters()
 
     def reset_parameters(self, generator: torch.Generator | None = None) -> None:
         """Draw a new table, from `generator` if there is one."""
-        nn.init.normal_(self.table, std=self.table.shape[1] ** -0.5, generator=generator)
+        nn.init.normal_(self.weight, std=self.weight.shape[1] ** -0.5, generator=generator)
 
     def forward(self, ids: Tensor) -> Tensor:
         """Return (batch, length, d_model) for ids (batch, length); IndexError for an id beyond the table."""
         expect_ids("ids", ids, "batch", "length")
-        return nn.functional.embedding(ids, self.table) * self.scale  # (batch, length, d_model)
+        return nn.functional.embedding(ids, self.weight) * self.scale  # (batch, length, d_model)

@@ -14,9 +14,9 @@ class FeedForward(nn.Module):
     def __init__(self, d_model: int, d_ff: int, activation: Activation = "relu") -> None:
         super().__init__()
         self.activation = getattr(nn.functional, activation)
-        self.widen = nn.Linear(d_model, d_ff)  # W_1, b_1
-        self.narrow = nn.Linear(d_ff, d_model)  # W_2, b_2
+        self.fc1 = nn.Linear(d_model, d_ff)  # W_1, b_1
+        self.fc2 = nn.Linear(d_ff, d_model)  # W_2, b_2
 
     def forward(self, x: Tensor) -> Tensor:
         """Return (batch, length, d_model) for x of the same shape."""
-        return self.narrow(self.activation(self.widen(x)))  # d_model -> d_ff -> d_model
+        return self.fc2(self.activation(self.fc1(x)))  # d_model -> d_ff -> d_model

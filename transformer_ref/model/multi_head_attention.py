@@ -56,10 +56,10 @@ class MultiHeadAttention(nn.Module):
         super().__init__()
         _expect_heads(d_model, heads)
         self.heads = heads
-        self.project_query = nn.Linear(d_model, d_model, bias=bias)  # W^Q
-        self.project_key = nn.Linear(d_model, d_model, bias=bias)  # W^K
-        self.project_value = nn.Linear(d_model, d_model, bias=bias)  # W^V
-        self.project_output = nn.Linear(d_model, d_model, bias=bias)  # W^O
+        self.q_proj = nn.Linear(d_model, d_model, bias=bias)  # W^Q
+        self.k_proj = nn.Linear(d_model, d_model, bias=bias)  # W^K
+        self.v_proj = nn.Linear(d_model, d_model, bias=bias)  # W^V
+        self.out_proj = nn.Linear(d_model, d_model, bias=bias)  # W^O
         self.dropout = nn.Dropout(dropout)
         self.kernel: Kernel = F.scaled_dot_product_attention  # what attends where nobody asks for weights
 
@@ -81,7 +81,7 @@ class MultiHeadAttention(nn.Module):
             them on the first call and reuses them after that.
         need_weights: also return the weights, (batch, heads, query, key), by the explicit path.
         """
-        query = split_heads(self.project_query(query_input), self.heads)  # (batch, heads, query, d_head)
+        query = split_heads(self.q_proj(query_input), self.heads)  # (batch, heads, query, d_head)
         key, value = self._keys_and_values(query_input, key_value_input, cache)  # (batch, heads, key, d_head)
         query = query.to(key.dtype)  # a cache may keep more digits
         if need_weights or (self.training and self.dropout.p > 0):
@@ -90,7 +90,7 @@ class MultiHeadAttention(nn.Module):
         else:
             attended, weights = fused_attention(query, key, value, mask, self.kernel)  # (batch, heads, query, d_head)
         merged = merge_heads(attended).to(query_input.dtype)  # (batch, query, d_model)
-        return AttentionResult(self.project_output(merged), weights)
+        return AttentionResult(self.out_proj(merged), weights)
 
     def _keys_and_values(
         self, query_input: Tensor, key_value_input: Tensor | None, cache: KeyValueCache | None
@@ -99,6 +99,6 @@ class MultiHeadAttention(nn.Module):
             return cache.held
         asked = query_input if key_value_input is None else key_value_input  # (batch, key, d_model)
         new = KeysAndValues(
-            split_heads(self.project_key(asked), self.heads), split_heads(self.project_value(asked), self.heads)
+            split_heads(self.k_proj(asked), self.heads), split_heads(self.v_proj(asked), self.heads)
         )  # (batch, heads, key, d_head)
         return new if cache is None else cache.append(new)

@@ -45,7 +45,7 @@ class Transformer(nn.Module):
         self.decoder = Decoder(config)
         self.output = nn.Linear(config.d_model, config.target_vocabulary, bias=config.output_bias)
         if config.tie_embeddings:
-            self.source_embedding.table = self.output.weight = self.target_embedding.table
+            self.source_embedding.weight = self.output.weight = self.target_embedding.weight
         self.reset_parameters(generator)
 
     def reset_parameters(self, generator: torch.Generator | None = None) -> None:

@@ -236,8 +236,8 @@
       this.tokenizer = packed.merges ? new SubwordTokenizer(packed) : new WordTokenizer(packed);
       this.weights = unpack(packed);
       // One table (vocabulary, d) for source, target and output, where they are tied.
-      const table = this.weights["source_embedding.table"];
-      this.tables = { source: table, target: this.weights["target_embedding.table"] ?? table, output: this.weights["output.weight"] ?? table };
+      const table = this.weights["source_embedding.weight"];
+      this.tables = { source: table, target: this.weights["target_embedding.weight"] ?? table, output: this.weights["output.weight"] ?? table };
       this.activation = ACTIVATIONS[this.config.activation];
     }
 
@@ -280,18 +280,18 @@
     }
 
     keysAndValues(x, name) {
-      return { key: this.linear(x, `${name}.project_key`), value: this.linear(x, `${name}.project_value`) };
+      return { key: this.linear(x, `${name}.k_proj`), value: this.linear(x, `${name}.v_proj`) };
     }
 
     attention(x, name, { key, value }, note = () => {}) {
-      const { mixed, weights } = attend(this.linear(x, `${name}.project_query`), key, value, this.config.d_model, this.config.heads);
+      const { mixed, weights } = attend(this.linear(x, `${name}.q_proj`), key, value, this.config.d_model, this.config.heads);
       note(weights);
-      return this.linear(mixed, `${name}.project_output`);
+      return this.linear(mixed, `${name}.out_proj`);
     }
 
     feedForward(x, name) {
-      const wide = this.linear(x, `${name}.widen`).map(this.activation);
-      return this.linear(wide, `${name}.narrow`, this.config.d_ff);
+      const wide = this.linear(x, `${name}.fc1`).map(this.activation);
+      return this.linear(wide, `${name}.fc2`, this.config.d_ff);
     }
 
     // --- from ids to logits
@@ -436,7 +436,7 @@
       const { d_model: d, h, max_length } = this.sizes, first = cache.length;
       if (first + ids.length > max_length) throw new RangeError(`the model has ${max_length} places`);
       cache.length += ids.length;
-      const token = this.weights["embedding.table"], place = this.weights["positions.table"];
+      const token = this.weights["embedding.weight"], place = this.weights["positions.table"];
       let x = new Float32Array(ids.length * d);
       ids.forEach((id, row) => {
         for (let i = 0; i < d; i++) x[row * d + i] = token[id * d + i] + place[(first + row) * d + i];
@@ -445,19 +445,19 @@
       const add = (change) => { x = x.map((number, i) => number + change[i]); };
       cache.blocks.forEach((held, block) => {
         const name = `blocks.${block}`, read = this.norm(x, `${name}.self_attention_residual.norm`);
-        held.key = joined(held.key, this.linear(read, `${name}.self_attention.project_key`));
-        held.value = joined(held.value, this.linear(read, `${name}.self_attention.project_value`));
-        const { mixed } = attend(this.linear(read, `${name}.self_attention.project_query`), held.key, held.value, d, h, first);
-        add(this.linear(mixed, `${name}.self_attention.project_output`));
-        const wide = this.linear(this.norm(x, `${name}.feed_forward_residual.norm`), `${name}.feed_forward.widen`).map(ACTIVATIONS.gelu);
-        add(this.linear(wide, `${name}.feed_forward.narrow`));
+        held.key = joined(held.key, this.linear(read, `${name}.self_attention.k_proj`));
+        held.value = joined(held.value, this.linear(read, `${name}.self_attention.v_proj`));
+        const { mixed } = attend(this.linear(read, `${name}.self_attention.q_proj`), held.key, held.value, d, h, first);
+        add(this.linear(mixed, `${name}.self_attention.out_proj`));
+        const wide = this.linear(this.norm(x, `${name}.feed_forward_residual.norm`), `${name}.feed_forward.fc1`).map(ACTIVATIONS.gelu);
+        add(this.linear(wide, `${name}.feed_forward.fc2`));
         trace.push(x);
       });
       return trace;
     }
 
     // Scores for the next letter, (n, letters), of an entry of the stream, (n, d).
-    head(x) { return linear(this.norm(x, "norm"), this.weights["embedding.table"], null, this.sizes.d_model); }
+    head(x) { return linear(this.norm(x, "norm"), this.weights["embedding.weight"], null, this.sizes.d_model); }
 
     // Scores for the next letter, (letters), after the last of these; the cache is read on.
     read(ids, cache) { return this.head(this.stream(ids, cache).at(-1).slice(-this.sizes.d_model)); }

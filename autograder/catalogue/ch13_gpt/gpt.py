@@ -85,7 +85,7 @@ def _computed(case: Case, bend: str, dtype: torch.dtype) -> Tensor:
     """What a model with this bend makes of a case."""
     model, weights = gpt.GPT(*case.construct).to(dtype), case.weights or {}
     with torch.no_grad():
-        model.embedding.table.copy_(weights["token table.rows"])
+        model.embedding.weight.copy_(weights["token table.rows"])
         model.positions.table.copy_(weights["position table.rows"])
         model.norm.weight.copy_(weights["last norm.scale"])
         model.norm.bias.copy_(weights["last norm.shift"])

@@ -66,7 +66,7 @@ def _guesses(model: GPT, ids: Tensor, residual_trace: Callable[..., Any]) -> lis
         raise NotYet(
             f"Your residual_trace should return a list of {depths} tensors: the start, and one after each block."
         )
-    shape = (*ids.shape, model.embedding.table.shape[1])
+    shape = (*ids.shape, model.embedding.weight.shape[1])
     found = []
     for place, h in enumerate(trace):
         if not isinstance(h, Tensor) or tuple(h.shape) != shape or not bool(torch.isfinite(h).all()):

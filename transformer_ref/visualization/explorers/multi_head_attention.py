@@ -49,7 +49,7 @@ def _weights(class_: Callable[..., Any], trained: torch.nn.Module, words: torch.
     if not isinstance(mine, torch.nn.Module):
         raise NotYet("Your MultiHeadAttention is not an nn.Module.")
     layers = [part for part in mine.modules() if isinstance(part, torch.nn.Linear)]
-    projections = (trained.project_query, trained.project_key, trained.project_value, trained.project_output)
+    projections = (trained.q_proj, trained.k_proj, trained.v_proj, trained.out_proj)
     if [tuple(part.weight.shape) for part in layers] != [tuple(part.weight.shape) for part in projections]:
         raise NotYet(
             "This explorer fills four nn.Linear, in the order queries, keys, values, output; yours has others."

@@ -33,7 +33,7 @@ def explorer(attention_weights: Callable[..., Any]) -> VBox:
             words = layer.self_attention_residual.read(words)
             query, key = (
                 split_heads(project(words), heads)[:, head - 1]  # (1, T, d_head)
-                for project in (layer.self_attention.project_query, layer.self_attention.project_key)
+                for project in (layer.self_attention.q_proj, layer.self_attention.k_proj)
             )
         weights = shares_from(attention_weights, query, key, shape=(1, len(ids), len(ids)))[0]  # (query, key)
         looks = "; ".join(
