@@ -62,14 +62,14 @@ def _run(arguments: Sequence[str] | None) -> int:
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, (module, what) in COMMANDS.items():
         command = commands.add_parser(name, help=what, description=f"{what[0].upper()}{what[1:]}.")
-        if name in given[:1]:  # only the command that is asked for is imported: most of them import torch
+        if name in given[:1]:  # only the requested command is imported: most of them import torch
             import_module(f"autograder.{module}").add_arguments(command)
     chosen = parser.parse_args(given)
     from autograder import course
 
     try:
         if chosen.command not in ANYWHERE:
-            if sys.getfilesystemencoding() != "utf-8":  # by hand: a plain locale alone gives utf-8 since Python 3.7
+            if sys.getfilesystemencoding() != "utf-8":  # by hand: a plain locale already gives utf-8 since Python 3.7
                 raise course.CourseError(
                     f"This Python reads the names of files as {sys.getfilesystemencoding()}, and a student's name may "
                     "hold any letter. Set PYTHONUTF8=1."

@@ -2,7 +2,7 @@
 
 One setting says where the book is: the environment variable ATTENTION_BY_HAND_BOOK; where that is not set, the address
 called Book in pyproject.toml's [project.urls], which an installed package remembers. Without either it is where `make
-serve` puts it, and in a package that was installed without the course, nowhere: then a section is named in words alone.
+serve` puts it, and in a package that was installed without the course, nowhere: then a section is named only in words.
 """
 
 from __future__ import annotations

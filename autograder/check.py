@@ -25,7 +25,7 @@ def check(exercise_id: str) -> float | None:
 
 
 def visible_check(exercise_id: str) -> float | None:
-    """What `check` is in the notebooks of a class whose hidden checks wait until grading: only visible ones are asked.
+    """What `check` is in the notebooks of a class whose hidden checks wait until grading: only visible ones run.
 
     Returns as `check` does. Grading knows no difference between the two.
     """
@@ -69,7 +69,8 @@ def _check(exercise_id: str, namespace: dict[str, Any], whole: bool) -> float | 
 
 
 def _show(shown: Mapping[str, str]) -> None:
-    """As HTML in a notebook, with the text beside it for whatever shows none and for the stored file; else as text."""
+    """As HTML in a notebook, with the text next to it for programs that do not show HTML and for the stored file; else
+    as text."""
     if hasattr(_shell(), "kernel"):
         from IPython.display import display
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:  # the catalogue imports torch, which a look at the course's f
 
 CHECK_SUFFIX = "-check"
 MARKER = "nbgrader_config.py"
-PROGRESS = ".progress.json"  # beside a learner's notebooks: what checks have earned (see `notebook.progress_store`)
+PROGRESS = ".progress.json"  # next to a learner's notebooks: what checks have earned (see `notebook.progress_store`)
 
 
 class CourseError(Exception):
@@ -35,15 +35,15 @@ def find_root(start: Path | None = None) -> Path:
 
 
 def no_pipes(root: Path) -> None:
-    """Look whether a file of the course's own has become a named pipe: whoever opens one waits for ever.
+    """Check whether a file of the course has become a named pipe: opening one would block for ever.
 
-    What was handed in is not looked at here (see `intake.untrusted_files`). Raises CourseError naming the first.
+    Submissions are not checked here (see `intake.untrusted_files`). Raises CourseError naming the first.
     """
     places = [root / MARKER, *(root / "classroom").glob("*")]
     for folder in (root / "classroom" / "log", root / "exercises", root / "solutions"):
         places += [Path(here, name) for here, _, names in os.walk(folder) for name in names]
     for path in places:
-        with contextlib.suppress(OSError):  # what is not there, or may not be looked at, is for whoever opens it
+        with contextlib.suppress(OSError):  # a file that is missing or not accessible is the caller's problem
             if stat.S_ISFIFO(path.stat().st_mode):
                 raise CourseError(f"{path} is a named pipe. Expected a file. Put your copy in its place.")
 

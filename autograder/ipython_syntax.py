@@ -28,6 +28,6 @@ def without_magics(cell: str) -> str:
     for line in read.splitlines():
         if CALL in line and line not in written:
             begin = line[: len(line) - len(line.lstrip())]
-            line = f"{begin}pass" if begin else ""  # alone in a block it has to be a statement
+            line = f"{begin}pass" if begin else ""  # as the only line of a block it has to be a statement
         lines.append(line)
     return "\n".join(lines) + "\n"

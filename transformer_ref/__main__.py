@@ -10,8 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-# torch reads this when it is imported: threads that wait shall sleep. By default they spin for a while, and a training
-# crawls, several times as slow, as soon as anything else runs beside it.
+# torch reads this when it is imported: waiting threads sleep. By default they spin for a while, and a training run
+# becomes several times as slow as soon as anything else runs on the machine.
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 import torch
@@ -55,7 +55,7 @@ from transformer_ref.translate import Translator, open_model
 from transformer_ref.validation_bleu import ValidationBleu
 from transformer_ref.visualization.curves import curves
 
-LINES_AT_ONCE = 16  # batches of lines that are sorted by length together, where so many lines are there
+LINES_AT_ONCE = 16  # batches of lines that are sorted by length together, where there are that many lines
 LARGE = 32_000_000  # bytes of a corpus from which on it is prepared on the disk
 LEFT = ("closed by peer", "gloo", "NCCL", "onnection")  # in torch's words for a process that cannot be reached
 LOSS_ALT = "The training loss falls step by step; the validation loss, measured now and then, falls with it."
@@ -64,7 +64,7 @@ LOSS_ALT = "The training loss falls step by step; the validation loss, measured 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status.
 
-    0 done, 2 a mistake in what was asked, 130 stopped by Ctrl-C, 141 stopped since nobody reads the output any more.
+    0 done, 2 a mistake in the command, 130 stopped by Ctrl-C, 141 stopped since nobody reads the output any more.
     """
     options = parser(COMMANDS).parse_args(arguments)
     try:
@@ -84,7 +84,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except RuntimeError as error:
         if not any(words in str(error) for words in NO_MEMORY):
             raise
-        print(f"transformer_ref: memory: expected room for what was asked, got too little ({error})", file=sys.stderr)
+        print(f"transformer_ref: memory: expected enough for this command, got too little ({error})", file=sys.stderr)
         return 2
     return 0
 
@@ -182,14 +182,14 @@ def _split(options: argparse.Namespace, split: str, languages: tuple[str, str]) 
 def _recipe(recipe: Recipe, options: argparse.Namespace, device: torch.device) -> tuple[Recipe, Checkpoint | None]:
     """Return the recipe as the options change it, and the model to go on from, if one is named.
 
-    Raises ValueError for a size or a vocabulary beside such a model, which has its own.
+    Raises ValueError for a size or a vocabulary together with such a model, which has its own.
     """
     sizes = {name: getattr(options, name) for name, _, _ in SIZE_SETTINGS if getattr(options, name) is not None}
     given = [*sizes, *(name for name in ("size", "vocabulary") if getattr(options, name) is not None)]
     if options.start and options.model:
-        raise ValueError(f"from: expected no --model beside it, whose weights are new, got {options.model}")
+        raise ValueError(f"from: expected no --model with it, whose weights are new, got {options.model}")
     if options.start and given:
-        raise ValueError(f"from: expected no size and no vocabulary beside it, got {', '.join(given)}")
+        raise ValueError(f"from: expected no size and no vocabulary with it, got {', '.join(given)}")
     dropout = {} if options.dropout is None else {"dropout": options.dropout}
     start = open_model(options.start, device) if options.start else None
     return varied(recipe, options.size, options.vocabulary, {**sizes, **dropout}), start

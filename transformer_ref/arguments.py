@@ -236,7 +236,7 @@ def _add_exporting(commands, functions: Mapping[str, Callable]) -> None:
 
 def _add_measuring(commands, functions: Mapping[str, Callable]) -> None:
     measuring = _command(
-        commands, "benchmark", functions, "measure training and decoding beside what people would pick instead"
+        commands, "benchmark", functions, "measure training and decoding, and compare with the alternatives"
     )
     measuring.add_argument("--work", nargs="+", choices=WORKS, default=WORKS, help="a part of it (default: all)")
     measuring.add_argument(

@@ -34,7 +34,7 @@ TRAINING = TrainingConfig(
     weight_decay=0.2, muon_weight_decay=0.2, label_smoothing=0.05, max_grad_norm=10.0,
 )  # fmt: skip
 OTHER_RATE = 5e-3  # AdamW's, for a model whose parts are somebody else's
-STATES = 10  # kept in the course of a training, one after each tenth of it
+STATES = 10  # kept during a training run, one after each tenth of it
 LINES = 20  # of progress
 
 
@@ -49,7 +49,7 @@ class Experiment(NamedTuple):
 
 
 class Trained(NamedTuple):
-    """What a training run leaves beside the model: each step's loss, (step, loss) on validation, the weights of
+    """What a training run leaves in addition to the model: each step's loss, (step, loss) on validation, the weights of
     then."""
 
     losses: list[float]

@@ -60,7 +60,7 @@ def save_checkpoint(
 ) -> Path:
     """Write the model into a folder, which is made if need be, and return the file's path.
 
-    notes: plain values to keep beside it, such as the corpus it was trained on.
+    notes: plain values to keep with it, such as the corpus it was trained on.
     """
     model = unwrapped(model)
     header = {
@@ -85,7 +85,7 @@ def load_checkpoint(
 
     folder: where it wrote, or the file itself; expected: a config that the file's must equal.
     code: the learner's own, of a model that is theirs; run_its_code: run the copy of it that the checkpoint keeps, with
-    all rights of whoever calls. Without either, a checkpoint is data, and no code of it is ever run.
+    all rights of the caller. Without either, a checkpoint is data, and no code of it is ever run.
     Raises FileNotFoundError, or ValueError naming the field that does not fit.
     """
     path = Path(folder) if Path(folder).is_file() else Path(folder) / MODEL_FILE
@@ -107,12 +107,10 @@ def load_checkpoint(
 
 
 def _code(path: Path, kept: dict[str, str] | None, code: Code | None, run_its_code: bool) -> Code | None:
-    """Return the code that a model needs; None for the package's own. Only what was asked for is run."""
+    """Return the code that a model needs; None for the package's own. Only the requested code is run."""
     if kept is None:
         if code:
-            raise ValueError(
-                f"model: expected no file of one's own for the package's model, got {code.name} for {path}"
-            )
+            raise ValueError(f"model: expected no file of your own for the package's model, got {code.name} for {path}")
         return None
     if code:
         if code.sha256 != kept["sha256"]:
@@ -130,7 +128,7 @@ def _code(path: Path, kept: dict[str, str] | None, code: Code | None, run_its_co
 
 
 def write_tensors(path: Path, tensors: Mapping[str, Tensor], header: Mapping[str, Any]) -> Path:
-    """Write under a temporary name, then rename: whoever reads sees the old file or the new one, never a half."""
+    """Write under a temporary name, then rename: a reader sees the old file or the new one, never a half."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_suffix(".tmp")  # always this name: what a killed process left is written over
     try:

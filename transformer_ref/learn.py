@@ -60,7 +60,7 @@ def learn(
         expect_nothing_to_lose(Path(folder))
     if start is not None and (vocabulary is not None or set(model or {}) - {"dropout"}):
         raise ValueError(
-            "start: expected no vocabulary and no field of the model but dropout beside it, got "
+            "start: expected no vocabulary and no field of the model except dropout with it, got "
             + ", ".join([*(["vocabulary"] if vocabulary is not None else []), *(model or {})])
         )
     small = Recipe(languages, str(folder), subwords(VOCABULARY), SMALL, SMALL_TRAINING)

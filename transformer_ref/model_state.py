@@ -54,7 +54,7 @@ def plain_names(tensors: Mapping[str, Tensor], expected: Collection[str]) -> dic
     """Return saved tensors under the names of a bare model.
 
     expected: the names of the model that is to hold them. A file that was written with wrapped names is read all the
-    same; a prefix that the model itself has is left alone.
+    same; a prefix that the model itself has stays.
     """
     expected = set(expected)
     plain = {

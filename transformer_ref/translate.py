@@ -142,7 +142,7 @@ class Translator:
         sources = [self._source_ids(line, number) for number, line in enumerate(lines, first_line)]
         translations: list[list[Translation]] = [[] for _ in lines]
         decoder = for_inference(self.model) if self._int8 is None else self._int8  # with the weights of this moment
-        filled = [i for i, source in enumerate(sources) if len(source) > 1]  # eos alone is an empty line
+        filled = [i for i, source in enumerate(sources) if len(source) > 1]  # only eos means an empty line
         by_length = sorted(filled, key=lambda i: len(sources[i]))
         for start in range(0, len(by_length), config.batch_size):
             batch = by_length[start : start + config.batch_size]

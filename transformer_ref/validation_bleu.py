@@ -28,7 +28,7 @@ class ValidationBleu:
         self.scores: list[tuple[int, float]] = []  # step, BLEU
 
     def __call__(self, progress: Progress) -> None:
-        """A step alone is not validated."""
+        """A single step is not validated."""
 
     def validated(self, progress: Progress, loss: float) -> None:
         """Translate with the weights as they are, and report."""

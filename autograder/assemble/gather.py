@@ -173,7 +173,7 @@ def _statements(cell: str, source: str, strict: bool) -> Iterator[Statement]:
     except (SyntaxError, ValueError) as error:
         if strict:
             line = f", line {error.lineno} of the cell" if getattr(error, "lineno", None) else ""
-            raise Unreadable(f"its cell is no Python yet: {getattr(error, 'msg', error)}{line}") from error
+            raise Unreadable(f"its cell is not valid Python yet: {getattr(error, 'msg', error)}{line}") from error
         return
     lines, end = text.splitlines(), 0
     for node in body:

@@ -17,7 +17,7 @@ from autograder.judging.observation import Raised, raised_in_cell
 from autograder.judging.observe import LocalEndpoint
 from autograder.judging.verdict import Verdict
 
-POSIX = ("fcntl", "resource")  # modules that Windows does not have, and a sandbox stands on
+POSIX = ("fcntl", "resource")  # modules that a sandbox needs and Windows does not have
 
 
 class Judge(Protocol):

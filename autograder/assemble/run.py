@@ -1,6 +1,6 @@
 """A learner's own code in one file: `python -m autograder assemble` gathers what passes into my_transformer.py.
 
-Every answer is judged alone with what it needs, and once more in the file where it runs other code there.
+Every answer is judged separately with what it needs, and once more in the file if other code runs with it there.
 """
 
 import argparse
@@ -94,8 +94,8 @@ def run(chosen: argparse.Namespace) -> int:
 class Entry:
     """What became of an exercise. piece: None when it is not in the file, and `reason` says why.
 
-    cells: the code cells of its notebook; fill: whether the course's answer may stand in for it. doubt: why it does not
-    pass by itself, where that may be the fault of an answer that it uses and that the course's stands in for.
+    cells: the code cells of its notebook; fill: whether the course's answer may replace it. doubt: why it does not
+    pass by itself, where that may be the fault of an answer that it uses and that the course's replaces.
     attention_unread: it was judged only by itself, since chapter 09 cannot read the learner's attention, which it uses.
     """
 
@@ -177,7 +177,7 @@ def _settle(trials: Judge, entries: Sequence[Entry], of: int) -> write.Written:
             verdict = _judged(trials, entry.exercise, text.text, modules)
             entry.attention_unread = not entry.doubt and only_attention_unread(verdict)
             if not (verdict.passed or entry.attention_unread):
-                alone = f"it passes by itself, and not beside your other code: {_reason(verdict)}"
+                alone = f"it passes by itself, but not together with your other code: {_reason(verdict)}"
                 entry.refuse(entry.doubt or alone)
                 refused.add(entry.exercise.id)
         if not refused:
@@ -185,8 +185,8 @@ def _settle(trials: Judge, entries: Sequence[Entry], of: int) -> write.Written:
 
 
 def _to_ask_again(kept: Sequence[Entry], text: write.Written) -> list[Entry]:
-    """Those that run other code in the file than they did alone, and who depends on them; and one that shows that the
-    whole file runs."""
+    """Those that run other code in the file than they did separately, and who depends on them; and one that shows that
+    the whole file runs."""
     names = {name for entry in kept for name in entry.exercise.names}
     other = {entry.exercise.id for entry in kept if entry.piece.given & names} | set(text.renamed)
     other |= {entry.exercise.id for entry in kept if entry.doubt and entry.is_own}
@@ -236,7 +236,7 @@ def _refuse_foreign(output: Path) -> None:
 
 
 def _report(assignments: Sequence[Assignment], found: dict[str, list[Path]], entries: Sequence[Entry]) -> None:
-    """One line for each exercise: whether it is in, and why not; where it stands on the package instead of own code."""
+    """One line for each exercise: whether it is in, and why not; where it uses the package instead of own code."""
     in_file = {name for entry in entries if entry.piece for name in entry.exercise.names}
     for assignment in assignments:
         path, *others = found.get(assignment.id, ["no notebook here"])

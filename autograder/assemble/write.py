@@ -67,7 +67,8 @@ def _is_elsewhere(statement: Statement, piece: Piece, parts: set[str]) -> bool:
 
 
 def _other_names(statements: Sequence[Statement], piece: Piece, taken: dict[str, str]) -> dict[str, str]:
-    """New names for the helpers of a piece whose name is another thing in the file already. What is given is noted."""
+    """New names for the helpers of a piece whose name is another thing in the file already. Given names are
+    recorded."""
     helpers = [each for each in statements if not _is_own(each, piece)]
     names: dict[str, str] = {}
     while True:

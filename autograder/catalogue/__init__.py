@@ -8,7 +8,7 @@
 - `defaults` lists what the hidden probes of every exercise ask (a batch of one, a second call, precision, ...); an
   entry that cannot ask one says why in `omits`.
 - Where sound programs differ, the cases are drawn so that all agree, or `normalize` keeps what they agree on.
-- An exercise that hands over or returns a model names a `harness` (`inside.fixtures`), which builds it beside the
+- An exercise that passes or returns a model names a `harness` (`inside.fixtures`), which builds it next to the
   answer and reports plain values; it decides nothing. 10.7 and 12.3 are judged by what the trained model outputs,
   never by its loss.
 - A teacher's own assignments are called `own_...`, are ignored by git, and cannot break the course's.

@@ -37,7 +37,7 @@ def run(chosen: argparse.Namespace) -> int:
         try:
             _write(assignments, sys.stdout)
             sys.stdout.flush()
-        except BrokenPipeError:  # whoever reads had enough, as `head` has; Python flushes once more when it ends
+        except BrokenPipeError:  # the reader stopped, as `head` does; Python flushes once more when it ends
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     with chosen.output.open("w", encoding="utf-8", newline="\n") as file:

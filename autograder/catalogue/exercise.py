@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-LOOKED_AT = frozenset({"inputs", "state", "gradients", "training", "generator"})  # beside a result, by `Probe.checks`
+LOOKED_AT = frozenset({"inputs", "state", "gradients", "training", "generator"})  # besides a result
 
 
 @dataclass(frozen=True)
@@ -77,10 +77,10 @@ class Scale:
 @dataclass(frozen=True)
 class Probe:
     """A question put to an answer. It exists under a fixed name; only its values are drawn. checks: what is looked at
-    beside the result: "inputs" (left unchanged), "state" (torch's global settings left alone), "gradients" (equal to
-    the reference's), "training" (the module is in training mode), "generator" (the generator that was passed in has
-    been drawn from). hide_expected: the right result is itself the answer, so a report shows only what came back.
-    announced_by: the words of the task or of the docstring that announce what a hidden probe asks, or
+    in addition to the result: "inputs" (left unchanged), "state" (torch's global settings unchanged), "gradients"
+    (equal to the reference's), "training" (the module is in training mode), "generator" (the generator that was passed
+    in has been drawn from). hide_expected: the right result is itself the answer, so a report shows only what came
+    back. announced_by: the words of the task or of the docstring that announce what a hidden probe asks, or
     `probes.PROMISED`. scale: for a list of texts, how good it is; a hidden probe then earns a share of its points.
     """
 
@@ -144,7 +144,7 @@ def _other_values(got: Any, expected: Any) -> bool:
 
 @dataclass(frozen=True)
 class Misconception:
-    """A known wrong answer, as source that can be handed in, and the words that it deserves.
+    """A known wrong answer, as source that can be submitted, and the message for it.
 
     message: why this comes out and what to look at, never the code. quotes: a sentence with the learner's own numbers,
     put before the message when a visible probe shows the mistake; None for none. shows: for an answer that differs from
@@ -247,7 +247,7 @@ class Exercise:
     that names no quote of its own, where its result has the right form and other values; where it has another shape,
     both shapes are. hints: nudge, shape plan, pseudocode. omits: what the hidden probes of every exercise ask by
     default (see `defaults`) and these do not -> the reason. trained: the answer needs what the notebook has trained in
-    minutes, so it runs in a whole notebook alone; the known answers stand for trained ones and know what a probe has
+    minutes, so it runs only in a whole notebook; the known answers replace trained ones and know what a probe has
     drawn, so they are judged where it was drawn. Raises EntryError for what contradicts itself.
     """
 
@@ -293,7 +293,7 @@ class Exercise:
 
     @property
     def is_class(self) -> bool:
-        """Whether a class is asked for, not a function."""
+        """Whether a class is expected, not a function."""
         return self.roles is not None or self.methods
 
     @property
@@ -345,9 +345,9 @@ class ByHand:
 @dataclass(frozen=True)
 class Assignment:
     """A notebook: its folder and file name, its exercises in order, the modules of transformer_ref it may import. load:
-    the entry of an exercise's id, called when it is first needed. files: names of what may be handed in next to the
+    the entry of an exercise's id, called when it is first needed. files: names of what may be submitted next to the
     notebook; everything else there is ignored. by_hand: what a person gives points for, after the exercises. trains:
-    ids of cells that take minutes or need what those made; whoever asks about one answer alone leaves them out.
+    ids of cells that take minutes or need what those made; checking a single answer leaves them out.
     cell_seconds, notebook_seconds: what its notebook may take while it is graded, instead of the usual (0: the usual).
     """
 

@@ -2,7 +2,7 @@
 
 Each wrong choice is a known mistake of the catalogue, so what somebody believes has a name, an exercise and a
 section to reread. The page of the book, the command and the dashboard all read inventory.json; the order in which it
-lists choices is nobody's: whoever shows them shuffles them.
+lists choices has no meaning: every page shuffles them.
 """
 
 import json
@@ -14,7 +14,7 @@ from autograder.catalogue.exercise import Section
 from autograder.catalogue.sections import section
 
 FILE = Path(__file__).parent / "inventory.json"
-RIGHT, UNKNOWN = "right", "unknown"  # what an answer may be beside the name of a mistake
+RIGHT, UNKNOWN = "right", "unknown"  # what an answer may be, other than the name of a mistake
 
 
 @dataclass(frozen=True)

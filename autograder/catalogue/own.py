@@ -4,7 +4,7 @@
     own/own_week3/centered_rows.py    one exercise, as EXERCISE; its file bears its id
     own/own_week3/test_centered_rows.py
 
-A folder that cannot be read is a trouble of its own: it is said with file and line, and stops nothing else.
+A folder that cannot be read is reported separately, with file and line, and stops nothing else.
 """
 
 import ast
@@ -34,7 +34,7 @@ class Own(NamedTuple):
 
 def folder() -> Path | None:
     """The folder of own exercises: the nearest from here upward, but not beyond the course that we are in; outside of
-    any, the one that was installed beside this package."""
+    any, the one that was installed with this package."""
     try:
         here = Path.cwd()
     except FileNotFoundError:

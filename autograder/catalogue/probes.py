@@ -41,7 +41,7 @@ def visible(name: str, draw: Case | Callable[..., Case], *sizes: Any, **options:
 
 
 def hidden(name: str, draw: Case | Callable[..., Case], *sizes: Any, **options: Any) -> Probe:
-    """A probe that is asked when the notebook is graded; the arguments are those of `visible`."""
+    """A probe that runs when the notebook is graded; the arguments are those of `visible`."""
     return _probe(name, draw, sizes, options, hidden=True)
 
 

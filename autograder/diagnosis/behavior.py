@@ -1,8 +1,8 @@
 """What can be seen in a wrong answer whose mistake nobody knows: facts, each true of every failure that it speaks of.
 
 A fact is data; `report` puts it into words. None holds a number of an input (but that it is 0, 1 or negative) or of a
-right result, so all may be told of hidden probes too. Where only one failure shows a fact, it is not `sure`: it may be
-a coincidence.
+right result, so all of it may be reported for hidden probes too. Where only one failure shows a fact, it is not `sure`:
+it may be a coincidence.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -122,7 +122,7 @@ NO_CHANCE = (
     "nearly",
     "infinite",
 )  # one failure shows them
-BY_SIZES = ("axis gone", "axis too many", "axes joined")  # seen by the sizes of axes alone
+BY_SIZES = ("axis gone", "axis too many", "axes joined")  # seen only by the sizes of axes
 
 
 def _about_values(failures: Sequence[Outcome]) -> list[Noticed]:
@@ -167,7 +167,7 @@ def _about_part(failures: Sequence[Outcome], part: int) -> list[Noticed]:
 
 
 def _may_tell(facts: dict[tuple, Noticed], expected: Tensor) -> bool:
-    """Whether a pattern seen in a small result is no coincidence."""
+    """Whether a pattern seen in a small result is more than a coincidence."""
     return bool(facts) and (expected.unique().numel() > 1 or any(fact.kind in NO_CHANCE for fact in facts.values()))
 
 
@@ -232,7 +232,7 @@ ITEMS: dict[str, Callable[[list, list], bool]] = {
 
 
 def _all_near(numbers: Sequence[float]) -> bool:
-    """Whether numbers are one but for rounding, however small they are."""
+    """Whether numbers equal one up to rounding, however small they are."""
     return all(isclose(number, numbers[0], rel_tol=1e-5) for number in numbers)
 
 

@@ -94,7 +94,7 @@ def _of_one_number(change: Callable[[float], float]) -> Callable[[Any], Any]:
 
 
 def _blank(place: int, alone: bool) -> Callable[[Tensor, int], Tensor]:
-    """Zeros in one place of an axis; alone: also where it is the only one."""
+    """Zeros in one position of an axis; alone: also where it is the only position."""
 
     def changed(value: Tensor, axis: int) -> Tensor:
         blanked = value.clone()

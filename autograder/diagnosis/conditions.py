@@ -141,7 +141,7 @@ def _is_turned(outcome: Outcome) -> bool:
 
 
 def _wrong_in_late_digits(outcome: Outcome) -> bool:
-    """Whether the numbers are right but for their last digits, which no order in memory brings about."""
+    """Whether only the last digits of the numbers are wrong, which no order in memory causes."""
     if outcome.passed or outcome.difference.kind != "value":
         return False
     wanted, got = outcome.difference.expected, outcome.difference.got

@@ -98,7 +98,7 @@ class _Search:
 
 
 def correct_answers(exercise: Exercise) -> tuple[Candidate, ...]:
-    """The known correct answers, to be asked whether an input is one that the task allows."""
+    """The known correct answers, which show whether the task allows an input."""
     return tuple(Candidate(exercise, LocalEndpoint(namespace_of(each.source))) for each in exercise.correct)
 
 
@@ -166,7 +166,7 @@ def _plainer(value: Any) -> Iterator[Any]:
 
 
 def _plainer_tensors(value: Tensor) -> Iterator[Tensor]:
-    for axis in range(value.ndim):  # one axis alone, where others have its size by chance
+    for axis in range(value.ndim):  # only this axis, where others have its size by chance
         if value.shape[axis] > 1:
             yield value.narrow(axis, 0, 1).contiguous()
     if value.dtype == torch.bool:

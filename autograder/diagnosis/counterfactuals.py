@@ -1,8 +1,8 @@
-"""What a wrong result is the right one of: the same question with an argument turned, exchanged or cut short.
+"""Finds the changed input for which a wrong result is correct: an argument transposed, exchanged or cut short.
 
 A supposition changes an argument in one way, and the reference answers what is then asked. Where this is what the
 learner returned, to all questions that tell the two apart, the supposition is a fact about their answer, however it is
-written. Nothing is said of numbers, so all may be told of hidden probes too.
+written. No number is reported, so all of it may be shown for hidden probes too.
 """
 
 import contextlib
@@ -42,7 +42,7 @@ RELATED = (
     "turned, ",
 )  # how the kinds of exact patterns begin that name what of an argument
 BESIDE = ("changed", "differs", "kept")  # before these nothing else needs to be looked for
-MOST = 10**5  # numbers in the arguments of a question that is asked again
+MOST = 10**5  # numbers in the arguments of a probe that is run again
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Supposed(Noticed):
 
 
 def looked_at(exercise: Exercise, outcomes: Sequence[Outcome], again: RepeatRun | None) -> list[Noticed]:
-    """All that can be told of an answer whose mistake nobody knows, the most telling first."""
+    """All that is found in an answer without a known mistake, the most telling first."""
     facts = notice(exercise, outcomes, again)
     if all(outcome.passed or outcome.got is None for outcome in outcomes):
         return facts
@@ -113,7 +113,7 @@ def suppose(exercise: Exercise, outcomes: Sequence[Outcome]) -> list[Supposed]:
 
 
 def beside_known(exercise: Exercise, outcomes: Sequence[Outcome]) -> list[Noticed]:
-    """A known mistake beside another slip: its results are the learner's but for a pattern, or for a changed argument.
+    """A known mistake and one more slip: its results differ from the learner's by a pattern or a changed argument.
 
     A changed argument is looked for only in a learner's own check, which takes the time.
     """
@@ -134,7 +134,7 @@ def beside_known(exercise: Exercise, outcomes: Sequence[Outcome]) -> list[Notice
 
 
 def _pattern_beside(exercise: Exercise, known: Misconception, asked: Sequence[Outcome]) -> Noticed | None:
-    """The pattern that makes a known mistake's results the learner's, in all that was asked.
+    """The pattern that turns a known mistake's results into the learner's, in every probe.
 
     What the mistake shows to visible probes is kept, so they are looked at first.
     """
@@ -150,7 +150,7 @@ def _pattern_beside(exercise: Exercise, known: Misconception, asked: Sequence[Ou
             if isinstance(shown.result, (Raised, Structure)):
                 return None
             parted = compare.value_difference(shown.result, outcome.got.result, outcome.probe.rtol, outcome.probe.atol)
-            if parted is None:  # the mistake alone explains it
+            if parted is None:  # the mistake explains it without a pattern
                 continue
             if parted.kind not in ("value", "nan", "shape", "length"):
                 return None
@@ -177,13 +177,13 @@ def _beside(exercise: Exercise, known: Misconception, asked: Sequence[Outcome]) 
         return candidate.observe(outcome.probe, case, None)
 
     ordered = sorted(asked, key=lambda outcome: outcome.passed)
-    left_out = ("value", "values", *OF_NUMBERS, *BLANKED)  # beside another slip they explain too much, and take long
+    left_out = ("value", "values", *OF_NUMBERS, *BLANKED)  # with a second slip they explain too much, and take long
     suppositions = (each for each in _suppositions(ordered) if each.kind not in left_out)
     return next((each for each in suppositions if _unexplained(answers, each, ordered) == NOTHING), None)
 
 
 def _can_be_asked(exercise: Exercise, asked: Sequence[Outcome]) -> bool:
-    """Whether the reference can be asked any question in little time, and answers the first that fails with a value."""
+    """Whether the reference runs quickly on any input, and returns a value for the first probe that fails."""
     plain = not (exercise.methods or exercise.harness or exercise.trained)
     failing = next(outcome for outcome in asked if not outcome.passed)
     return plain and not isinstance(failing.got.result, Raised) and all(_small(outcome.case) for outcome in asked)

@@ -41,7 +41,7 @@ def judge_and_explain(
 ) -> Explained:
     """The explained verdict on one answer; the arguments are those of `judge`.
 
-    Where no known mistake explains it, the answer is asked for a smaller example of what may be shown of it.
+    Where no known mistake explains it, a smaller failing input is searched for among those that may be shown.
     """
     verdict = explain(judge(exercise, endpoint, key, findings, stopped, disclosed))
     if verdict.passed or verdict.diagnosis or verdict.blank or not verdict.outcomes:

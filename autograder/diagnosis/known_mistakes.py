@@ -19,7 +19,7 @@ from autograder.judging.probe_inputs import asks_everybody, question_of
 
 FEWEST = 2  # failures that two mistakes at once must explain
 FEW = 4  # different texts that an argument may be, to count as a setting
-MORE = "Elsewhere something else is wrong as well: when this is mended, check again."
+MORE = "Something else is wrong as well: fix this first, then check again."
 TORCH_BEGINS = {  # what a RuntimeError of torch's is about, by how its text begins
     "Can't call numpy()": "numpy",
     "view size is not": "view",
@@ -31,7 +31,7 @@ TORCH_BEGINS = {  # what a RuntimeError of torch's is about, by how its text beg
 }
 TWO = "Two mistakes that we know, made together, give exactly your results."
 SOME = "Some of your results, though not all, are those of a mistake that we know:"
-NOT_ALL = "Not every check fails in just this way: when it is mended, check again."
+NOT_ALL = "Not every check fails in this way: fix this first, then check again."
 LOOSE = 0.01  # a tolerance, relative or not, from which on results agree by chance, as of a measurement
 MOST_PAIRS = 1_400  # of a class, which takes a millisecond each; of a whole model it is ten
 MOST_TRIED = (
@@ -43,8 +43,8 @@ EVERY, SOME_CHECKS, SETTING = "every", "some", "setting"
 
 @dataclass(frozen=True)
 class Claim:
-    """What is said of the checks, as data. extent: the mistake returns what the answer did in `EVERY` check, in
-    `SOME_CHECKS` of those that fail, or in all of one `SETTING`: where. only: no check fails elsewhere."""
+    """What the report claims about the checks, as data. extent: the mistake returns what the answer did in `EVERY`
+    check, in `SOME_CHECKS` of those that fail, or in all of one `SETTING`: where. only: no check fails elsewhere."""
 
     extent: str = EVERY
     where: tuple = ()
@@ -66,10 +66,10 @@ def _identified(known: Misconception, claim: Claim, **changed: Any) -> Identifie
 def diagnose(exercise: Exercise, outcomes: Sequence[Outcome]) -> tuple[Misconception, Evidence | None] | None:
     """The misconception that explains the failures, with visible evidence if there is any; None when none does.
 
-    One that agrees with the learner on every probe is taken at once. Otherwise the one that explains most failures,
-    if it explains the first, another, and at least half of them: an answer may hold a known mistake beside another, but
+    One that agrees with the learner on every probe is taken at once. Otherwise the one that explains most failures, if
+    it explains the first, another, and at least half of them: an answer may have a known mistake and another one, but
     on one input alone two mistakes may look alike. With that other one it may explain all of them, and is then named
-    with it (`_two_at_once`); else it is said that something is left. Where none does, any two may.
+    with it (`_two_at_once`); otherwise the report says that something is left. Where none does, any two may.
     """
     asked = [outcome for outcome in outcomes if outcome.got is not None]
     # What is kept of the mistakes first, then what the most mistakes disagree with.
@@ -100,7 +100,7 @@ def _two_at_once(
 
     Hundreds of pairs are looked at, so what they show to a visible probe is kept; where it cannot be, or a class has
     too many, a learner's own check takes the time and grading does not: the nearest first, at most `MOST_TRIED`.
-    Where results agree loosely, neither may explain the first failure alone.
+    Where results agree loosely, neither of the two may explain the first failure by itself.
     asked: the failures first. one: which must be among the two. It goes under its name, else the first mistake's.
     """
     failures, passes = [o for o in asked if not o.passed], [o for o in asked if o.passed]
@@ -128,7 +128,7 @@ def _two_at_once(
 
 
 def _nearest_first(exercise: Exercise, outcome: Outcome) -> list[tuple[Misconception, Misconception, Misconception]]:
-    """The pairs, by how near each of the two alone comes to what the learner showed."""
+    """The pairs, by how near each of the two comes by itself to what the learner returned."""
     apart = {}
     for known in exercise.mistakes:
         with suppress(EndpointGone):
@@ -138,14 +138,14 @@ def _nearest_first(exercise: Exercise, outcome: Outcome) -> list[tuple[Misconcep
 
 
 def _beside(message: str) -> str:
-    """A message without the words that all else is right, which are not true beside another mistake."""
+    """A message without the words that all else is right, which are false when there is a second mistake."""
     begin, but, rest = message.partition(" right, but ")
     return rest[0].upper() + rest[1:] if but and "." not in begin else message
 
 
 def _in_one_setting(exercise: Exercise, asked: Sequence[Outcome]) -> tuple[Misconception, Evidence | None] | None:
-    """A known mistake that explains all that was asked under one setting: one of several functions, or the value of an
-    argument that is a flag or one of a few texts. So it can be made there alone, or beside others made elsewhere.
+    """A known mistake that explains all probes of one setting: one of several functions, or the value of an argument
+    that is a flag or one of a few texts. So it can be the only mistake, or occur with others in other settings.
 
     asked: the failures first; the setting of the first of them is looked at first, and must be explained.
     """
@@ -283,7 +283,7 @@ class _Asked:
     """A known mistake under a learner's questions. What it shows to the visible probes, which ask everybody the same,
     is kept for all learners.
 
-    How a class's parameters are read depends on what was asked before. So it is asked the visible probes in their
+    How a class's parameters are read depends on the probes before. So it runs the visible probes in their
     order, as a learner's is, and the hidden ones after all of them.
     """
 
@@ -335,12 +335,12 @@ class _Asked:
 
 
 def shown_by(exercise: Exercise, known: Misconception) -> _Asked:
-    """A known mistake, to be asked what a learner was asked."""
+    """A known mistake, to be run on the learner's probes."""
     return _Asked.of(exercise, known)
 
 
 def _passes(exercise: Exercise, known: Misconception, outcome: Outcome) -> bool:
-    """Whether a known mistake passes a visible probe; a hidden one is asked in its turn."""
+    """Whether a known mistake passes a visible probe; a hidden one is run when its turn comes."""
     if not asks_everybody(exercise, outcome.probe, outcome.case):
         return True
     try:
@@ -384,7 +384,8 @@ def _bears_mark(known: Misconception, outcome: Outcome) -> bool | None:
 
 
 def _alike(one: Difference, other: Difference) -> bool:
-    """Whether two answers are wrong in the same respect; beside the result itself, also at the same place."""
+    """Whether two answers are wrong in the same respect; where that is not the result itself, also at the same
+    place."""
     beside = one.kind in ("gradient", "no gradient", "inputs", "state")
     return one.kind == other.kind and (not beside or one.where == other.where)
 

@@ -15,7 +15,7 @@ from autograder.diagnosis.evidence import Noticed
 from autograder.diagnosis.known_mistakes import where_it_is
 from autograder.judging.observation import Outcome
 
-LINES = {  # of a result with so many axes, what lies along the axis that is so many places from the last
+LINES = {  # by the number of axes and the distance from the last axis: what lies along that axis
     0: ("numbers of each row", "number of each row"),
     1: ("rows", "row"),
 }  # before these lies the batch, or time, or the heads: its number is true of all
@@ -30,11 +30,11 @@ FIXED = {
     "first item missing": "The first item is missing; the others are right.",
     "last item missing": "The last item is missing; the others are right.",
     "ends early": "What comes back is right as far as it goes; it ends too early.",
-    "goes too far": "What should come back stands at the beginning; then it goes on.",
-    "an item too many in front": "Something stands in front that should not; all that follows is right.",
-    "an item too many at the end": "Something stands at the end that should not; all before it is right.",
+    "goes too far": "The beginning is what should come back; then it goes on.",
+    "an item too many in front": "There is one item too many in front; all that follows is right.",
+    "an item too many at the end": "There is one item too many at the end; all before it is right.",
     "repeated items lost": "What occurs several times came back once.",
-    "items of another kind": "What stands in the list is of another kind than it should be: ids where words belong, "
+    "items of another kind": "The list holds items of a different kind than it should: ids where words belong, "
     "say, or texts where pairs do.",
     "items missing": "Some items are missing; those that came back are right, in the right order.",
     "items too many": "All the right items are there, in the right order, and others with them.",
@@ -48,15 +48,15 @@ FIXED = {
     "line has in common is wrong, such as its sum, its maximum or a bias.",
     "scaled by line": "Along one axis all numbers are the right ones times one number, another for each line: what a "
     "whole line is divided by or multiplied with is wrong.",
-    "only the diagonal": "All that is wrong stands on the diagonal.",
+    "only the diagonal": "Only the diagonal is wrong.",
     "all but the diagonal": "Only the diagonal is right.",
     "other places": "All the right numbers are there, but not in their places: was something cut anew (view, reshape) "
     "where axes should change places, or are two orders mixed up?",
-    "too large": "It fails only where numbers are large, and there with NaN: is exp taken of them as they stand? Only "
+    "too large": "It fails only where numbers are large, and there with NaN: is exp taken of them directly? Only "
     "differences matter to shares, so the largest can be subtracted first.",
     "an axis of 1 too many": "The numbers are right; an axis of size 1 is too many.",
     "an axis of 1 missing": "The numbers are right; an axis of size 1 is missing.",
-    "left over diagonal": "An axis is left over: everything was combined with everything, and the right numbers stand "
+    "left over diagonal": "An axis is left over: everything was combined with everything, and the right numbers are "
     "on the diagonal, where each meets its own partner.",
     "another shape": "These are the right numbers in the right order, cut into another shape.",
     "nearly": "Your numbers are nearly right, wrong by less than one in a hundred: was something small added, such as "
@@ -74,7 +74,7 @@ FIXED = {
     "another gradient": "All values are right; only the gradient is not. A step that changes no value, such as "
     "dividing by a sum that is 1 already, changes the gradient; so does cutting off one of several ways back.",
     "values with gradients": "It fails only where gradients are computed: does a step there depend on requires_grad?",
-    "stops with gradients": "It stops only where gradients are asked: is something written into an argument, by x[...]"
+    "stops with gradients": "It stops only where gradients are computed: does it write into an argument, by x[...]"
     " = or an operation whose name ends in _, or made into numpy?",
     "transposed in memory": "It fails only where a tensor lies transposed in memory: view cannot cut it, and "
     "reshape can.",
@@ -94,8 +94,8 @@ AFTERWARD = {  # what was done to the right result, along the axis {0}
     "sigmoid": "Your result is the right one, sent through a sigmoid.",
     "tanh": "Your result is the right one, sent through tanh.",
     "degrees": "These are the angles, in degrees, whose cosines are the right numbers.",
-    "lower triangle": "Only the diagonal and what stands below it is filled; above it you have 0.",
-    "upper triangle": "Only the diagonal and what stands above it is filled; below it you have 0.",
+    "lower triangle": "Only the diagonal and the entries below it are filled; above it you have 0.",
+    "upper triangle": "Only the diagonal and the entries above it are filled; below it you have 0.",
     "lower triangle shared": "Above the diagonal you have 0, and the rest of each row was shared out anew: that is a "
     "causal mask, which hides what comes later.",
     "upper triangle shared": "Below the diagonal you have 0, and the rest of each row was shared out anew: a mask "
@@ -124,19 +124,19 @@ AFTERWARD = {  # what was done to the right result, along the axis {0}
     "last alone": "Of {0}, only the last came back.",
 }
 AS_IF = {  # what came back is the right result for ...
-    "one more": "{0} + 1 in place of {0}",
-    "one less": "{0} - 1 in place of {0}",
-    "one less, from 0": "{0} - 1 in place of {0}, and 0 where that would be less",
-    "one less, from 1": "{0} - 1 in place of {0}, and 1 where that would be less",
+    "one more": "{0} + 1 instead of {0}",
+    "one less": "{0} - 1 instead of {0}",
+    "one less, from 0": "{0} - 1 instead of {0}, and 0 where that would be less",
+    "one less, from 1": "{0} - 1 instead of {0}, and 1 where that would be less",
     "opposite": "the opposite of {0}, with True and False exchanged",
     "opened": "{0} with True everywhere: what it should hide still takes part",
     "zeros": "{0} with nothing but zeros in it: its numbers play no part",
     "unsigned": "{0} without its minus signs",
     "each turn on": "{0} with its numbers moved on by one place, the last one in front",
     "each turn back": "{0} with its numbers moved back by one place, the first one at the end",
-    "times itself": "{0} multiplied by itself in place of {0}: two steps where one is meant",
-    "symmetric part": "the mean of {0} and its transpose in place of {0}",
-    "inverted": "the inverse of {0} in place of {0}",
+    "times itself": "{0} multiplied by itself instead of {0}: two steps where one is meant",
+    "symmetric part": "the mean of {0} and its transpose instead of {0}",
+    "inverted": "the inverse of {0} instead of {0}",
     "least for all": "the least number of {0} in every place of it",
     "greatest for all": "the greatest number of {0} in every place of it",
     "last for all": "the last number of {0} in every place of it",
@@ -150,11 +150,11 @@ AS_IF = {  # what came back is the right result for ...
     "longest first": "{0} sorted by length, the longest first",
     "shortest first": "{0} sorted by length, the shortest first",
     "small letters": "{0} in small letters",
-    "one over": "1 / {0} in place of {0}",
-    "root of": "the root of {0} in place of {0}",
-    "square of": "the square of {0} in place of {0}",
-    "nonnegative": "{0} with 0 in place of its negative numbers",
-    "opposite signs": "{0} with all its signs turned",
+    "one over": "1 / {0} instead of {0}",
+    "root of": "the root of {0} instead of {0}",
+    "square of": "the square of {0} instead of {0}",
+    "nonnegative": "{0} with 0 instead of its negative numbers",
+    "opposite signs": "{0} with all its signs changed",
     "squared": "{0} with all its numbers squared",
     "unit rows": "{0} with every row of it brought to length 1",
     "unit columns": "{0} with every column of it brought to length 1",
@@ -162,12 +162,12 @@ AS_IF = {  # what came back is the right result for ...
     "centered columns": "{0} with the mean of every column taken away from it",
     "shared rows": "{0} with a softmax over every row of it first",
     "shared columns": "{0} with a softmax over every column of it first",
-    "always -1": "-1 in place of {0}, whatever it is",
-    "always 0": "0 in place of {0}, whatever it is",
-    "always 1": "1 in place of {0}, whatever it is",
-    "e to the": "e to the power of {0} in place of {0}",
+    "always -1": "-1 instead of {0}, whatever it is",
+    "always 0": "0 instead of {0}, whatever it is",
+    "always 1": "1 instead of {0}, whatever it is",
+    "e to the": "e to the power of {0} instead of {0}",
     "cut to whole": "{0} cut to a whole number",
-    "from the other end": "-{0} - 1 in place of {0}: the axis was counted from the other end",
+    "from the other end": "-{0} - 1 instead of {0}: the axis was counted from the other end",
     "rooted": "{0} with the root of all its numbers",
     "standardized rows": "{0} with every row of it brought to mean 0 and variance 1",
     "running sum": "{0} with running sums of its {5}",
@@ -175,7 +175,7 @@ AS_IF = {  # what came back is the right result for ...
     "final blank": "{0} with 0 in its last {4}: it plays no part",
     "sum for all": "{0} with the sum of its {5} in every place",
     "mean for all": "{0} with the mean of its {5} in every place",
-    "exchanged": "{0} and {1} exchanged: the one stands where the other belongs",
+    "exchanged": "{0} and {1} exchanged: each is where the other belongs",
     "turned": "{0} with its axes {2} and {3} exchanged",
     "first for all": "{0} with its first {4} in every place",
     "final for all": "{0} with its last {4} in every place",
@@ -244,21 +244,21 @@ MEASURED = {  # what of an argument {1} every number was divided by, or multipli
 }
 SAID = ("changed", "inputs")  # a fact that the words for such a difference say already
 LEFT_OTHERWISE = (
-    "A model is left as it came, also in the mode in which it came: whoever switches to evaluation mode switches back."
+    "A model is left as it came, also in the mode in which it came: code that switches the mode has to switch it back."
 )
 ANEW = (  # of a class, which is constructed for each call
     "Two objects of your class, given the same weights and the same input, gave two different results. Either dropout "
     "is on in evaluation mode, or there is a parameter that the task does not ask for: it keeps the random values that "
-    "it begins with, as learned positions do where fixed ones are asked for."
+    "it begins with, as learned positions do where fixed ones are expected."
 )
 IN_PLACE = (
-    "Whoever called it still needs it as it was: make a new value instead of writing into that one. A name that ends "
+    "The caller still needs it as it was: make a new value instead of writing into that one. A name that ends "
     "in _, += and [...] = write in place; so do append, pop and setdefault."
 )
 
 
 def noticed_in(exercise: Exercise, outcome: Outcome, noticed: Sequence[Noticed]) -> str:
-    """What was noticed, as sentences. outcome: the first failure; of a hidden one no number is said."""
+    """What was noticed, as sentences. outcome: the first failure; of a hidden one no number is shown."""
     told = [fact for fact in noticed if (fact.kind, outcome.difference.kind) != SAID]
     ignored = [fact for fact in told if fact.kind == "ignored"]
     said = [
@@ -312,7 +312,7 @@ def _sentence(exercise: Exercise, outcome: Outcome, fact: Noticed) -> str:
         by = f"{plain} {'by' if plain == 'divided' else 'with'} {MEASURED[name]}"
         axis = FROM_THE_END.get(fact.axis, "an earlier axis")
         size = "" if fact.axis < 0 else f"the size of {axis.replace('its', 'the')} of "
-        turned = " and with its sign turned" if how.startswith("turned") else ""
+        turned = " and with its sign changed" if how.startswith("turned") else ""
         said = f"every number is the right one, {by.format(size, _argument(exercise, outcome, fact), axis)}{turned}."
         return f"{said[0].upper()}{said[1:]}" if fact.sure else f"It looks as if {said}"
     if fact.kind.startswith(("more by ", "less by ")):
@@ -387,11 +387,11 @@ def _pattern(fact: Noticed, hidden: bool, name: str) -> str:
         case "axis gone":
             return f"Axis {fact.axis} of the right result is gone: it was summed over, picked from or left out."
         case "axis too many":
-            return f"Your axis {fact.axis} is one too many: it should be summed over, or each item meet its own alone."
+            return f"Your axis {fact.axis} is one too many: sum over it, or let each item meet only its own."
         case "one value":
             value = "the same number" if hidden else f"{fact.factor:g}"
             return (
-                f"Wherever your result is wrong, {value} stands: was the result made with it, or is it a fixed number?"
+                f"Wherever your result is wrong, it is {value}: was the result made with it, or is it a fixed number?"
             )
         case "alike":
             return f"All {_along(fact)[0]} are the same in your result."
@@ -402,7 +402,7 @@ def _pattern(fact: Noticed, hidden: bool, name: str) -> str:
         case "reckoned":
             return fact.how.format(name, fact.second)
         case "goes on":
-            return f"The right result stands at the beginning of yours; along axis {fact.axis} it goes on behind it."
+            return f"Your result begins with the right one; along axis {fact.axis} it goes on behind it."
         case "cut short":
             return f"Yours is the beginning of the right result: along axis {fact.axis} it is cut short."
         case "size":

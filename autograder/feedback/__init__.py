@@ -1,1 +1,1 @@
-"""What is said about a verdict: sentences, the report's parts, and the text or HTML made of them."""
+"""Turns a verdict into sentences, the report's parts, and the text or HTML made of them."""

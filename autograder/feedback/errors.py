@@ -25,7 +25,7 @@ UNMADE = "super().__init__() has to come first in the constructor: before it, a 
 NO_SHARE = "A row holds no share above 0: nothing is left to draw."
 KINDS = "Numbers of two dtypes meet there. What you make yourself takes the dtype of what came in, such as x.dtype."
 LEAF = (
-    "It is written into in place, while gradients are asked for it. Make a new value instead; the numbers of a "
+    "It is written into in place, while gradients are computed for it. Make a new value instead; the numbers of a "
     "parameter are overwritten inside `with torch.no_grad():`."
 )
 OVERWRITTEN = (
@@ -38,7 +38,7 @@ MAXIMUM = (
     "What is meant is a comparison number by number: torch has functions for that."
 )
 A_MASK = (
-    "A mask of True and False stands where numbers are computed with. Is it passed in the place of another argument? "
+    "A mask of True and False is used where numbers are expected. Is it passed instead of another argument? "
     "Arguments without a name are taken in the order of the signature."
 )
 LAYER = (
@@ -46,12 +46,12 @@ LAYER = (
     "made is then called with the tensor."
 )
 LENGTH_FIRST = (
-    "PyTorch's attention takes the first axis for the length and the second for the batch, unless it is told, when "
-    "it is made, that the batch comes first."
+    "PyTorch's attention takes the first axis for the length and the second for the batch. When you make it, you can "
+    "say that the batch comes first."
 )
 TORCH_SAYS = {  # how torch's words begin, where nothing else tells one of its errors from another
     "Boolean value of Tensor with more than one value is ambiguous": TRUTH,
-    "selected index k out of range": "topk was asked for more than there is along its axis.",
+    "selected index k out of range": "k is larger than the axis along which topk selects.",
     "cannot assign module before Module.__init__() call": UNMADE,
     "cannot assign parameters before Module.__init__() call": UNMADE,
     "The shape of the 2D attn_mask is": LENGTH_FIRST,
@@ -68,7 +68,7 @@ def about_error(exercise: Exercise, outcome: Outcome, error: Raised) -> str:
     if error.about == NO_FORWARD:
         return f"{exercise.names[0]} has no method called forward: check its spelling and its indentation."
     if error.type == UNWRITTEN and not error.message:
-        return f"{name} is still to be written, beside what you have done so far."
+        return f"{name} is still to be written, in addition to what you have done so far."
     if error.about == ("arguments",):
         return (
             f"The check calls {name} with the arguments of the signature in the task's cell, in that order, and may "
@@ -78,9 +78,9 @@ def about_error(exercise: Exercise, outcome: Outcome, error: Raised) -> str:
         return "What stopped is a function that the check passed in. Look at what your line calls it with."
     if error.about[:1] == ("attribute",) and len(error.about) == 3:
         _, kind, attribute = error.about
-        return f"Before the dot stands a value of type {kind}, which has no {attribute}. What did you expect there?"
+        return f"The value before the dot is of type {kind}, which has no {attribute}. What did you expect there?"
     if isinstance(outcome.expected.result, Raised):
-        return f"An error is right here, but of another kind: {outcome.expected.result.type} is asked for."
+        return f"An error is right here, but of a different kind: {outcome.expected.result.type} is expected."
     if error.message.startswith("Boolean value of Tensor") and BUILTIN_MAXIMUM.search(error.source):
         return MAXIMUM
     if said := [words for begins, words in TORCH_SAYS.items() if error.message.startswith(begins)]:
@@ -91,7 +91,7 @@ def about_error(exercise: Exercise, outcome: Outcome, error: Raised) -> str:
         name = error.about[1]
         return (
             f"The name {name} has been given to a value, so that Python's own {name} cannot be called any more. Call "
-            f"the value something else; where it stands in a cell of its own, `del {name}` brings Python's back."
+            f"the value something else; where it is in a cell of its own, `del {name}` brings Python's back."
         )
     if error.type == "NameError":
         return "A name is used that nobody has defined: a misspelling, or an argument that is called otherwise above?"
@@ -105,7 +105,7 @@ def about_error(exercise: Exercise, outcome: Outcome, error: Raised) -> str:
     if error.type == "RuntimeError" and OF_DTYPES.search(error.message):
         return A_MASK if "bool" in error.message.lower() else KINDS
     if error.source.startswith("raise ") and not isinstance(outcome.expected.result, Raised):
-        return "Your own line raised this, where a result is wanted: its condition holds for what the check passed in."
+        return "Your own line raised this, where a result is expected: its condition holds for the check's input."
     if met := _shapes_that_met(error):
         return met
     tensors = any(isinstance(value, torch.Tensor) for value in outcome.case.arguments)

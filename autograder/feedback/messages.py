@@ -1,6 +1,6 @@
 """Sentences about a verdict: what was seen, and what it means. They are made of facts, and nothing reads them again.
 
-A learner's own exception text is shown as it is. About a hidden check only fixed phrases are said: an answer chooses
+A learner's own exception text is shown as it is. About a hidden check only fixed phrases are shown: an answer chooses
 its own exception names, texts and shapes, and could tell its author what the hidden input was.
 """
 
@@ -45,7 +45,7 @@ SETTINGS = {  # as the answerer calls them
 }
 BY_HAND = "This is none of the mistakes we know. Work this one by hand, and compare step by step."
 SCORE = (
-    "Read some of your translations beside their sources before you change anything: what is wrong with them says more "
+    "Read some of your translations next to their sources before you change anything: their mistakes say more "
     "than the number. If nothing is wrong but some words, the model needs more training, or better numbers for it."
 )
 VISIBLE = {
@@ -55,7 +55,7 @@ VISIBLE = {
     "shape": "Compare the two shapes: which axis is missing, which is extra, which two are exchanged?",
     "dtype": "The result keeps the dtype of its input. Where did another one enter?",
     "length": BY_HAND,
-    "keys": "Every key that the task names is wanted, and no other.",
+    "keys": "The keys should be exactly those that the task names.",
     "score": SCORE,
     "inputs": IN_PLACE,
     "no gradient": "The values are right; only the way back is cut off: by .item(), .data, .detach(), no_grad, numpy, "
@@ -97,7 +97,7 @@ def below_the_lines(verdict: Verdict) -> str:
 
 
 def known(verdict: Verdict) -> str:
-    """What there is to say of an answer that was asked nothing, is blank, or is wrong in a known way; else empty."""
+    """The message for an answer that was not run, is blank, or is wrong in a known way; else empty."""
     if verdict.unasked is not None:
         return _why_unasked(verdict.exercise, verdict.unasked)
     if verdict.blank:
@@ -137,7 +137,7 @@ def unexplained(exercise: Exercise, outcome: Outcome, noticed: Sequence[Noticed]
     if kind == "value" and not isinstance(result, torch.Tensor):
         return BY_HAND  # a list or a text has no rows
     if kind == "dtype" and outcome.difference.expected == torch.bool:
-        return "A boolean is wanted: True or False in every place."
+        return "A boolean tensor is expected: True or False in every position."
     if kind == "dtype" and (outcome.difference.expected, outcome.difference.got) == (torch.float64, torch.float32):
         return SINGLE
     if kind == "dtype" and outcome.difference.got in OTHER_DTYPES:
@@ -149,7 +149,7 @@ def _why_unasked(exercise: Exercise, why: Forbidden | Missing | NotChecked) -> s
     if isinstance(why, Forbidden):
         return " ".join([*why.findings, *forbidden.called(exercise, why.called)])
     if isinstance(why, NotChecked):
-        ours = " This is no fault of your answer: a person will look at it, and no zero is final until then."
+        ours = " Your answer is not at fault: a person will look at it, and no zero is final until then."
         return f"Not checked: {why.reason}.{ours if why.excused else ''}"
     if why.found != MISSING:
         wanted = "class" if exercise.is_class else "function"
@@ -244,7 +244,7 @@ def _why_gone(parted: Difference) -> str:
 
 
 def _beside(exercise: Exercise, outcome: Outcome, parted: Difference) -> str:
-    """What is meant beside the result: an argument by its name, a projection by its role."""
+    """What is meant, if it is not the result: an argument by its name, a projection by its role."""
     (part,) = parted.where
     if part.kind == "projection":
         return str(part.name).replace(".", ", ") if "." in str(part.name) else f"the {part.name} projection"
@@ -336,9 +336,9 @@ def _about_type(parted: Difference) -> str:
     wanted, got = parted.expected, parted.got
     opaque = got.kind if isinstance(got, wire.Opaque) else ""
     if _is_number(wanted) and _is_number(got):
-        return "A whole number is asked for, an int. Where did a float enter? A single / makes one, even of 4 / 2."
+        return "A whole number is expected, an int. Where did a float enter? A single / makes one, even of 4 / 2."
     if _is_number(wanted) and isinstance(got, (list, tuple, dict)):
-        return "Several values came back where a single number is asked for."
+        return "Several values came back where a single number is expected."
     if _is_number(wanted) and (got is not None or parted.where):
         return "int(...) or float(...) makes a plain number of what holds one; None holds none."
     if got is None:
@@ -346,18 +346,18 @@ def _about_type(parted: Difference) -> str:
     if opaque == "large":
         return "That is far more than there should be: which axis grew, or which loop adds to it without end?"
     if isinstance(got, tuple) and not isinstance(wanted, tuple):
-        return "Several things came back where one was asked for; a trailing comma makes a tuple too."
+        return "Several values came back where one is expected; a trailing comma makes a tuple too."
     if isinstance(wanted, torch.Tensor):
         if isinstance(got, list):
             return "A Python list came back: torch.stack or torch.tensor makes one tensor of it."
         if isinstance(got, (bool, int, float)) and wanted.numel() > 1:
-            return "A single number came back, where a tensor of many is wanted: does a `return` stand inside a loop?"
+            return "A single number came back, where a tensor of many is expected: is there a `return` inside a loop?"
         if isinstance(got, (bool, int, float)):
             return (
                 "A plain Python value came back, through which no gradient flows: is there an .item() or a float(...)?"
             )
         if opaque == "layout":
-            return "An ordinary tensor is asked for, with every number in its place: .to_dense() makes one."
+            return "An ordinary tensor is expected, with every number in its place: .to_dense() makes one."
         if opaque and got.description.partition(".")[0] == "numpy":
             return "A NumPy array came back. Stay in torch: gradients have to find their way back."
     return "What comes back is not of the kind that the description above the cell asks for."

@@ -1,7 +1,7 @@
 """How a report looks: the same parts as plain text, for terminals and files, and as HTML, for notebooks.
 
 The HTML follows the theme of whatever shows it (JupyterLab, VS Code, a page) by that theme's own ink; color is only
-beside a sign that says the same. Whatever a learner or an answer wrote comes out as text.
+next to a sign that says the same. Whatever a learner or an answer wrote comes out as text.
 """
 
 import html
@@ -44,7 +44,7 @@ def as_text(parts: Sequence[Part]) -> str:
 
 
 def as_terminal(parts: Sequence[Part]) -> str:
-    """The report as lines with colors; each color is only beside a sign or a word that says the same."""
+    """The report as lines with colors; each color only repeats a sign or a word next to it."""
     return "\n".join(f"{_ink(part)}{line}\x1b[0m" for part in parts for line in _lines(part))
 
 
@@ -82,7 +82,7 @@ def _row_lines(row: Row) -> list[str]:
     wanted, yours = " ".join(row.wanted), " ".join(row.yours)
     label = f"{row.label} " if row.label else ""
     head = f"  ✗ {row.name}: {label}should be "
-    if len(head) + max(len(wanted), len(yours)) > WIDTH:  # a long row stands on lines of its own
+    if len(head) + max(len(wanted), len(yours)) > WIDTH:  # a long row gets lines of its own
         return [*wrapped(f"✗ {row.name}: {label}".strip()), f"    should be {wanted}", f"    yours is  {yours}"]
     return [f"{head}{wanted}", f"{'yours is ':>{len(head)}}{yours}"]
 
@@ -187,7 +187,7 @@ def _linked(part: Reread, book: str) -> str:
 
 
 def bar(share: float) -> str:
-    """A bar that is full to this share, from 0 to 1; the words beside it say the same."""
+    """A bar that is full to this share, from 0 to 1; the words next to it say the same."""
     full = f"width:{100 * share:.0f}%;height:100%;background:#0072b2;border-radius:inherit;"
     outer = f"height:.55em;border-radius:.3em;border:1px solid {EDGE};overflow:hidden;min-width:4em;"
     return f'<div aria-hidden="true" style="{outer}"><div style="{full}"></div></div>'

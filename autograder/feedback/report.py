@@ -40,7 +40,7 @@ def report(verdict: Verdict) -> list[Part]:
         "points" if verdict.whole else "visible points so far",
     )
     for told in (explained(verdict), explained(verdict, diagnosis=None)):
-        with suppress(Exception):  # of ours: what was decided stands, whatever becomes of the sentences about it
+        with suppress(Exception):  # of ours: the points stay as decided, whatever becomes of the sentences
             return _report(told, [head])
     return [head, Line(UNWRITTEN, ours=True)]
 
@@ -84,7 +84,7 @@ def _touched(verdict: Verdict) -> list[Part]:
         changed = inputs_difference(outcome.expected, outcome.got)
         if changed is not None:
             text = seen(verdict.exercise, replace(outcome, difference=changed))
-            return [Line(f"But {text}, and a hidden check asks that it is left alone.")]
+            return [Line(f"But {text}, and a hidden check expects it unchanged.")]
     return []
 
 
@@ -118,7 +118,7 @@ def _visible(verdict: Verdict) -> list[Part]:
 
 
 def _drawn(verdict: Verdict) -> list[Outcome]:
-    """What was asked with numbers that were drawn for this check, and may be shown."""
+    """The probes whose numbers were drawn for this check, which may be shown."""
     return [outcome for outcome in verdict.outcomes if outcome.probe.hidden and not outcome.secret]
 
 
@@ -253,7 +253,7 @@ def _example(exercise: Exercise, outcome: Outcome) -> Example | None:
 
 
 def _hint(verdict: Explained) -> str:
-    """The hint that fits where nothing more exact was said: a nudge, or where the plan of shapes is."""
+    """The hint that fits where there is no more exact message: a nudge, or where the plan of shapes is."""
     first = verdict.first_failure
     if verdict.diagnosis or verdict.noticed or first is None or first.secret:
         return ""

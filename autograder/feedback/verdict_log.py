@@ -1,4 +1,4 @@
-"""What is kept of a verdict: plain values beside its report; for appeals and regrades, what it rests on, as a line of
+"""What is kept of a verdict: plain values next to its report; for appeals and regrades, what it rests on, as a line of
 JSON in classroom/verdicts.jsonl."""
 
 import functools
@@ -20,7 +20,7 @@ NAME = "verdicts.jsonl"
 
 
 def as_record(verdict: Verdict) -> dict[str, Any]:
-    """What is kept of a verdict beside its report: plain values, nothing of a hidden input."""
+    """What is kept of a verdict next to its report: plain values, nothing of a hidden input."""
     found = explained(verdict).misconception
     return {
         "exercise": verdict.exercise.id,

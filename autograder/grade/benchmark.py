@@ -54,7 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--submissions", type=int, default=100, metavar="N", help="size of the class (default: 100)")
     parser.add_argument("--assignment", default="05_self_attention", metavar="ASSIGNMENT", help="what it hands in")
     parser.add_argument("--workers", type=int, metavar="N", help="processes that `grade` uses (default: cores)")
-    parser.add_argument("--only-ours", action="store_true", help="leave plain nbgrader out: memory and speed alone")
+    parser.add_argument("--only-ours", action="store_true", help="leave plain nbgrader out: only memory and speed")
     parser.add_argument(
         "--keep-cost", action="store_true", help="note what a submission of this chapter costs, for the teachers' pages"
     )
@@ -99,7 +99,7 @@ def _keep_cost(found: dict) -> None:
 def record(result: Path, page: Path) -> None:
     """Keep a result with both sides as the recorded one, and write it into the book's page between its two marks."""
     if not result.is_file() or "ratio" not in (found := json.loads(result.read_text(encoding="utf-8"))):
-        raise CourseError(f"Expected a result beside plain nbgrader in {result}; run the benchmark first.")
+        raise CourseError(f"Expected a result that includes plain nbgrader in {result}; run the benchmark first.")
     RECORDED.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     page.write_text(with_result(page.read_text(encoding="utf-8")), encoding="utf-8")
 

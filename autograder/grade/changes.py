@@ -42,7 +42,7 @@ class Change(NamedTuple):
 
 
 def versions(assignment: str, released: Path) -> dict[str, str]:
-    """What a grade depends on beside the submission, each as a short text that changes when it does."""
+    """What a grade depends on in addition to the submission, each as a short text that changes when it does."""
     if assignment.startswith(own.PREFIX):
         entries = {"your own exercises": own.sources(assignment)}
     else:

@@ -85,7 +85,7 @@ class Cluster:
                     break
                 try:
                     archive = pack(submission.folder, self._entry)
-                except OSError as error:  # it was removed, or cannot be read: this submission's failure alone
+                except OSError as error:  # it was removed, or cannot be read: only this submission fails
                     yield Result(submission.student, failure=f"{error.filename or submission.folder}: {error.strerror}")
                     continue
                 begin(replace(submission, archive=archive))
@@ -108,7 +108,7 @@ class Cluster:
             return Result(submission.student, failure=f"it took every worker with it that tried ({killed})", retry=True)
         except distributed.CancelledError as error:
             raise CourseError(
-                f"The Dask scheduler at {self._address} is gone. What is graded is kept; --resume goes on from here."
+                f"The Dask scheduler at {self._address} is gone. Finished grades are kept; --resume goes on from here."
             ) from error
 
     def _compare_versions(self) -> None:
@@ -149,7 +149,7 @@ class WorkerPool:
         self.busy = 0
 
     def end_idle(self, longer: float) -> None:
-        """End those who have waited longer than so many seconds, and with the last one where they come from."""
+        """End those who have waited longer than this number of seconds, and with the last one where they come from."""
         until = time.monotonic() - longer
         end_all(worker for since, worker in self.idle if since <= until)
         self.idle = [(since, worker) for since, worker in self.idle if since > until]

@@ -51,7 +51,7 @@ class JudgedExecute(NbGraderPreprocessor):
     cell_seconds = Float(Limits.cell_seconds, help="processor time of a cell").tag(config=True)
     notebook_seconds = Float(Limits.notebook_seconds, help="processor time of a notebook").tag(config=True)
     memory_bytes = Int(Limits.memory_bytes, help="memory of a notebook").tag(config=True)
-    private = List(Unicode(), help="folders that no submission may see, beside the course's own").tag(config=True)
+    private = List(Unicode(), help="folders that no submission may see, besides the course's own").tag(config=True)
 
     def preprocess(self, nb: NotebookNode, resources: dict[str, Any]) -> tuple[NotebookNode, dict[str, Any]]:
         """Run the notebook's cells. A process that dies costs the checks it had not reached, not those before.
@@ -93,10 +93,10 @@ class RunAgain(Exception):
 class _Graded:
     """One notebook on its way to its verdicts.
 
-    The visible probes are asked at each check's own cell, the hidden ones after the last cell (see `judging.judge`).
+    The visible probes run at each check's own cell, the hidden ones after the last cell (see `judging.judge`).
     When a question ends the process, the cells before it are run again in a new one, for the answers that follow.
 
-    files: name -> content of what lies beside it. last_try: a reason that is not the notebook's becomes part of the
+    files: name -> content of the files next to it. last_try: a reason that is not the notebook's becomes part of the
     verdict, where RunAgain is raised before.
     """
 
@@ -219,7 +219,8 @@ class _Graded:
                 session.lose("the judge stopped")
 
     def _key(self, exercise: Exercise) -> bytes:
-        """Drawn from all that acts: every cell that was run, where between them each check is, files beside."""
+        """A digest of all that has an effect: every cell that was run, where the checks are, the files next to the
+        notebook."""
         cells = [None if _exercise_of(cell) else cell.source for _, cell in self._code]
         beside = [f"{name} {hashlib.sha256(content).hexdigest()}" for name, content in sorted(self._files.items())]
         return draw_key(course.secret(self._root), self._assignment.id, exercise.id, [*cells, *beside])
@@ -236,7 +237,7 @@ class _Graded:
             else:
                 if verdict.failed_explanation:
                     self._log.warning(
-                        "%s: no explanation. The points stand.\n%s", exercise.id, verdict.failed_explanation
+                        "%s: no explanation. The points are unchanged.\n%s", exercise.id, verdict.failed_explanation
                     )
                 return verdict, as_text(verdict)
         if exercise.id in self._broken:
@@ -251,7 +252,7 @@ class _Graded:
             self._fail(exercise, f"{ended}, killed from outside", ended)
 
     def _fail(self, exercise: Exercise | None, reason: str, error: Exception) -> None:
-        """Note what is no fault of the notebook's, which must not become anybody's zero."""
+        """Record what is not the notebook's fault and must not become anybody's zero."""
         if not self._last_try:
             raise RunAgain(f"{reason}: {error}") from error
         if exercise is not None:

@@ -75,7 +75,7 @@ class ForkServer:
         return reply["pid"]
 
     def ended(self, worker: int) -> int | None:
-        """The exit code of a worker, as subprocess has it, or None while it runs. To be asked until it has one."""
+        """The exit code of a worker, as subprocess has it, or None while it runs. Call it until there is one."""
         with self._lock:
             with contextlib.suppress(OSError, EOFError):
                 return self._ask({"wait": worker})["code"]
@@ -150,12 +150,12 @@ def no_process(error: OSError) -> str:
 
 
 def imports_first() -> bool:
-    """Whether this process has been started for this alone, and has yet to import torch; then with one thread."""
+    """Whether this process was started only for this, and has not imported torch yet; then with one thread."""
     if "torch" in sys.modules or "numpy" in sys.modules or threading.active_count() > 1 or not hasattr(os, "fork"):
         return False
     for name, value in ONE_THREAD.items():
         os.environ.setdefault(name, value)
-    return sys.platform == "linux"  # elsewhere the system's own libraries do not stand a fork
+    return sys.platform == "linux"  # elsewhere the system's own libraries do not survive a fork
 
 
 def prepare(assignment: str) -> None:
@@ -165,7 +165,7 @@ def prepare(assignment: str) -> None:
     catalogue = import_module("autograder.catalogue")
     known = [each for each in catalogue.ASSIGNMENTS if each.id == assignment]
     for each in known:  # a teacher's own are read by each worker, from the course that it is given
-        each.exercises  # noqa: B018 (an entry is read when it is asked for)
+        each.exercises  # noqa: B018 (an entry is read on first use)
     gc.collect()
     gc.freeze()
 

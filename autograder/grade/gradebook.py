@@ -129,7 +129,7 @@ class Classroom:
         return {student: folder for student, folder in sorted(found.items()) if student not in excluded}
 
     def is_graded(self, student: str, folder: Path, last: Mapping[str, Any] | None) -> bool:
-        """Whether what is handed in is what was graded, and the gradebook holds what came of it.
+        """Whether the submission is the one that was graded, and the gradebook holds the result.
 
         last: the log's line about the last grading; None when no log has one. Where the gradebook has been emptied, or
         put back to an earlier state, its points are not those of that line, or there are none. Times are compared for
@@ -201,7 +201,7 @@ class Classroom:
             files[str(path.relative_to(self.root))] = path.read_bytes()
         files["classroom/secret"] = course.secret(self.root)
         settings = copy.deepcopy(self._app.config)
-        settings.CourseDirectory.pop("db_url", None)  # may hold a password, and is no business of a worker
+        settings.CourseDirectory.pop("db_url", None)  # may hold a password, which a worker does not need
         try:
             configuration = pickle.dumps(settings)
         except (pickle.PicklingError, AttributeError, TypeError) as error:
@@ -211,7 +211,7 @@ class Classroom:
     def record(self, result: Result, folder: Path) -> Recorded:
         """Store one judged submission as `nbgrader autograde` stores it; doing it again changes nothing.
 
-        folder: what was handed in. Raises Stopped when the gradebook cannot be written, and whatever else goes wrong
+        folder: the submission. Raises Stopped when the gradebook cannot be written, and whatever else goes wrong
         with this submission.
         """
         if result.received is not None:
@@ -349,12 +349,12 @@ class _Recorder(Autograde):
     """nbgrader's converter, given notebooks that have been run: it does what comes after the run."""
 
     def __init__(self, coursedir, parent) -> None:
-        # What reads submissions is configured for the workers, who alone open them.
+        # What reads submissions is configured for the workers, since only they open them.
         settings = copy.deepcopy(parent.config)
         for name in ("exporter_class", "pre_convert_hook"):
             settings.Autograde.pop(name, None)
             settings.BaseConverter.pop(name, None)
-        settings.Exporter.optimistic_validation = True  # the notebook, after the last step alone
+        settings.Exporter.optimistic_validation = True  # the notebook, only after the last step
         super().__init__(coursedir=coursedir, parent=parent, config=settings)
         self.autograde_preprocessors = split(self.autograde_preprocessors)[1]
 

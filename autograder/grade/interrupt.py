@@ -9,7 +9,7 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Interrupted(KeyboardInterrupt):
-    """The run was asked to end. `code`: the exit code of a program that this signal ended."""
+    """The run has to end. `code`: the exit code of a program that this signal ended."""
 
     def __init__(self, number: int) -> None:
         super().__init__(signal.Signals(number).name)

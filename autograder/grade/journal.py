@@ -132,7 +132,7 @@ class Journals:
         """A sentence for each file that holds lines which cannot be read."""
         counted = {path: sum(_event(line) is None for line in _whole_lines(path)) for path in self._files()}
         return [
-            f"{count} of the lines of {path} cannot be read; whoever they were about is graded again."
+            f"{count} of the lines of {path} cannot be read; the students that they concern are graded again."
             for path, count in counted.items()
             if count
         ]

@@ -21,7 +21,7 @@ class Batch:
     """What every submission of one run needs.
 
     configuration: the pickled configuration of nbgrader. files: path in a course -> content: the released notebook
-    and what lies beside it, the secret. gradebook: an SQLite file that knows the assignment's cells and no student.
+    and the files next to it, the secret. gradebook: an SQLite file with the assignment's cells and without students.
     environment: variables that are set in each worker.
     """
 

@@ -32,7 +32,7 @@ def install() -> None:
 
 @contextmanager
 def one_gradebook(address: str, course: str, keep: bool) -> Iterator[None]:
-    """While this lasts, whoever opens the gradebook gets the same one, and sees what was stored in it before.
+    """While this lasts, opening the gradebook returns the same one, with everything stored in it before.
 
     What they store reaches the database at the end, all of it or, after an exception or without `keep`, nothing.
     nbgrader opens a gradebook nine times for a submission, and stores each cell's score by itself.
@@ -54,7 +54,7 @@ def one_gradebook(address: str, course: str, keep: bool) -> Iterator[None]:
 
 
 class _Pending(Session):
-    """A session whose commits are seen by itself alone."""
+    """A session whose commits only it sees."""
 
     def commit(self) -> None:
         self.flush()

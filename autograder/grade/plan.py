@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def plan(classroom: "Classroom", journals: Journals, options: Options) -> tuple[Journal | None, list[str]]:
     """The run's log and who is to be graded in it; None when there is nothing to do.
 
-    Raises CourseError when nobody handed in what was asked for.
+    Raises CourseError when nobody handed in the assignment.
     """
     for sentence in journals.damage():
         say(sentence)
@@ -28,7 +28,7 @@ def plan(classroom: "Classroom", journals: Journals, options: Options) -> tuple[
         interrupted = journals.interrupted()
         if interrupted:
             return _resumed(interrupted, journals, options, now)
-        say("No run was interrupted: grading whoever has no grade yet.")
+        say("No run was interrupted: grading everyone who has no grade yet.")
     waiting = _waiting(classroom, journals, options)
     return (journals.new(waiting, _kept(options), now), waiting) if waiting else (None, [])
 

@@ -82,16 +82,16 @@ def grade(root: Path, assignment: str, options: Options) -> int:
         try:
             return _run(root, assignment, options)
         except Interrupted as interrupted:
-            say("\nInterrupted. What is graded is kept; --resume goes on from here.")
+            say("\nInterrupted. Finished grades are kept; --resume goes on from here.")
             return interrupted.code
         except Stopped as stopped:
-            say(f"\nStopped. {stopped} What is graded is kept; --resume goes on from here.")
+            say(f"\nStopped. {stopped} Finished grades are kept; --resume goes on from here.")
             return ATTENTION
         except OSError as error:
             # A full or read-only disk, too many open files: this machine's trouble, which no submission has made.
             where = f" {error.filename}" if error.filename else ""
             print(
-                f"\nThis machine cannot go on: {error.strerror or error}{where}. What is graded is kept; once that is "
+                f"\nThis machine cannot go on: {error.strerror or error}{where}. Finished grades are kept; once that is "
                 "put right, --resume goes on from here.",
                 file=sys.stderr,
             )
@@ -142,7 +142,7 @@ def _graded(
     try:
         _grade(classroom, journals, journal, students, options, fork_server)
     except Interrupted as interrupted:
-        say(f"\nInterrupted. What is graded is kept; --resume goes on with the {len(journal.left())} others.")
+        say(f"\nInterrupted. Finished grades are kept; --resume goes on with the {len(journal.left())} others.")
         return interrupted.code
     finally:
         _end(journal)

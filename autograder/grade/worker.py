@@ -72,7 +72,7 @@ class Bench:
         settings.private = [*settings.get("private", []), *hiding.places_of_course(self._app.config)]
         coursedir.root, coursedir.db_url = str(self._root), f"sqlite:///{self._classroom / 'gradebook.db'}"
         coursedir.assignment_id = batch.assignment
-        self._app.config.Exporter.optimistic_validation = True  # the notebook, after the last step alone
+        self._app.config.Exporter.optimistic_validation = True  # the notebook, only after the last step
         for name, value in FOLDERS.items():
             setattr(coursedir, name, value)
 

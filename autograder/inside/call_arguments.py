@@ -5,5 +5,5 @@ from typing import Any
 
 
 def answered(function: Callable, *arguments: Any) -> Any:
-    """What the answer returns: its first frame, by which a call that does not fit it is told."""
+    """What the answer returns: its first frame, which shows a call that does not fit its signature."""
     return function(*arguments)

@@ -20,7 +20,7 @@ WITH_NETWORK, WITH_SCOPES = 4, 6  # versions from which TCP, and signals and abs
 
 
 class Refused(Exception):
-    """The kernel does not offer what is asked for; the text says what."""
+    """The kernel lacks a feature; the text says which."""
 
 
 def call(name: str, *arguments: object) -> int:

@@ -1,4 +1,4 @@
-"""A model that an exercise hands over: the answer holds a stand-in; what it computes is computed where the model is."""
+"""A model that an exercise passes to an answer: the answer holds a proxy; computation happens where the model is."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""The notebook as it was at a check's cell, for the questions that are asked after its last cell.
+"""The notebook as it was at a check's cell, for the probes that run after its last cell.
 
 Nothing here is trusted: it only keeps an honest notebook that uses a name again later from being judged by that.
 """

@@ -60,7 +60,7 @@ def in_order(module: nn.Module, example: tuple) -> list[str]:
     try:
         with torch.no_grad(), watch, watch.indexing():
             module(*example)
-    except Exception:  # it will stop there again when it is asked
+    except Exception:  # it will stop there again when it is called
         return []
     finally:
         module.train(before)

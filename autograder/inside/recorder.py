@@ -2,7 +2,7 @@
 
 A name can be hidden in source in endless ways, and is there in honest ones; a call can be neither. torch tells what
 is called in Python (function mode) and what it ends in (dispatch mode); a few functions in plain Python, of which it
-knows nothing, are watched by lending them other code. What an answer computes is not changed by any of this.
+knows nothing, are watched by patching their code. None of this changes what an answer computes.
 
 This runs where the learner's code runs and can be switched off by code that means to; it decides nothing.
 """
@@ -26,7 +26,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 @dataclass(frozen=True)
 class Meaning:
-    """What a forbidden name stands for, beside the function and the kernel that bear it.
+    """What a forbidden name stands for, in addition to the function and the kernel with that name.
 
     functions: other names in Python; kernels: names in torch's dispatcher; plain: Python functions of which torch knows
     nothing, as (module, function in it).
@@ -243,7 +243,7 @@ def _modes() -> tuple[_Functions, _Kernels]:
 
 def follow_threads() -> None:
     """From here on every thread of this process has modes of its own, whenever it begins: one that a cell has started
-    may compute for an answer later. For a process that belongs to one notebook alone."""
+    may compute for an answer later. For a process that belongs to only one notebook."""
     threading.setprofile(_follow)
     for name in ("start_new_thread", "start_new", "start_joinable_thread"):  # past the module threading
         if start := getattr(_thread, name, None):

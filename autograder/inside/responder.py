@@ -284,7 +284,7 @@ def _shapes(frame: FrameType, line: str) -> list[list[Any]]:
 
 
 def _about(error: BaseException, last: FrameType | None, own: FrameType | None, line: str) -> list[str]:
-    """What is known of an error without reading its text, for whoever explains it.
+    """What is known of an error without reading its text, for the explanation.
 
     ["forward"]: a module has none. ["handed over"]: what stopped is a function that the check handed to the learner's
     own. ["arguments"]: the call did not fit the function. ["attribute", type, name]: a value
@@ -321,6 +321,6 @@ def _hidden(frame: FrameType, line: str) -> str:
 
 
 def _is_ours(frame: FrameType) -> bool:
-    """Whether a frame runs a function that was handed over: in the sandbox this module asks the other side for it."""
+    """Whether a frame runs a function that was passed in: in the sandbox this module asks the other side for it."""
     name = str(frame.f_globals.get("__name__"))
     return frame.f_globals is globals() or name.startswith(("autograder.catalogue.", "autograder.judging.observe"))

@@ -132,7 +132,7 @@ def _opened(name: str, parent: int | None = None) -> int:
 
 
 def _unlock(name: str, parent: int | None) -> None:
-    """Give a folder's owner all rights to it. What it names may be exchanged meanwhile, so no link is followed."""
+    """Give a folder's owner all rights to it. The path may be exchanged meanwhile, so no link is followed."""
     found = os.open(name, getattr(os, "O_PATH", os.O_RDONLY) | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent)
     try:
         if stat.S_ISDIR(os.fstat(found).st_mode):

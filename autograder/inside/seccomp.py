@@ -146,7 +146,7 @@ NUMBER, ARCHITECTURE, ARGUMENTS = 0, 4, 16  # offsets in what a filter sees; of 
 NEW_NAMESPACES = 0x7E020000  # every CLONE_NEW* that clone takes
 SIGCHLD, DUMPABLE = 17, 4
 SET_OWNER, SET_OWNER_BY_KIND, SET_SIGNAL = 8, 15, 10  # of fcntl: signals on somebody's account
-LEASE, DELEGATION = 1024, 1040  # of fcntl: whoever opens the file then, on all of the machine, waits for its holder
+LEASE, DELEGATION = 1024, 1040  # of fcntl: any process on the machine that opens the file then waits for its holder
 TYPE_AHEAD, OF_CONSOLE, LINE_DISCIPLINE, OWNER, OWNER_OF_SOCKET = 0x5412, 0x541C, 0x5423, 0x8901, 0x8902  # of ioctl
 BUFFERS = (7, 8, 32, 33)  # of setsockopt: SO_SNDBUF, SO_RCVBUF, and both by force
 LOCAL, INTERNET, INTERNET_6, ROUTES = 1, 2, 10, 16  # kinds of sockets, all without a way out of the namespace
@@ -236,8 +236,8 @@ def _cannot_end_itself(process: int) -> Iterator[AllOf]:
 FROM_OUTSIDE = (signal.SIGKILL, signal.SIGTERM, signal.SIGHUP)  # what ends a process that has done nothing itself
 IN_ARGUMENTS = (
     Only((56, 220), 0, errno.EPERM, bits=NEW_NAMESPACES),  # clone
-    # A handler of SIGCHLD is said to be set and is not: children that nobody has to wait for leave no account of their
-    # processor time. Said to be done, since torch's DataLoader asks for a handler and can do without.
+    # Installing a SIGCHLD handler silently has no effect: children that nobody has to wait for leave no account of
+    # their processor time. Said to be done, since torch's DataLoader asks for a handler and can do without.
     Only((13, 134), 0, 0, values=(SIGCHLD,)),  # rt_sigaction
     Only((157, 167), 0, errno.EPERM, values=(DUMPABLE,)),  # prctl: what it uses could no longer be looked up
     Only((16, 29), 1, errno.EPERM, values=(TYPE_AHEAD, OF_CONSOLE, LINE_DISCIPLINE, OWNER, OWNER_OF_SOCKET)),  # ioctl

@@ -34,7 +34,7 @@ class Recorder:
         self._left, self._full = 0, ""
 
     def begin(self, limit: int, full: str) -> None:
-        """Start a new cell, of whose outputs `limit` bytes are kept; `full` is said where the rest is left out."""
+        """Start a new cell, of whose outputs `limit` bytes are kept; `full` replaces the rest."""
         self._outputs, self._parts, self._left, self._full = [], [], limit, full
 
     def outputs(self) -> list[dict[str, Any]]:

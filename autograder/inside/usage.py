@@ -1,8 +1,8 @@
 """What a process and all that it started use: seconds of processors, memory, the disk.
 
 Each number is one that the processes themselves cannot make smaller: a child that nobody waits for keeps its account
-until somebody does (`seccomp.IN_ARGUMENTS`), memory is asked of the kernel page by page once it could be too much, and
-a file without a name is found by whoever holds it open.
+until somebody does (`seccomp.IN_ARGUMENTS`), memory is read from the kernel page by page once it could be too much, and
+a file without a name is found through the process that holds it open.
 """
 
 import contextlib
@@ -39,7 +39,7 @@ class Process:
 
 
 def descendants() -> list[psutil.Process]:
-    """Every process that this one, or a process that it started, has started; whoever started one comes before it.
+    """Every process that this one, or a process that it started, has started; a parent comes before its children.
 
     Orphans belong to this one.
     """
@@ -67,7 +67,7 @@ OF_A_SOCKET = 256 << 10  # bytes that may lie in one, of the size that it gets u
 
 
 class Memory:
-    """What descendants hold in memory beside what this process has lent them; made while there are none."""
+    """What descendants hold in memory in addition to what they share with this process; made while there are none."""
 
     def __init__(self) -> None:
         own = psutil.Process().memory_info()

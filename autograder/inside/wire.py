@@ -29,7 +29,7 @@ MAX_TEXT = 100_000  # characters: a whole cell travels
 MAX_DESCRIPTION = 200
 UNREAD = "something that a check cannot read"
 OPAQUE = ("opaque", "layout", "large")  # what stands for a value that does not travel
-ROOM, TENSOR_ROOM = 24, 256  # bytes of a header that a value needs beside its text, and at most for a tensor
+ROOM, TENSOR_ROOM = 24, 256  # bytes of a header that a value needs in addition to its text, and at most for a tensor
 RECORDS = {("transformer_ref.config", "ModelConfig")}  # classes whose fields travel: module and name
 NUMPY_PLAIN = (numpy.bool_, numpy.int32, numpy.int64)  # travel as a bool and an int; a float64 is a float by itself
 MAX_DIRECT = 4096  # numbers or items of what is copied without a message
@@ -201,7 +201,7 @@ class _Encoder:
     """Makes the tree of one message, within the room that a message has.
 
     A learner's value may lie about its type, raise from any method, or never end; only what the built-in types
-    themselves do is asked of it.
+    themselves do is requested from it.
     """
 
     def __init__(self, proxies: list[Proxy] | None) -> None:

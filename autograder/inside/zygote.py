@@ -1,7 +1,7 @@
 """The warm process inside a sandbox: it has torch imported and forks a confined child for each submission.
 
 It never runs a learner's code, so the next child finds it as it was. It stays single-threaded, since only such a
-process forks safely. It does what it is told over its control socket: start a child, say what the child and everything
+process forks safely. It obeys its control socket: start a child, say what the child and everything
 that it started use, interrupt it, end it.
 """
 
@@ -29,7 +29,7 @@ from autograder.inside.limits import Limits
 from autograder.inside.local_socket import short_address
 
 MAX_CONTROL_BYTES = 4096
-REST = 2  # between two counts of the files on a disk lies at least so many times what one takes
+REST = 2  # two counts of the files on a disk are apart by at least this multiple of what one takes
 
 
 class Zygote:
@@ -45,7 +45,7 @@ class Zygote:
         self._ended = ""
 
     def serve(self) -> NoReturn:
-        """Do what is told, one child at a time. Ends the process."""
+        """Execute commands, one child at a time. Ends the process."""
         self._memory = usage.Memory()  # once: children leave the pages of this process as they were
         self._begin()
         self._control.sendall(_line({"ready": psutil.Process().num_threads()}))
@@ -100,7 +100,7 @@ class Zygote:
             os.setsid()
             signal.signal(signal.SIGINT, signal.SIG_IGN)
             confine.enter(confinement, self._limits)
-            os.dup2(0, 2)  # until here the trusted side is told what went wrong
+            os.dup2(0, 2)  # until here the trusted side learns what went wrong
             self._shell_module.serve(self._shell, channel)
         except BaseException as error:
             print(f"{type(error).__name__}: {error}", file=sys.stderr, flush=True)

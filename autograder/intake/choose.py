@@ -41,8 +41,8 @@ class Read:
 
 @dataclass(frozen=True)
 class Chosen:
-    """What is graded. reasons: in words for its author. digest: of the file, "" for none. beside: names of files that
-    lay in the same archive."""
+    """The file that is graded. reasons: in words for its author. digest: of the file, "" for none. beside: names of
+    files next to it that lay in the same archive."""
 
     rebuilt: Rebuilt
     reasons: list[str]
@@ -106,12 +106,12 @@ def is_notebook(name: str) -> bool:
 
 
 def folded(name: str) -> str:
-    """A name by its letters and digits alone, whatever their case and however they are composed."""
+    """Only the letters and digits of a name, whatever their case and however they are composed."""
     return "".join(filter(str.isalnum, unicodedata.normalize("NFKC", name).casefold()))
 
 
 def about_names(graded: str, others: Sequence[str], name: str) -> list[str]:
-    """What is to be said about the name of what was graded; what a platform makes of the right one is as good."""
+    """The remark about the name of the graded file; a name that a platform made of the right one needs none."""
     reasons = []
     if folded(name.removesuffix(".ipynb")) not in folded(graded.rpartition("/")[2]):
         reasons.append(f"The notebook should be named `{name}`; {shown(graded)} was graded.")
@@ -123,7 +123,7 @@ def about_names(graded: str, others: Sequence[str], name: str) -> list[str]:
 
 
 def about_helpers(notebook: NotebookNode, names: Iterable[str]) -> list[str]:
-    """A sentence for each module that was handed in next to the notebook, is imported by it, and was not used.
+    """A sentence for each module next to the notebook that it imports and that was not used.
 
     names: of the other files, with their folders.
     """
@@ -137,7 +137,7 @@ def about_helpers(notebook: NotebookNode, names: Iterable[str]) -> list[str]:
         written = any(re.search(rf"^%%(?:write)?file\b.*\b{re.escape(last)}[ \t]*$", source, re.M) for source in code)
         if not written and any(not _is_installed(module) for module in modules):
             reasons.append(
-                f"{shown(name)} was handed in beside the notebook; this assignment takes the notebook alone, so it was "
+                f"{shown(name)} was handed in next to the notebook; this assignment takes only the notebook, so it was "
                 "not used. Copy its functions into a cell."
             )
     return reasons[:5]

@@ -1,4 +1,4 @@
-"""The notebook that is graded: the released one, holding what a student wrote and nothing else that was handed in.
+"""Builds the notebook that is graded: the released one with what a student wrote, and nothing else of the submission.
 
 Given cells, their order, ids, points and tags come from the released notebook. From the submission come only the texts
 of answers, of other unlocked cells and of the student's own cells, which keep their place among their neighbors.
@@ -127,7 +127,7 @@ class _Rebuilding:
             self.reasons.append(f"Your answer to `{given.name}` was found in another cell than its own.")
 
     def _written(self, given: Given) -> list[int]:
-        """The cells taken for an answer that say something else than was handed out, alone and together."""
+        """The cells taken for an answer whose text differs from the released one, separately and together."""
         texts = {place: bare(self._text(place, given)) for place in given.found}
         if "\n".join(texts.values()) == given.bare:  # the blank one, cut into pieces
             return []
@@ -215,10 +215,10 @@ class _Rebuilding:
             given.name for given in self.given if given.locked and any(map(self.matching.is_changed, given.found))
         ]
         if changed:
-            self.reasons.append(f"Given cells that were changed are again as they were handed out: {_list(changed)}.")
+            self.reasons.append(f"Given cells that were changed are restored as released: {_list(changed)}.")
         order = [claim.place for place, claim in enumerate(self.claims) if claim and place not in self.elsewhere]
         if order != sorted(order):
-            self.reasons.append("Cells that were moved are again in the order in which they were handed out.")
+            self.reasons.append("Cells that were moved are back in the released order.")
 
     def _notebook(self) -> NotebookNode:
         around = {key: copy.deepcopy(value) for key, value in self.released.items() if key != "cells"}
@@ -263,7 +263,7 @@ class _Rebuilding:
             elif place not in self.matching.copies and piece.source.strip():
                 own, room = own + 1, room - len(piece.source)
                 if own > MAX_OWN_CELLS or room < 0:
-                    self.reasons.append("There were so many cells of your own that the last of them were left out.")
+                    self.reasons.append("There were too many cells of your own; the last of them were left out.")
                     break
                 upcoming = next((claim for claim in self.claims[place:] if claim), None)
                 if upcoming and (last is None or last.place >= upcoming.place):

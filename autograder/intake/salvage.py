@@ -56,12 +56,12 @@ _LOOKS = (
 
 INSIDE = "The file was not a plain notebook. One was found in it, and that was graded."
 BROKEN = "The file is broken. {} cells of it could be read, and they were graded."
-EXPORT = "The file is no notebook but an export of one. {} cells of code were found in it, and they were graded."
+EXPORT = "The file is not a notebook but an export of one. {} cells of code were found in it and graded."
 
 
 @dataclass(frozen=True)
 class Piece:
-    """A cell as it was handed in: its text, its kind ("code", "markdown" or "raw"), the names it bears ("" if none),
+    """A submitted cell: its text, its kind ("code", "markdown" or "raw"), the names it bears ("" if none),
     and the pictures pasted into it."""
 
     source: str
@@ -134,7 +134,7 @@ class _Room:
 
 
 def _cells(text: str, depth: int = 0, room: _Room | None = None) -> tuple[list[dict], str]:
-    """The cells that a text holds anywhere, and what is to be said about how they were found ("" for a notebook).
+    """The cells that a text holds anywhere, and the remark on how they were found ("" for a notebook).
 
     room: of the file that the text is in; None for the file itself.
     """

@@ -1,4 +1,4 @@
-"""What was handed in, made fit for grading: no file of one student may stop the grading of another.
+"""Makes submissions fit for grading: no file of one student may stop the grading of another.
 
 `classroom/submitted/` is left as it is. Beside it, `classroom/received/` holds what nbgrader is given to grade: for
 each student who has a folder one notebook of the right name, rebuilt from the released one, and the receipt time.
@@ -37,7 +37,7 @@ if TYPE_CHECKING:  # the catalogue imports torch, which most of nbgrader's comma
 RECEIVED = "classroom/received"
 OF_THE_EXCHANGE = "submission_secret.txt"  # nbgrader names the feedback it hands back after it
 MOST_OF_THE_EXCHANGE = 4_096  # bytes of it
-MOST_COPIED = 2_000  # files of one submission of which another machine is told
+MOST_COPIED = 2_000  # files of one submission that are listed for another machine
 MOST_OF_A_FILE = 64 * 1024 * 1024  # bytes of another file that an assignment takes
 
 
@@ -54,8 +54,8 @@ class NotKept(Exception):
 
 
 class TakenIn(NamedTuple):
-    """A work fit for grading. `reasons`: what had to be put right, in words for its author; they are in the
-    notebook's first cell too. `digest`: of the file that was read, "" for none; `files`: others that are wanted.
+    """A work fit for grading. `reasons`: what had to be put right, in words for its author; they are in the notebook's
+    first cell too. `digest`: of the file that was read, "" for none; `files`: others that the assignment takes.
 
     failure: "", or why nobody could look at the work, in words for a teacher. Then it is not checked: it gets no grade,
     and `notebook` is the released one.
@@ -83,7 +83,7 @@ def released_notebook(root: Path, assignment: Assignment) -> NotebookNode:
 
 
 def take_in(released: NotebookNode, assignment: Assignment, folder: Path) -> TakenIn:
-    """One student's work, from the folder that was handed in. Nothing is written, nothing raised.
+    """One student's work, from the submitted folder. It writes nothing and raises nothing.
 
     The submission can be anything: what cannot be read is replaced by the released notebook, with the reason. An error
     that is not the submission's becomes a `failure`.
@@ -124,7 +124,7 @@ def submissions(submitted: Path, assignment: Assignment, students: str = "*") ->
 def take_in_class(coursedir: CourseDirectory, say: Callable[[str], None]) -> ClassTakenIn:
     """Take in everyone whom the course directory selects.
 
-    coursedir: with the assignment and the pattern of students set. It is not changed. say: is told, student by student,
+    coursedir: with the assignment and the pattern of students set. It is not changed. say: called, student by student,
     what had to be put right. Assignments outside the catalogue are left to nbgrader. Raises CourseError when the
     released notebook is missing.
     """
@@ -169,7 +169,7 @@ def receive(
 ) -> bool:
     """Keep what was taken in, with its receipt time; whether the submission came with another time, not believed.
 
-    Raises NotKept, which concerns this student alone.
+    Raises NotKept, which concerns only this student.
     """
     if taken.failure:
         raise NotKept(taken.failure)
@@ -195,7 +195,7 @@ def receive(
 
 def copied(folder: Path, assignment: Assignment | None) -> Iterator[tuple[str, bytes]]:
     """(name, content) of each file that another machine needs in order to take in a folder as it would be here; of
-    files that are not read, the name alone. Raises OSError for what may not be read."""
+    for files that are not read, only the name. Raises OSError for what may not be read."""
     there = untrusted_files.look(folder)
     read = choose.worth_reading(there, folder, f"{assignment.notebook}.ipynb") if assignment else set()
     kept = (*assignment.files, OF_THE_EXCHANGE) if assignment else ()

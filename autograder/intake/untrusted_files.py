@@ -93,7 +93,7 @@ def is_folder(path: Path) -> bool:
 def opened(path: Path) -> BinaryIO:
     """A plain file, open for reading. Raises NoPlainFile for anything else, PermissionError where it is closed to us.
 
-    It is asked what it is before it is opened, for opening alone moves a tape and waits at a pipe; and again
+    Its kind is checked before it is opened, since opening it moves a tape or waits at a pipe; and again
     afterwards, since it may have been exchanged in between.
     """
     try:
@@ -166,7 +166,7 @@ def _entries(folder: Path, most: int, found: Listing) -> list[os.DirEntry]:
 def _kind(path: Path) -> int:
     try:
         return path.lstat().st_mode
-    except OSError:  # gone since, or not to be asked
+    except OSError:  # gone since, or not accessible
         return 0
 
 

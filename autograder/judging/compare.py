@@ -28,13 +28,13 @@ def difference(expected: Observation, got: Observation, probe: Probe) -> Differe
         found = Difference("reseeded")
     if found is None and "gradients" in probe.checks:
         found = _gradient_difference(expected, got)
-    if found is not None and found.kind not in ("inputs", "error"):  # it may be why, so it is said instead of the rest
+    if found is not None and found.kind not in ("inputs", "error"):  # the reason, perhaps
         found = inputs_difference(expected, got) or found
     return found
 
 
 def _below_full(expected: list, got: Any, scale: Scale) -> Difference | None:
-    """Where a list of texts is no such list, or less good than all points ask for."""
+    """How a list of texts is not what it should be, or not good enough for all points."""
     if not isinstance(got, (list, tuple)):
         return Difference("type", expected=expected, got=got)
     if len(got) != len(expected):
@@ -155,7 +155,7 @@ def _dict_difference(expected: dict, got: Any, rtol: float, atol: float) -> Diff
 
 
 def inputs_difference(expected: Observation, got: Observation) -> Difference | None:
-    """Which argument the answer left as another one than the reference does; None where it left them all alone."""
+    """Which argument the answer changed and the reference does not; None where it changed none."""
     for position, (before, after) in enumerate(zip(expected.inputs, got.inputs, strict=False)):
         if not _unchanged(before, after):
             return Difference("inputs", (Part("argument", position),), before, after)

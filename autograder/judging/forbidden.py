@@ -67,8 +67,8 @@ def called(exercise: Exercise, names: Iterable[str]) -> list[str]:
 def findings(cells: Sequence[str], exercise: Exercise, assignment: Assignment | None) -> list[str]:
     """Sentences about what the code that the exercise's objects reach may not mention; empty when there is none.
 
-    cells: sources of the notebook's code cells, in order. What is not Python would not run, so it is passed over. What
-    is beyond the budget is a finding itself.
+    cells: sources of the notebook's code cells, in order. A cell that is not Python would not run, so it is passed
+    over. What is beyond the budget is a finding itself.
     """
     allowed = (*ALWAYS_VISIBLE, *(assignment.visible_modules if assignment else ()))
     statements, is_whole = _read(tuple(cells))
@@ -277,7 +277,7 @@ def _mentions(node: ast.AST) -> Iterator[str]:
 
 
 def _dotted(node: ast.Attribute) -> str:
-    """`a.b.c` as it is written, when it is made of names alone; else nothing."""
+    """`a.b.c` as it is written, when it consists only of names; else nothing."""
     parts, inner = [node.attr], node.value
     while isinstance(inner, ast.Attribute) and len(parts) < 9:
         parts.append(inner.attr)

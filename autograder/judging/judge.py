@@ -36,14 +36,14 @@ def judge(
 class JudgingSession:
     """One answer under questions, on the way to its verdict. The visible probes come first.
 
-    In grading the hidden ones are asked when no visible probe of the whole notebook is left to be asked, because a
+    In grading the hidden ones run when no visible probe of the whole notebook is left to run, because a
     report shows what an answer returned to a visible probe: by then it has never met a hidden input that it could
     return.
 
     key: from which hidden inputs are drawn (see `draw_key`); None judges visible probes only (see `visible_check`).
     findings: forbidden shortcuts that the source shows; any of them earns 0, as does a call of a forbidden function.
     stopped: what ended the answer's own code early, said when its object is therefore missing (see `Missing`).
-    disclosed: all may be said of the hidden probes too; never in grading.
+    disclosed: hidden probes may be shown in full too; never in grading.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class JudgingSession:
 
     @property
     def waits(self) -> bool:
-        """Whether there are hidden probes left to be asked, of a side that still answers."""
+        """Whether hidden probes are left to run, and the other side still answers."""
         left = any(probe.name not in self._outcomes for probe in self.exercise.hidden)
         called = self._candidate is not None and self._candidate.called
         return bool(left and self._key is not None and self._verdict is None and self._gone is None and not called)
@@ -86,7 +86,7 @@ class JudgingSession:
             self._again = self._asked_again(may_be_shown=self._disclosed or not hidden)
 
     def lose(self, reason: str) -> None:
-        """Note that nothing more can be asked."""
+        """Note that no more probes can run."""
         if self._gone is None:
             self._gone = EndpointGone(reason)
 
@@ -122,7 +122,7 @@ class JudgingSession:
         return Outcome(probe, case, cotangent, expected, got, parted, self._disclosed)
 
     def _asked_again(self, may_be_shown: bool) -> RepeatRun | None:
-        """The first failure, asked once more, for whoever explains it. An exception of ours costs the explanation only.
+        """The first failure, run once more, for the explanation. An exception of ours costs the explanation only.
 
         Of a hidden one that may not be shown it is only asked whether two calls differ.
         """
@@ -145,7 +145,7 @@ class JudgingSession:
 
 
 def draw_key(secret: bytes, assignment: str, exercise: str, sources: Sequence[str | None]) -> bytes:
-    """The key of a submission's hidden inputs: equal work is asked equal questions, a resubmission new ones.
+    """The key of a submission's hidden inputs: equal work gets equal inputs, a resubmission new ones.
 
     sources: the cells that were run, in order, and None where a check is. The same text cut into other cells may
     act otherwise, so it is other work.

@@ -13,8 +13,8 @@ from autograder.judging.observation import Observation
 from autograder.judging.observe import Candidate, LocalEndpoint
 from transformer_ref.config import ModelConfig
 
-KEPT = 256  # hidden questions: equal work, such as a notebook handed in as it came, is asked equal ones
-PLAIN = (int, float, str, bool, type(None), ModelConfig)  # arguments of a class that can be told apart
+KEPT = 256  # hidden inputs: equal work, such as a blank notebook, gets equal ones
+PLAIN = (int, float, str, bool, type(None), ModelConfig)  # arguments of a class that can be distinguished
 _VISIBLE: dict[tuple[str, str], tuple[Exercise, tuple]] = {}  # a visible probe asks everybody the same
 _HIDDEN: dict[tuple[str, str, bytes], tuple[Exercise, tuple]] = {}
 _MADE: dict[str, tuple[Exercise, dict[tuple, tuple[Responder, dict[str, Any]]]]] = {}

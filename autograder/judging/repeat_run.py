@@ -1,6 +1,6 @@
-"""A failing probe run again: with the same input under other seeds, and with one argument alone drawn anew.
+"""A failing probe run again: with the same input under other seeds, and with only one argument drawn anew.
 
-What it shows is of use to whoever explains the failure (`explain`); it decides no points.
+What it shows helps to explain the failure (`explain`); it decides no points.
 """
 
 from collections.abc import Iterator
@@ -16,12 +16,12 @@ from autograder.judging.observe import Candidate
 from autograder.judging.probe_inputs import right_answer
 
 OTHER_SEEDS = (1, 2, 3)  # of what an answer draws itself; it may draw the same under two of them
-OTHER = 20_817  # the seed of inputs that are asked for comparison
+OTHER = 20_817  # the seed of inputs that are run for comparison
 
 
 @dataclass(frozen=True)
 class RepeatRun:
-    """A failing probe asked again: with the same input under other seeds, and with one argument alone drawn anew.
+    """A failing probe run again: with the same input under other seeds, and with only one argument drawn anew.
 
     others: argument's place -> (what the right answer then returns, what the learner's does).
     """
@@ -34,8 +34,8 @@ class RepeatRun:
 def other_cases(case: Case, seed: int = OTHER) -> Iterator[tuple[int, Case]]:
     """The case with one tensor in it made anew, for each of them: (its place, the case).
 
-    Floats are drawn, in such a way that what was larger is now smaller: an answer may go by their order alone. A mask
-    that hides something is opened everywhere.
+    Floats are drawn, in such a way that what was larger is now smaller: an answer may depend only on their order. A
+    mask that hides something is opened everywhere.
     """
     generator = torch.Generator().manual_seed(seed)
     for place, value in enumerate(case.arguments):
@@ -57,9 +57,9 @@ def _the_other_way_round(value: Tensor, generator: torch.Generator) -> Tensor:
 
 
 def varied(case: Case, place: int) -> list[Case]:
-    """Some cases that differ in one argument alone, with all floats drawn anew.
+    """Some cases that differ only in one argument, with all floats drawn anew.
 
-    A number beside a 0 plays no part in a product, whatever the code does; here no number is 0.
+    A number that meets a 0 has no effect on a product, whatever the code does; here no number is 0.
     """
     for other, drawn in other_cases(case):
         value = drawn.arguments[other]

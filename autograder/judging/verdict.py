@@ -33,7 +33,7 @@ class Missing:
 
 @dataclass(frozen=True)
 class NotChecked:
-    """No verdict could be reached. excused: that is no fault of the answer, so a person has to look and no zero is
+    """No verdict could be reached. excused: the answer is not at fault, so a person has to look and no zero is
     final."""
 
     reason: str
@@ -44,7 +44,7 @@ class NotChecked:
 class Verdict:
     """What was decided about one answer.
 
-    whole: whether hidden probes were asked too. unasked: why nothing was asked that counts, else None. again: the first
+    whole: whether hidden probes ran too. unasked: why no probe that counts ran, else None. again: the first
     failure run again, for `diagnosis`; no points depend on it.
     """
 
@@ -94,7 +94,7 @@ class Verdict:
 
     @property
     def disclosed(self) -> bool:
-        """Whether hidden probes were asked of which all may be said."""
+        """Whether hidden probes ran that may be shown in full."""
         return any(outcome.disclosed for outcome in self.outcomes)
 
     @property

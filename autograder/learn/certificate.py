@@ -101,7 +101,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(chosen: argparse.Namespace) -> int:
     """Judge and write the page, or verify one: 0 when it is written or agrees, 1 when it differs.
 
-    Raises CourseError for a folder without notebooks, a page that is no certificate, a translator without scores.
+    Raises CourseError for a folder without notebooks, a page that is not a certificate, a translator without scores.
     """
     record = read(chosen.verify) if chosen.verify else None
     folder = chosen.folder or (Path("exercises") if Path("exercises").is_dir() else Path())
@@ -200,7 +200,7 @@ def read(path: Path) -> dict[str, Any]:
     except OSError as error:
         raise course.CourseError(f"{path} cannot be read: {error.strerror}.") from error
     except (ValueError, KeyError, TypeError) as error:
-        raise course.CourseError(f"{path} is no certificate of this course.") from error
+        raise course.CourseError(f"{path} is not a certificate of this course.") from error
     if said != digest_of(record):
         raise course.CourseError(f"{path} was changed: its record has the digest {shown(digest_of(record))}.")
     return record | {"exercises": rows}

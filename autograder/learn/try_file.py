@@ -2,7 +2,7 @@
 
 The answer is a Python file, or a notebook whose cell of that exercise is taken. It is judged as grading does: in a
 sandbox where there is one, after the set-up cells of the exercise's notebook, with hidden inputs. Outside grading all
-may be said of those, as in a notebook's own check.
+may be shown of those, as in a notebook's own check.
 """
 
 import argparse
@@ -115,7 +115,7 @@ def _check(trials: Judge, exercise: Exercise, set_up: Sequence[str], file: Path,
         said = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         judged: Verdict = not_checked(exercise, f"{file} cannot be read: {said}")
     else:
-        # Inputs are drawn for this check alone: what a report says of them helps with no grade.
+        # Inputs are drawn only for this check, so what a report shows of them does not help with a grade.
         key = secrets.token_bytes(32)
         judged = trials.judge(exercise, set_up, source, file.name, key, disclosed=not chosen.as_graded)
     told = explained(judged)

@@ -1,7 +1,7 @@
 """A learner's own check: judged in their Jupyter's process, and the report as a message to it.
 
 The whole check asks the hidden probes too, with numbers that are drawn on the spot, and says all about them. The
-numbers that an answer fails on stay until it passes on them, so that a learner sees the same failure while mending it;
+numbers that an answer fails on stay until it passes on them, so that a learner sees the same failure while fixing it;
 then others are drawn, and decide.
 """
 
@@ -27,11 +27,11 @@ from autograder.judging.verdict import Verdict
 
 UNCHANGED = "This is the same {kind} as at your last check. If you have changed its cell, run that cell first."
 _kept: dict[str, bytes] = {}  # exercise -> key of the numbers on which its answer failed
-_failed: dict[str, tuple[list[Any], str]] = {}  # exercise -> the objects that failed last, and what was said of them
+_failed: dict[str, tuple[list[Any], str]] = {}  # exercise -> the objects that failed last, and the report about them
 
 
 def judge_in_notebook(exercise_id: str, namespace: dict[str, Any], whole: bool = True) -> dict[str, Any]:
-    """What a learner's own check shows. whole: whether hidden probes are asked too, on numbers drawn here."""
+    """What a learner's own check shows. whole: whether hidden probes run too, on numbers drawn here."""
     try:
         exercise = catalogue.find(exercise_id)
     except CourseError as error:
@@ -68,7 +68,7 @@ def _on_drawn_numbers(exercise: Exercise, namespace: dict[str, Any], findings: S
 
 
 def _unchanged(verdict: Verdict, namespace: dict[str, Any], text: str) -> list[Part]:
-    """A line for whoever asks about the same objects again and gets the same report: their cell may not have run."""
+    """A line for a learner who checks the same objects again and gets the same report: the cell may not have run."""
     exercise = verdict.exercise
     objects = [namespace.get(name) for name in exercise.names]
     before = _failed.pop(exercise.id, None)

@@ -64,7 +64,7 @@ def read(folder: Path) -> Remembered:
     except OSError as error:
         return Remembered({}, f"{folder / FILE} cannot be read ({error.strerror})")
     except (ValueError, TypeError, KeyError, AttributeError):
-        return Remembered({}, f"{folder / FILE} is no list of what was earned")
+        return Remembered({}, f"{folder / FILE} is not a list of earned points")
 
 
 def _entry(told: Mapping[str, Any]) -> Entry:

@@ -98,7 +98,7 @@ class SubmissionStore:
         self._effort = 4 * MOST_BYTES  # what is written in all, that which is thrown away again included
 
     def add(self, entry: Entry, parts: tuple[str, ...]) -> None:
-        """Copy a file to this path in the folder; what is an archive is unpacked beside it. Raises nothing that the
+        """Copy a file to this path in the folder; an archive is unpacked next to it. Raises nothing that the
         file could cause: what cannot be read is named in the remarks."""
         try:
             if entry.refused:
@@ -142,7 +142,7 @@ class SubmissionStore:
                 raise Bounds(f"there are more than {MOST_ARCHIVES} archives")
             self._archives -= 1
             copied = [self._copy(entry, to, entry.parts) for entry in reader(path) if self._wanted(entry)]
-        except Exception as error:  # it stays one file, as it was handed in
+        except Exception as error:  # it stays one file, as submitted
             shutil.rmtree(folder, ignore_errors=True)
             self._bytes, self._files = before
             self._remark(f"{shown(path.relative_to(self.folder).as_posix())} is not unpacked: {_reason(error)}.")
@@ -185,7 +185,7 @@ def _in_zip(archive: zipfile.ZipFile) -> Iterator[Entry]:
             continue
         kind = stat.S_IFMT(info.external_attr >> 16)
         if kind not in (0, stat.S_IFREG):
-            refused = "it is no plain file"
+            refused = "it is not a plain file"
         elif info.flag_bits & 1:
             refused = "it is encrypted"
         yield Entry(parts, lambda info=info: archive.open(info), refused)
@@ -198,7 +198,7 @@ def _students_zip(path: Path) -> Iterator[Entry]:
 
 
 def _check_directory(path: Path) -> None:
-    """Refuse a zip whose list of contents alone would fill the memory, before anything reads the list."""
+    """Refuse a zip whose list of contents would already fill the memory, before anything reads the list."""
     with path.open("rb") as file:
         size = file.seek(0, os.SEEK_END)
         file.seek(max(0, size - (1 << 16) - _END.size))
@@ -221,7 +221,7 @@ def _students_tar(path: Path) -> Iterator[Entry]:
                 if member.isdir() or not parts or is_hidden(parts):
                     continue
                 if not member.isreg():
-                    refused = "it is no plain file"
+                    refused = "it is not a plain file"
                 yield Entry(parts, lambda member=member: archive.extractfile(member), refused)
 
 

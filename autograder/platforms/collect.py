@@ -67,7 +67,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--times",
         type=Path,
         metavar="FILE",
-        help="when each work was handed in: Canvas's submissions (JSON, CSV) or Gradescope's submission_metadata.yml",
+        help="submission times: Canvas's submissions (JSON, CSV) or Gradescope's submission_metadata.yml",
     )
     parser.add_argument("--groups", type=Path, metavar="CSV", help="Canvas's table of the groups that hand in together")
 
@@ -106,7 +106,7 @@ class Summary:
     troubles: list[str] = field(default_factory=list)
 
     def lines(self) -> list[str]:
-        """What is said to the teacher."""
+        """What the teacher reads."""
         kinds = {"new": "new", "changed": "changed", "same": "as before", "older": "left as they are, newer than this"}
         counts = ", ".join(f"{len(self.students[kind])} {kinds[kind]}" for kind in kinds if self.students[kind])
         lines = [f"{self.assignment}: {sum(map(len, self.students.values()))} students: {counts or 'nobody'}"]
@@ -122,7 +122,7 @@ def collect(places: CourseDirectory, assignment: str, given: Sequence[Path], tim
     """Sort what was downloaded by student.
 
     given: zips as downloaded, folders they were unpacked into, at most one table of Moodle or Canvas (.csv), and one of
-    Canvas's groups. timed: a file that says when each work was handed in (see `submission_times`). Where somebody is in
+    Canvas's groups. timed: a file with the submission times (see `submission_times`). Where somebody is in
     several downloads, the file that is newest on this disk counts. Raises CourseError for what concerns everybody: no
     such assignment, a table that is none.
     """

@@ -5,7 +5,7 @@ with one underscore more before 4.1; with "Download submissions in folders" off,
 before their name. It takes underscores out of people's names. The number is the student's *in that assignment* (or a
 group's). Canvas (lib/content_zipper.rb) makes one flat level, `lovelaceada_LATE_501_98765_work.ipynb`: a name without
 signs, perhaps LATE, the student's number, the file's, and the file's own name; `anon_Ab3dE` replaces the
-number where grading is anonymous. What follows is the student's choice; to a degree, so are names in Canvas.
+number where grading is anonymous. The rest is the student's choice; to a degree, so are names in Canvas.
 """
 
 import re
@@ -24,7 +24,7 @@ _ANONYMOUS = re.compile(
     r"(?:LATE_)?(?P<number>anon_[A-Za-z0-9]+)_(?:[1-9][0-9]*_(?P<file>.+)|(?P<page>text\.html|link\.html))"
 )
 _NUMBER = re.compile(r"[1-9][0-9]*")
-_PAGES = ("text.html", "link.html")  # what Canvas makes of a text or an address that was handed in
+_PAGES = ("text.html", "link.html")  # what Canvas makes of a submitted text or address
 
 
 @dataclass(frozen=True)

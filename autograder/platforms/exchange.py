@@ -1,8 +1,8 @@
 """The way back through nbgrader's exchange: everyone finds their own page, and a teacher hears who gets none.
 
 nbgrader names a page after the notebook as *we* call it, and a student's nbgrader looks for one after the notebook as
-*they* called it. So a page lies there under each name that its student handed in. Whoever's folder lacks the secret of
-the exchange is named; nbgrader would end with an error, and everybody after them would get nothing.
+*they* called it. So there is a page under each name that its student submitted. A student whose folder lacks the secret
+of the exchange is named; nbgrader would end with an error, and everybody after them would get nothing.
 """
 
 import functools
@@ -18,7 +18,7 @@ SECRET, STAMP = "submission_secret.txt", "timestamp.txt"
 MOST_NAMES = 50  # notebooks of one submission
 MOST_OF_A_SECRET = 4_096  # letters
 NO_PAGE = "no feedback page: nbgrader generate_feedback {}"
-NO_SECRET = "no {} of the exchange came with the work, so nothing can be handed back there"
+NO_SECRET = "no {} of the exchange came with the work, so nothing can be returned there"
 
 
 def install() -> None:
@@ -57,7 +57,7 @@ def _students(places: CourseDirectory) -> list[str]:
 
 
 def _without(places: CourseDirectory) -> Iterator[tuple[str, str]]:
-    """Whoever cannot be given a page, and why."""
+    """Students who cannot get a page, and why."""
     for student in _students(places):
         folder = Path(places.format_path(places.feedback_directory, student, places.assignment_id))
         if not any(folder.glob("*.html")):

@@ -6,7 +6,7 @@ moodle: a zip for the assignment's "Upload multiple feedback files in a zip". It
 (mod/assign/feedback/file/importziplib.php) finds the student by the number in `Name_NUMBER_assignsubmission_file_`;
 with the last underscore every version of Moodle reads it.
 canvas: a zip for the assignment's "Upload Submissions". Canvas (app/models/abstract_assignment.rb) reads the numbers of
-the student and of the file that was handed in, and shows what comes back under that file's own name: so a notebook
+the student and of the submitted file, and shows what comes back under that file's own name: so a notebook
 comes back as a notebook, and a zip as a zip with the page in it.
 mail: a folder with a page for each student, and a table for a mail merge: id, name, email, file, points, of.
 """
@@ -43,7 +43,7 @@ MOMENT = (1980, 1, 1, 0, 0, 0)  # equal feedback gives equal zips
 
 @dataclass
 class Packed:
-    """What is handed over: path -> content. `remarks`: whose feedback is not among it, and why; `remade`: whose pages
+    """What is returned: path -> content. `remarks`: whose feedback is not among it, and why; `remade`: whose pages
     were out of date and have been written anew."""
 
     files: dict[str, bytes] = field(default_factory=dict)

@@ -2,7 +2,7 @@
 
 Moodle's number is a person's *in one assignment*, so each assignment needs the grading worksheet that belongs to it;
 Canvas's number stays. A person is found by what only they have (the platform's ID number or login as id here, the
-e-mail address), else by a full name that is theirs alone. What was found is kept in
+e-mail address), else by a full name that only they have. The matches are kept in
 `classroom/collected/ASSIGNMENT.json`, so that feedback and grades find the way back.
 """
 
@@ -63,7 +63,7 @@ def earlier(root: Path, assignment: str) -> dict[tuple[str, str], tuple[str, str
 
 
 def with_groups(people: Sequence[Person], members: Sequence[Person]) -> list[Person]:
-    """Canvas's people with the groups that they are in; who is in the table of groups alone comes last."""
+    """Canvas's people with the groups that they are in; those who are only in the table of groups come last."""
     groups, known = {person.number: person.group for person in members}, {person.number for person in people}
     found = [replace(person, group=groups.get(person.number, "")) for person in people]
     return found + [person for person in members if person.number not in known]
@@ -122,7 +122,7 @@ def decide(roster: Roster, owner: Owner, matched: Mapping[str, Student], why: Ma
 
 
 def _letters(name: str) -> str:
-    """A name as Canvas writes it into a file's: letters and digits alone."""
+    """A name as Canvas writes it into a file's: only letters and digits."""
     return "".join(filter(str.isalnum, name.casefold()))
 
 
@@ -148,7 +148,7 @@ def _by_people(
 
 
 def _is_of_group(owner: Owner, person: Person) -> bool:
-    """Whether Canvas names a group's work so: the group, and the number of one member, whoever that is."""
+    """Whether Canvas names a group's work so: the group, and the number of any one member."""
     return _letters(owner.name) == _letters(person.group) != _letters(person.name)
 
 

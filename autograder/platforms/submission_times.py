@@ -1,4 +1,4 @@
-"""When each work was handed in, from a file that a platform gives out: `collect --times FILE`.
+"""Submission times from a file that a platform exports: `collect --times FILE`.
 
 Canvas: what its API returns for an assignment's submissions, as JSON or as a CSV file with the columns `user_id` and
 `submitted_at`. Gradescope: the `submission_metadata.yml` of an export. Any other CSV file with a column that names

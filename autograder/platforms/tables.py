@@ -29,7 +29,7 @@ SUBMITTED = (  # "Last modified (submission)"; in other languages its dates tell
 )
 COMMENTS = ("Feedback comments", "Feedback als Kommentar", "Comentarios de retroalimentación")
 
-_PARTS = ("FirstName", "LastName")  # as Canvas exports names where it is asked for two columns
+_PARTS = ("FirstName", "LastName")  # as Canvas exports names in two columns
 _PARTICIPANT = re.compile(r"(?P<word>\D*?)(?P<number>\d+)")
 _NUMBER = re.compile(r"\d+([.,]\d+)?")
 
@@ -99,7 +99,7 @@ def read_table(path: Path) -> Table:
         rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
         kept = [(rows.line_num, row) for row in rows if any(map(str.strip, row))]
     except csv.Error as error:
-        raise CourseError(f"{path} is no table: {error}.") from error
+        raise CourseError(f"{path} is not a table: {error}.") from error
     if not kept:
         raise CourseError(f"{path} is empty: expected a line of column names and a line for each student.")
     header, *others = kept
@@ -197,7 +197,7 @@ def submission_times(table: Table, zone: tzinfo) -> tuple[dict[str, datetime], s
     title = table.header[columns.submitted]
     return (
         found,
-        f'{table.name}, column "{title}": {unread!r} is no date that can be read for certain.' if unread else "",
+        f'{table.name}, column "{title}": {unread!r} cannot be read for certain as a date.' if unread else "",
     )
 
 

@@ -1,6 +1,6 @@
 """When a work arrived, how well that is known, and what may be charged for.
 
-A platform knows when each work was handed in, and a download of it may not say. So each time has a source, and a
+A platform knows the submission times, but a download may not contain them. So each time has a source, and a
 student pays only for lateness that a source vouches for: the time of a download is the *latest* possible one, and
 counts as in time; Canvas's LATE without a time counts as just late.
 """
@@ -52,7 +52,7 @@ def doubt(moment: datetime, by: str, extended: datetime | None) -> str:
         return ""
     if source(by) == DOWNLOAD:
         return (
-            "downloaded after the due date, and the download does not say when it was handed in: counted as in time. "
+            "downloaded after the due date, and the download has no submission time: counted as in time. "
             "Collect again with the platform's times (--worksheet with Moodle's grading worksheet, or --times)"
         )
     if source(by) == LATE:
@@ -61,5 +61,5 @@ def doubt(moment: datetime, by: str, extended: datetime | None) -> str:
             "Canvas's submissions with their submitted_at"
         )
     if source(by) == ARRIVAL:
-        return "first seen here after the due date, and counted as late from then: nothing says when it was handed in"
+        return "first seen here after the due date, and counted as late from then: there is no submission time"
     return ""

@@ -20,10 +20,10 @@ from autograder.policy.arrival import DOWNLOAD, IN_TIME, LATE, PLATFORM, Arrival
 class Collected:
     """What is known of one student's work in one assignment.
 
-    system, number, name: how the platform calls them. digest: of what was handed in. files: path of each file here ->
+    system, number, name: how the platform calls them. digest: of the submission. files: path of each file here ->
     what the platform called it. archive, made: which download it came from, and when that was made (seconds). arrived:
     when the first download was made that held this work, so it was on the platform then; 0 where that is not known.
-    submitted: when the platform says that it was handed in; 0 where it does not say. is_late: what Canvas's name for it
+    submitted: the platform's submission time; 0 if there is none. is_late: what Canvas's name for it
     says; None where nothing does.
     """
 
@@ -99,11 +99,11 @@ def read(path: Path) -> Register:
     except FileNotFoundError:
         return Register(path)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise CourseError(f"{path} is no record of what was collected: {error}. Correct it, or remove it.") from error
+        raise CourseError(f"{path} is not a record of collected work: {error}. Correct it, or remove it.") from error
 
 
 def digest_of(folder: Path) -> str:
-    """Of all files, without the receipt times that are written beside them."""
+    """Of all files, without the receipt times that are written next to them."""
     total = hashlib.sha256()
     for path in sorted(path for path in folder.rglob("*") if path.is_file() and not path.is_symlink()):
         name = path.relative_to(folder).as_posix()

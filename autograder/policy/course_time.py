@@ -1,4 +1,4 @@
-"""The course's time zone, and what nbgrader is told about it.
+"""The course's time zone, and how nbgrader is configured for it.
 
 One setting names the zone, `c.CourseTime.zone` in nbgrader_config.py, else the environment variable
 ATTENTION_BY_HAND_ZONE; without either it is UTC. nbgrader's own reader takes `+0100` for 100 seconds and `CET` for UTC,

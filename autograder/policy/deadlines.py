@@ -1,7 +1,7 @@
-"""When a notebook is due, written into the notebook that is handed out, and read there without a network.
+"""When a notebook is due, written into the released notebook, and read there without a network.
 
 `release` takes the date from the gradebook; a notebook of an assignment without one says nothing. The cell that says it
-to people and the metadata that says it to programs are no part of what grades are measured by.
+to people and the metadata that says it to programs do not count as part of what decides a grade.
 """
 
 import json

@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def atomic_write(path: Path, content: str | bytes) -> None:
-    """Write a file under a temporary name, then rename it; after a failure nothing is left beside it.
+    """Write a file under a temporary name, then rename it; after a failure nothing is left next to it.
 
     Its folder is made where it is missing. The mode is what the umask leaves of 0666, so that a colleague or a web
     server can read it; a file that is there keeps its own.

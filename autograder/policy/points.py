@@ -36,7 +36,7 @@ class Change(NamedTuple):
 
 
 def write(notebook: dict[str, Any], assignment: Assignment) -> list[Change]:
-    """Make a notebook state the catalogue's points; returns what stated others. Prose without points is left alone."""
+    """Make a notebook state the catalogue's points; returns what stated others. Prose without points is not changed."""
     changes: list[Change] = []
     exercises = {exercise.id: exercise for exercise in assignment.exercises}
     by_hand = {each.id: each for each in assignment.by_hand}

@@ -1,12 +1,12 @@
 """When each work arrived. The record is ours: a timestamp.txt next to a notebook may be as much the student's as that.
 
 `classroom/receipts/ASSIGNMENT/STUDENT.json` lists every version of a work that was seen, the latest last. A work
-arrives when the platform says that it was handed in; where it says nothing, when the download was made that it came
-in, or when it is first seen. How a time is known is on record too (`policy.arrival`), and a better source replaces a
-worse one. The same work seen again keeps its time, and so does an earlier version that is put back. What is new is told
-by its digest, whatever the clock says, and the clock here never gives a later version an earlier time: one that was set
-back would else hide new work. Where the collector is known to write timestamp.txt (nbgrader's exchange, ngshare), a
-course can believe it: `c.Intake.trust_timestamps`.
+arrives at the platform's submission time; if there is none, when the download was made that it came in, or when it is
+first seen. How a time is known is on record too (`policy.arrival`), and a better source replaces a worse one. The same
+work seen again keeps its time, and so does an earlier version that is put back. New versions are recognized by its
+digest, whatever the clock says, and the clock here never gives a later version an earlier time: one that was set back
+would else hide new work. Where the collector is known to write timestamp.txt (nbgrader's exchange, ngshare), a course
+can believe it: `c.Intake.trust_timestamps`.
 """
 
 import json
@@ -32,7 +32,7 @@ PUT_BACK = ", an earlier version put back"
 
 
 class Version(NamedTuple):
-    """One version of a work: the digest of what was handed in ("" for none), when it arrived, how that is known."""
+    """One version of a work: the digest of the submission ("" for none), when it arrived, how that is known."""
 
     digest: str
     received: str
@@ -148,7 +148,7 @@ def _versions(path: Path) -> list[dict]:
     except FileNotFoundError:
         return []
     except (ValueError, KeyError, TypeError) as error:
-        raise CourseError(f"{path} is no record of receipts: {error}. Correct it, or remove it.") from error
+        raise CourseError(f"{path} is not a record of receipts: {error}. Correct it, or remove it.") from error
 
 
 def _path(root: Path, assignment: str, student: str) -> Path:

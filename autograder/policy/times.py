@@ -31,9 +31,9 @@ class NoMoment(ValueError):
 def parse(text: str, zone: tzinfo) -> datetime:
     """The moment that a text names, in UTC and without a zone, as the gradebook stores it.
 
-    zone: of what does not name its own. A day alone means its last second. Of an hour that exists twice, when clocks
-    are set back, the later one counts. Raises NoMoment for a text in another form, an offset or zone that does not
-    exist, and a time that clocks skip.
+    zone: of what does not name its own. A day without a time means its last second. Of an hour that exists twice, when
+    clocks are set back, the later one counts. Raises NoMoment for a text in another form, an offset or zone that does
+    not exist, and a time that clocks skip.
     """
     found = _MOMENT.fullmatch(" ".join(text.split()))
     if found is None:
@@ -71,7 +71,8 @@ def earliest(local: datetime, zone: tzinfo) -> datetime:
 
 
 def plus_days(moment: datetime, days: float, zone: tzinfo) -> datetime:
-    """A moment (UTC) so many days later by the clocks of a zone: the same time of day where the days are whole."""
+    """A moment (UTC) this number of days later by the clocks of a zone: the same time of day where the days are
+    whole."""
     local = in_zone(moment, zone).replace(tzinfo=None, fold=0) + timedelta(days=days)
     try:
         return in_utc(local, zone)

@@ -1,1 +1,1 @@
-"""Before a class: release exercises, try answers, write exercises of one's own, examine the machine."""
+"""Before a class: release exercises, try answers, write your own exercises, examine the machine."""

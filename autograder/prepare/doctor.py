@@ -120,7 +120,7 @@ def examine(root: Path) -> Iterator[Finding]:
 def _versions() -> Finding:
     about = "packages"
     if not LOCK.is_file():
-        return Finding(about, f"no {LOCK.name} lies beside the package, so there is nothing to compare with")
+        return Finding(about, f"there is no {LOCK.name} next to the package, so there is nothing to compare with")
     lines = (line.partition("==") for line in LOCK.read_text(encoding="utf-8").splitlines())
     locked = {canonicalize_name(name): version for name, sign, version in lines if sign}
     other, missing = [], []
@@ -177,7 +177,9 @@ def _shadows(root: Path) -> Iterator[Finding]:
     for folder in ("", "solutions/*/", "exercises/*/"):
         for path in sorted(root.glob(f"{folder}*.py")):
             if path.stem in taken and path.name != course.MARKER:
-                yield Finding(about, f"{path} bears the name of a package", "Rename it; beside a notebook it wins.")
+                yield Finding(
+                    about, f"{path} bears the name of a package", "Rename it: next to a notebook it comes first."
+                )
                 return
     yield Finding(about, "no file of the course hides a package")
 
@@ -204,7 +206,7 @@ def _handed_out(root: Path, settings: Config) -> Iterator[Finding]:
             if path.is_file() and asks_everything(course.read_notebook(path)) != whole:
                 other.append(assignment.id)
     if other:
-        ask = "hidden ones wait" if whole else "hidden ones are asked at once"
+        ask = "hidden ones wait" if whole else "hidden ones run at once"
         seen = f"c.HandOut.whole_checks is {whole}, but {ask} in exercises/: {', '.join(other)}"
         yield Finding("checks", seen, "make release writes the setting into the notebooks.", fatal=False)
 
@@ -254,7 +256,7 @@ def _cells(root: Path) -> Iterator[Finding]:
 
 
 def _ids(root: Path) -> Finding:
-    """Ids that cannot work: as the name of a folder, or beside another."""
+    """Ids that cannot work: as the name of a folder, or because of a second, similar id."""
     about = "students"
     try:
         known = {student.id for student in results.read_roster(root)}
@@ -359,7 +361,7 @@ def _configuration(settings: Config) -> Iterator[Finding]:
     limit = settings.JudgedExecute.get("cell_seconds", JudgedExecute.cell_seconds.default_value)
     slowest = max(catalogue.exercises().values(), key=lambda exercise: exercise.seconds)
     if limit < slowest.seconds:
-        seen = f"a cell may use {limit:g} s, but the checks of {slowest.id} alone may take {slowest.seconds:g} s"
+        seen = f"a cell may use {limit:g} s, but {slowest.id} may take {slowest.seconds:g} s"
         yield Finding("time limits", seen, f"c.JudgedExecute.cell_seconds = {slowest.seconds:g} or more", fatal=False)
     else:
         yield Finding("time limits", f"{limit:g} s of processor time a cell")
@@ -402,7 +404,7 @@ def _secret(root: Path) -> Finding:
     if size < 32:
         remedy = "Delete it; a new one is made. A regrade of earlier work then sees other hidden inputs."
         return Finding(about, f"{path} holds {size} bytes: expected 32", remedy)
-    return Finding(about, "kept, and yours alone to read")
+    return Finding(about, "kept, and readable only by you")
 
 
 def _gradebook(root: Path) -> Finding:

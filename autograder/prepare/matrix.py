@@ -1,6 +1,6 @@
 """Is every known answer judged as it should be? `python -m autograder doctor --matrix` prints the table.
 
-Each submission is asked hidden numbers of its own, so a mistake that fails on one class's numbers might pass on
+Each submission gets hidden inputs of its own, so a mistake that fails on one class's numbers might pass on
 another's, and a right answer that is compared with chance, or rounds otherwise, might fail. `--draws` says on how many
 numbers each answer is tried.
 """

@@ -1,6 +1,6 @@
 """An exercise of your own to start from: `python -m autograder new-exercise NAME --assignment own_WEEK`.
 
-It is complete and runs at once: entry, cells, tests. What it asks is only an example; what says CHANGE is yours.
+It is complete and runs at once: entry, cells, tests. Its task is only an example; replace every line that says CHANGE.
 """
 
 import argparse
@@ -22,10 +22,10 @@ ASSIGNMENT = re.compile(rf"{own.PREFIX}[a-z0-9]+(_[a-z0-9]+)*")
 NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 
 OF_THE_FOLDER = '"""Your own exercises: a folder an assignment. No update of the course touches them."""\n'
-SETTINGS = '''"""{assignment}: what its notebook may use. Its exercises are the files beside this one."""
+SETTINGS = '''"""{assignment}: what its notebook may use. Its exercises are the files next to this one."""
 
 VISIBLE_MODULES = {modules}  # of transformer_ref, such as "transformer_ref.model.softmax": what may be imported
-FILES = {files}  # names of files that students hand in beside the notebook
+FILES = {files}  # names of files that students hand in with the notebook
 COURSE_EXERCISES = {borrowed}  # ids of the course's exercises that the notebook holds too
 '''
 

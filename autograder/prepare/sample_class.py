@@ -1,6 +1,6 @@
 """A class of eight for chapter 05, graded by nbgrader: `python -m autograder.prepare.sample_class FOLDER`.
 
-The folder becomes a course of its own, so a real classroom is never touched. Who hands in what is drawn from the
+The folder becomes a course of its own, so a real classroom is never touched. The submissions are drawn from the
 catalogue: right answers in three styles, three known mistakes, a blank, and a notebook with one cell that raises.
 """
 

@@ -71,7 +71,7 @@ class Asked:
 
 @dataclass(frozen=True)
 class Beliefs:
-    """A class's answers. twice: how many answered before and after; where anybody did, all counts are of these alone.
+    """A class's answers. twice: how many answered before and after; where anybody did, all counts are only of these.
 
     means: kind -> (before, after), answers of that kind a person.
     """
@@ -108,7 +108,7 @@ def run(chosen: argparse.Namespace) -> int:
     files = [path.resolve() for path in chosen.files] or files_of(root)
     found, refused = read_records(files)
     if not found:
-        where = f"classroom/inventory/ or as {inventory.read().name}.json beside a submission"
+        where = f"classroom/inventory/ or as {inventory.read().name}.json next to a submission"
         told = "".join(f"\n  {line}" for line in refused)
         raise CourseError(f"No file holds answers to the inventory. Looked for: {where}.{told}")
     beliefs = count(found, address_of_book(root))
@@ -119,7 +119,7 @@ def run(chosen: argparse.Namespace) -> int:
 
 
 def files_of(root: Path) -> list[Path]:
-    """The files that lie in the classroom: one for each person who put one beside a submission, the newest."""
+    """The files in the classroom: one for each person who put one next to a submission, the newest."""
     name = inventory.read().name
     newest: dict[Path, Path] = {}
     for path in sorted((root / results.directory(root).submitted_directory).glob(f"*/*/*{name}*.json")):
@@ -142,7 +142,7 @@ def read_records(files: Iterable[Path]) -> tuple[list[Record], list[str]]:
     """What the files hold, and for each that holds nothing of use a line that says why.
 
     Files of one person count once, the one with two rounds before others: a file bears a number that was drawn when its
-    first round was kept. Equal answers are no sign of one person: at the door most of a class knows nothing.
+    first round was kept. Equal answers do not mean the same person: before the course, most of a class knows nothing.
     """
     found: dict[str, Record] = {}
     refused = []

@@ -42,7 +42,7 @@ def run(chosen: argparse.Namespace) -> int:
 
 @dataclass(frozen=True)
 class Shown:
-    """One of the two results on a card, under a letter, so that a class can choose before it is told."""
+    """One of the two results on a card, under a letter, so that a class can choose before it learns which is right."""
 
     letter: str
     right: bool
@@ -59,7 +59,7 @@ class Mistake:
 
     @property
     def alone(self) -> bool:
-        """Whether one person alone made it."""
+        """Whether only one person made it."""
         return len(self.students) == 1
 
     @property

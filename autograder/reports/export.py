@@ -58,7 +58,7 @@ class Export:
 
 @dataclass(frozen=True)
 class Options:
-    """What else an export is told. `known`: (system, number there) -> student, as `collect` found them. `comments`:
+    """Further options of an export. `known`: (system, number there) -> student, as `collect` found them. `comments`:
     whether a grading worksheet gets feedback as text too."""
 
     known: Mapping[tuple[str, str], str] = field(default_factory=dict)
@@ -80,7 +80,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--scale-to",
         type=_points,
         metavar="POINTS",
-        help=f"count out of so many points; {THEIRS!r}: as the template does",
+        help=f"scale the sum to this number of points; {THEIRS!r}: as the template does",
     )
     parser.add_argument("--comments", action="store_true", help="what was seen, into the worksheet's feedback column")
     parser.add_argument("--zero-for-absent", action="store_true", help="0 where nothing came (default: no grade)")
@@ -98,7 +98,7 @@ def run(chosen: argparse.Namespace) -> int:
     column = chosen.column or graded.assignment.id
     if chosen.scale_to is not None:
         graded = scaled(graded, _wanted(chosen.scale_to, table, column))
-    # A number of Moodle's is of one assignment, so for a sum the template alone tells who is who.
+    # A number of Moodle's is of one assignment, so for a sum only the template identifies students.
     earlier = roster.earlier(root, graded.assignment.id) if len(classes) == 1 else {}
     options = Options({key: student for key, (student, _) in earlier.items()}, chosen.comments)
     made = FORMATS[chosen.format](graded, table, column, chosen.zero_for_absent, options)

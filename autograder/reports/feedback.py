@@ -1,8 +1,8 @@
 """The page that a student reads after grading; nbgrader writes it (`nbgrader generate_feedback`).
 
 It is made anew from the graded notebook and shows three things only: what the judge wrote, what a teacher wrote, and
-the answers as they were handed in. What the notebook printed is left out: an answer could print the hidden inputs that
-it was asked with.
+the answers as submitted. The notebook's own output is left out: an answer could print the hidden inputs that
+it was called with.
 """
 
 import re
@@ -55,7 +55,7 @@ def address_of_book(root: Path) -> str:
 
 @dataclass(frozen=True)
 class Told:
-    """What a student is told about one graded notebook; a page or a notebook is made of it."""
+    """What a student reads about one graded notebook; a page or a notebook is made of it."""
 
     title: str
     student: str
@@ -70,7 +70,7 @@ class Told:
 
 
 def told(nb: NotebookNode, known: Mapping[str, Any], book: str, zone: tzinfo) -> Told:
-    """What is said about a graded notebook. known: what nbgrader's GetGrades left among the resources. zone: the
+    """The feedback on a graded notebook. known: what nbgrader's GetGrades left among the resources. zone: the
     course's, in which times are shown."""
     stored = _of_gradebook(known)
     sections = _sections(nb, book, stored)
@@ -89,7 +89,7 @@ def told(nb: NotebookNode, known: Mapping[str, Any], book: str, zone: tzinfo) ->
 
 
 def as_notebook(page: Told) -> NotebookNode:
-    """The same as a notebook: what was said as text, the answers as code. Nothing in it has run."""
+    """The same as a notebook: the feedback as text, the answers as code. Nothing in it has run."""
     points = f"**{pages.points(page.score)} of {pages.points(page.possible)} points**"
     late = [f"{pages.points(page.penalty)} taken off because it came late."] if page.penalty else []
     late += [f"It counts as handed in on {page.handed_in}; due was {page.due}."] if page.handed_in else []

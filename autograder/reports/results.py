@@ -160,7 +160,7 @@ def find_assignment(assignment_id: str) -> Assignment:
         known = ", ".join(assignment.id for assignment in catalogue.assignments())
         raise CourseError(
             f"The catalogue has no assignment {assignment_id!r}: it has {known}. This command reads verdicts, which "
-            "exist for these alone; export and feedback take every assignment of the gradebook."
+            "exist only for these; export and feedback take every assignment of the gradebook."
         )
     return assignment
 

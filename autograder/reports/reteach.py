@@ -20,7 +20,7 @@ from autograder.policy.points import sentence
 DEMONSTRATION = b"for the blackboard"  # hidden inputs of a card are drawn from this key, never from a course's secret
 SMALL = 24  # numbers that fit on a blackboard
 
-# A name is before "=", a parenthesis or a shape, or is a letter; "a" alone is mostly the article.
+# A name is before "=", a parenthesis or a shape, or is a letter; "a" by itself is mostly the article.
 
 
 @dataclass(frozen=True)

@@ -44,7 +44,7 @@ def clean_html(html: str | bytes) -> str:
 
 @pass_context
 def markdown2html(context: Context, source: str) -> str:
-    """A markdown cell as nbconvert renders it, cleaned. A picture that is not there is said to be missing: nbconvert
+    """A markdown cell as nbconvert renders it, cleaned. A missing picture is reported as missing: nbconvert
     would raise, and the whole page with it."""
     cell = context.get("cell", {})
     pictures = _Pictures(attachments.kept(cell.get("attachments")))

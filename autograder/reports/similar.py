@@ -2,7 +2,7 @@
 
 `python -m autograder similar ASSIGNMENT` compares every two submissions by copydetect (winnowing: Schleimer, Wilkerson
 and Aiken, SIGMOD 2003), which looks through other names and comments. Given code, the solutions and every answer that
-the catalogue knows, right or wrong, are left out. What remains is a reason to look, never a proof.
+the catalogue knows, right or wrong, are left out. The remaining similarity is a reason to look, never a proof.
 """
 
 import argparse
@@ -25,7 +25,7 @@ from autograder.reports import pages, results
 
 PASSAGE = 25  # characters of code, with every name as one letter, that a passage must have: copydetect's default
 LEAST = 3 * PASSAGE  # characters in all: a line or two say nothing
-SHARE = 0.3  # of what is a student's own; less is told only on request
+SHARE = 0.3  # of what is a student's own; less is shown only on request
 MOST = 100  # pairs on the page
 OWN = "cells of their own"
 
@@ -52,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(chosen: argparse.Namespace) -> int:
-    """Write the page and say where it is. Raises CourseError when nothing was handed in."""
+    """Write the page and print its path. Raises CourseError without submissions."""
     root = course.find_root()
     assignment = results.find_assignment(chosen.assignment)
     path = chosen.output or root / "classroom" / "similar" / f"{assignment.id}.html"

@@ -25,7 +25,7 @@ def total(classes: Sequence[Class]) -> Class:
 
 
 def scaled(graded: Class, possible: float) -> Class:
-    """The same grades, counted out of so many points. Raises CourseError where there are none to begin with."""
+    """The same grades, scaled to this number of points. Raises CourseError where there are none to begin with."""
     if not graded.possible:
         raise CourseError(f"{graded.assignment.id} is worth 0 points, which cannot be scaled to {possible:g}.")
     factor = possible / graded.possible

@@ -129,7 +129,7 @@ def _bubblewrap(place: Place, program: Sequence[str], limits: Limits) -> list[st
     command += ["--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", "--perms", "1777", "--tmpfs", HOME]
     covered = [path for path in place.of_kind(HIDDEN) if os.path.isdir(path)]
     for kind, path in place.arranged:
-        if kind == SEEN:  # a parent folder that is made unasked would be root's alone
+        if kind == SEEN:  # a parent folder that is made automatically would belong to root only
             command += ["--dir", os.path.dirname(path), "--ro-bind-try", path, path]
         elif path in covered:
             command += ["--tmpfs", path]
@@ -175,8 +175,8 @@ BACKENDS = {
 def choose(name: str = "", private: Iterable[str | Path] = ()) -> Backend:
     """The backend that the environment names, else the one of that name, else the first that can isolate here.
 
-    private: folders that it must be able to hide, beside the usual ones. Raises SandboxError saying why each cannot,
-    and what overrides, or which folder cannot be hidden; CourseError for an unknown name.
+    private: folders that it must be able to hide, in addition to the usual ones. Raises SandboxError saying why each
+    cannot, and what overrides, or which folder cannot be hidden; CourseError for an unknown name.
     """
     name = os.environ.get(SANDBOX) or name
     if name and name not in BACKENDS:
@@ -226,7 +226,8 @@ def lay_out(
 ) -> Place:
     """Make the folders of a sandbox, readable by the user that the warm process becomes.
 
-    private: folders of this machine to hide inside, beside the usual ones. Raises SandboxError where that cannot be.
+    private: folders of this machine to hide inside, in addition to the usual ones. Raises SandboxError where that
+    cannot be.
     """
     arranged = tuple(hiding.arranged(private)) if backend.hides else ()
     place = Place(folder / "packages", folder / "meeting", folder / "homes", arranged)

@@ -1,7 +1,7 @@
 """What of this machine a submission's process sees, and what is hidden from it wherever it lies.
 
 Seen are programs and libraries: of the system and of this Python only the folders that hold those, so that whatever
-else lies beside them is absent. Hidden inside these are the course, its classroom, temporary folders, nbgrader's
+else is next to them is absent. Hidden inside these are the course, its classroom, temporary folders, nbgrader's
 exchange, and our own packages.
 """
 
@@ -44,8 +44,8 @@ class NotHiddenError(SandboxError):
 def arranged(private: Iterable[str | Path] = ()) -> list[tuple[str, str]]:
     """(SEEN or HIDDEN, path) of all that has to be arranged, what lies inside after what it lies in.
 
-    private: folders to be hidden beside those that always are. Raises NotHiddenError where one of them is itself a
-    folder of programs or libraries, so that it cannot be hidden.
+    private: folders to be hidden in addition to those that always are. Raises NotHiddenError where one of them is
+    itself a folder of programs or libraries, so that it cannot be hidden.
     """
     kinds = dict.fromkeys(_seen(), SEEN)
     aliases = [(path, os.path.realpath(path)) for path in kinds]

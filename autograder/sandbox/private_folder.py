@@ -1,7 +1,8 @@
 """Private folders in TMPDIR: known by their name, removed however deep they are, swept away when their owner is gone.
 
 A folder is held by a lock on it, which its owner and the worker share; the system lets go of it when both have ended,
-however they ended. What nobody holds is removed at the next start: it may hold the class secret and a student's work.
+however they ended. A folder without an owner is removed at the next start: it may hold the class secret and a student's
+work.
 """
 
 import contextlib
@@ -30,7 +31,7 @@ class PrivateFolder:
         self.path = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{kind}-"))
         try:
             self.lock = -1
-            self.path.chmod(0o711)  # a sandbox may have to pass through it as another user; what is in it is ours alone
+            self.path.chmod(0o711)  # another user's sandbox may pass through it; only we can read it
             self.lock = os.open(self.path, os.O_RDONLY)
             fcntl.flock(self.lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             (self.path / HELD).touch(mode=0o600)

@@ -1,7 +1,7 @@
 """The trusted side of a sandbox: starts it, hands it one submission after another, and keeps the accounts.
 
-A budget is processor time plus time asleep, as the warm process measures it, never time on the clock alone: a loaded
-machine costs nobody anything. What a submission sends is believed only after it was looked at.
+A budget is processor time plus time asleep, as the warm process measures it, never only time on the clock: a loaded
+machine costs nobody anything. Data from a submission is checked before it is used.
 """
 
 import atexit
@@ -69,8 +69,8 @@ class Ran:
 class Runner:
     """One sandbox with a warm process, for the submissions of one assignment.
 
-    private: folders of this machine to be hidden beside the usual ones. Raises SandboxError when the sandbox cannot be
-    started or breaks.
+    private: folders of this machine to be hidden in addition to the usual ones. Raises SandboxError when the sandbox
+    cannot be started or breaks.
     """
 
     def __init__(
@@ -274,7 +274,7 @@ class Submission:
     def spent_lately(self) -> float:
         """What `spent` returned when it last looked, if that was a moment ago; else it looks again.
 
-        Of a notebook that answers at once, nothing has to be asked: a look at every request took a tenth of its time.
+        A notebook that answers at once needs no such request: a look at every request took a tenth of its time.
         """
         return self._spent if time.monotonic() - self._looked < wire.PATIENCE else self.spent()
 

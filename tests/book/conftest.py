@@ -61,7 +61,7 @@ def book(shared_folder: Path) -> Built:
 
 @pytest.fixture(scope="session")
 def plain_book(book: Built, shared_folder: Path) -> Built:
-    """The book as Sphinx alone builds it, which finds the cells executed."""
+    """The book as plain Sphinx builds it, which finds the cells executed."""
     return build(shared_folder, "--plain")
 
 

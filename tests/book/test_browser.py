@@ -203,7 +203,7 @@ SHOWN = """(widget) => [...widget.querySelectorAll("output, svg, canvas, table, 
 
 
 def accessibility(page, options=None):
-    options = {"resultTypes": ["violations"]} | (options or {})  # what passes need not be told node by node
+    options = {"resultTypes": ["violations"]} | (options or {})  # nodes that pass need no report
     if page.evaluate("!window.axe"):
         page.evaluate(AXE_SCRIPT)
         page.evaluate(PICK)

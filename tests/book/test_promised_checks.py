@@ -1,6 +1,6 @@
 """What a page or a notebook says that a check asks is what the check asks.
 
-Whoever writes such a sentence adds it to PROMISES, with what must be true of the cases; ANY_CHECK holds what is said of
+Add each such sentence to PROMISES, with what must be true of the cases; ANY_CHECK holds what is said of
 every check. A sentence that is in neither fails, and so does an entry that nobody says any more.
 """
 

@@ -1,4 +1,4 @@
-"""Figures: the right words beside the right numbers, one scale, words for everybody."""
+"""Figures: the right words next to the right numbers, one scale, words for everybody."""
 
 import ast
 import re

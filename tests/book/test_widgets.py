@@ -18,7 +18,7 @@ def numbers(cells: Locator) -> torch.Tensor:
 
 
 def assert_printed(shown: torch.Tensor, expected: torch.Tensor, digits: int = 3) -> None:
-    """Compare numbers printed with so many digits: half a unit of the last one is rounding."""
+    """Compare numbers printed with this many digits: half a unit of the last one is rounding."""
     torch.testing.assert_close(shown, expected.flatten(), rtol=0, atol=0.5 * 10**-digits + 1e-9)
 
 

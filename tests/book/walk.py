@@ -30,7 +30,7 @@ NOT_WALKED, ELSEWHERE, NEXT_YEAR = "not walked:", "on another machine", "next ye
 PLACES = ("", ELSEWHERE, NEXT_YEAR)
 
 NAMES = {"501": "Ada Lovelace", "502": "Bob O'Neill, Jr."}
-WRONG = "def center_rows(x):\n    return x - x.mean()\n"  # what Bob hands in, where that is asked for
+WRONG = "def center_rows(x):\n    return x - x.mean()\n"  # Bob's submission, where a page needs one
 
 
 @dataclass(frozen=True)

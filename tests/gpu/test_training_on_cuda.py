@@ -21,7 +21,7 @@ CONFIG = TrainingConfig(steps=6, tokens_per_batch=60, warmup_steps=2, ema_decay=
 
 
 def training(device: str, config: TrainingConfig = CONFIG) -> Training:
-    """Return a training without dropout, whose draws no two devices share."""
+    """Return a training run without dropout, whose draws differ between devices."""
     drawn = torch.Generator().manual_seed(9)
     sources = [torch.randint(4, 17, (1 + i % 6,), generator=drawn).tolist() for i in range(40)]
     stream = BatchStream(sources, [source[::-1] for source in sources], config.tokens_per_batch, 0, 1, 2, config.seed)

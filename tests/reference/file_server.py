@@ -1,4 +1,4 @@
-"""A web server on this machine whose files a test chooses, and which can be told to misbehave."""
+"""A web server on this machine whose files a test chooses, and which can misbehave on purpose."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

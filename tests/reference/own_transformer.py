@@ -1,4 +1,4 @@
-"""Files as `assemble` writes them, as text: a learner's model in a few styles, and the parts of a training."""
+"""Files as `assemble` writes them, as text: a learner's model in a few styles, and the parts of a training run."""
 
 ATTENTIONS = {
     "four linears": """

@@ -52,7 +52,7 @@ NOT_EVEN_A_NUMBER = {"index_select", "cat", "stack", "gather", "scatter", "mm", 
 
 
 class Log:
-    """What a pretended device was asked for, each kind with the lines that asked and how often."""
+    """What a pretended device had to do, each kind with the lines that caused it and how often."""
 
     def __init__(self) -> None:
         self.clear()

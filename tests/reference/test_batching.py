@@ -14,7 +14,7 @@ sequences = st.lists(st.lists(st.integers(4, 99), min_size=1, max_size=9), min_s
 
 
 def stream(seed: int = 5, max_tokens: int = 40) -> BatchStream:
-    """Return a stream of pairs that can be told apart: sentence i holds the ids 10 i, 10 i + 1, ..."""
+    """Return a stream of distinct pairs: sentence i holds the ids 10 i, 10 i + 1, ..."""
     lengths = [1 + i * 7 % 5 for i in range(30)]
     sources = [[10 * i + j + 4 for j in range(length)] for i, length in enumerate(lengths)]
     targets = [[1000 + each for each in source][::-1] + [2000] for source in sources]

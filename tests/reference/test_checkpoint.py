@@ -1,4 +1,4 @@
-"""A checkpoint is one file that needs nothing beside it, and says what is wrong with it in one line."""
+"""A checkpoint is one file that needs no other, and a damaged one is reported in one line."""
 
 import dataclasses
 import json

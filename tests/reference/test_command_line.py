@@ -341,7 +341,7 @@ def test_sizes_vocabulary_and_schedule_are_settable_and_a_training_starts_from_a
     assert config.source_vocabulary == 270
     assert json.loads((first / CARD_FILE).read_text())["training"]["schedule"] == "linear"
     assert main(["train", *data, "--from", str(first), "--heads", "2", "--output", str(second)]) == 2
-    assert "from: expected no size and no vocabulary beside it, got heads" in capsys.readouterr().err
+    assert "from: expected no size and no vocabulary with it, got heads" in capsys.readouterr().err
     assert main(["train", *data, "--from", str(first), "--dropout", "0.3", "--output", str(second)]) == 0
     tuned = load_checkpoint(second)
     assert (tuned.model.config.d_ff, tuned.model.config.dropout) == (20, 0.3)
@@ -407,7 +407,7 @@ def test_int8_of_a_learner_s_model_is_one_line_and_status_two(checkpoint, capsys
         (["train", "--target", "de"], 'languages: expected "en" to "it"'),
         (["train", "--data-dir", "mine"], "data: expected no folder for the built-in corpus, got mine"),
         (["train", "--vocabulary", "5"], "vocabulary: expected at least 260, got 5"),
-        (["train", "--d-model", "1000000000000", "--heads", "1"], "memory: expected room for what was asked, got too "),
+        (["train", "--d-model", "1000000000000", "--heads", "1"], "memory: expected enough for this command, got too "),
         (["train", "--seed", str(2**70)], "seed: expected at most 9223372036854775807, got 1180591620717411303424"),
         (["train", "--corpus", "multi30k", "--data-dir", "no/where"], "data: expected the file train.en or "),
         (["train", "--resume", "--output", "no/where"], "checkpoint: expected the file no/where/training.safetensors"),

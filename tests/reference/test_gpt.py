@@ -1,4 +1,4 @@
-"""GPT: the decoder alone, as chapter 13 derives it."""
+"""GPT: only the decoder, as chapter 13 derives it."""
 
 from itertools import pairwise
 

@@ -64,7 +64,7 @@ MODULES = [module_name(path) for path in PATHS if path.name != "__init__.py"]
 def place(module):
     """Return the place of a module in the order; within a row a module may import from those left of it."""
     entries = [entry for entry in ORDER if module == entry or module.startswith(entry + ".")]
-    assert entries, f"{module} stands in no row of the table"
+    assert entries, f"{module} is not in the table"
     return ORDER.index(max(entries, key=len))
 
 

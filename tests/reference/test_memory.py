@@ -1,4 +1,4 @@
-"""Memory that is freed and asked for again comes without new pages, while that is wanted."""
+"""Memory that is freed and allocated again comes without new pages, while that is switched on."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""A translator of one's own code: whose part is used, what is said when it fails, what a checkpoint runs."""
+"""A translator made of a learner's code: whose part is used, what it reports when it fails, what a checkpoint runs."""
 
 import hashlib
 import json

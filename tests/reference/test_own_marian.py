@@ -95,7 +95,7 @@ def test_a_transformer_that_computes_something_else_is_refused_and_said_why(befo
 
 @pytest.fixture
 def folder(tmp_path):
-    """Return a folder as OPUS-MT's are, whose answers depend on what is asked."""
+    """Return a folder as OPUS-MT's are, whose answers depend on the input."""
     sides = [["▁a", "b", "▁", "ab"], ["▁c", "d", "▁", "c"]]
     words = ["</s>", "<unk>", *dict.fromkeys([*sides[0], *sides[1]])]
     words += [f"more{number}" for number in range(PAD - len(words))] + ["<pad>"]

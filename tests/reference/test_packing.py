@@ -91,7 +91,7 @@ def test_packed_cross_attention_asks_the_sentence_s_own_source(counts, seed):
 
 
 def batch(seed: int, source: list[int], target: list[int]) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Return source ids, target ids and which of them are wanted."""
+    """Return source ids, target ids and a mask of the labels that count."""
     wanted = real(target)
     source_ids = ids(seed, len(source), max(source)).where(real(source), 0)
     return source_ids, ids(seed + 1, *wanted.shape), wanted

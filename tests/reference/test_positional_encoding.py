@@ -1,4 +1,4 @@
-"""Positions are told apart, and a shift is the same rotation everywhere."""
+"""Positions differ, and a shift is the same rotation everywhere."""
 
 import math
 

@@ -40,7 +40,7 @@ def test_weights_move_by_less_than_a_bf16_number_can_tell_apart():
     step(network, BF16Copy(network), rate=1e-6)
     for (name, moved), old in zip(network.named_parameters(), before.parameters(), strict=True):
         assert moved.dtype == torch.float32
-        if not name.endswith("key.bias"):  # whose gradient is zero but for rounding
+        if not name.endswith("key.bias"):  # whose gradient is zero up to rounding
             assert not moved.equal(old), name
             assert (moved - old).abs().max() <= 2e-6
 

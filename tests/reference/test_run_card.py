@@ -73,7 +73,7 @@ def test_equal_runs_have_equal_fingerprints_and_other_data_or_settings_other_one
 def test_scores_are_added_by_split_and_beam_and_a_new_one_takes_an_old_one_s_place(folder):
     for split, beam, score in (("test", 5, 30.0), ("test", 1, 29.0), ("test", 5, 35.713)):
         assert add_scores(folder, split, beam, {"BLEU": (score, "nrefs:1|tok:13a")})
-    assert add_scores(folder, "test", 5, {"BLEU": (35.5, "nrefs:1|tok:13a")}, "int8")  # beside that of fp32
+    assert add_scores(folder, "test", 5, {"BLEU": (35.5, "nrefs:1|tok:13a")}, "int8")  # in addition to that of fp32
     entries = [(*list(entry.values())[:3], entry["BLEU"]["score"]) for entry in card_in(folder)["scores"]]
     assert entries == [("test", 1, "fp32", 29.0), ("test", 5, "fp32", 35.71), ("test", 5, "int8", 35.5)]
     assert "| test | 5 | fp32 | BLEU | 35.71 | `nrefs:1|tok:13a` |" in (folder / PAGE_FILE).read_text(encoding="utf-8")

@@ -26,7 +26,7 @@ from nbclient.exceptions import CellExecutionError
 
 ROOT = Path(__file__).resolve().parents[2]
 SECONDS_A_CELL = 900  # the capstone trains
-# What must be earned where a training decides, of 20 points: it is by AdamW, since Muon came with torch 2.9, and 500
+# The least where a training run decides, of 20 points: it is by AdamW, since Muon came with torch 2.9, and 500
 # steps of that miss one or two.
 ENOUGH = {'check("translate")': 16.0}
 NAMED = (

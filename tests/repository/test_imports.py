@@ -17,7 +17,7 @@ FILES = {name_of(path): path for package in PACKAGES for path in (ROOT / package
 
 
 def imported(name: str) -> set[str]:
-    """Our modules that a module imports, inside its functions too. A package counts where it is named alone."""
+    """Our modules that a module imports, inside its functions too. A package counts where only it is named."""
     found = set()
     for node in ast.walk(ast.parse(FILES[name].read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):

@@ -213,7 +213,7 @@ def test_a_book_whose_exercises_were_released_meanwhile_is_built_again(course: P
 def test_no_signal_leaves_a_server_of_serve_behind(
     root: Path, tmp_path: Path, number: signal.Signals, whole_group: bool
 ) -> None:
-    """`kill` reaches make alone; a closed terminal and Ctrl-C reach all that runs in it."""
+    """`kill` reaches only make; a closed terminal and Ctrl-C reach all that runs in it."""
     built(root, tmp_path)
     python = tmp_path / ".venv" / "bin" / "python"
     python.write_text(f"""#!/bin/bash
@@ -248,7 +248,7 @@ exec sleep 600
 
 
 def hear_signals() -> None:
-    """In the process that is to be started: whoever started the tests may ignore Ctrl-C, or the end of a terminal."""
+    """In the process to be started: the parent of the tests may ignore Ctrl-C, or the end of a terminal."""
     for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
         signal.signal(number, signal.SIG_DFL)
 

@@ -1,4 +1,4 @@
-"""Both packages keep what their types say, as pyright reads them; here, beside other tests, it needs one core alone."""
+"""Both packages keep what their types say, as pyright reads them; here, next to other tests, it needs one core."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""The wheel: all that a learner needs is in it, and one notebook beside it is enough for every check of it."""
+"""The wheel: all that a learner needs is in it, and one notebook is enough for every check of it."""
 
 import json
 import os

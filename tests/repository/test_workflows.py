@@ -61,7 +61,7 @@ def test_the_weekly_jobs_never_block(root: Path) -> None:
 
 def test_the_tests_run_on_the_oldest_the_locked_and_the_newest_torch(root: Path) -> None:
     project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    grading = " ".join(project["optional-dependencies"]["grading"])  # a learner alone needs less
+    grading = " ".join(project["optional-dependencies"]["grading"])  # a learner by themselves needs less
     matrix = parsed(root, "tests")["jobs"]["torch"]["strategy"]["matrix"]["torch"]
     oldest = re.search(r"torch>=([\d.]+)", grading)
     assert oldest is not None

@@ -88,7 +88,7 @@ def _where(entries: Sequence[Entry]) -> str:
 
 
 def _head(first: str, entries: Sequence[Entry]) -> list[str]:
-    """Return the head of a table; two devices with one instruction set are told apart by name."""
+    """Return the head of a table; two devices with one instruction set get their names."""
     sets = [entry["machine"]["instruction_set"] for entry in entries]
     names = [
         name if sets.count(name) == 1 else f"{name}, {entry['machine']['device']}"

@@ -110,7 +110,7 @@ def linear_attention(query: Tensor, key: Tensor, value: Tensor, causal: bool = F
     """Return phi(Q) (phi(K)^T V), each row divided by phi(q) . (sum of phi(k)); no table of query by key.
 
     query: (..., query, d_head); key: (..., key, d_head); value: (..., key, d_value).
-    causal: a query sees the keys up to its own place alone; then there are as many keys as queries.
+    causal: a query attends only to the keys up to its own position; then there are as many keys as queries.
     Returns (..., query, d_value). Nothing is divided by the root of d_head.
     Raises ValueError where shapes do not fit or there is no key. Katharopoulos et al. 2020, sections 3.2 and 3.3.
     """
@@ -223,7 +223,7 @@ def tiled_attention(query: Tensor, key: Tensor, value: Tensor, causal: bool = Fa
     """Return softmax(Q K^T / sqrt(d_head)) V, with never more than tile x tile scores at once.
 
     query: (..., query, d_head); key: (..., key, d_head); value: (..., key, d_value).
-    causal: a query sees the keys up to its own place alone; tiles without a key to see are left out.
+    causal: a query attends only to the keys up to its own position; tiles without a key to see are left out.
     Returns (..., query, d_value). Raises ValueError where shapes do not fit, there is no key, or tile is below 1.
     Dao et al. 2022, algorithm 1, with the queries in the outer loop, as their second version has it.
     """

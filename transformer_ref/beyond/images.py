@@ -4,7 +4,7 @@ Three tasks on one size of image, gray on noise:
 
 - `shapes`: which of four marks is somewhere? Answered by one place.
 - `counts`: how many dots are there? Answered by places that need not know of each other.
-- `relations`: are the mark on the left and the mark on the right the same? No place alone can answer.
+- `relations`: are the mark on the left and the mark on the right the same? No single position has the answer.
 """
 
 from typing import NamedTuple

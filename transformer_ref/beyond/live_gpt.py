@@ -1,6 +1,6 @@
 """The GPT of letters that travels with the package, as a browser reads it (chapter 13).
 
-`python -m book.recorded.gpt` trains it and writes its weights; live_model.js beside them computes with it.
+`python -m book.recorded.gpt` trains it and writes its weights; live_model.js next to them computes with it.
 """
 
 import json

@@ -177,7 +177,7 @@ def guesses(model: MaskedLanguageModel, words: WordList, text: str, count: int =
 
 
 def pack(judge: ReviewJudge, words: WordList, known: Iterable[str]) -> dict[str, Any]:
-    """Return a judge as plain values for JSON, in half precision and with the words of some texts alone."""
+    """Return a judge as plain values for JSON, in half precision and with only the words of some texts."""
     small = WordList(known)
     rows = torch.tensor([words.ids[token] for token in small.tokens])
     state = dict(judge.state_dict())

@@ -2,8 +2,8 @@
 
     python -m transformer_ref.beyond.measure --longest 4096 --output build/efficient.json
 
-writes the numbers to FILE and the figures of the chapter, drawn from them, beside it (`.html`). Eight heads of 64, as
-in the base model of Vaswani et al. 2017; one sentence; the forward pass alone. Every way is measured in every round,
+writes the numbers to FILE and the figures of the chapter, drawn from them, next to it (`.html`). Eight heads of 64, as
+in the base model of Vaswani et al. 2017; one sentence; only the forward pass. Every way is measured in every round,
 and the least of its times counts: whatever else a machine does can only add to them.
 """
 
@@ -45,7 +45,7 @@ from transformer_ref.visualization.growth import growth, said
 HEADS, D_HEAD = 8, 64  # the paper's base model
 SHORTEST = 64  # tokens
 SAMPLE = 0.01  # seconds that one sample takes at least, since clocks are coarse
-ROOM = 4.0  # GiB that the table may take with its exponentials and shares beside it
+ROOM = 4.0  # GiB that the table may take together with its exponentials and weights
 TABLES = 3  # that the formula holds at once: scores, exponentials, shares
 WAYS = ("table", "tiles", "fused", "linear")
 GROUPS = (8, 2, 1)
@@ -150,7 +150,7 @@ def peak_bytes(call: Call, device: torch.device | None = None) -> int:
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    """Some builds of torch's profiler talk to file descriptor 2 at every start; nothing here is said there."""
+    """Some builds of torch's profiler talk to file descriptor 2 at every start; this silences it."""
     sys.stderr.flush()
     kept = os.dup(2)
     with open(os.devnull, "w") as nowhere:
@@ -177,7 +177,7 @@ def measure(
     """Return times and bytes of every way at 64, 128, ... up to `longest` tokens.
 
     longest: at least 64. repeats: rounds, of which the least time counts. room: GiB that the table may take; beyond it
-    its numbers are None. clock: `time.process_time` counts what this process computes, whatever runs beside it, but it
+    its numbers are None. clock: `time.process_time` counts what this process computes, whatever else runs, but it
     adds up its threads. tell: called with a line after each length. Raises ValueError for a shorter `longest`.
     """
     if longest < SHORTEST:
@@ -267,7 +267,7 @@ def figures(record: dict[str, Any], read: str) -> list[Drawing]:
 
 
 def page(record: dict[str, Any]) -> str:
-    """Return all figures of a record as one HTML page that needs nothing beside it."""
+    """Return all figures of a record as one HTML page that needs no other file."""
     name = escape("{name}, {threads} threads, torch {torch}".format(**record["machine"]))
     drawn = "".join(
         f"<section>{''.join(figure.to_svg() for figure in figures(record, read))}</section>" for read in READS
@@ -297,7 +297,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog=program, description="Measure four ways of attention on this machine.")
     parser.add_argument("--longest", type=int, default=4096, metavar="N", help="tokens, at most (default 4096)")
     parser.add_argument(
-        "--output", type=Path, required=True, metavar="FILE", help="numbers, as JSON; figures beside it"
+        "--output", type=Path, required=True, metavar="FILE", help="numbers, as JSON; figures are written next to it"
     )
     parser.add_argument("--device", default="auto", help="auto, cpu or cuda (default auto)")
     parser.add_argument("--repeats", type=int, default=5, metavar="R", help="rounds; the least time counts (default 5)")
@@ -318,7 +318,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         _expect_file(options.output)
         device = choose_device(options.device)
         if options.processor_time and (device.type != "cpu" or options.threads != 1):
-            raise ValueError("--processor-time: expected --device cpu --threads 1 beside it")
+            raise ValueError("--processor-time: expected --device cpu --threads 1 with it")
         before = torch.get_num_threads()
         torch.set_num_threads(options.threads or before)
         try:
@@ -342,7 +342,7 @@ def _expect_file(path: Path) -> None:
 
 
 def save(record: dict[str, Any], path: Path, drawn: bool = True) -> None:
-    """Write a record as JSON, a line for each way, and its figures beside it unless they are not wanted."""
+    """Write a record as JSON, a line for each way, and its figures next to it unless they are switched off."""
     path.parent.mkdir(parents=True, exist_ok=True)
     text = json.dumps(record, ensure_ascii=False).replace("}, ", "},\n ").replace('"all":', '\n "all":')
     written = {path: text + "\n"} | ({path.with_suffix(".html"): page(record)} if drawn else {})

@@ -95,7 +95,7 @@ class Asked(NamedTuple):
 
 
 def question(foods: Tensor | Sequence[int], about: str = "on") -> Tensor:
-    """Return "what is on the ..." as ids of WORDS, (question, 6): a food of one word is said twice.
+    """Return "what is on the ..." as ids of WORDS, (question, 6): a food of one word is repeated.
 
     about: "on" or "under". Raises ValueError for another word.
     """

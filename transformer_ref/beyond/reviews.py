@@ -1,7 +1,7 @@
 """Reviews that a program writes: many words of praise and of blame, a few of them with a label (chapter 15).
 
 Nobody labels most text. So a review without a label may use every word; one with a label uses a few frequent ones, and
-`UNSEEN` are the words that no label ever stood beside. What a model knows of those it has learned from their company.
+`UNSEEN` are the words that never occur with a label. A model can only learn about them from the words around them.
 """
 
 import random
@@ -33,7 +33,7 @@ class Review(NamedTuple):
 
 
 def write_reviews(count: int, seed: int, words: tuple[list[str], list[str]] = (PRAISE, BLAME)) -> list[Review]:
-    """Return so many reviews, praise and blame drawn evenly; equal arguments give equal reviews on every machine.
+    """Return this many reviews, praise and blame drawn evenly; equal arguments give equal reviews on every machine.
 
     words: of praise and of blame, what the reviews choose from: all, SEEN or UNSEEN.
     """

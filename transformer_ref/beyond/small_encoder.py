@@ -8,7 +8,7 @@ from torch import nn
 
 
 class SmallLayer(nn.Module):
-    """Attention with one head and a feed-forward network, each behind a norm and beside a shortcut."""
+    """Attention with one head and a feed-forward network, each with a norm before it and a residual around it."""
 
     def __init__(self, d_model, d_ff):
         super().__init__()
@@ -30,7 +30,7 @@ class SmallLayer(nn.Module):
 
 
 class SmallEncoder(nn.Module):
-    """Words and where they stand, then the layers, then a last norm."""
+    """Embeddings and positions, then the layers, then a last norm."""
 
     def __init__(self, vocabulary, d_model, d_ff, layers, longest):
         super().__init__()

@@ -58,7 +58,7 @@ def tell(choose: random.Random) -> Tale:
 
 
 def tales(count: int, seed: int = 1) -> list[Tale]:
-    """Return so many tales; the same seed gives the same ones."""
+    """Return this many tales; the same seed gives the same ones."""
     choose = random.Random(seed)
     return [tell(choose) for _ in range(count)]
 

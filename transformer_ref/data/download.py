@@ -24,7 +24,7 @@ def download(path: Path, mirrors: Sequence[str], size: int, sha256: str, stream:
     """Leave the file at `path`, unless it is there already.
 
     mirrors: addresses of folders that hold a file of this name; size: in bytes; sha256: in hexadecimal.
-    stream: where the progress is shown (default: stderr). What a dropped connection left stays beside it as
+    stream: where the progress is shown (default: stderr). What a dropped connection left stays next to it as
     <name>.part, from where the next attempt goes on (range requests: RFC 9110, section 14).
     Raises DownloadError saying of each mirror what was wrong with it.
     """

@@ -43,7 +43,7 @@ class Store(NamedTuple):
 
 
 class MappedIds(Sequence):
-    """Sequences of ids in one file that is mapped into memory: item i is a list, read when it is asked for.
+    """Sequences of ids in one file that is mapped into memory: item i is a list, read on access.
 
     ids: (all ids,); starts, lengths: (sequences,).
     """

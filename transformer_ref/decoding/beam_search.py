@@ -189,7 +189,7 @@ def _best_continuations(
 def _grown(
     beams: Beams, beam_size: int, log_probability: Tensor, parent: Tensor, token: Tensor, finished: Tensor
 ) -> Beams:
-    """Return the beams a token longer: the best `beam_size` continuations, where a sentence has so many."""
+    """Return the beams a token longer: the best `beam_size` continuations, if a sentence has that many."""
     count = len(beams.ids)
     best, choice = log_probability.topk(beam_size, dim=-1)  # (open, beam)
     parent, token = parent.gather(1, choice), token.gather(1, choice)

@@ -49,7 +49,7 @@ def for_inference(model: Any, int8: bool = False) -> Any:
     model: in evaluation mode; int8: multiply 8-bit integers, on a CPU. Without int8 a model on a GPU, in training mode
     or with any part that is not the package's own comes back as it is. The weights are read now: a later change of the
     model does not show.
-    Raises ValueError where int8 is asked for and cannot be had.
+    Raises ValueError where int8 is requested and not available.
     """
     unknown = _first_unknown_part(model)
     if unknown is None and int8:

@@ -17,7 +17,7 @@ CHUNK = 1_024  # rows of logits at a time, in memory that is used again: fresh m
 
 
 class PackedLoss(MeanLoss):
-    """What `MeanLoss` says of a `Transformer`, computed for real tokens alone."""
+    """The value of `MeanLoss` for a `Transformer`, computed only for real tokens."""
 
     def __call__(self, model: Transformer, batch: Batch) -> Tensor:
         """Return the mean loss, a scalar."""
@@ -70,8 +70,8 @@ def projected_cross_entropy(hidden: Tensor, table: Tensor, labels: Tensor, pad: 
     """Return `label_smoothed_cross_entropy` of the logits hidden @ table.T, which are never all there at once.
 
     hidden: (real, d_model), of the real tokens; table: (vocabulary, d_model), the output's weights; labels: (real,).
-    The gradient of a cross-entropy by its logits is softmax(logits) - targets, so it is found beside the loss, some
-    rows at a time. A training step's largest tensor, (batch, target, vocabulary), is never made.
+    The gradient of a cross-entropy by its logits is softmax(logits) - targets, so it is computed along with the loss,
+    some rows at a time. A training step's largest tensor, (batch, target, vocabulary), is never made.
     """
     expect_shape("hidden", hidden, "real", table.shape[1])
     expect_ids("labels", labels, len(hidden))

@@ -1,9 +1,9 @@
 """Training without padding: the real tokens of a batch, one after another in one row.
 
 A batch is as long as its longest sentence, and the rest is padding: computed, then ignored. A norm, a projection or a
-feed-forward network treats each token by itself, so it does as well on (tokens, d_model), real ones only. Attention
-alone needs to know which tokens are of one sentence. It cuts the features into heads anyway, which moves every
-vector; here the same move brings each sentence's tokens back side by side, and the opposite one takes them apart.
+feed-forward network treats each token by itself, so it does as well on (tokens, d_model), real ones only. Attention is
+the only part that needs to know which tokens are of one sentence. It cuts the features into heads anyway, which moves
+every vector; here the same move brings each sentence's tokens back side by side, and the opposite one takes them apart.
 
 `model/attention.py` and `model/multi_head_attention.py` say what is computed, gradients included.
 """
@@ -120,7 +120,7 @@ def side_by_side(x: Tensor, projections: list[nn.Linear]) -> Tensor:
 def packed_attention(asked: Tensor, answering: Tensor | None, mask: PackedMask, heads: int) -> Tensor:
     """Return scaled dot-product attention of each head, (rows, d_model).
 
-    asked: (rows, d_model), queries; answering: (other rows, 2 * d_model), keys beside values.
+    asked: (rows, d_model), queries; answering: (other rows, 2 * d_model), keys next to values.
     In self-attention all three are in `asked`, (rows, 3 * d_model), and `answering` is None.
     """
     return _PackedAttention.apply(asked, answering, mask, heads)

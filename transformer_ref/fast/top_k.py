@@ -16,7 +16,7 @@ NEVER = 10**9  # tokens: more than any row has
 def quick_top_k(x: Tensor, count: int) -> tuple[Tensor, Tensor]:
     """Return the `count` largest of each row, the largest first, and where they are, as `x.topk(count)` does.
 
-    A long row is cut into pieces. The pieces with the largest maxima hold all that is wanted, and a maximum is found
+    A long row is cut into pieces. The pieces with the largest maxima hold all of the result, and a maximum is found
     in a fraction of the time that a ranking takes.
     """
     if x.shape[-1] < 2 * count * PIECE or not _is_long(x):

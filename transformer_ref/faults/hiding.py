@@ -1,4 +1,4 @@
-"""How a mistake of the laboratory hides, decided from its record, and what chapter 08's widgets are handed of it."""
+"""How a mistake of the laboratory hides, decided from its record, and what chapter 08's widgets get of it."""
 
 from collections.abc import Sequence
 from statistics import mean

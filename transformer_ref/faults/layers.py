@@ -45,7 +45,7 @@ class WithoutResidual(Residual):
         self.norm, self.dropout, self.norm_first = sound.norm, sound.dropout, sound.norm_first
 
     def write(self, x: Tensor, change: Tensor) -> Tensor:
-        """Return the change alone."""
+        """Return only the change."""
         return self.dropout(change)
 
 

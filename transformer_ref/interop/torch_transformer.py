@@ -1,6 +1,6 @@
 """The weights of `torch.nn.Transformer`, in and out.
 
-Torch's module is the two stacks alone: embeddings, positions and output stay as they are. It keeps the three
+Torch's module is only the two stacks: embeddings, positions and output stay as they are. It keeps the three
 input projections of an attention in one matrix, one under the other.
 """
 

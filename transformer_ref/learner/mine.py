@@ -49,7 +49,7 @@ def part(name: str) -> Any:
         return given
     path = own_file()
     if path is None:
-        print(f"{name}: the package's. There is no {FILE} beside this notebook or one folder above.")
+        print(f"{name}: the package's. There is no {FILE} next to this notebook or one folder above.")
         return given
     own = _load(path)
     if isinstance(own, str):

@@ -1,6 +1,6 @@
-"""What a learner's parts do otherwise than the package's, and which classic mistake does the same, before a training.
+"""How a learner's parts differ from the package's, and which classic mistake does the same, before a training run.
 
-Each part that a training or a translation takes is asked something small. A Transformer is compared with the package's
+Each part that a training run or a translation uses gets a small input. A Transformer is compared with the package's
 that holds its weights: sound, or with one fault of the laboratory in it, and the fault that gives the same numbers is
 named.
 """
@@ -35,8 +35,8 @@ def remarks(code: LearnersFile, config: ModelConfig) -> list[str]:
     """Return a sentence for each part that does not do what the package's does; it may still be trained.
 
     config: of the model that is to be trained; what is checked is smaller. A part that stops, that refuses the small
-    sizes or that returns something unexpected is passed over: a hint never stops a training, and the rehearsal reports
-    what cannot be trained.
+    sizes or that returns something unexpected is passed over: a hint never stops a training run, and the rehearsal
+    reports what cannot be trained.
     """
     found = []
     for ask in (_of_transformer, _of_shift, _of_loss, _of_targets, _of_greedy, _of_beam):
@@ -134,7 +134,7 @@ def _of_loss(code: LearnersFile, config: ModelConfig) -> Iterator[str]:
     if torch.allclose(loss, F.cross_entropy(logits.flatten(0, 1), labels.flatten()), **CLOSE):
         yield "masked_ce counts padding: pads cost something, and the model learns to write them"
     elif not torch.allclose(loss, masked_cross_entropy(logits, labels, config.pad), **CLOSE):
-        yield "masked_ce gives another number than the mean of -log p over the labels that are no pads"
+        yield "masked_ce gives another number than the mean of -log p over the labels that are not pads"
 
 
 def _of_targets(code: LearnersFile, config: ModelConfig) -> Iterator[str]:
@@ -186,7 +186,7 @@ def _of_beam(code: LearnersFile, config: ModelConfig) -> Iterator[str]:
         total = sum(float(step(torch.tensor([ids[:place]]))[0, ids[place]]) for place in range(1, len(ids)))
         if abs(score - total / (len(ids) - 1)) > 1e-3:
             yield (
-                "beam_search does not divide the sum of log p by the length to the power of alpha: with a sum alone, "
+                "beam_search does not divide the sum of log p by the length to the power of alpha: with only a sum, "
                 "short answers win"
             )
             return

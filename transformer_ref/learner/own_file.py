@@ -46,7 +46,7 @@ class LearnersFile:
         try:
             text = Path(path).read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
-            reason = getattr(error, "strerror", None) or "it is no UTF-8 text"
+            reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
             raise OwnCodeError(f"model: expected a Python file, got {path} ({reason})") from error
         return cls.of_text(str(path), text)
 

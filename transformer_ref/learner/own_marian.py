@@ -4,7 +4,7 @@ Four things differ, and none of them touches the learner's code. Marian has all 
 are reordered, in every matrix that reads or writes them. Its padding token begins a translation, and a learner's mask
 hides padding: all ids move up by one, so that padding has an id of its own. Each token's logit has a number added: it
 is added behind. And the feed-forward networks have SiLU where a learner has ReLU: while the learner's forward runs, one
-stands in for the other. At the end both models say the same of random ids, or nothing is returned.
+stands in for the other. At the end both models give the same output for random ids, or nothing is returned.
 """
 
 import dataclasses
@@ -75,7 +75,7 @@ class Fitted(nn.Module):
 class OwnMarian(OwnTransformer):
     """A learner's Transformer with Marian's weights, behind the calls that the package makes of its own.
 
-    Raises OwnCodeError where the learner's weights cannot be told apart or the numbers differ.
+    Raises OwnCodeError where the learner's weights cannot be identified or the numbers differ.
     """
 
     def __init__(self, code: LearnersFile, model: Transformer) -> None:
@@ -97,7 +97,7 @@ class OwnMarian(OwnTransformer):
                     least = min(least, apart)
             except NotFound as seen:
                 raise OwnCodeError(
-                    f"{code.name}: Transformer: expected weights whose roles can be told, got {seen}"
+                    f"{code.name}: Transformer: expected weights whose roles can be identified, got {seen}"
                 ) from None
             except (RuntimeError, ValueError) as error:
                 if isinstance(error, OwnCodeError):

@@ -50,7 +50,7 @@ class OwnDecoded:
 class OwnTransformer(nn.Module):
     """The learner's Transformer behind the calls that the package makes of its own.
 
-    Only forward(src, tgt_in) -> logits is asked of it. Raises OwnCodeError where it is not a module or stops.
+    It only needs forward(src, tgt_in) -> logits. Raises OwnCodeError where it is not a module or stops.
     """
 
     def __init__(self, code: LearnersFile, config: ModelConfig) -> None:

@@ -181,7 +181,8 @@ def own_shift(code: LearnersFile) -> Callable[[Tensor, int], Tensor]:
 
 
 def rehearse(model: OwnTransformer, batch: Batch, loss: MeanLoss) -> list[str]:
-    """Read one batch forward and backward, so that what cannot be trained is said now, not by a traceback later.
+    """Read one batch forward and backward, so that a model that cannot be trained is reported now, not by a traceback
+    later.
 
     Returns sentences about what will train and not translate. Raises OwnCodeError. No weight moves.
     """
@@ -218,6 +219,6 @@ def _doubts(model: OwnTransformer, batch: Batch) -> list[str]:
     padded = torch.cat([source, torch.full_like(source[:, : min(room, 2)], model.config.pad)], dim=1)
     real = target != model.config.pad
     if (model(padded, target) - said)[real].abs().max() > MOVED:
-        doubts.append("padding changes what it says: a sentence is translated otherwise alone than in a batch")
+        doubts.append("padding changes its output: a sentence gets a different translation by itself than in a batch")
     model.train()
     return doubts

@@ -91,7 +91,7 @@ def as_reference(model: OwnTransformer) -> Transformer:
                 return reference.to(next(model.parameters()).device)
             least = min(least, apart)
     except NotFound as seen:
-        raise OwnCodeError(f"{name}: Transformer: expected weights whose roles can be told, got {seen}") from None
+        raise OwnCodeError(f"{name}: Transformer: expected weights whose roles can be identified, got {seen}") from None
     except (RuntimeError, ValueError) as error:  # shapes that the package's model does not have
         said = " ".join(str(error).split())[:200]
         raise OwnCodeError(f"{name}: Transformer: expected weights of the usual shapes, got {said}") from error
@@ -153,7 +153,7 @@ def readings(parameters: dict[str, Tensor], config: ModelConfig) -> Iterator[dic
     norms = norms if wanted else []  # some are made and used in pre-norm only
     if len(norms) != wanted:
         seen = ", ".join(each.name for each in norms) or "none"
-        raise NotFound(f"{len(norms)} normalizations beside the layers ({seen}), not {wanted}")
+        raise NotFound(f"{len(norms)} normalizations outside the layers ({seen}), not {wanted}")
     for ends, table, turned, swapped, by_head in itertools.product(
         _orders(norms), _tables(tables, config), (False, True), (False, True), (False, True)
     ):
@@ -210,7 +210,7 @@ def _units(parameters: dict[str, Tensor], config: ModelConfig) -> tuple[list[Lin
         parent = name.removesuffix("weight").rstrip("._")
         fed = [linear for linear in linears if linear.bare and config.d_ff in linear.matrix.shape]
         if each.dim() > 2:
-            raise NotFound(f"{name} of shape {tuple(each.shape)}, which is no matrix")
+            raise NotFound(f"{name} of shape {tuple(each.shape)}, which is not a matrix")
         if each.dim() == 2:
             bias = parameters.get(f"{name[:-6]}bias") if parent != name else None
             linears.append(before := Linear(parent, each, bias, bare=parent == name))
@@ -224,13 +224,13 @@ def _units(parameters: dict[str, Tensor], config: ModelConfig) -> tuple[list[Lin
             loose.append((name, each))
             before = None
     if len(loose) % 2:
-        raise NotFound(f"{len(loose)} vectors ({', '.join(name for name, _ in loose)}), which are no gains with biases")
+        raise NotFound(f"{len(loose)} vectors ({', '.join(name for name, _ in loose)}), not gains with biases")
     pairs = zip(loose[::2], loose[1::2], strict=True)
     return linears, [Norm(name, gain, bias) for (name, gain), (_, bias) in pairs]
 
 
 def _layer(at: str, parameters: dict[str, Tensor], config, attentions: int, turned: bool, swapped: bool, by_head: bool):
-    """The package's names of one layer's weights. turned: bare square matrices are (outputs, inputs); swapped: the
+    """The package's names of one layer's weights. transposed: bare square matrices are (outputs, inputs); swapped: the
     attention to the source was made first; by_head: a fused matrix has all of one head together."""
     linears, norms = _units(parameters, config)
     fed = [each for each in linears if config.d_ff in each.matrix.shape and config.d_ff != config.d_model]
@@ -301,7 +301,7 @@ def _projections(linears: list[Linear], config, turned: bool, by_head: bool) -> 
 
 
 def _joined(pieces: list[tuple[str, Tensor, Tensor]], d: int) -> list[tuple[str, Tensor, Tensor]]:
-    """Projections that come in a piece for each head, side by side: those whose names differ by a number alone."""
+    """Projections that come in a piece for each head, side by side: those whose names differ only by a number."""
     groups: dict[str, list[tuple[str, Tensor, Tensor]]] = {}
     for piece in pieces:
         key = re.sub(r"\d+", "#", piece[0]) if len(piece[1]) < d else piece[0]

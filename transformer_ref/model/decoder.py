@@ -67,7 +67,7 @@ class DecoderLayer(nn.Module):
 
 
 class Decoded(NamedTuple):
-    """A batch of targets, read beside their sources."""
+    """A batch of targets together with the memory of their sources."""
 
     hidden: Tensor  # (batch, target, d_model)
     self_weights: list[Tensor]  # one (batch, heads, target, target) a layer, or nothing

@@ -1,4 +1,4 @@
-"""Multi-head attention as chapter 06 asks for it: the result alone comes back, the weights stay on the module."""
+"""Multi-head attention as exercise 06 specifies it: it returns only the result, and the weights stay on the module."""
 
 from torch import Tensor
 
@@ -19,8 +19,8 @@ class MultiHeadAttention(multi_head_attention.MultiHeadAttention):
     def forward(self, x_q: Tensor, x_kv: Tensor | None = None, mask: Tensor | None = None) -> Tensor:
         """Return the attended tokens, (batch, query, d_model).
 
-        x_q: (batch, query, d_model) asks; x_kv: (batch, key, d_model) is asked, None: x_q itself; mask: boolean,
-        broadcastable to (batch, heads, query, key), True = may attend, None: all.
+        x_q: (batch, query, d_model), for queries; x_kv: (batch, key, d_model), for keys and values, None: x_q itself;
+        mask: boolean, broadcastable to (batch, heads, query, key), True = may attend, None: all.
         """
         attended, self.last_weights = super().forward(x_q, x_kv, mask, need_weights=True)
         return attended

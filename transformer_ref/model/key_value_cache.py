@@ -11,7 +11,7 @@ from torch import Tensor
 
 
 class KeysAndValues(NamedTuple):
-    """What one attention layer can be asked about."""
+    """The keys and values of one attention layer."""
 
     key: Tensor  # (batch, heads, key, d_head)
     value: Tensor  # (batch, heads, key, d_head)
@@ -67,7 +67,7 @@ def kept_dtype(new: Tensor) -> torch.dtype:
 
 
 def _larger(held: Tensor, positions: int) -> Tensor:
-    """Return memory for so many positions, (batch, heads, positions, d_head), that begins with those held."""
+    """Return memory for this many positions, (batch, heads, positions, d_head), that begins with those held."""
     batch, heads, length, d_head = held.shape
     room = held.new_empty(batch, heads, positions, d_head)
     room[:, :, :length] = held

@@ -81,5 +81,5 @@ def _rows(table: Tensor, x: Tensor, positions: Sequence[int] | int) -> Tensor:
         raise ValueError(f"length: expected at most {table.shape[0]} positions, got {end}")
     if isinstance(positions, int):
         return table[positions:end]  # (length, d_model)
-    # not table[positions]: on a GPU an index by a list is a copy that waits for all that was asked before
+    # not table[positions]: on a GPU an index by a list is a copy that waits for all kernels before it
     return torch.stack([table[position] for position in positions]) if positions else table[:0]  # (length, d_model)

@@ -1,4 +1,4 @@
-"""An encoder layer as chapter 09 asks for it: the tokens alone come back."""
+"""An encoder layer as exercise 09 specifies it: it returns only the tokens."""
 
 from torch import Tensor
 

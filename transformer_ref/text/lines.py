@@ -28,7 +28,7 @@ def list_of_lines(name: str, lines: Iterable[str]) -> list[str]:
 def expect_text(name: str, text: str) -> None:
     """Return nothing for text that UTF-8 can hold.
 
-    Raises ValueError for half of a character, which Python makes of bytes that are no UTF-8, and nothing can write.
+    Raises ValueError for half of a character, which Python makes of bytes that are not UTF-8, and nothing can write.
     """
     try:
         text.encode()

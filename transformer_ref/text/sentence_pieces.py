@@ -1,7 +1,7 @@
 """The pieces of a SentencePiece model, by the `tokenizers` library: OPUS-MT's way from a line to ids and back.
 
 A unigram model knows a log probability of each piece and cuts a line into the likeliest ones (Kudo 2018, section 3.2);
-a low line is where a word began. Its file is a Protocol Buffers message, of which a few fields are wanted here:
+a low line is where a word began. Its file is a Protocol Buffers message, of which a few fields are used here:
 https://github.com/google/sentencepiece/blob/master/src/sentencepiece_model.proto numbers them.
 """
 

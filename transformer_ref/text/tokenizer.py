@@ -27,7 +27,7 @@ JOINER = "\uffed"  # a small black square, which is where two neighbors had no s
 
 
 class Tokenizer(Protocol):
-    """What the rest of the package knows of a tokenizer. BOS and EOS are added by whoever needs them."""
+    """What the rest of the package knows of a tokenizer. The caller adds BOS and EOS."""
 
     @property
     def size(self) -> int:

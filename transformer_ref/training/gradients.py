@@ -1,4 +1,4 @@
-"""From a batch to its gradients (chapter 10): whole or in parts, in fp32 or bf16, alone or with other processes."""
+"""From a batch to its gradients (chapter 10): whole or in parts, in fp32 or bf16, in one process or several."""
 
 import torch
 from torch import Tensor, nn

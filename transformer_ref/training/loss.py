@@ -64,7 +64,7 @@ def _expect_smoothing(smoothing: float, vocabulary: int) -> None:
 
 
 class MeanLoss:
-    """What a training run is handed to measure a model by: its mean cross-entropy, in nats a real token.
+    """How a training run measures a model: its mean cross-entropy, in nats a real token.
 
     pad: the id of what is not a token; smoothing: see `label_smoothed_cross_entropy`.
     """

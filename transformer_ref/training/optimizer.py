@@ -76,7 +76,7 @@ def build_optimizer(
     """Return AdamW for all parameters, or Muon for the hidden matrices and AdamW for the rest.
 
     processes: those that take each step together; hidden_of: which matrices of the model Muon may move, by default
-    `hidden_matrices`. Raises ValueError where Muon is asked for and this torch has none.
+    `hidden_matrices`. Raises ValueError where Muon is requested and this torch has none.
     """
     if config.muon_rate and not HAS_MUON:
         raise ValueError(
@@ -102,7 +102,7 @@ def build_optimizer(
 
 
 def _adam(parameters: Iterable[Tensor], config: TrainingConfig) -> torch.optim.AdamW:
-    """AdamW as one kernel for all its steps; torch before 2.4 has that on GPUs alone."""
+    """AdamW as one kernel for all its steps; torch before 2.4 has that only on GPUs."""
     parameters, options = list(parameters), dict(weight_decay=config.weight_decay, eps=1e-9)
     options |= dict(lr=config.learning_rate, betas=(config.beta_1, config.beta_2))
     try:

@@ -107,7 +107,8 @@ ALONE = Processes()
 
 
 def join_processes(device: str) -> tuple[Processes, str]:
-    """Return this process among its group and the device for it, when torchrun started it; else it is alone.
+    """Return this process among its group and the device for it, when torchrun started it; otherwise there is only this
+    one.
 
     device: as `choose_device` takes it; "auto" or "cuda" become the CUDA device of this process's number, and without
         one "auto" is the CPU. Raises ValueError for "mps", on which processes cannot exchange tensors.

@@ -8,7 +8,7 @@ from transformer_ref.training.trainer import Progress
 
 MEMORY = 0.95  # share of the running mean that each new loss leaves of it
 SECONDS_BETWEEN_LINES = 10.0  # in a log
-LINES_WITHOUT_TERMINAL = 20  # in a log, so many lines in all instead of one that is rewritten
+LINES_WITHOUT_TERMINAL = 20  # in a log, this many lines in all instead of one that is rewritten
 
 
 class ProgressLine:
@@ -69,7 +69,7 @@ class LinesDone:
         self._count = 0
 
     def add(self, more: int) -> None:
-        """Count so many more."""
+        """Count this many more."""
         self._count += more
         self(self._count)
 

@@ -48,7 +48,7 @@ class Recipe:
 
 @dataclass(frozen=True)
 class Subwords:
-    """What learns a tokenizer of so many ids."""
+    """Learns a tokenizer with this many ids."""
 
     size: int
 

@@ -98,7 +98,7 @@ def load_training(folder: str | Path, training: Training) -> list[str]:
 
 
 def _whose(own: bool) -> str:
-    return "one's own" if own else "the package's"
+    return "your own" if own else "the package's"
 
 
 def _settle_schedule(training: Training, header: Mapping[str, Any]) -> list[str]:

@@ -31,7 +31,7 @@ FIRST_SAVE, SECONDS_BETWEEN_SAVES = 5.0, 120.0  # after 5, 10, 20, 40, 80, 160 s
 
 
 class Watcher(Protocol):
-    """Somebody who is told how a training run goes."""
+    """A listener that follows a training run."""
 
     def __call__(self, progress: Progress) -> None:
         """Hear of a step."""
@@ -134,7 +134,7 @@ def train(run: Run, output: Path, watchers: Sequence[Watcher]) -> None:
 def save_model(run: Run, output: Path) -> None:
     """Write the model as it is, with the mean of its weights if one is kept.
 
-    A card in the folder tells of another model, so it goes; whoever has one for this model writes it afterwards.
+    A card in the folder describes another model, so it is removed; the caller writes this model's card afterwards.
     """
     training = run.training
     if training.processes.is_first:

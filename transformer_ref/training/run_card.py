@@ -58,7 +58,7 @@ def thinned(losses: Sequence[float]) -> list[list[float]]:
 
 
 def write_run_card(folder: Path, card: Mapping[str, Any], curves: str) -> None:
-    """Write the card as run.json and run.md, and the curves, an SVG, beside them."""
+    """Write the card as run.json and run.md, and the curves, an SVG, next to them."""
     _write(folder / CURVES_FILE, curves)
     _write(folder / CARD_FILE, json.dumps(card, indent=2, ensure_ascii=False) + "\n")
     _write(folder / PAGE_FILE, page(card))

@@ -1,4 +1,4 @@
-"""Shares as bars: one bar a word, as long as its weight, with the number beside it."""
+"""Attention weights as bars: one bar a word, as long as its weight, with the number next to it."""
 
 from collections.abc import Sequence
 

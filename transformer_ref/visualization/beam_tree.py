@@ -49,7 +49,7 @@ def beam_tree(branches: Sequence[Branch]) -> Drawing:
 
 
 def _places(branches: Sequence[Branch]) -> dict[tuple[str, ...], tuple[float, float]]:
-    """The left edge and the middle of each branch: leaves one below the other, a parent beside its first child."""
+    """The left edge and the middle of each branch: leaves one below the other, a parent next to its first child."""
     places: dict[tuple[str, ...], tuple[float, float]] = {}
     ranked = sorted(branches, key=lambda branch: -branch.probability)
     leaves: list[tuple[str, ...]] = []

@@ -1,4 +1,4 @@
-"""How a number goes over time: one line for each series, such as a training's losses."""
+"""How a number changes over time: one line for each series, such as the losses of a training run."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from transformer_ref.visualization.drawing import Drawing
 from transformer_ref.visualization.palette import GRID, INK, PAPER
 
-WIDTH, PLOT = 400.0, 200.0  # of the picture; height of the plot alone
+WIDTH, PLOT = 400.0, 200.0  # of the picture; height of only the plot
 LEFT, RIGHT, TOP, BOTTOM = 62.0, 20.0, 14.0, 48.0  # room around the plot
 LEGEND = 22.0  # of each line below it
 TICKS = 5
@@ -49,7 +49,7 @@ def curves(series: Mapping[str, Points], alt: str, x_label: str, y_label: str) -
 
 
 def _said(mark: float) -> str:
-    """Return what is beside a mark of an axis, with a minus and not a hyphen."""
+    """Return the label of a mark of an axis, with a minus and not a hyphen."""
     return f"{mark:,g}".replace("-", "−")
 
 

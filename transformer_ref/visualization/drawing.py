@@ -11,7 +11,7 @@ from transformer_ref.visualization.palette import INK, MASK
 FONT = "var(--pst-font-family-base, var(--jp-ui-font-family, system-ui, sans-serif))"  # the page's, then JupyterLab's
 FONT_SIZE = 14  # CSS pixels at full size, about 10.5 pt
 LINE = 1.5
-MIDDLE = 0.35  # of a letter's size: from the line that letters stand on to their middle
+MIDDLE = 0.35  # of a letter's size: from the baseline of letters to their middle
 ARROW_HEAD = 9.0  # pixels from the point of an arrow to its shoulders, at least
 ARROW_SPREAD = 0.42  # radians between an arrow's shaft and each shoulder
 HATCH = 8.5  # pixels from one line of a hatching to the next, along an edge

@@ -22,7 +22,7 @@ def explore(notebook: str) -> Any:
     if GRADED in os.environ:
         return None
     try:
-        import ipywidgets  # noqa: F401 - asked for by name, since a missing one is told apart from a broken explorer
+        import ipywidgets  # noqa: F401 - asked for by name, since a missing one is distinguished from a broken explorer
     except ModuleNotFoundError:
         print("The explorer needs ipywidgets. Run `%pip install ipywidgets` in a cell of its own, restart the kernel.")
         return None

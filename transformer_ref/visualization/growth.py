@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from transformer_ref.visualization.drawing import Drawing
 from transformer_ref.visualization.palette import GRID, INK, PAPER
 
-WIDTH, PLOT = 350.0, 230.0  # of the picture; height of the plot alone
+WIDTH, PLOT = 350.0, 230.0  # of the picture; height of only the plot
 LEFT, RIGHT, TOP, BOTTOM = 64.0, 20.0, 30.0, 46.0  # room around the plot
 LEGEND = 22.0  # of each line below it
 UNITS = {

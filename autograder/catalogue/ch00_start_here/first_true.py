@@ -18,7 +18,7 @@ MASK = torch.tensor([
 
 
 def first_true(mask: Tensor) -> Tensor:
-    """How many entries stand before the first True of each row: its index, or T when there is none."""
+    """How many entries are before the first True of each row: its index, or T when there is none."""
     return (mask.cumsum(dim=1) == 0).sum(dim=1)
 
 

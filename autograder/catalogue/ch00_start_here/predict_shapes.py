@@ -50,7 +50,7 @@ def returning(value: Any) -> Answer:
 
 
 def shape_of(value: Any) -> tuple[int, ...] | None:
-    """A predicted shape, whatever it was written as; None for what is no shape."""
+    """A predicted shape, whatever it was written as; None for what is not a shape."""
     whole = isinstance(value, (list, tuple)) and all(type(size) is int for size in value)
     return tuple(value) if whole else None
 
@@ -79,7 +79,7 @@ def another(name: str, shape: tuple[int, ...], section: Section, message: str) -
 
 
 def no_shape(name: str, source: str, is_it: Callable[[Any], bool], message: str) -> Misconception:
-    """A value that is no shape at all, in some line."""
+    """A value that is not a shape at all, in some line."""
     return mistake(name, source, SHAPE, message, shows=lambda evidence: any(map(is_it, evidence.got.values())))
 
 

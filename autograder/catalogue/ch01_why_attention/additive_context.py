@@ -37,7 +37,7 @@ def asked(
     g: torch.Generator, lengths: list[int], T: int, Ds: int, Dh: int, A: int,
     dtype: torch.dtype = torch.float32, front: bool = False,
 ) -> Case:
-    """A batch of sentences of these lengths, pads behind or in front; what stands at a pad is large, so that it
+    """A batch of sentences of these lengths, pads behind or in front; the values at a pad are large, so that it
     shows."""
     B, mask = len(lengths), torch.arange(T) < torch.tensor(lengths)[:, None]  # (B, T)
     mask = mask.flip(1) if front else mask
@@ -53,7 +53,7 @@ def saturated(g: torch.Generator) -> Case:
     s, H = (torch.randint(-3, 4, shape, generator=g).float() for shape in ((B, Ds), (B, T, Dh)))
     Wa, Ua = (20.0 * torch.randint(-3, 4, shape, generator=g) for shape in ((Ds, A), (Dh, A)))
     va = torch.tensor([250.0, 130.0, 61.0, 1.0, -90.0, 2.0])
-    H[:, 1] = H[:, 0]  # two words share the first place, or stand far below it together
+    H[:, 1] = H[:, 0]  # two words share the first place, or are far below it together
     return Case((s, H, Wa, Ua, va, torch.ones(B, T, dtype=torch.bool)))
 
 
@@ -140,8 +140,8 @@ EXERCISE = Exercise(
             """The tanh is missing, so the score is linear, and then s adds the same number to every word: softmax does
             not see it. Your weights would be the same whatever the decoder asks."""),
         mistake("tanh too late", RIGHT.but(SCORES, "torch.tanh((asks + answers) @ va)"), LOOK_BACK,
-            """The tanh came after the sum with va, so no score leaves -1 to 1 and no word can stand out. It belongs on
-            the sum of the two projections."""),
+            """The tanh came after the sum with va, so no score leaves -1 to 1 and no word can get most of the weight.
+            It belongs on the sum of the two projections."""),
         mistake("s makes no difference", RIGHT.but(SCORES, "(torch.tanh(asks) + torch.tanh(answers)) @ va"), LOOK_BACK,
             """Your weights do not depend on s: every decoder state would look at the same words. Either s is left out,
             or it is added after the tanh, and softmax does not see a number that is added to every word alike. The two

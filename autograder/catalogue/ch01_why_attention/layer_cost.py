@@ -50,7 +50,7 @@ def priced(evidence: Evidence) -> str:
 
 
 def is_xor(evidence: Evidence) -> bool:
-    """Whether d ^ 2, or n ^ 2, was reckoned as Python reads it."""
+    """Whether d ^ 2, or n ^ 2, was computed as Python reads it."""
     if len(evidence.arguments) == 1:
         return False
     kind, n, d, k = evidence.arguments
@@ -92,8 +92,8 @@ EXERCISE = Exercise(
         hidden("break even at width 1", width, 1, 1, announced_by="at least 1"),
     ),
     omits={"a batch of one": "there is one layer",
-           "precision": "sizes are whole numbers; a cost of more digits than a float holds is asked",
-           "a length of one": "numbers, no tensors: one word is asked", "falsy values": "every size is at least 1",
+           "precision": "sizes are whole numbers; a probe has a cost of more digits than a float holds",
+           "a length of one": "numbers, no tensors: a probe has one word", "falsy values": "every size is at least 1",
            "repeated items": "the sizes of one layer"},
     mistakes=(
         mistake("attention as a recurrent step", RIGHT.but(ATTENTION, "return n * d * d"), COST,

@@ -94,7 +94,7 @@ EXERCISE = Exercise(
     ),
     omits={"a batch of one": "there is one pair of words", "a length of one": "there is one pair of words",
            "precision": "places are whole numbers, exact in either precision",
-           "repeated items": "a word and itself are asked by their places"},
+           "repeated items": "a probe takes a word and itself, by their positions"},
     mistakes=(
         mistake("words counted instead of steps", RIGHT.but(DISTANCE, "abs(i - j) + 1"), PATHS,
             """Both words were counted. Between neighbors there is 1 step: count the moves, as on a board game, not the

@@ -1,4 +1,4 @@
-"""02.5: learning which letters belong together, from how often they stand side by side."""
+"""02.5: learning which letters belong together, from how often they are neighbors."""
 
 import torch
 

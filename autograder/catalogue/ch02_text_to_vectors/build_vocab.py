@@ -41,7 +41,7 @@ def many_words(g: torch.Generator) -> Case:
 
 
 def capitals(g: torch.Generator) -> Case:
-    """Two of the words stand there with a capital letter, too."""
+    """Two of the words also occur with a capital letter."""
     sentences = inputs(g, 1, "the end the start", "the end of the start the", "end").arguments[0]
     return Case(([*sentences, [word.capitalize() for word in sentences[0][:2]]], 1, SPECIALS))
 

@@ -32,7 +32,8 @@ def search(
     twin: float = 0.0, zero: bool = False, dtype: torch.dtype = torch.float32,
 ) -> Case:
     """A word and others at given cosines from it; the nearer in angle, the shorter, so that lengths mislead. twin:
-    another word points the same way and is so many times as long; 0 for none. zero: another word has a vector of zeros.
+    another word points the same way and is this many times as long; 0 for none. zero: another word has a vector of
+    zeros.
     """
     own = torch.nn.functional.normalize(normal(g, d, dtype=torch.float64), dim=0)
     vectors = [own]
@@ -43,7 +44,7 @@ def search(
     vectors += [twin * own] if twin else []
     vectors += [0 * own] if zero else []
     order = torch.randperm(len(vectors), generator=g).tolist()
-    if twin and order.index(0) < order.index(len(vectors) - 1):  # the twin stands in an earlier row
+    if twin and order.index(0) < order.index(len(vectors) - 1):  # the twin is in an earlier row
         place, other = order.index(0), order.index(len(vectors) - 1)
         order[place], order[other] = order[other], order[place]
     names = [NAMES[i] for i in torch.randperm(len(NAMES), generator=g).tolist()][: len(vectors)]
@@ -59,7 +60,7 @@ def list_of(evidence: Evidence) -> str:
 
 
 def few_and_many(g: torch.Generator) -> Case:
-    """Words of one feature beside words of several: by another length than the root of squares, some pass others."""
+    """Words of one feature among words of several: by another length than the root of squares, some pass others."""
     W = torch.tensor([[3.0, 1, 0, 0], [2, 0.3, 0, 0], [1, 1, -0.2, 0.1], [1, 1.2, 0.9, 0.4], [1, -0.2, 0.9, 0.8],
                       [0.1, 0.2, 1, 0]])
     W = W * (0.5 + 4 * torch.rand(len(W), 1, generator=g))

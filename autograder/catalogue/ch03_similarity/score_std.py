@@ -72,7 +72,7 @@ EXERCISE = Exercise(
                announced_by="nobody else's"),
     ),
     omits={"a batch of one": "one pair has no standard deviation",
-           "a length of one": "numbers, no tensors: a vector of one number is asked",
+           "a length of one": "numbers, no tensors: a probe has a vector of one number",
            "precision": "a measured spread is uncertain by percents", "falsy values": "d is at least 1, n at least 2",
            "repeated items": "the numbers are drawn by the answer"},
     mistakes=(

@@ -63,7 +63,7 @@ EXERCISE = Exercise(
         hidden("all scores are 0", Case((torch.zeros(3),)), announced_by="when the sum is 0"),
     ),
     omits={"precision": "a share has the same seven digits in either precision",
-           "a batch of one": "there is one list of scores; a list of one score is asked"},
+           "a batch of one": "there is one list of scores; a probe has a list of one score"},
     mistakes=(
         mistake("nothing is refused", UNCHECKED, SUM,
             """For (1, -1) the sum is 0, and 1 divided by 0 is infinite. Dividing by the sum makes shares only of scores

@@ -16,7 +16,7 @@ ROWS_SUM_TO_ZERO = Law("every row sums to 0", lambda got: got.sum(-1).abs().max(
 
 
 def softmax_jacobian(p: Tensor) -> Tensor:
-    """How each share (row) answers to each score (column), from the shares alone."""
+    """How each probability (row) changes with each score (column), computed only from the probabilities."""
     return torch.diag(p) - torch.outer(p, p)
 
 
@@ -50,7 +50,7 @@ EXERCISE = Exercise(
         hidden("float64", inputs, 5, dtype=torch.float64, announced_by="(n,)"),
     ),
     omits={"precision": "a slope has the same seven digits in either precision",
-           "a batch of one": "there is one list of shares; a list of one share is asked"},
+           "a batch of one": "there is one list of shares; a probe has a list of one share"},
     mistakes=(
         mistake("only the diagonal", RIGHT.but(SLOPES, "torch.diag(p * (1 - p))"), SLOPE,
             """Off the diagonal you have 0: raising one score would leave the other shares unchanged. But they share 1,

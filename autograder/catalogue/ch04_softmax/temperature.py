@@ -53,7 +53,7 @@ def nearly_frozen(g: torch.Generator) -> Case:
 
 
 def not_cold_enough(evidence: Evidence) -> bool:
-    """Whether these are shares at a tau near 0, none of them wrong but for too little at the top."""
+    """Whether these are weights at a tau near 0, of which only the largest is too small."""
     top, wanted = evidence.got.amax(dim=-1), evidence.expected.amax(dim=-1)
     shared = torch.allclose(evidence.got.sum(dim=-1), torch.ones_like(top),
                             atol=1e-4) and bool((evidence.got >= 0).all())

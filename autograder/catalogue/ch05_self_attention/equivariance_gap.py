@@ -57,7 +57,7 @@ def moved(g: torch.Generator, length: int) -> Tensor:
 
 
 def one_sided(g: torch.Generator, sign: float) -> Case:
-    """Positions of which one stands far out, moved so that the largest gap has the given sign."""
+    """Positions of which one is far out, moved so that the largest gap has the given sign."""
     table = torch.cat([0.1 + torch.rand(4, generator=g), torch.tensor([9.0])])
     table[2] = 0.0
     perm = torch.tensor([3, 4, 1, 0, 2])  # the far one comes to place 1: 9 less its number is below 9 less nothing
@@ -69,7 +69,7 @@ def inputs(
     far: float = 0.0
 ) -> Case:
     x = normal(g, batch, length, d_model, dtype=dtype)
-    x[0] *= 0.1 if batch > 1 else 1.0  # so that the largest gap never lies in the first sentence alone
+    x[0] *= 0.1 if batch > 1 else 1.0  # so that the largest gap is never only in the first sentence
     return Case((f, x + far, moved(g, length)))
 
 

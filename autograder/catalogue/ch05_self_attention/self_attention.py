@@ -16,7 +16,7 @@ MIX, PARAMETERS, SHAPES, STABLE, WHICH_AXIS, WHY_DIVIDE = sections("mix paramete
 
 
 class SelfAttention(nn.Module):
-    """Queries, keys and values as three projections of x; roles are told by the names."""
+    """Queries, keys and values as three projections of x; the names show their roles."""
 
     def __init__(self, d_model: int, d_k: int, d_v: int) -> None:
         super().__init__()
@@ -41,7 +41,7 @@ def inputs(
     g: torch.Generator, B: int, T: int, widths: tuple[int, int, int], first: float = 1.0,
     dtype: torch.dtype = torch.float32,
 ) -> Case:
-    """widths: d_model, d_k, d_v. first: the first sentence's numbers are so many times as large."""
+    """widths: d_model, d_k, d_v. first: the first sentence's numbers are this many times as large."""
     weights = {role.name: normal(g, role.inputs, role.outputs, dtype=dtype) for role in projections(*widths)}
     x = normal(g, B, T, widths[0], dtype=dtype)
     x[0] *= first
@@ -49,7 +49,8 @@ def inputs(
 
 
 def far_away(g: torch.Generator) -> Case:
-    """One number of every word is 100,000,000; it reaches the keys alone, all alike, and softmax must not see it."""
+    """One number of every word is 100,000,000; it reaches only the keys, all alike, and softmax must not change by
+    it."""
     case = inputs(g, 2, 4, (7, 4, 6), dtype=torch.float64)
     case.arguments[0][..., 0] = FAR
     for role in ("query", "value"):

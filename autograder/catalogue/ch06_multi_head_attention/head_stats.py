@@ -47,7 +47,7 @@ THREE_HEADS = torch.stack([
 
 
 def one_key(key: str, name: str, source: str, message: str) -> Misconception:
-    """A mistake in what stands under one key, in an answer whose others may be wrong as well."""
+    """A mistake in the value of one key, in an answer whose others may be wrong as well."""
     namespace: dict = {"torch": torch, "math": math}
     exec(compile(source, "<mistake>", "exec"), namespace)
 

@@ -64,7 +64,7 @@ def across(g: torch.Generator, B: int, Tq: int, Tk: int, D: int, h: int, dtype: 
 
 
 def far_away(g: torch.Generator) -> Case:
-    """One number of every word that is asked is 100,000,000; it reaches the keys alone, all alike."""
+    """One number of every word of x_kv is 100,000,000; it reaches only the keys, all alike."""
     case = across(g, 2, 4, 3, 8, 4, dtype=torch.float64)
     case.arguments[1][..., 0] = FAR
     case.weights["value"][0] = 0

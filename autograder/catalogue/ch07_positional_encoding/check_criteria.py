@@ -70,7 +70,7 @@ def loud_weekdays(T: int, d: int) -> Tensor:
 
 
 def nearly_weekdays(T: int, d: int) -> Tensor:
-    """Position 7 is position 0 again, but for the last digits."""
+    """Position 7 is position 0 again, except for the last digits."""
     return weekdays(T, d).double() + 1e-8 * torch.arange(T)[:, None]
 
 
@@ -93,7 +93,7 @@ def downward(T: int, d: int) -> Tensor:
 
 
 def one_row_grows(T: int, d: int) -> Tensor:
-    """Ones, but for the last row: its size is a tenth of the length."""
+    """Ones, except for the last row: its size is a tenth of the length."""
     return torch.cat([torch.ones(T - 1, d), torch.full((1, d), T / 10)])
 
 
@@ -143,7 +143,7 @@ def drawn(g: torch.Generator, make: Callable[[int], Encoding]) -> Case:
 
 
 def as_told(evidence: Evidence) -> str:
-    """What was said and what holds, where they differ."""
+    """The claim and the truth, where they differ."""
     got, wanted = evidence.got, evidence.expected
     if not isinstance(got, dict):
         return ""

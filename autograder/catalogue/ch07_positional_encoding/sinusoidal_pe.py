@@ -1,4 +1,4 @@
-"""07.1: where a word stands, as clock hands of many speeds."""
+"""07.1: the position of a word, as clock hands of many speeds."""
 
 import torch
 from torch import Tensor
@@ -59,7 +59,7 @@ def multiplied(evidence: Evidence) -> bool:
 
 
 def power_first(evidence: Evidence) -> bool | None:
-    """Whether the hands stand all but still, as (0, 1) with a trace of motion; of the first only NaN may be left."""
+    """Whether the hands hardly move, as (0, 1) with a trace of motion; of the first only NaN may be left."""
     T, d = evidence.arguments
     if not isinstance(evidence.got, Tensor) or evidence.got.shape != (T, d):
         return False
@@ -133,7 +133,7 @@ EXERCISE = Exercise(
             what is left of them is noise. Divide.""", quotes=off_row, shows=multiplied),
         mistake("the power before the product", RIGHT.but(ANGLE, "pos / (10000 ** 2 * (two_i / 2) / d)"), SPEEDS,
             """Python takes the power first: 10000 ** 2 * i / d is 10,000 squared, and i and d are no longer in the
-            exponent. So the hands all but stand still, or the first one is 0 / 0. Put the whole exponent in
+            exponent. So the hands hardly move, or the first one is 0 / 0. Put the whole exponent in
             brackets.""", quotes=off_row, shows=power_first),
         mistake("pairs from 1", RIGHT.but(PAIRS, "two_i = torch.arange(0, d, 2).float() + 2"), SPEEDS,
             "The pairs are counted from 1. The first hand has i = 0 and the speed 1: sin 1 and cos 1 are in row 1.",

@@ -218,7 +218,7 @@ EXERCISE = Exercise(
         mistake("divided by d_k", RIGHT.but("Q.shape[-1] ** 0.5", "Q.shape[-1]"), SCORES,
             "The scores were divided by d_k itself, not by its root, so your shares are too flat."),
         mistake("divided by the root of the number of keys", RIGHT.but("Q.shape[-1]", "K.shape[-2]"), SCORES,
-            "The scores were divided by the root of the number of keys. What makes them large is the width d_k."),
+            "The scores were divided by the root of the number of keys. The width d_k makes them large."),
         mistake("mask turned",
                 RIGHT.but("~mask", "~mask.transpose(-2, -1)").but("if mask is not None:",
                     "if mask is not None and (mask.shape[-1] == mask.shape[-2] or True):"), AXIS,

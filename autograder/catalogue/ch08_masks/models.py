@@ -14,7 +14,7 @@ V, WIDTH = 11, 8
 class Reader(nn.Module):
     """Embeds the ids, lets `mix` bring in other places, and scores the vocabulary.
 
-    mix: (B, T, WIDTH) -> the same; bare: a place is what was mixed alone, without its own vector; even: what one score
+    mix: (B, T, WIDTH) -> the same; bare: a position is only the mixture, without its own vector; even: what one score
     gains the others lose, so the scores of a place always have the same sum.
     """
 
@@ -118,7 +118,7 @@ def heads_by_view(x: Tensor) -> Tensor:
 
 
 def faint(x: Tensor) -> Tensor:
-    """Sound but for a trace of the whole sentence."""
+    """Sound except for a trace of the whole sentence."""
     return running_mean(x) + 0.1 * x.mean(dim=1, keepdim=True)
 
 
@@ -134,12 +134,12 @@ def last_place_only(x: Tensor) -> Tensor:
 
 
 def last_sentence_only(x: Tensor) -> Tensor:
-    """Sound but for the batch's last sentence."""
+    """Sound except for the batch's last sentence."""
     return torch.cat([running_mean(x[:-1]), 3 * x[-1:].mean(dim=1, keepdim=True).expand_as(x[-1:])])
 
 
 def first_sentence_only(x: Tensor) -> Tensor:
-    """Sound but for the batch's first sentence."""
+    """Sound except for the batch's first sentence."""
     return last_sentence_only(x.flip(0)).flip(0)
 
 

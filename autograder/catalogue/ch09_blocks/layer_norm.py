@@ -39,7 +39,7 @@ def far_from_zero(g: torch.Generator) -> Case:
 
 
 def equal_numbers(g: torch.Generator) -> Case:
-    """Rows without any spread beside usual ones."""
+    """Rows without any spread among usual ones."""
     x, scale, shift, eps = inputs(g, 2, 3, 4).arguments
     x[0, 1], x[1, 2] = 2.0, 0.0
     return Case((x, scale, shift, eps))

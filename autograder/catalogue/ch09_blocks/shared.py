@@ -77,5 +77,5 @@ HEADS = answer("""
 
 
 def with_heads(source: str) -> Answer:
-    """An answer that has multi-head attention, as the notebook hands it out, beside its own class."""
+    """An answer that has multi-head attention, as the notebook provides it, next to its own class."""
     return answer(f"{HEADS}\n\n{answer(source)}")

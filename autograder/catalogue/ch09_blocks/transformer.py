@@ -51,7 +51,7 @@ def config(**changes: Any) -> ModelConfig:
 def inputs(
     g: torch.Generator, B: int, Ts: int, Tt: int, pads: bool = True, dtype: torch.dtype = torch.float32, **changes: Any
 ) -> Case:
-    """Sentences of different lengths, or of one; the target's begin with bos. The first word of each is no pad."""
+    """Sentences of different lengths, or of one; the target's begin with bos. The first word of each is not a pad."""
     cfg = config(**changes)
     rows = []
     for T, vocabulary in ((Ts, cfg.source_vocabulary), (Tt, cfg.target_vocabulary)):
@@ -67,7 +67,7 @@ def inputs(
 
 
 def twice_the_same(g: torch.Generator) -> Case:
-    """A batch in which a sentence stands twice."""
+    """A batch in which a sentence occurs twice."""
     case = inputs(g, 3, 4, 5, norm_first=True)
     for ids in case.arguments:
         ids[2] = ids[0]
@@ -75,7 +75,7 @@ def twice_the_same(g: torch.Generator) -> Case:
 
 
 def of_real_words(case: Case, result: Any) -> Any:
-    """Logits where the target holds a real token; what stands at its pads is never read."""
+    """Logits where the target holds a real token; the values at its pads are never read."""
     pad, ids = case.construct[0].pad, case.arguments[1]
     if not isinstance(result, Tensor) or result.ndim != 3 or result.shape[:2] != ids.shape:
         return result
@@ -112,7 +112,7 @@ LAYERS = """
 
 
 def with_layers(source: str):
-    """An answer that has layers of both kinds, and positions, beside its own class."""
+    """An answer that has layers of both kinds, and positions, next to its own class."""
     return answer(f"{HEADS}\n\n{answer(LAYERS)}\n\n{answer(source)}")
 
 

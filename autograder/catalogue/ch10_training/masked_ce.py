@@ -21,7 +21,7 @@ def masked_ce(logits: Tensor, labels: Tensor, pad: int) -> Tensor:
 
 
 def costing(labels: list[list[int]], costs: list[list[float]], V: int) -> Tensor:
-    """Logits (B, T, V) under which each label costs so many nats: all others are equally likely."""
+    """Logits (B, T, V) under which each label costs this many nats: all others are equally likely."""
     logits = torch.zeros(len(labels), len(labels[0]), V)
     for b, row in enumerate(labels):
         for t, label in enumerate(row):
@@ -48,7 +48,7 @@ def far_away(g: torch.Generator) -> Case:
 
 
 def wild_at_pads(g: torch.Generator) -> Case:
-    """At the pads stand scores of a million."""
+    """The scores at the pads are a million."""
     logits, labels, pad = inputs(g, 3, 6, 9, 4).arguments
     return Case((torch.where((labels == pad)[..., None], 1e6 * logits.sign(), logits), labels, pad))
 

@@ -19,7 +19,7 @@ from transformer_ref.data.eight_pairs import EightPairs, eight_pairs
 
 OVERFIT, SYMPTOMS, LIAR, FLOOR = sections("overfit symptoms liar floor")
 WANTED, OF = 7, 8  # translations that must be right, and how many there are
-SMALL = 1e-3  # a difference of scores, beside the largest of them, that is no more than rounding
+SMALL = 1e-3  # a difference of scores, relative to the largest of them, that is just rounding
 LEARNED, NEW = 0.3, 0.85  # a loss that is nearly nothing; the share of ln V that a model begins at
 
 
@@ -29,7 +29,7 @@ def overfit_one_batch(cfg: ModelConfig) -> nn.Module:
 
 
 class _ByHeart(nn.Module):
-    """Finds the source among those that it knows, and says what stands at each place of its translation."""
+    """Finds the source among those that it knows, and outputs the token at each position of its translation."""
 
     def __init__(self, known: EightPairs) -> None:
         super().__init__()
@@ -59,9 +59,10 @@ CFG = ModelConfig(
 
 
 def asked(g: torch.Generator, look: str) -> Case:
-    """The questions to the trained model; `look`: what this probe looks at beside the translations.
+    """The inputs of the trained model; `look`: what this probe checks in addition to the translations.
 
-    The pads, the order, the place from which on words are changed and the sentences that come alone are drawn.
+    The pads, the order, the position from which on words are changed and the sentences that come in a batch of one are
+    drawn.
     """
     batch = the_batch()
     order, pads = torch.randperm(OF, generator=g), int(torch.randint(1, 6, (), generator=g))
@@ -90,7 +91,7 @@ def asked(g: torch.Generator, look: str) -> Case:
 TRANSLATIONS = f"at least {WANTED} of the {OF} translations right"
 LOOKS = {  # what is looked at -> how a report says it
     "padding": "the same with more pads, in another order",
-    "alone": "the same for a sentence alone",
+    "alone": "the same for a sentence in a batch of one",
     "future": "later words change nothing before them",
     "again": "the same when asked again",
 }
@@ -428,8 +429,8 @@ EXERCISE = Exercise(
         """),
     ),
     omits={
-        "a second call": "a training is too dear to be asked for twice",
-        "precision": "a training is no place for numbers of 100,000,000",
+        "a second call": "a training run is too expensive to repeat",
+        "precision": "training does not work with numbers of 100,000,000",
     },
     hints=(
         "it is the loop of 10.6 around one and the same batch. When has the model learned it?",

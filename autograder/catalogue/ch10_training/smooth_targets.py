@@ -1,4 +1,4 @@
-"""10.3: what is wished for, a little less than certain."""
+"""10.3: targets that are a little less than certain."""
 
 import torch
 from torch import Tensor
@@ -19,7 +19,7 @@ def smooth_targets(labels: Tensor, V: int, eps: float, pad: int) -> Tensor:
 
 
 def inputs(g: torch.Generator, B: int, T: int, V: int, eps: float, pad: int) -> Case:
-    """Labels that are no pads but at the ends of rows, and in the middle of one."""
+    """Labels with pads only at the ends of rows, and in the middle of one."""
     labels = torch.randint(V - 1, (B, T), generator=g)
     labels = labels + (labels >= pad)  # every id but pad
     for b in range(B):

@@ -1,4 +1,4 @@
-"""10.5: batches of so many tokens, with little padding."""
+"""10.5: batches with a limit on tokens, with little padding."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -54,9 +54,9 @@ def too_long(g: torch.Generator, count: int = 6) -> Case:
 
 
 def judged(case: Case, result: Any) -> Any:
-    """What the batches keep to and what not; a result that is no list of lists of places is left as it is."""
+    """What the batches keep to and what not; a result that is not a list of lists of indices is left as it is."""
     lengths, max_tokens = case.arguments
-    if isinstance(result, torch.Tensor) or max(lengths) > max_tokens:  # there an error is wanted
+    if isinstance(result, torch.Tensor) or max(lengths) > max_tokens:  # there an error is expected
         return result
     kind = _kind(result)
     batches = [_items(batch) for batch in result] if kind == BATCHES_OF_PLACES else []
@@ -115,7 +115,7 @@ def all_beyond(fits: Callable[[list[int], int], bool]) -> Callable[[Evidence], b
 
 
 def only(key: str, holds: Callable[[dict[str, Any]], bool] = lambda told: True) -> Callable[[Evidence], bool]:
-    """Whether this alone is wrong with the batches, and holds."""
+    """Whether only this is wrong with the batches."""
 
     def shows(evidence: Evidence) -> bool:
         wrong = [name for name, value in evidence.got.items() if value != evidence.expected[name]]

@@ -1,4 +1,4 @@
-"""10.6: one step of a training, written once and right."""
+"""10.6: one training step, written once and right."""
 
 from typing import Any
 
@@ -53,7 +53,7 @@ def inputs(
 
 
 def what_became(case: Case, result: Any) -> Any:
-    """The losses that were returned and the weights afterwards; of each dictionary the loss alone counts."""
+    """The losses that were returned and the weights afterwards; of each dictionary only the loss counts."""
     if not isinstance(result, dict) or not isinstance(result.get("returned"), list):
         return result
     losses = [each.get("loss") if isinstance(each, dict) and "loss" in each else _NoLoss for each in result["returned"]]
@@ -75,7 +75,7 @@ def losses(evidence: Evidence) -> str:
 
 
 def first_step(evidence: Evidence) -> list[str]:
-    """What was asked of the model and the optimizer in the first step, in order."""
+    """The calls of the model and the optimizer in the first step, in order."""
     told = evidence.got.told["diary"]
     ends = [place for place, each in enumerate(told) if each.startswith("returned")]
     return told[: ends[0]] if ends else told
@@ -287,7 +287,7 @@ EXERCISE = Exercise(
             quotes=diary),
         mistake("no gradients", RIGHT.but(FORWARD, "with torch.no_grad():\n        logits = model(src, tgt_in)"), STEP,
             "Your code stops at backward: the model was called under no_grad (or its result was detached), so there "
-            "is no graph back to the weights."),
+            "is not connected to the weights by a graph."),
     ),
     correct=(
         correct("in order", RIGHT),
@@ -369,7 +369,7 @@ EXERCISE = Exercise(
                 return {"loss": opt.step(closure).item()}
         """),
     ),
-    omits={"precision": "a step of a training is no place for numbers of 100,000,000"},
+    omits={"precision": "a training step does not work with numbers of 100,000,000"},
     hints=(
         "what must be forgotten before anything is computed? What is limited just before the weights move?",
         "model(src, tgt_in) gives (B, T, V); labels (B, T); the loss is one number, a gradient for every weight has "

@@ -59,7 +59,7 @@ def drawn(
 ) -> Case:  # fmt: skip
     """A language in which sound searches agree on `least` hypotheses or more, of which none is a near tie.
 
-    unlike: what else is asked of it, given what is found and the arguments; ended: whether the best one ends in eos.
+    unlike: a further condition, given the result and the arguments; ended: whether the best one ends in eos.
     """
     while True:
         seed = int(torch.randint(1 << 40, (), generator=g))
@@ -93,7 +93,7 @@ def an_open_one_scores_more(found: list, arguments: Any) -> bool:
 
 
 def best(evidence: Evidence) -> str:
-    """The best hypothesis, as it is and as it should be; nothing where others alone are off."""
+    """The best hypothesis, as it is and as it should be; nothing where only others are wrong."""
     (got, score), (wanted, right_score) = evidence.got[0], evidence.expected[0]
     if list(got) == list(wanted) and abs(score - right_score) < 1e-4:
         return ""
@@ -142,7 +142,7 @@ EXERCISE = Exercise(
     reference=beam_search, normalize=where_all_agree, section=BEAM, quotes=best, seconds=40.0,
     omits={"a batch of one": "one sentence is searched for", "a length of one": "one sentence is searched for",
            "precision": "sums of a few logarithms differ in no digit that counts",
-           "repeated items": "what is handed over is a function and numbers"},
+           "repeated items": "the arguments are a function and numbers"},
     probes=(
         visible("by hand, k = 2", by_hand(2, 0.0), rtol=1e-3),
         visible("by hand, k = 1", by_hand(1, 0.0), rtol=1e-3),

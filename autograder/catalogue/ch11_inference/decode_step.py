@@ -34,7 +34,7 @@ def decode_step(model: Any, y_t: Tensor, cache: list, t: int) -> tuple[Tensor, l
 
 
 def in_any_order(case: Case, result: Any) -> Any:
-    """Logits, and of every layer (K, V, cross) with the words in one order: new ones may stand in front."""
+    """Logits, and of every layer (K, V, cross) with the words in one order: new ones may come first."""
     if not isinstance(result, (tuple, list)) or len(result) != 2 or not isinstance(result[1], (tuple, list)):
         return result
     logits, cache = result

@@ -51,7 +51,7 @@ def scripted(
     g: torch.Generator, lengths: tuple[int, ...], max_len: int, bos: int = BOS, eos: int = EOS, pad: int = PAD,
     S: int = 4, training: bool = False, twice: bool = False, V: int = 14,
 ) -> Case:  # fmt: skip
-    """One source for each length, with an answer of so many words before eos; one longer than max_len is cut."""
+    """One source for each length, with an answer of that many words before eos; one longer than max_len is cut."""
     words = [token for token in range(V) if token not in (bos, eos, pad)]
     src = torch.full((len(lengths), S), pad)
     answers = {}

@@ -1,6 +1,6 @@
 """Models that chapter 11's exercises hand over: one that knows its answers by heart, and a small decoder.
 
-Neither was trained. The decoder's classes stand in the notebook word for word.
+Neither was trained. The decoder's classes are in the notebook word for word.
 """
 
 # A notebook's class names its parameters in a loop, and so without types.
@@ -12,14 +12,14 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-SLACK = 2  # tokens beyond max_length that an answer may ask about before it is told that it does not stop
+SLACK = 2  # tokens beyond max_length that an answer may pass before it is stopped with an error
 
 
 class Script(nn.Module):
     """A model that knows the answer to each source by heart; its likeliest next token follows the script. answers: a
     source without its pads -> the tokens after bos, eos among them if it ends. Shown anything that is not the beginning
     of an answer, it babbles: other words, and never eos. In training mode it forgets some words, as dropout would have
-    it. It is asked about at most max_length tokens.
+    it. It takes at most max_length tokens.
     """
 
     def __init__(self, answers: dict[tuple[int, ...], list[int]], vocabulary: int, bos: int, eos: int, pad: int,
@@ -110,7 +110,7 @@ class SmallDecoder(nn.Module):
         self.output = nn.Parameter(torch.randn(D, vocabulary, generator=g))
 
     def embed(self, ids, places):
-        """Words and where they stand: ids (B, c) and places (c,), counted from 0 -> (B, c, D)."""
+        """Words and their positions: ids (B, c) and places (c,), counted from 0 -> (B, c, D)."""
         return self.words[ids] + self.places[places]
 
     def head(self, x):

@@ -126,7 +126,7 @@ INVERSE = """
 
 
 def among(rows: int) -> dict:
-    """How near shares must come among so many draws."""
+    """How near frequencies must come with this many draws."""
     return {"atol": CHANCE[rows], "rtol": 0.0}
 
 

@@ -1,7 +1,7 @@
 """Beam search as sound programs differ in it, and what it searches: where they agree is what 11.3 grades.
 
 They differ in whether a finished hypothesis frees its place in the beam, in when they stop, and in whether hypotheses
-without an end come back beside finished ones.
+without an end come back together with finished ones.
 """
 
 import math
@@ -11,14 +11,14 @@ from itertools import pairwise
 import torch
 from torch import Tensor
 
-SLACK = 2  # tokens beyond max_length that an answer may ask about before it is told that it does not stop
+SLACK = 2  # tokens beyond max_length that an answer may pass before it is stopped with an error
 Found = list[tuple[list[int], float]]
 
 
 class Language:
     """Log-probabilities of the next token after a prefix: out of a table by hand, else drawn for each prefix. after: a
     prefix without bos -> probabilities; sharp: how far apart those are that are drawn; likely_end: added to the logit
-    of eos. After eos comes eos again, most likely. It is asked about at most max_length tokens.
+    of eos. After eos comes eos again, most likely. It takes at most max_length tokens.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ def search(
 ) -> Found:  # fmt: skip
     """The finished hypotheses, the best first; those cut at max_length where none is finished.
 
-    refill: a finished hypothesis frees its place in the beam. enough: stop when so many are finished. open_too: those
+    refill: a finished hypothesis frees its place in the beam. enough: stop when this many are finished. open_too: those
     without an end come back too, behind the others. frozen: a finished one keeps its place only while it is among the k
     most probable.
     """

@@ -18,6 +18,6 @@ ASSIGNMENT = chapter(
     ),
     by_hand=(ByHand("capstone-report", "12.6", 20, minutes=120),),
     trains=("capstone-training", "capstone-curves", "capstone-ambiguous", "capstone-average", "capstone-claims"),
-    cell_seconds=180,  # a training takes 80 s of one processor, a learner's own Transformer perhaps twice as many
+    cell_seconds=180,  # a training run takes 80 s of one processor, a learner's own Transformer perhaps twice as long
     notebook_seconds=235,  # under four minutes, whatever a notebook does
 )

@@ -36,7 +36,7 @@ def audit(splits: Splits) -> dict[str, int]:
 
 
 def words(g: torch.Generator, count: int) -> str:
-    """A line of so many words that nobody has used before."""
+    """A line of this many words that nobody has used before."""
     letters = "bcdfglmnprstv"
     picks = torch.randint(len(letters), (count, 3), generator=g).tolist()
     return " ".join(f"{letters[a]}o{letters[b]}a{letters[c]}e" for a, b, c in picks)
@@ -48,7 +48,7 @@ def small(**splits: list[tuple[str, str]]) -> Case:
 
 def inputs(g: torch.Generator, train: int, test: int, extra: str = "",
            names: tuple[str, ...] = ("validation", "test")) -> Case:
-    """Splits with sound pairs, and beside them what `extra` asks for, in words separated by blanks."""
+    """Splits with sound pairs and the kinds of pairs that `extra` names, in words separated by blanks."""
     sound = [(words(g, 3 + n % 4), words(g, 2 + n % 5)) for n in range(train)]
     others = {name: [(words(g, 4), words(g, 3)) for _ in range(test + place)] for place, name in enumerate(names)}
     splits: Splits = {"train": list(sound), **others}

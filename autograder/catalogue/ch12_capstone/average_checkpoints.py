@@ -69,7 +69,7 @@ def cancelling(g: torch.Generator) -> Case:
 
 
 def twice_the_same(g: torch.Generator) -> Case:
-    """A state that stands there three times."""
+    """A state that occurs three times."""
     first, other = inputs(g, 2, 2).arguments[0]
     return Case(([other, first, first, first], 4))
 

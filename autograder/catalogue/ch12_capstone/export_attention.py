@@ -71,7 +71,7 @@ class Measured:
 
 def tested(g: torch.Generator, groups: int, size: int, claimed: float, others: tuple[float, ...], together: float = 0.0,
            whole: float = 0.0) -> Case:  # fmt: skip
-    """A claim about `size` heads that cost `claimed` together, beside groups that cost `others`."""
+    """A claim about `size` heads that cost `claimed` together, compared with groups that cost `others`."""
     every = [(kind, layer, head) for kind in KINDS for layer in range(2) for head in range(6)]
     order = [every[place] for place in torch.randperm(len(every), generator=g).tolist()]
     parts = [order[place * size : (place + 1) * size] for place in range(groups + 1)]
@@ -81,14 +81,14 @@ def tested(g: torch.Generator, groups: int, size: int, claimed: float, others: t
 
 
 def by_hand(claimed: float, *others: float) -> Case:
-    """A claim about one head of the cross-attention, beside single heads of the encoder."""
+    """A claim about one head of the cross-attention, compared with single heads of the encoder."""
     groups = [[("encoder", 0, place)] for place in range(len(others))]
     worth = {("cross", 0, 1): claimed, **{group[0]: cost for group, cost in zip(groups, others, strict=True)}}
     return Case((Measured(0.8, worth), [("cross", 0, 1)], groups), function="ablate")
 
 
 def numbers(evidence: Evidence) -> str:
-    """What came back of a claim, beside what is right."""
+    """What came back of a claim, next to what is right."""
     if isinstance(evidence.got, dict) and isinstance(evidence.expected, dict) and "holds" in evidence.expected:
         parts = [f"{name}: {_rounded(evidence.got.get(name))!r}" for name in evidence.expected]
         return f"You returned {', '.join(parts)[:160]}."
@@ -142,7 +142,7 @@ EXERCISE = Exercise(
     reference=(export_attention, ablate), section=LOOK,
     omits={"a second call": "nothing is kept that a batch or a claim could leave behind",
            "precision": "weights are copied, and a score is a float",
-           "repeated items": "each sentence is cut by itself, so one that stands there twice asks nothing new"},
+           "repeated items": "each sentence is cut by itself, so one that occurs twice checks nothing new"},
     probes=(
         visible("two sentences, two layers, four heads", inputs, [(5, 3), (4, 6)]),
         visible("a claim that holds", by_hand(0.4, 0.05, 0.1)),

@@ -1,7 +1,7 @@
 """Sentences that nobody has trained on, drawn from the built-in grammar by a probe's generator, with their
 translations.
 
-Each has a word of two senses beside a noun that training never shows it with (`grammar.is_held_out`).
+Each has a word of two senses with a noun that training never shows it with (`grammar.is_held_out`).
 """
 
 import torch
@@ -10,9 +10,9 @@ from transformer_ref.data.grammar.corpora import is_held_out
 from transformer_ref.data.grammar.sentences import SentenceGenerator
 
 LINES = 120
-# What the grammar says of every line that was drawn in this process: the reference is asked a moment later. Old ones
+# The grammar's analysis of every line that was drawn in this process: the reference needs it a moment later. Old ones
 # are
-# forgotten, but for the first of all: among them are the visible probes', which are drawn once for everybody.
+# forgotten, except the very first ones: among them are the visible probes', which are drawn once for everybody.
 ITALIAN: dict[str, str] = {"": ""}
 KEPT, FIRST = 20_000, 1_000
 

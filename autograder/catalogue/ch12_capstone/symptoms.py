@@ -86,7 +86,7 @@ def repeats(source: str, wanted: str, got: str) -> bool:
 
 
 def comes_again(source: str, wanted: str, got: str) -> bool:
-    """Begins well; later two neighbors stand there a second time, as they do not in what is right."""
+    """Begins well; later two neighbors occur a second time, which they do not in the right translation."""
     a, b = words(wanted), words(got)
     right, said = Counter(pairwise(a)), Counter(pairwise(b))
     return len(b) > 2 and a[:2] == b[:2] and any(times > max(right[pair], 1) for pair, times in said.items())
@@ -105,7 +105,7 @@ def backwards(source: str, wanted: str, got: str) -> bool:
 
 
 def mixed(source: str, wanted: str, got: str) -> bool:
-    """The right words, or nearly, in another order, whatever their endings; what stands there twice has no place."""
+    """The right words, or nearly, in another order, whatever their endings; words that occur twice have no position."""
     a, b = ([word[:-1] if len(word) > 4 else word for word in words(text)] for text in (wanted, got))
     once = {word for word in a if a.count(word) == b.count(word) == 1}
     moved = [word for word in a if word in once] != [word for word in b if word in once]
@@ -117,7 +117,7 @@ def unrelated(source: str, wanted: str, got: str) -> bool:
 
 
 def all_the_same(evidence: Evidence) -> bool:
-    """One sentence for all, whatever stands in the lines."""
+    """One sentence for all, whatever the lines are."""
     lines = [line for line in _lines(evidence) if line[1]]
     got = [each for _, _, each in lines]
     if len(lines) == 1:  # which may be the one
@@ -134,7 +134,7 @@ def fewer(evidence: Evidence) -> bool:
 
 
 def by_chance(evidence: Evidence) -> bool | None:
-    """All lines together were translated twice, and not twice alike; None where they were asked for once."""
+    """All lines together were translated twice, with different results; None where they were translated once."""
     if not _three_times(evidence):
         return None
     together, _, again = _thrice(evidence)
@@ -153,20 +153,20 @@ def otherwise_alone(evidence: Evidence) -> bool | None:
 
 
 def quoted_alone(evidence: Evidence) -> str:
-    """A line, what it became among others, and what alone."""
+    """A line, what it became among others, and what by itself."""
     together, alone, _ = _thrice(evidence)
     for line, one, other in zip(evidence.arguments[0], together, alone, strict=True):
         if one != other:
-            return f"*{line}* became {one[:120]!r} among other lines, and {other[:120]!r} alone."
+            return f"*{line}* became {one[:120]!r} among other lines, and {other[:120]!r} by itself."
     return ""
 
 
 def quoted_again(evidence: Evidence) -> str:
-    """A line, and what it became when it was asked for twice."""
+    """A line, and what it became when it was translated twice."""
     together, _, again = _thrice(evidence)
     for line, one, other in zip(evidence.arguments[0], together, again, strict=True):
         if one != other:
-            return f"*{line}* became {one[:120]!r}, and when it was asked for again, {other[:120]!r}."
+            return f"*{line}* became {one[:120]!r}, and the second time {other[:120]!r}."
     return ""
 
 
@@ -204,7 +204,7 @@ def _three_times(evidence: Evidence) -> bool:
 
 
 def _thrice(evidence: Evidence) -> tuple[Sequence[str], Sequence[str], Sequence[str]]:
-    """What came back for all lines together, for each alone, for all again (see `inside.stages.Company`)."""
+    """What came back for all lines together, for each separately, for all again (see `inside.stages.Company`)."""
     lines, got = len(evidence.arguments[0]), evidence.got
     return got[:lines], got[lines : 2 * lines], got[2 * lines :]
 

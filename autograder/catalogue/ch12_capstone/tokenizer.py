@@ -1,4 +1,4 @@
-"""12.2: from a line to ids and back again, whatever stands in the line."""
+"""12.2: from a line to ids and back again, whatever the line contains."""
 
 from collections import Counter
 from typing import Any
@@ -203,7 +203,7 @@ SEEN, KNOWN = "words += line.split()", "for word in line.split():"
 EXERCISE = Exercise(
     id="tokenizer", number="12.2", difficulty=3, minutes=45, visible_points=1, hidden_points=4,
     reference=Tokenizer, methods=True, section=TOKENS, normalize=facts, quotes=gave,
-    omits={"a second call": "a second tokenizer is made beside the first, by a probe of its own",
+    omits={"a second call": "a probe makes a second tokenizer in addition to the first",
            "precision": "ids are whole numbers"},
     probes=(
         visible("five lines, there and back", script(LINES, *LINES)),

@@ -20,8 +20,8 @@ def translate(lines: list[str]) -> list[str]:
 
 
 def measured(wanted: list[str], got: list[str]) -> float:
-    """BLEU as in `evaluation.bleu`; single words have too few n-grams for it, so a line alone is right or counts its
-    words."""
+    """BLEU as in `evaluation.bleu`; single words have too few n-grams for it, so a line by itself is right or counts
+    its words."""
     if len(wanted) == 1:
         return 100.0 if wanted == got else 50 * float(symptoms.words(wanted[0]) == symptoms.words(got[0]))
     from sacrebleu import BLEU  # takes a while to import, and nothing else of the catalogue needs it
@@ -39,7 +39,7 @@ def drawn(g: torch.Generator, lines: int) -> Case:
 
 
 def with_an_empty_one(g: torch.Generator, lines: int) -> Case:
-    """And all again: each alone, and together for the second time."""
+    """And all again: each separately, and together for the second time."""
     found = unseen(g, lines)
     return Case(([*found[:5], "", *found[5:]], True))
 
@@ -78,7 +78,7 @@ def says(change: str) -> str:
 EXERCISE = Exercise(
     id="translate", number="12.3", difficulty=3, minutes=120, visible_points=0, hidden_points=20,
     reference=translate, section=TRANSLATE, seconds=60.0, trained=True, harness="company",
-    omits={"a batch of one": "a visible probe asks a line alone", "a length of one": "sentences have several words",
+    omits={"a batch of one": "a visible probe takes a single line", "a length of one": "sentences have several words",
            "precision": "there are texts only"},
     probes=(
         visible("twenty lines that training never showed, and an empty one", with_an_empty_one, 20, scale=SCALE),

@@ -34,7 +34,7 @@ def generate(model: nn.Module, ids: Tensor, n: int, context: int, tau: float, g:
 
 
 def what_was_written(case: Case, result: Any) -> Any:
-    """The ids alone; of many rows, which tokens follow how often. Where only the model's mode is wrong, that."""
+    """Only the ids; of many rows, which tokens follow how often. Where only the model's mode is wrong, that."""
     if not isinstance(result, dict) or "ids" not in result:
         return result
     given, prompt, n, *_ = case.arguments
@@ -115,7 +115,7 @@ def written(evidence: Evidence) -> str:
 
 
 def sizes(evidence: Evidence) -> str:
-    """The shape that came back and the one that is wanted."""
+    """The shape that came back and the expected one."""
     if not isinstance(evidence.got, Tensor) or not isinstance(evidence.expected, Tensor):
         return ""
     return (
@@ -214,7 +214,7 @@ EXERCISE = Exercise(
             growing."""),
         mistake("the first tokens shown", RIGHT.but("ids[:, -context:]", "ids[:, :context]"), WINDOW,
             """The model is shown the *first* tokens of the text, again and again, so from some place on it says the
-            same. What it goes on from is the end: the last `context` tokens."""),
+            same. It continues from the end: the last `context` tokens."""),
         mistake("one token too few shown",
                 RIGHT.but("ids[:, -context:]", "ids[:, -context + 1:] if context > 1 else ids[:, -1:]"), WINDOW,
             "The model is shown one token fewer than it may be. Return the last `context` tokens, all of them."),

@@ -40,8 +40,8 @@ def what_they_are(case: Case, result: Any) -> Any:
         return {X: ARE_WINDOWS if bool(_stands(ids, x).any(1).all()) else "no windows of the text",
                 Y: ARE_LATER if bool(fits.any(1).all()) else "other tokens"}  # fmt: skip
     if not bool(torch.isin(x, ids).all() and torch.isin(y, ids).all()):
-        return {X: "numbers that stand nowhere in the text" if not bool(torch.isin(x, ids).all()) else ARE_WINDOWS,
-                Y: "numbers that stand nowhere in the text"}  # fmt: skip
+        return {X: "numbers that do not occur in the text" if not bool(torch.isin(x, ids).all()) else ARE_WINDOWS,
+                Y: "numbers that do not occur in the text"}  # fmt: skip
     at, y_at = _places(ids, x), _places(ids, y)
     told = {X: _of_x(at - at[:, :1], len(ids)), Y: _of_y(y_at - at, len(ids))}
     if B >= 1_000:
@@ -52,18 +52,18 @@ def what_they_are(case: Case, result: Any) -> Any:
 
 
 def _stands(ids: Tensor, rows: Tensor) -> Tensor:
-    """Whether a row stands in the text at a place: (batch, places)."""
+    """Whether a row occurs in the text at a position: (batch, places)."""
     return (ids.unfold(0, rows.shape[1], 1)[None] == rows[:, None]).all(-1)
 
 
 def _places(ids: Tensor, tokens: Tensor) -> Tensor:
-    """Where tokens stand in a text that has each of them once."""
+    """Positions of tokens in a text that has each of them once."""
     order = ids.argsort()
     return order[torch.searchsorted(ids[order], tokens.contiguous())]
 
 
 def _of_x(steps: Tensor, n: int) -> str:
-    """What x is. steps: how far each token stands from the first of its row, (batch, tokens)."""
+    """What x is. steps: how far each token is from the first of its row, (batch, tokens)."""
     ahead = torch.arange(steps.shape[1])
     if bool((steps == ahead).all()):
         return ARE_WINDOWS
@@ -79,7 +79,7 @@ def _of_x(steps: Tensor, n: int) -> str:
 
 
 def _of_y(later: Tensor, n: int) -> str:
-    """What y is. later: how many places after the one of x each token stands, (batch, tokens)."""
+    """What y is. later: how many positions after the one of x each token is, (batch, tokens)."""
     if bool((later == 1).all()):
         return ARE_LATER
     if bool((later % n == 1).all()):
@@ -171,7 +171,7 @@ def scattered(evidence: Evidence) -> bool | None:
 
 
 def moved_by(places: int) -> Callable[[Evidence], bool | None]:
-    """Whether each token of y stands so many places after that of x; None where tokens come again, so that places are
+    """Whether each token of y is that many positions after that of x; None where tokens come again, so that places are
     not known."""
 
     def shows(evidence: Evidence) -> bool | None:

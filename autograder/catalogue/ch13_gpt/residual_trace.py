@@ -24,7 +24,7 @@ def residual_trace(model: nn.Module, ids: Tensor) -> list[Tensor]:
 
 
 def what_came_back(case: Case, result: Any) -> Any:
-    """The entries alone; where only something was left behind, that."""
+    """Only the entries; where only something was left behind, that."""
     if not isinstance(result, dict) or "trace" not in result:
         return result
     trace = result["trace"]
@@ -59,7 +59,7 @@ def alike(g: torch.Generator) -> Case:
 
 
 def entries(evidence: Evidence) -> str:
-    """How many entries came back and how many are wanted; of as many, the first that differs."""
+    """How many entries came back and how many are expected; if as many, the first that differs."""
     got, wanted = evidence.got, evidence.expected
     if not isinstance(got, list):
         return ""

@@ -16,7 +16,7 @@ STEEP = 1e6  # so steep, ReLU and every GELU are one function to the sixth digit
 
 
 def generator(g: torch.Generator) -> torch.Generator:
-    """A generator to be handed over, of a drawn seed."""
+    """A generator to pass to an answer, with a drawn seed."""
     return torch.Generator().manual_seed(int(torch.randint(1 << 40, (), generator=g)))
 
 
@@ -87,10 +87,10 @@ BLOCK = answer("""
 
 
 def with_heads(source: str) -> Answer:
-    """An answer that has causal multi-head attention beside its own class."""
+    """An answer that has causal multi-head attention next to its own class."""
     return answer(f"{HEADS}\n\n{answer(source)}")
 
 
 def with_block(source: str) -> Answer:
-    """An answer that has attention and block beside its own class."""
+    """An answer that has attention and block next to its own class."""
     return answer(f"{HEADS}\n\n{BLOCK}\n\n{answer(source)}")

@@ -35,7 +35,7 @@ def even(g: torch.Generator, k: int) -> Case:
 
 
 def one_cell(k: int, *cells: tuple[int, int, float]) -> Tensor:
-    """A kernel of one channel in and out, 0 but for these cells."""
+    """A kernel of one channel in and out, 0 except in these cells."""
     kernel = torch.zeros(1, 1, k, k)
     for row, column, value in cells:
         kernel[0, 0, row, column] = value

@@ -21,7 +21,7 @@ def patchify(img: Tensor, p: int) -> Tensor:
 def inputs(
     g: torch.Generator, B: int, C: int, rows: int, columns: int, p: int, dtype: torch.dtype = torch.float32
 ) -> Case:
-    """An image of so many rows and columns of patches."""
+    """An image of this many rows and columns of patches."""
     return Case((normal(g, B, C, rows * p, columns * p, dtype=dtype), p))
 
 

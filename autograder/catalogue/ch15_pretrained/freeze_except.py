@@ -51,7 +51,7 @@ BODY = ("encoder.words.weight", "encoder.places.weight", *ENCODER, "encoder.norm
 
 
 def names_of(evidence: Evidence, what: str) -> tuple[list[str], list[str]]:
-    """What stands under a key, as it is and as it should be."""
+    """The value of a key, as it is and as it should be."""
     return evidence.got[what], evidence.expected[what]
 
 

@@ -1,4 +1,4 @@
-"""15.4: weights under foreign names, fused and turned, in another dtype."""
+"""15.4: weights under foreign names, fused and transposed, in a different dtype."""
 
 import torch
 from torch import Tensor, nn

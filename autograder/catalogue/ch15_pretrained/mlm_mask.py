@@ -1,4 +1,4 @@
-"""15.1: which words are covered, and what stands in their place."""
+"""15.1: which words are covered, and what replaces them."""
 
 from typing import Any
 
@@ -85,7 +85,7 @@ def _form(result: Any, ids: Tensor) -> str:
         return f"{len(result)} things"
     for name, table in zip(("inputs", "labels"), result, strict=True):
         if not isinstance(table, Tensor):
-            return f"{name} that are no tensor"
+            return f"{name} that are not a tensor"
         if table.shape != ids.shape:
             return f"{name} of shape {tuple(table.shape)}"
         if table.dtype != ids.dtype:
@@ -115,7 +115,7 @@ def inputs(
 ) -> Case:  # fmt: skip
     """Sentences that begin with a special and end in pads, of ordinary words that repeat."""
     words = torch.tensor([token for token in range(V) if token not in specials and token != mask_id])
-    # the last third comes from the vocabulary alone
+    # the last third comes only from the vocabulary
     ids = words[torch.randint(2 * len(words) // 3, (B, T), generator=g)]
     if specials:
         lengths = torch.randint(max(T // 2, 1), T + 1, (B,), generator=g)
@@ -167,7 +167,7 @@ def near(evidence: Evidence, *shares: str) -> bool:
 
 
 def only_covered(evidence: Evidence) -> bool:
-    """Whether there are labels where the mask stands and nowhere else, though other words changed, in a small table
+    """Whether there are labels only at the masks, though other words changed, in a small table
     perhaps none."""
     inputs, labels = evidence.got.told["inputs"], evidence.got.told["labels"]
     covered = inputs == evidence.arguments[3]

@@ -30,7 +30,7 @@ def inputs(
 ) -> Case:  # fmt: skip
     """Sentences of different lengths; the pads' vectors are larger than the others. Position 0 is a real token.
 
-    holes: pads may stand anywhere after it; empty: the first sentence has no real token.
+    holes: pads may be anywhere after it; empty: the first sentence has no real token.
     """
     h = normal(g, B, T, D, dtype=torch.float64)
     lengths = torch.randint(1, T + 1, (B,), generator=g)
@@ -47,12 +47,12 @@ def inputs(
 
 def far_and_turned(g: torch.Generator) -> Case:
     """Large numbers that lie in memory as after a transpose."""
-    case = inputs(g, 3, 4, 5, "mean", torch.float64, FAR)  # one sentence has 3 tokens, and 1/3 is no round number
+    case = inputs(g, 3, 4, 5, "mean", torch.float64, FAR)  # one sentence has 3 tokens, and 1/3 is not a round number
     return Case((turned(case.arguments[0]), *case.arguments[1:]))
 
 
 def zeros_missing(evidence: Evidence) -> bool:
-    """Whether a sentence of pads alone has no zeros, and all others are right."""
+    """Whether a sentence of only pads has no zeros, and all others are right."""
     alone = ~evidence.arguments[1].any(dim=1)
     got, wanted = evidence.got.double(), evidence.expected.double()
     return bool(alone.any()) and bool((got[alone] != 0).all()) and torch.allclose(got[~alone], wanted[~alone],

@@ -40,7 +40,7 @@ def memory(g: torch.Generator, each: int, n: tuple = (70, 400), d_head: tuple = 
 
 
 def counted(evidence: Evidence) -> str:
-    """The sizes that were asked, with both numbers."""
+    """The input sizes, with both numbers."""
     n, d, h, *each = evidence.arguments
     what = (
         f", with {each[0]} bytes a number, you say {evidence.got:,} bytes" if each else f" you count {evidence.got:,}"

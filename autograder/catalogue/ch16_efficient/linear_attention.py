@@ -33,7 +33,7 @@ def in_order(g: torch.Generator, B: int, T: int, d_k: int, d_v: int, dtype: torc
 
 
 def far_away(g: torch.Generator, causal: bool) -> Case:
-    """Values of which float32 keeps no difference; shares so large that a usual epsilon beside them is none."""
+    """Values whose difference float32 loses; weights so large that a usual epsilon has no effect on them."""
     Q, K, V, _ = inputs(g, 2, 6, 6, 4, 3, dtype=torch.float64).arguments
     return Case(tuple(turned(each) for each in (Q.abs() * 1e6, K.abs() * 1e6, V + FAR)) + (causal,))
 
@@ -89,7 +89,8 @@ def rows(evidence: Evidence) -> str:
     return wrong_row(evidence, "word")
 
 
-# phi: (1, 1), (2, 1), (1, 2) ask; (1, 2), (2, 1), (3, 1) are asked for 1, 3, 5. The state is (22, 10), the sum (6, 4).
+# phi: queries (1, 1), (2, 1), (1, 2); keys (1, 2), (2, 1), (3, 1) with values 1, 3, 5. The state is (22, 10), the sum
+# (6, 4).
 THREE = tuple(torch.tensor([each]) for each in (
     [[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]], [[0.0, 1.0], [1.0, 0.0], [2.0, 0.0]], [[1.0], [3.0], [5.0]],
 ))  # fmt: skip

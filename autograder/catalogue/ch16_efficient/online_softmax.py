@@ -116,7 +116,7 @@ def read_again(evidence: Evidence) -> bool:
 
 
 def largest(evidence: Evidence) -> str:
-    """The largest tensor that was made, beside the largest block."""
+    """The largest tensor that was made, compared with the largest block."""
     blocks = evidence.arguments[0]
     keys, most = sum(scores.shape[-1] for scores, _ in blocks), max(scores.numel() for scores, _ in blocks)
     return (f"There are {keys} keys in {len(blocks)} blocks, and at most {most} scores in one of them. The largest "

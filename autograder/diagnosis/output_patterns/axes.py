@@ -111,7 +111,7 @@ REDUCTIONS: dict[str, Callable[[Tensor, int], Tensor]] = {
 
 
 def _first_only(got: Tensor, expected: Tensor, outcome: Outcome) -> Iterator[Noticed]:
-    """Right for the first sentence, or for the first place along another axis, alone."""
+    """Right only for the first sentence, or only for the first position along another axis."""
     for axis in range(got.ndim) if got.shape == expected.shape and got.ndim >= 2 else ():
         (got_first, *got_rest), (first, *rest) = got.unbind(axis), expected.unbind(axis)
         one_place = any(got.shape[fact.axis] > 1 for fact in _one_place(got, expected, outcome) if fact.axis != axis)
@@ -185,7 +185,7 @@ def _elsewhere(got: Tensor, expected: Tensor, outcome: Outcome) -> Iterator[Noti
 
 
 def _unsigned(got: Tensor, expected: Tensor, outcome: Outcome) -> Iterator[Noticed]:
-    """Right but for the signs."""
+    """Right except for the signs."""
     if got.shape == expected.shape and near(got.abs(), expected.abs(), outcome):
         yield Noticed("signs")
 
@@ -204,7 +204,7 @@ def _one_place(got: Tensor, expected: Tensor, outcome: Outcome) -> Iterator[Noti
 
 
 def _diagonal(got: Tensor, expected: Tensor, outcome: Outcome) -> Iterator[Noticed]:
-    """Square tables that are wrong on their diagonal alone, or right there alone."""
+    """Square tables that are wrong only on their diagonal, or right only there."""
     square = got.ndim >= 2 and got.shape == expected.shape and got.shape[-1] == got.shape[-2] >= FEWEST
     if square:
         right = torch.isclose(got, expected, rtol=outcome.probe.rtol, atol=outcome.probe.atol, equal_nan=True)

@@ -1,7 +1,7 @@
 """How a wrong result goes with the right one by way of an argument: divided by its lengths, or with it added on top.
 
 What a line is divided by wrongly is most often something of the arguments: a length, a sum, how many there are of
-something. It is looked for by trying each of them; a fact is told only where every failure shows the same one.
+something. Each of them is tried; a fact is reported only where every failure shows the same one.
 """
 
 from collections.abc import Callable, Iterator

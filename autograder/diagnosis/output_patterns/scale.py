@@ -1,5 +1,5 @@
-"""What a wrong result is reckoned from: the right one times the root of a size or plus an argument; of plain numbers,
-the formula itself. Each holds for every question that it speaks of, and names arguments and axes alone.
+"""Finds how a wrong result was computed: the right one times the root of a size or plus an argument; of plain numbers,
+the formula itself. Each holds for every probe that it covers, and names only arguments and axes.
 """
 
 import inspect
@@ -105,7 +105,7 @@ def _made(expected: Tensor, part: Tensor) -> dict[str, Tensor]:
 
 
 def _parts(outcome: Outcome, expected: Tensor) -> dict[tuple[int, str, int], Tensor]:
-    """What can stand beside the right result: (the argument's place, words for it, an axis) -> numbers."""
+    """What can be combined with the right result: (the argument's place, words for it, an axis) -> numbers."""
     parts: dict[tuple[int, str, int], Tensor] = {}
     for place, value in enumerate(outcome.case.arguments):
         whole = isinstance(value, list) and value and all(type(item) is int for item in value)
@@ -131,7 +131,7 @@ def _parts(outcome: Outcome, expected: Tensor) -> dict[tuple[int, str, int], Ten
 
 
 def formula(exercise: Exercise, outcomes: Sequence[Outcome]) -> list[Reckoned]:
-    """The formula of whole-number arguments by which an answer reckons, where every question under the first failure's
+    """The formula of whole-number arguments that an answer computes, where every probe under the first failure's
     setting says the same."""
     asked = [outcome for outcome in outcomes if outcome.got is not None]
     failed = next(outcome for outcome in asked if not outcome.passed)

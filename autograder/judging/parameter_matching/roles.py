@@ -178,7 +178,7 @@ def _in_heads(name: str, shape: Shape, heads: int, in_middle: bool) -> Matrix | 
 
 
 def _joined(name: str, parameters: Mapping[str, Shape], heads: int) -> Matrix | None:
-    """The parameters that share a name but for one number, one for each head, as a matrix."""
+    """The parameters whose names differ only by a number, one for each head, as a matrix."""
     shape = squeeze(parameters[name])
     for number in re.finditer(r"\d+", name):
         before, after = name[: number.start()], name[number.end() :]
@@ -197,7 +197,8 @@ def _is_square(shape: Shape) -> bool:
 
 
 def _cut(piece: Shape, heads: int) -> tuple[int, Shape]:
-    """Along which axis pieces for so many heads were cut, up to three roles in one, and the shape of the whole."""
+    """Along which axis pieces for this number of heads were cut, up to three roles in one, and the shape of the
+    whole."""
     first, second = piece
     if first * heads in (second, 2 * second, 3 * second):
         return 0, (first * heads, second)

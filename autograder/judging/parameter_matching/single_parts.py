@@ -1,4 +1,4 @@
-"""Parts of a model that are alone, such as those around a ViT's layers: which parameter is which.
+"""Parts that a model has once, such as those around a ViT's layers: which parameter is which.
 
 A projection may be an nn.Linear, a bare matrix in either layout, or a convolution whose stride is its size. Rows (of
 positions) and a vector (a class token) may be bare parameters with axes of size 1 around them, or an embedding.
@@ -62,7 +62,7 @@ def rows(
 ) -> tuple[dict[str, Slot], int]:
     """Role -> slot for the blocks that are rows; and how many rows a parameter has that could be meant and is not.
 
-    others: the blocks beside them, whose matrices no rows are.
+    others: the blocks next to them, whose matrices are not rows.
     """
     found: dict[str, Slot] = {}
     beside = {size for block in others for size in block.sizes}
@@ -84,7 +84,7 @@ def rows(
 
 
 def _with_a_first(plain: Mapping[str, Shape], shapes: Mapping[str, Shape], block: Block) -> JoinedRows | None:
-    """Rows in two parameters, of which one holds the first row alone, as its axes of size 1 or its name say."""
+    """Rows in two parameters, of which one holds only the first row, as its axes of size 1 or its name say."""
     count, width = block.sizes
     alone = [name for name in plain if prod(shapes[name]) == width == max(shapes[name], default=0)]
     alone = [n for n in alone if len(shapes[n]) > 1 or any(word in n.lower() for word in SAYS_PLACE)]

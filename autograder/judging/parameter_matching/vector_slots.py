@@ -57,7 +57,7 @@ def by_module(matrix: str, vector: str) -> bool:
 
 
 def by_key(matrix: str, vector: str) -> bool:
-    """Names of one module that are alike but for a w and a b: W1 and b1, w_q and bias_q."""
+    """Names of one module that differ only by a w and a b: W1 and b1, w_q and bias_q."""
     (path, _, one), (other_path, _, other) = matrix.rpartition("."), vector.rpartition(".")
     return path == other_path and "b" in other.lower() and _key(one) == _key(other)
 

@@ -1,4 +1,5 @@
-"""centered-rows: a right answer, the questions, and the mistakes that you expect. What says CHANGE is yours."""
+"""centered-rows: a right answer, the questions, and the mistakes that you expect. Replace every line that says
+CHANGE."""
 
 import torch
 from torch import Tensor

@@ -8,7 +8,8 @@ import pytest
 
 @pytest.fixture(scope="session")
 def solved(once) -> Path:
-    """A folder with all notebooks solved, and the file that `assemble` wrote beside them; its words are in said.txt."""
+    """A folder with all notebooks solved, and the file that `assemble` wrote next to them; its output is in
+    said.txt."""
 
     def make(folder: Path) -> None:
         newcomer.write_notebooks(folder)

@@ -183,7 +183,7 @@ def test_each_exercise_is_in_or_has_its_reason(learner):
     assert lines["log_softmax"].startswith("  ✗") and "log" in lines["log_softmax"]
     assert lines["temperature"] == "  · 04.4 temperature: not written yet"
     assert "its cell is not in the notebook" in lines["softmax_jacobian"]
-    assert "not beside your other code" in lines["attention_weights"]
+    assert "not together with your other code" in lines["attention_weights"]
     assert "it uses attention-weights, which is not in the file" in lines["SelfAttention"]
     assert "02_text_to_vectors: no notebook here" in learner[1]
 

@@ -12,7 +12,7 @@ from transformer_ref.learner.own_code import OwnCode
 from transformer_ref.learner.own_faults import remarks
 from transformer_ref.recording import recording
 
-BEGUN = {  # what `train --model` says first; of the other parts neither a training nor a translation asks
+BEGUN = {  # what `train --model` reports first; neither training nor translation uses the other parts
     "no root of d_k": "this mistake: no scaling",
     "heads not transposed back": "this mistake: heads merged without transpose",
     "no causal mask": "this mistake: no causal mask",

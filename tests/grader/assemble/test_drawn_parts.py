@@ -1,4 +1,4 @@
-"""Right answers of many styles, drawn at random for each part: they make one file, pass beside each other, and
+"""Right answers of many styles, drawn at random for each part: they make one file, pass together, and
 learn."""
 
 import random
@@ -35,14 +35,14 @@ def drawn(seed: int) -> dict[str, str]:
 
 
 def not_passed(code: OwnCode) -> list[str]:
-    """The parts that do not earn everything where they are, beside the others."""
+    """The parts that do not earn everything in the file, together with the others."""
     endpoint = LocalEndpoint(vars(code.module))
     verdicts = {name: judge_and_explain(catalogue.find(name), endpoint, KEY) for name in TRANSLATOR}
     return [name for name, each in verdicts.items() if not (each.passed or only_attention_unread(each))]
 
 
 def learned(code: OwnCode, config: ModelConfig) -> tuple[list[float], torch.nn.Module]:
-    """The losses of some steps on the eight pairs, by the file's own parts alone, and the model."""
+    """The losses of some steps on the eight pairs, only by the file's own parts, and the model."""
     pairs = eight_pairs()
     batch = Batch(pairs.source, own_shift(code)(pairs.labels, BOS), pairs.labels)
     model, loss = new_own_model(code, config, seed=1), OwnLoss(code, PAD, 0.1)

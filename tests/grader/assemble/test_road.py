@@ -1,4 +1,4 @@
-"""A newcomer's road from chapter 00 to the end: every notebook solved, one file of them, a training, a page, a word
+"""A newcomer's road from chapter 00 to the end: every notebook solved, one file of them, a training run, a page, a word
 read."""
 
 import gzip
@@ -39,7 +39,7 @@ SMALL = (
 
 
 def write_world(folder: Path) -> None:
-    """All sentences of a small world but the one that will be asked, and some of them again for validation."""
+    """All sentences of a small world except the one that will be translated, and some of them again for validation."""
     lines = [
         (f"{who} {did} the {what}.", f"{WHO[who]} {DID[did]} {WHAT[what]}.")
         for who, did, what in itertools.product(WHO, DID, WHAT)

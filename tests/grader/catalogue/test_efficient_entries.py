@@ -1,4 +1,4 @@
-"""What chapter 16's checks count is what they are said to count: whatever the spelling, n by n is found, and only
+"""Chapter 16's checks count what they are supposed to count: whatever the spelling, n by n is found, and only
 that."""
 
 import pytest

@@ -54,7 +54,7 @@ def verdict_on(exercise, source, key=KEYS[0]):
 @cache
 def verdicts_on_mistakes(exercise_id):
     """(misconception, verdict) of each. A graded class (test_known_answers) asks all hidden probes of each, so here
-    they are asked of what the visible ones do not show, and of what is never handed in; the keys take turns."""
+    they run on what the visible ones do not show, and on what is never submitted; the keys take turns."""
     exercise, verdicts = catalogue.find(exercise_id), []
     for known, key in zip(exercise.mistakes, cycle(KEYS)):
         seen = verdict_on(exercise, known.source, None)
@@ -144,7 +144,7 @@ def test_every_misconception_has_a_card_that_shows_it(exercise):
 @by_id
 def test_a_report_fits_its_width_and_never_gives_the_code(exercise):
     code = r"\btorch\.(softmax|matmul|bmm|einsum)\(|\.transpose\(|\.permute\("
-    verdicts = verdicts_on_mistakes(exercise.id)  # a notebook lays out what it says of visible probes alone itself
+    verdicts = verdicts_on_mistakes(exercise.id)  # a notebook renders the report of visible probes itself
     whole = {known: as_text(verdict) for known, verdict in verdicts if verdict.whole}
     assert [known.name for known, report in whole.items() if max(map(len, report.splitlines())) > WIDTH] == []
     reports = {known: as_text(verdict) for known, verdict in verdicts}
@@ -182,7 +182,7 @@ def test_equal_work_is_asked_equal_questions_and_other_work_others(exercise):
 @by_id
 def test_an_answer_that_memorizes_the_visible_inputs_earns_no_hidden_point(exercise):
     if exercise.roles is not None:
-        pytest.skip("a class is asked under drawn weights in its visible probes too")
+        pytest.skip("the visible probes of a class use drawn weights too")
     name = exercise.names[0]
     table = [(o.case.arguments, o.expected.result) for o in visible(verdicts_on_reference(exercise.id)[0])]
 

@@ -1,4 +1,4 @@
-"""What graded answers are asked: the same of every exercise unless its entry says why not, and nothing unannounced."""
+"""Hidden probes: the same kinds for every exercise unless its entry says why not, and nothing unannounced."""
 
 import json
 

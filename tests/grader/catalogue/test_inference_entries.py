@@ -1,4 +1,4 @@
-"""What chapter 11's exercises hand over and compare with is what it is said to be."""
+"""What chapter 11's exercises pass and compare with is correct."""
 
 import json
 

@@ -159,7 +159,7 @@ def causal(causal_mask):
 
 
 def layer_norm(layer_norm):
-    """What changes word 0's first number, beside word 0 itself."""
+    """What changes word 0's first number, other than word 0 itself."""
     x = torch.randn(2, 3, 4, generator=torch.Generator().manual_seed(2))
 
     def first(changed):

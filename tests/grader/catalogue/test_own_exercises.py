@@ -1,4 +1,4 @@
-"""A teacher's own exercises: found beside the course, a stranger to submissions, and never in the way of the course."""
+"""A teacher's own exercises: found next to the course, invisible to submissions, and never in the way of the course."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""What chapter 15's exercises hand over, draw and look at is what it is said to be."""
+"""What chapter 15's exercises pass, draw and look at is correct."""
 
 import json
 

@@ -32,7 +32,7 @@ SET_UP = "from transformer_ref.model.softmax import softmax\n"
 
 @dataclass
 class Work:
-    """One student of the roster and what was handed in; `answers` replace the solution's. None: nothing came."""
+    """One student of the roster and their submission; `answers` replace the solution's. None: nothing came."""
 
     id: str
     first_name: str = ""

@@ -29,7 +29,7 @@ def gathered(answers: Mapping[str, str] | None = None) -> str:
 
 def write_notebooks(folder: Path, answers: Mapping[str, str] | None = None, only: bool = False) -> None:
     """Write the released notebooks with the solutions' answers, as a learner has them who solved everything. answers:
-    exercise id -> another answer; only: these answers alone, and notebooks that have one, so that there is less to
+    exercise id -> another answer; only: just these answers, and notebooks that have one, so that there is less to
     judge.
     """
     for assignment in catalogue.ASSIGNMENTS:
@@ -46,7 +46,7 @@ def write_notebooks(folder: Path, answers: Mapping[str, str] | None = None, only
 
 
 def assemble(folder: Path) -> str:
-    """Run the command on the notebooks of `folder`, which writes MINE beside them; returns what it says."""
+    """Run the command on the notebooks of `folder`, which writes MINE next to them; return its output."""
     said = io.StringIO()
     with contextlib.redirect_stdout(said):
         command_line.main(["assemble", "--from", str(folder / "exercises")])

@@ -1,4 +1,4 @@
-"""The writer of `grade` alone: a pool that hands out what workers once returned, so that a test takes no worker's
+"""Only the writer of `grade`: a pool that returns what workers once returned, so that a test takes no worker's
 time."""
 
 import contextlib

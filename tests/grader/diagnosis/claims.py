@@ -1,4 +1,4 @@
-"""Recomputes what an explanation claims, from the results of the checks alone.
+"""Recomputes what an explanation claims, only from the results of the checks.
 
 Each kind of fact has an oracle of its own here, written from its sentence and not from its detector. A fact that is not
 `partial` has to hold in every check that fails; one that is, in at least one. Changes of arguments are looked up in the
@@ -107,7 +107,7 @@ def _shows_same(shown: Any, outcome: Outcome) -> bool:
 
 
 def _in(exercise, outcome: Outcome, where: tuple) -> bool:
-    """Whether a check was asked under these settings."""
+    """Whether a check ran under these settings."""
     wheres = where if where and isinstance(where[0], tuple) else (where,) if where else ()
     return all(setting(exercise, outcome.case, each[1]) == tuple(each) for each in wheres)
 
@@ -485,7 +485,7 @@ def _close(one: Tensor, other: Any) -> bool:
 
 
 def _loose(kind: str, got: Tensor, expected: Tensor, outcome: Outcome) -> bool:
-    """One in a thousand of the largest number is enough for what is said without a number."""
+    """One in a thousand of the largest number is enough for a claim without a number."""
     most = 1e-3 * float(got.abs().max()) + outcome.probe.atol
     if kind == "nearly":
         return bool(((got - expected).abs() <= 0.0101 * expected.abs() + outcome.probe.atol).all())

@@ -152,7 +152,7 @@ def drawn(seed: int, count: int, only: str = "") -> Iterator[tuple[Exercise, str
 
 
 def examine(exercise: Exercise, change: str, source: str) -> dict:
-    """What one mutation earned, what is said of it, and which claims of that are false."""
+    """What one mutation earned, its explanation, and which of its claims are false."""
     found = {"exercise": exercise.id, "number": exercise.number, "change": change, "source": source}
     begun = time.process_time()
     endpoint = LocalEndpoint(namespace_of(source))

@@ -26,7 +26,7 @@ def said(exercise_id: str, source: str, disclosed: bool = False) -> str:
 
 
 def around(exercise_id: str, function: str, arguments: str) -> str:
-    """A right answer that is asked with other arguments than those that came."""
+    """A right answer that is called with other arguments than those passed in."""
     right = catalogue.find(exercise_id).correct[0].source
     return f"{right}\n_right = {function}\ndef {function}(*given):\n    return _right({arguments})\n"
 
@@ -34,7 +34,7 @@ def around(exercise_id: str, function: str, arguments: str) -> str:
 @pytest.mark.parametrize(
     ("exercise_id", "function", "arguments", "told"),
     [
-        ("last-state", "last_state", "given[0], torch.as_tensor(given[1]) - 1", "lengths - 1 in place of lengths."),
+        ("last-state", "last_state", "given[0], torch.as_tensor(given[1]) - 1", "lengths - 1 instead of lengths."),
         ("bpe-encode", "bpe_encode", "given[0][::-1], given[1]", "word read backward."),
         ("batch-matmul", "batch_matmul", "given[0], given[1].roll(1, 0)", "moved on by one place"),
         (
@@ -66,7 +66,7 @@ def around(exercise_id: str, function: str, arguments: str) -> str:
         ),
         ("gradient-norms", "gradient_norms", "given[0].abs(), given[1]", "W without its minus signs."),
         ("layer-cost", "layer_cost", "given[0], given[2], given[1], given[3]", "n and d exchanged"),
-        ("project", "project", "given[0].relu(), *given[1:]", "x with 0 in place of its negative numbers."),
+        ("project", "project", "given[0].relu(), *given[1:]", "x with 0 instead of its negative numbers."),
         (
             "project",
             "project",
@@ -86,7 +86,7 @@ def around(exercise_id: str, function: str, arguments: str) -> str:
             "given[0] * (torch.arange(given[0].shape[-1]) > 0).to(given[0]), given[1]",
             "a with 0 in its first number",
         ),
-        ("temperature", "temperature", "given[0], given[1] and given[1] ** 0.5", "the root of tau in place of tau"),
+        ("temperature", "temperature", "given[0], given[1] and given[1] ** 0.5", "the root of tau instead of tau"),
         (
             "temperature",
             "temperature",

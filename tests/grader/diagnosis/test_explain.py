@@ -1,4 +1,4 @@
-"""No points depend on an explanation: whatever an explanation raises, the verdict stands and is reported."""
+"""No points depend on an explanation: whatever an explanation raises, the verdict stays the same and is reported."""
 
 import ast
 import json

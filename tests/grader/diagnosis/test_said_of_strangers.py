@@ -1,4 +1,4 @@
-"""What is said of answers that no entry holds: a known mistake in one setting alone, a mask unused, a wrong row
+"""The explanations of answers without an entry: a known mistake in only one setting, an unused mask, a wrong row
 quoted."""
 
 import linecache
@@ -170,7 +170,7 @@ def test_an_error_that_the_learners_own_line_raises_is_not_looked_for_in_the_sha
     monkeypatch.setitem(linecache.cache, name, (len(source), None, source.splitlines(keepends=True), name))
     exec(compile(source, name, "exec"), namespace)
     told = explanation(judge_and_explain(catalogue.find("split-heads"), LocalEndpoint(namespace), b"key"))
-    assert "Your own line raised this, where a result is wanted" in " ".join(told.split())
+    assert "Your own line raised this, where a result is expected" in " ".join(told.split())
 
 
 def test_a_yes_or_no_is_not_said_to_be_kept_from_an_earlier_call() -> None:
@@ -305,7 +305,7 @@ def test_a_mask_in_the_place_of_numbers_is_not_said_to_be_of_another_dtype() -> 
         "asking, asked, mask):", "asking, asked=None, mask=None):\n        asked = asking if asked is None else asked"
     )
     told = said("encoder-layer", source)
-    assert "A mask of True and False stands where numbers are computed with." in told
+    assert "A mask of True and False is used where numbers are expected." in told
     assert "takes the dtype" not in told
 
 

@@ -82,7 +82,7 @@ def covered(written):
 
 @pytest.fixture
 def opaque(monkeypatch):
-    """A grader in which whatever makes sentences makes opaque ones, for whoever is not a writer of sentences."""
+    """A grader in which every maker of sentences makes opaque ones, for code that must not read sentences."""
 
     def patch(module, name, function):
         monkeypatch.setattr(module, name, lambda *given, **named: covered(function(*given, **named)))
@@ -246,9 +246,11 @@ def test_an_error_of_pythons_or_torchs_is_explained_by_what_it_is(body, words_of
 
 
 def test_a_mask_of_ones_and_zeros_is_told_that_a_boolean_is_wanted():
-    """It was told to keep the dtype of its input, which is whole numbers."""
+    """It has to keep the dtype of its input, which is whole numbers."""
     said = said_of("padding-mask", "(ids, pad):\n    return (ids != pad).char()[:, None, :, None]")
-    assert said.endswith("expected dtype bool, got int8. A boolean is wanted: True or False in every place.")
+    assert said.endswith(
+        "expected dtype bool, got int8. A boolean tensor is expected: True or False in every position."
+    )
 
 
 def test_a_value_of_numpys_in_the_learners_function_explains_an_error_there():

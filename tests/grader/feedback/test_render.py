@@ -42,7 +42,7 @@ def shown(monkeypatch):
 
 
 def words(text: str) -> list[str]:
-    """What is said, in whatever order columns are, without signs and marks."""
+    """The words, in whatever order columns are, without signs and marks."""
     return sorted(re.findall(r"[\w.]+", re.sub(r"[*`✓✗·]", " ", text)))
 
 

@@ -53,8 +53,8 @@ class Grading(NamedTuple):
 
 
 def gradings(exercise: Exercise, times: int, threads: Sequence[int] = (1,), asked: int = 1) -> Iterator[Grading]:
-    """Grade the solution so many times, each with another secret. threads: how many torch has, in turn, from process to
-    process. asked: how many gradings ask one and the same process, which has trained once.
+    """Grade the solution this many times, each with a different secret. threads: how many torch has, in turn, from
+    process to process. asked: how many gradings ask one and the same process, which has trained once.
     """
     assignment = catalogue.assignment_of(exercise)
     cells = course.set_up_cells(sample_class.ROOT, assignment, exercise, training=exercise.trained)
@@ -83,7 +83,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("exercises", nargs="*", default=TRAIN, metavar="EXERCISE")
     parser.add_argument("--times", type=int, default=50, metavar="N")
     parser.add_argument("--threads", type=int, nargs="+", default=[1], metavar="N")
-    parser.add_argument("--asked", type=int, default=1, metavar="N", help="gradings that one training is asked by")
+    parser.add_argument("--asked", type=int, default=1, metavar="N", help="gradings that share one training run")
     chosen = parser.parse_args(arguments)
     flips = 0
     for exercise in map(catalogue.find, chosen.exercises):

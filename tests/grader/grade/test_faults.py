@@ -82,7 +82,7 @@ def two(ungraded, results, tmp_path, monkeypatch) -> Iterator[Course]:
         yield Course(small(tmp_path / "course", ungraded), replay(monkeypatch, mine), faults, stack, mine)
 
 
-# --- what befalls the writer: each fault makes itself, and returns how it is mended ----------------------------------
+# --- faults of the writer: each makes itself, and returns how it is fixed --------------------------------------------
 
 
 def log_full(two: Course) -> Callable[[], None]:
@@ -274,7 +274,7 @@ START = {
     "the released notebook is no JSON": (spoil(str(RELEASED), b"<html>"), "is not a notebook"),
     "the released notebook is no notebook": (spoil(str(RELEASED), b'{"cells": [1, {"a": 2}]}'), "is not a notebook"),
     "the secret is empty": (spoil("classroom/secret", b""), "classroom/secret is empty"),
-    # whoever opened one would wait for ever
+    # opening one would block for ever
     "the secret is a pipe": (pipe("classroom/secret"), "classroom/secret is a named pipe. Expected a file"),
     "the verdicts are a pipe": (pipe("classroom/verdicts.jsonl"), "classroom/verdicts.jsonl is a named pipe"),
     "the gradebook is a pipe": (pipe("classroom/gradebook.db"), "classroom/gradebook.db is a named pipe"),
@@ -415,7 +415,7 @@ def test_a_line_for_which_there_is_no_room_leaves_the_log_whole(tmp_path, monkey
     assert [line["event"] for line in journal.read(run.path)] == ["start", "graded"]
 
 
-# --- workers, folders for them, and whoever reads what is said -------------------------------------------------------
+# --- workers, folders for them, and the reader of the output ---------------------------------------------------------
 
 
 @pytest.fixture

@@ -37,7 +37,7 @@ def test_a_result_without_the_other_side_is_not_recorded(tmp_path):
     with pytest.raises(CourseError, match="run the benchmark first"):
         benchmark.record(tmp_path / "grading.json", PAGE)
     (tmp_path / "grading.json").write_text('{"assignment": "05_self_attention"}')
-    with pytest.raises(CourseError, match="beside plain nbgrader"):
+    with pytest.raises(CourseError, match="includes plain nbgrader"):
         benchmark.record(tmp_path / "grading.json", PAGE)
 
 
@@ -74,4 +74,4 @@ def test_the_class_answers_each_exercise_as_classes_do():
             "blank": sum(source == blank[exercise.id] for source in sources) / 400,
         }
         assert share == pytest.approx({"right": 0.65, "blank": 0.1}, abs=0.08)
-    assert len({json.dumps(work["cells"]) for work in works}) > 390  # but for those that are blank as a whole
+    assert len({json.dumps(work["cells"]) for work in works}) > 390  # except those that are blank as a whole

@@ -161,7 +161,7 @@ def test_an_extension_that_is_taken_back_counts_no_longer(book):
     path.unlink()
     with Gradebook(book.url) as gradebook:
         gradebook.grant_extension("a1", "ada", days=1)
-    assert book.penalty(percent=10) == 1.0  # without a file the gradebook alone decides
+    assert book.penalty(percent=10) == 1.0  # without a file only the gradebook decides
 
 
 @pytest.mark.parametrize(

@@ -63,7 +63,7 @@ def test_nothing_stays_of_what_fails_or_is_not_to_be_kept(address, keep):
     except ValueError:
         pass
     assert students(address) == []
-    hand_in(address, "ben")  # alone it works as ever
+    hand_in(address, "ben")  # by itself it works as ever
     assert students(address) == ["ben"]
 
 

@@ -1,4 +1,5 @@
-"""What could not be checked by no fault of the student's is said so and waits for a person; no zero is final."""
+"""Work that could not be checked, through no fault of the student's, is reported and waits for a person; no zero is
+final."""
 
 import pytest
 from nbgrader.api import Gradebook

@@ -40,7 +40,7 @@ def notebook_of(root: Path, step: str) -> dict:
 
 
 def with_points(root: Path, given: float) -> None:
-    """The released notebook says so many points for the first exercise."""
+    """The released notebook states this number of points for the first exercise."""
     path = course.notebook_path(root, "exercises", ASSIGNMENT)
     notebook = notebook_of(root, "exercises")
     (cell,) = [cell for cell in notebook["cells"] if cell["id"] == f"{PROJECT.id}-check"]

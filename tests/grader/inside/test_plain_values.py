@@ -1,4 +1,4 @@
-"""Lists, dictionaries and texts: what is wrong is told by its first wrong item, never by a dump."""
+"""Lists, dictionaries and texts: the report shows the first wrong item, never a dump."""
 
 import pytest
 import torch

@@ -36,7 +36,7 @@ TWO_IN_A_CELL = {"all_in_one_cell", "conflict_inside_a_cell"}
 
 @dataclass(frozen=True)
 class Drawn:
-    """What was handed in: its kinds of damage, and whether every answer is still in it."""
+    """The submission: its kinds of damage, and whether every answer is still in it."""
 
     kinds: list[str]
     is_harmless: bool
@@ -44,7 +44,7 @@ class Drawn:
 
 @cache
 def released(assignment: Assignment) -> nbformat.NotebookNode:
-    """The notebook as it was handed out."""
+    """The notebook as released."""
     return take_in.released_notebook(sample_class.ROOT, assignment)
 
 
@@ -60,7 +60,7 @@ ANSWERS = solved(ASSIGNMENT)
 
 
 def handed_in(assignment: Assignment = ASSIGNMENT) -> dict:
-    """A notebook with every answer right, as a student saves it; "blank" holds the texts as they were handed out."""
+    """A notebook with every answer right, as a student saves it; "blank" holds the texts as released."""
     notebook, answers = json.loads(nbformat.writes(released(assignment))), solved(assignment)
     blank = {cell["id"]: cell["source"] for cell in released(assignment).cells}
     for cell in notebook["cells"]:
@@ -173,7 +173,7 @@ def remove(place: Path) -> None:
 
 
 def main(count: int, first: int) -> int:
-    """Take in so many; print what went wrong, and how long it took."""
+    """Take in this many; print what went wrong, and how long it took."""
     wrong, slowest, harmless, began = 0, (0.0, ""), 0, time.perf_counter()
     for seed in range(first, first + count):
         assignment = catalogue.ASSIGNMENTS[seed % len(catalogue.ASSIGNMENTS)]

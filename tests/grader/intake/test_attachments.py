@@ -15,7 +15,7 @@ PICTURE = base64.b64encode(b"\x89PNG\r\n" + bytes(40)).decode()
 
 
 def handed_in(pictures, kind="own"):
-    """The released notebook of chapter 12 with a picture in the report, or in a cell of one's own."""
+    """The released notebook of chapter 12 with a picture in the report, or in an extra cell."""
     assignment = catalogue.find_assignment("12_capstone")
     released = nbformat.read(course.notebook_path(ROOT, "exercises", assignment), as_version=4)
     notebook = json.loads(nbformat.writes(released))

@@ -1,4 +1,4 @@
-"""Files made to keep whoever reads them: what is read of one comes to an end, and soon."""
+"""Files made to block their reader: reading each of them ends, and soon."""
 
 import json
 import tarfile

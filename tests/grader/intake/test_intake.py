@@ -270,7 +270,7 @@ def test_a_damaged_record_is_named_and_concerns_one_student(course):
     hand_in(course, "bob")
     (course / "classroom" / "receipts" / ASSIGNMENT.id / "ada.json").write_text("[]", encoding="utf-8")
     (said,) = take_in_class(course)
-    assert said.startswith("ada: not graded: ") and "ada.json is no record of receipts" in said
+    assert said.startswith("ada: not graded: ") and "ada.json is not a record of receipts" in said
     assert received(course, "bob").exists()
 
 

@@ -1,4 +1,4 @@
-"""What is graded is the released notebook with the student's sources in it, whatever was handed in."""
+"""The graded notebook is the released one with the student's sources in it, whatever was submitted."""
 
 import copy
 import json

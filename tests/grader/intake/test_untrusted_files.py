@@ -46,7 +46,7 @@ def take_in(folder: Path) -> intake.TakenIn:
 
 
 def data(**answers: str) -> bytes:
-    """A notebook with every answer right, but for those that are given."""
+    """A notebook with every answer right, except those that are given."""
     notebook = handed_in()
     for cell in notebook["cells"]:
         cell["source"] = answers.get(cell.get("id", "").replace("-", "_"), cell["source"])
@@ -167,7 +167,7 @@ def test_of_cells_without_number_the_named_ones_are_all_read(monkeypatch):
     assert "Of those without a name the first 100 were read." in rebuilt.reasons[0]
 
 
-# What is said
+# Reports
 
 
 @pytest.mark.parametrize(
@@ -186,7 +186,7 @@ def test_a_file_beside_the_notebook_is_named_where_a_cell_imports_it(folder):
         (folder / name).write_text("def f():\n    return 1\n", encoding="utf-8")
     reasons = take_in(folder).reasons
     assert [reason.split("`")[1] for reason in reasons] == ["helpers.py", "tools/more.py"]
-    assert "takes the notebook alone, so it was not used. Copy its functions into a cell." in reasons[0]
+    assert "takes only the notebook, so it was not used. Copy its functions into a cell." in reasons[0]
 
 
 def test_a_module_that_a_cell_writes_is_not_missed(folder):

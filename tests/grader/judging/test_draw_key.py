@@ -1,4 +1,4 @@
-"""Equal work is asked equal questions; whatever acts differently is asked others."""
+"""Equal work gets equal inputs; work that behaves differently gets other inputs."""
 
 import itertools
 

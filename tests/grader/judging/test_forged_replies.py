@@ -194,7 +194,7 @@ def test_shapes_that_are_none_are_not_said(shapes):
 
 
 def calls(arguments: list) -> tuple[int, list]:
-    """How often a function that was handed over ran before it was refused, and what came back."""
+    """How often a function that was passed in ran before it was refused, and what came back."""
     ran = []
     request = {"do": "call", "with": {"f": lambda x: ran.append(1)}}
     replies = iter([{"callback": 0, "arguments": (each,)} for each in arguments] + [{"result": 1}])

@@ -23,7 +23,7 @@ RIGHT = EXERCISE.correct[0].source
 
 
 class CountingEndpoint(LocalEndpoint):
-    """Notes what it was asked to call, and is lost after some questions."""
+    """Records its calls, and is lost after some of them."""
 
     def __init__(self, source: str, lost_after: int = 1000) -> None:
         super().__init__(namespace_of(source))

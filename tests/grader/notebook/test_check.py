@@ -32,7 +32,7 @@ def shown_numbers(report: str) -> list[str]:
 def run(monkeypatch, capsys):
     """Runs an answer and its check as two cells of a notebook would; returns (what check returned, what was printed).
 
-    Without a source the check alone runs, on what the cell before it has defined.
+    Without a source only the check runs, on what the cell before it has defined.
     """
     monkeypatch.setattr(check_module, "_earned", {})
     for state in ("_kept", "_failed"):

@@ -111,7 +111,7 @@ def test_a_folder_that_may_not_be_written_to_costs_nothing(chapter, monkeypatch)
 
 def test_two_notebooks_keep_what_the_other_has_noted(chapter, tmp_path, monkeypatch):
     progress_store.note("attend", 4.0, 4.0, {})
-    monkeypatch.chdir(chapter.parent)  # a notebook beside the chapters' folders remembers in the same place
+    monkeypatch.chdir(chapter.parent)  # a notebook next to the chapters' folders stores in the same place
     progress_store.note("softmax", 1.0, 7.0, {})
     assert progress_store.read(chapter.parent).entries == {"attend": Entry(4.0, 4.0), "softmax": Entry(1.0, 7.0)}
 

@@ -1,4 +1,4 @@
-"""Lists of a class as spreadsheets save them: whoever is in one is in the gradebook afterward, or nobody is."""
+"""Lists of a class as spreadsheets save them: everyone in one is in the gradebook afterward, or nobody is."""
 
 import shutil
 

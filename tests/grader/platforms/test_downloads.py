@@ -331,7 +331,7 @@ def russian(depth):
     return content
 
 
-LEFT = {  # what stays one file, as it was handed in
+LEFT = {  # what stays one file, as submitted
     "no archive": ("data.gz", b"no archive"),
     "no zip": ("data.zip", b"no archive"),
     "a gzip that breaks off": ("data.gz", gzip.compress(os.urandom(5000))[:2000]),

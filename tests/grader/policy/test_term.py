@@ -149,7 +149,7 @@ def test_without_a_time_nobody_pays_and_the_teacher_is_told_at_both_steps(term, 
     assert "3 were downloaded after the due date" in said and "--worksheet" in said
     assert term.grade() == {"ada": 0, "bob": 0, "zoya": 0}
     with Gradebook(term.url) as book:
-        assert "does not say when it was handed in" in late.date(book, term.folder, "ada", ASSIGNMENT.id)
+        assert "the download has no submission time" in late.date(book, term.folder, "ada", ASSIGNMENT.id)
     times_come_later = {11: "Sunday, 2 November 2025, 9:41 PM", 12: "Tuesday, 4 November 2025, 12:59 AM"}
     term.collect(FILES, worksheet(term.folder / "grades.csv", PEOPLE, handed_in=times_come_later))
     assert term.grade() == {"ada": 0, "bob": 25 * 3600, "zoya": 0}

@@ -17,7 +17,7 @@ COLUMNS = "softmax over the queries"  # a wrong choice of "row-sums"
 
 
 def answers(otherwise="unknown", **given):
-    """A round: `otherwise` everywhere, but for the questions given by name."""
+    """A round: `otherwise` everywhere, except for the questions given by name."""
     return {question.id: given.get(question.id.replace("-", "_"), otherwise) for question in INVENTORY.questions}
 
 
@@ -134,7 +134,7 @@ def test_a_chapters_dashboard_shows_the_questions_of_its_chapter(tmp_path):
 
 
 def test_what_is_no_file_beside_a_submission_stops_nobody(course, capsys):
-    """A pipe would keep whoever opens it waiting for ever; a link to nowhere cannot be asked when it was changed."""
+    """A pipe would block its reader for ever; a link to nowhere has no time of change."""
     name, submitted = INVENTORY.name, course / "classroom" / "submitted"
     for student in ("ana", "ben", "cleo", "dan"):
         (submitted / student / "05_self_attention").mkdir(parents=True)

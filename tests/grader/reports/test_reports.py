@@ -141,7 +141,7 @@ def test_every_number_on_a_feedback_page_comes_from_a_visible_check_or_the_answe
 
 
 def test_feedback_shows_nothing_that_a_notebook_printed(folder, feedback):
-    """An answer can keep the hidden inputs that it is asked with, and a later cell can print them."""
+    """An answer can keep its hidden inputs, and a later cell can print them."""
     path = folder / "classroom" / "autograded" / "ada" / ASSIGNMENT.id / f"{ASSIGNMENT.notebook}.ipynb"
     notebook = nbformat.read(path, as_version=4)
     notebook.cells[1].outputs = [judged_class.new_output("stream", name="stdout", text="hidden 0.8317")]

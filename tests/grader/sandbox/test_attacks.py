@@ -1,4 +1,4 @@
-"""Every attack in attacks/ handed in beside honest work: nothing is gained, nobody else loses, the batch completes.
+"""Every attack in attacks/ graded together with honest work: nothing is gained, nobody else loses, the batch completes.
 
 Those in attacks/judge/ go for the verdict, those in attacks/machine/ for the machine; only these ask something else of
 each sandbox. An attack is a notebook's cells: `# %% before` is before the first answer, `# %% after` at the end,
@@ -183,7 +183,7 @@ def test_no_process_is_left_behind(attacked):
 
 def test_a_loop_costs_only_what_it_holds_up(attacked):
     report = attacked.report("attack-loop_in_a_cell", "project")
-    assert "NotImplementedError" in report  # the loop was interrupted, and the checks after it were asked
+    assert "NotImplementedError" in report  # the loop was interrupted, and the checks after it ran
     assert "seconds" in attacked.report("attack-loop_in_an_answer", ASSIGNMENT.exercises[-1].id)
 
 

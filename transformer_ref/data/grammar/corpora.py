@@ -30,7 +30,7 @@ class Corpus(NamedTuple):
 def build_corpus(
     train: int = 60_000, validation: int = 500, test: int = 1_000, held_out: int = 1_000, seed: int = 7
 ) -> Corpus:
-    """Return a corpus with so many pairs in each split; equal arguments give equal corpora on every machine.
+    """Return a corpus with these numbers of pairs in its splits; equal arguments give equal corpora on every machine.
 
     Raises ValueError for a negative number of pairs.
     """

@@ -276,7 +276,7 @@ AMBIGUOUS = {
         {"building": "serratura serrature f", "water": "chiusa chiuse f"},
     ),
 }
-# Verbs that settle the sense alone: "I closed the windows."
+# Verbs that determine the sense by themselves: "I closed the windows."
 TELLING_VERBS = {
     "windows": {"device": "install", "building": "close open"},
     "apple": {"device": "charge", "building": "eat"},

@@ -1,4 +1,4 @@
-"""What a sentence says, before it is said in a language: words of the lexicon, noun phrases, clauses.
+"""What a sentence means, before it is put into a language: words of the lexicon, noun phrases, clauses.
 
 One meaning is rendered twice, by `english` and by `italian`; so a pair is a translation by construction.
 Genders are "m" and "f", numbers "s" and "p", tenses "past", "present" and "future".
@@ -105,7 +105,7 @@ class Attachment:
 
 @dataclass(frozen=True)
 class Clause:
-    """A subject and what is said of it: a verb with its object, or an adjective after "to be" (no verb)."""
+    """A subject and its predicate: a verb with its object, or an adjective after "to be" (no verb)."""
 
     subject: NounPhrase | Pronoun
     tense: str

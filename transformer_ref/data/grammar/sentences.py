@@ -59,7 +59,7 @@ class Pair(NamedTuple):
 
 
 class SentenceGenerator:
-    """A stream of pairs. It draws by `random()` alone, which Python keeps equal across versions and machines."""
+    """A stream of pairs. It draws only by `random()`, which Python keeps equal across versions and machines."""
 
     def __init__(self, seed: int) -> None:
         self._random = random.Random(seed)

@@ -1,4 +1,4 @@
-"""Chapter 16: what the learner's functions hold and how long they take, beside the table of chapter 05."""
+"""Chapter 16: what the learner's functions hold and how long they take, compared with the table of chapter 05."""
 
 import math
 import time
@@ -25,7 +25,7 @@ SEEN = {"every word": False, "earlier words": True}
 
 
 class Row(NamedTuple):
-    """One way: its name, what it was asked for, the most bytes at once, the least seconds, how far it is off."""
+    """One way: its name, its input, the most bytes at once, the least seconds, how far it is off."""
 
     name: str
     asked: str

@@ -18,7 +18,7 @@ from transformer_ref.visualization.explorers.panel import WIDE, NotYet, ask, pan
 MOST_TOKENS = 14  # of a sentence that is read, its end not counted
 LIMIT = 20  # tokens written
 DRAWN = 5  # translations that are drawn
-LONGEST = 44  # characters of a translation that is shown beside its bar
+LONGEST = 44  # characters of a translation that is shown next to its bar
 
 
 class Asked(NamedTuple):
@@ -122,7 +122,7 @@ def _known(ids: list[Any], asked: Asked, name: str) -> list[int]:
     size = asked.model.config.target_vocabulary
     strange = [id for id in ids if not isinstance(id, int) or not 0 <= id < size]
     if strange:
-        raise NotYet(f"Your {name} returned {strange[0]!r}, which is no id from 0 to {size - 1}.")
+        raise NotYet(f"Your {name} returned {strange[0]!r}, which is not an id from 0 to {size - 1}.")
     return ids
 
 

@@ -17,7 +17,8 @@ MOST = 8  # words that ask
 def explorer(
     padding_mask: Callable[..., Any], causal_mask: Callable[..., Any], masked_attention: Callable[..., Any]
 ) -> VBox:
-    """Return the panel: which masks are on, how many words ask, how many were said before, how many pads end them."""
+    """Return the panel: which masks are on, how many queries there are, how many tokens were written before, how many
+    pads end them."""
     controls = [
         Checkbox(value=True, description="your causal_mask"),
         Checkbox(value=True, description="your padding_mask"),

@@ -31,7 +31,7 @@ class NotYet(Exception):
 def panel(title: str, controls: Sequence[Widget], view: Callable[..., Picture]) -> VBox:
     """Return the controls with the picture that `view` draws of their values, now and at every change.
 
-    The picture's `alt` is below it, for whoever cannot see the picture.
+    The picture's `alt` is below it, for those who cannot see the picture.
     """
     picture, words = HTML(), HTML(layout=Layout(max_width="40em"))
 

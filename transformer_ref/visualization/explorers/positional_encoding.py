@@ -30,7 +30,7 @@ def explorer(sinusoidal_pe: Callable[..., Any]) -> VBox:
 
 
 def _drawn(table: list[list[float]], position: int) -> Drawing:
-    """The table as a map with one row outlined, and that row's first hands beside it."""
+    """The table as a map with one row outlined, and that row's first hands next to it."""
     pairs = len(table[0]) // 2
     shown = min(pairs, MOST_DIALS)
     row = table[position]

@@ -69,7 +69,7 @@ def _hidden(
         if not isinstance(each, torch.Tensor) or each.shape != ids.shape or each.is_floating_point():
             raise NotYet(f"The {name} that your mlm_mask returns should be ids of the shape {tuple(ids.shape)}.")
     if not bool(((inputs >= 0) & (inputs < len(words.tokens))).all()):
-        raise NotYet(f"What the model reads holds a number that is no id from 0 to {len(words.tokens) - 1}.")
+        raise NotYet(f"The model's input has a number that is not an id from 0 to {len(words.tokens) - 1}.")
     asked = (labels[0] != IGNORED).nonzero().flatten().tolist()
     if not asked:
         raise NotYet("No word was chosen this time: no label differs from -100. Move p or the seed.")
@@ -87,7 +87,7 @@ def _hidden(
             f"and would say {words.tokens[best]}"
         )
     reads = " ".join(words.tokens[id] for id in inputs[0].tolist())
-    alt = f"It reads: {reads}. {len(asked)} words are asked for: {'; '.join(told)}.{said}"
+    alt = f"It reads: {reads}. {len(asked)} words are predicted: {'; '.join(told)}.{said}"
     return share_bars(names, bars, alt, digits=2)
 
 

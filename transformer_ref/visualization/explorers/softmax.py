@@ -1,4 +1,4 @@
-"""Chapter 04: a thermometer for the learner's `temperature`, beside their `softmax`."""
+"""Chapter 04: a thermometer for the learner's `temperature`, next to their `softmax`."""
 
 from collections.abc import Callable
 from typing import Any
@@ -26,7 +26,7 @@ def explorer(temperature: Callable[..., Any], softmax: Callable[..., Any]) -> VB
         alt = f"At τ = {tau:.2f} your temperature shares out: {told}; together {shares.sum().item():.3f}."
         return share_bars(WORDS, shares.tolist(), f"{alt} {_compared(softmax, scores, tau, shares)}".strip())
 
-    return panel("Explorer: your temperature, and your softmax beside it", [tau, score], view)
+    return panel("Explorer: your temperature, and your softmax next to it", [tau, score], view)
 
 
 def _compared(softmax: Callable[..., Any], scores: torch.Tensor, tau: float, shares: torch.Tensor) -> str:

@@ -34,7 +34,7 @@ def _swapped(swap_batch_time: Callable[..., Any], B: int, T: int, D: int) -> Dra
     before = (torch.cartesian_prod(*map(torch.arange, (B, T, D))).view(B, T, D, 3) * places).sum(-1)  # (B, T, D)
     after = tensor_from(swap_batch_time, before.clone(), shape=(T, B, D))
     misplaced = int((after != before.transpose(0, 1)).sum())
-    told = "every number stands where it belongs" if not misplaced else f"{misplaced} numbers stand elsewhere"
+    told = "every number is where it belongs" if not misplaced else f"{misplaced} numbers are elsewhere"
     alt = (
         f"Above the batch {(B, T, D)}, a table for each sentence; 12 is sentence 0, word 1, feature 2. Below what your "
         f"swap_batch_time made of it, {(T, B, D)}, a table for each place of a word: {told}."

@@ -1,4 +1,4 @@
-"""Chapter 10: the learner's learning rate over a training, and what their loss makes of one answer."""
+"""Chapter 10: the learner's learning rate over a training run, and what their loss makes of one answer."""
 
 from collections.abc import Callable
 from typing import Any

@@ -8,7 +8,7 @@ from transformer_ref.visualization.matrix import Table, draw_matrix, outline_row
 from transformer_ref.visualization.palette import KEY, QUERY, VALUE
 from transformer_ref.visualization.tables import text_table
 
-HIGH, LOW = 36.0, 26.0  # a row of what is computed; a row of the matrix that stands on top
+HIGH, LOW = 36.0, 26.0  # a row of what is computed; a row of the matrix on top
 STEPS = ("a score", "its shares", "its mixture")  # of the last only the first number
 GAP = 18.0  # from a matrix to its result
 ROLES = {
@@ -33,7 +33,7 @@ def attention_hero(words: Sequence[str], *, divisor: str, followed: int, met: in
     figure = _Attention(list(words), {n: [[float(x) for x in r] for r in t] for n, t in tables.items()}, divisor)
     lines = figure.worked(followed, met)
     alt = (
-        f"Attention for the words {' '.join(words)}. Queries stand left, keys above, their products divided by "
+        f"Attention for the words {' '.join(words)}. Queries are on the left, keys above, their products divided by "
         f"{divisor} are the scores; softmax makes shares of each row; the shares mix the values above them. "
         f"The outlined row: {'; '.join(lines)}."
     )
@@ -44,7 +44,7 @@ class _Attention:
     def __init__(self, words: list[str], tables: dict[str, list[list[float]]], divisor: str) -> None:
         self.words, self.tables, self.divisor = words, tables, divisor
         self.turned = [list(column) for column in zip(*tables["K"], strict=True)]  # (d_k, word)
-        self.top = max(len(self.turned), len(words)) * LOW + 66  # where the rows begin, below what stands on top
+        self.top = max(len(self.turned), len(words)) * LOW + 66  # where the rows begin, below the matrix on top
 
     def worked(self, followed: int, met: int) -> list[str]:
         """The arithmetic of one row in three lines: a score, the shares, the mixture."""

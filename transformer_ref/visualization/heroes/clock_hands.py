@@ -13,7 +13,7 @@ HIGH, DIAL = 44.0, 18.0  # of a row; the radius of a clock
 
 
 def clock_hands_hero(table: Table, places: Sequence[str], rounds: Sequence[float]) -> Hero:
-    """Return the figure of a table of sines and cosines as clocks, and as numbers beside them.
+    """Return the figure of a table of sines and cosines as clocks, and as numbers next to them.
 
     table: (position, d) with d even, the two columns of a hand side by side. places: what each row is called. rounds:
     for each hand, in how many words it is once round. Raises ValueError where the three do not fit.
@@ -23,7 +23,7 @@ def clock_hands_hero(table: Table, places: Sequence[str], rounds: Sequence[float
     told = "; ".join(f"hand {hand} is round after {count:,.0f} words" for hand, count in enumerate(rounds))
     alt = (
         f"{len(rounds)} clocks in each row, a row for each of {len(places)} positions, and their sines and cosines "
-        f"beside them. {told}. No two rows are alike."
+        f"next to them. {told}. No two rows are alike."
     )
     drawings = [_wide(table, places, rounds, alt), _narrow(table, places, rounds, alt)]
     names = [f"{f} {hand}" for hand in range(len(rounds)) for f in ("sin", "cos")]

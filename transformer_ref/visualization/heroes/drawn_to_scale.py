@@ -11,7 +11,7 @@ NUMBER = 4  # bytes of a number in float32
 
 
 def drawn_to_scale_hero(length: int, tile: int, d_head: int, groups: Sequence[int]) -> Hero:
-    """Return the figure of one head's table beside a tile, a state of linear attention, and caches of several heads.
+    """Return the figure of one head's table next to a tile, a state of linear attention, and caches of several heads.
 
     length: tokens; tile: of the table, a side; d_head: width of a query, key or value; groups: heads of keys and values
     that are kept, the most first. Raises ValueError where a tile or a state would not be smaller than the table.

@@ -39,8 +39,8 @@ def guesses_hero(text: str, reads: Sequence[Read], phone: int = 7) -> Hero:
     ]
     told.append("what comes next: " + ", ".join(sign(read.next) for read in reads))
     alt = (
-        f"A small GPT reads the letters {' '.join(sign(read.letter) for read in reads)} and is asked for the next one "
-        f"after each of its blocks; beside each guess its share. {'. '.join(told)}."
+        f"A small GPT reads the letters {' '.join(sign(read.letter) for read in reads)} and predicts the next one "
+        f"after each of its blocks; each guess with its probability. {'. '.join(told)}."
     )
     wide = _drawn(reads, names, PAGE, 92, alt)
     narrow = _drawn(reads[-phone:], names, PHONE, 74, alt)

@@ -1,4 +1,4 @@
-"""A figure in two arrangements, one for a page and one for a phone, with its numbers as text beside them."""
+"""A figure in two arrangements, one for a page and one for a phone, with its numbers as text below them."""
 
 from collections.abc import Iterable
 
@@ -8,7 +8,7 @@ PAGE, PHONE = 720.0, 350.0  # pixels; a drawing of this width is read at its own
 WIDEST = 960.0  # what a hero may grow to where the column is wider
 TURNS = 600  # a column narrower than this many pixels gets the arrangement for the phone
 
-# The column decides, not the screen, so a notebook beside a file list gets the narrow one; and what is not shown is
+# The column decides, not the screen, so a notebook next to a file list gets the narrow one; and what is not shown is
 # not read aloud. It is here and not in the book's style sheet because notebooks have no such sheet.
 STYLE = (
     ".chapter-hero{container-type:inline-size;margin:1rem 0;break-inside:avoid}.chapter-hero .for-phone{display:none}"

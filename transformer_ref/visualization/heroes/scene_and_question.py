@@ -32,7 +32,7 @@ def scene_and_question_hero(
     ]
     most = max(range(len(weights)), key=lambda n: weights[n])
     alt = (
-        f"A drawn table with food is cut into {len(patches)} patches, which stand in a row as words do. The question "
+        f"A drawn table with food is cut into {len(patches)} patches, which form a row as words do. The question "
         f"{question} looks at them with the weights {', '.join(shares)}, most at patch {most + 1}. Answers: {said}."
     )
     both = [_drawn(pixels, patches, question, weights, answers, alt, wide) for wide in (PAGE, PHONE)]

@@ -23,7 +23,7 @@ class Taught(NamedTuple):
 
 
 def shifted_right_hero(sentences: Sequence[Taught]) -> Hero:
-    """Return the figure of a batch: for each place what is read, what is asked, and what is lost.
+    """Return the figure of a batch: for each position the input, the label, and the loss.
 
     The loss is minus the logarithm of a share; a pad has none. Raises ValueError when the sentences do not all have
     the same number of places.

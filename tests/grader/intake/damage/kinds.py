@@ -13,7 +13,7 @@ BROKEN: dict[str, Callable[[Notebook, random.Random], bytes | None]] = {}
 
 
 def kind(kinds: dict) -> Callable:
-    """Register a kind of damage: it changes the notebook, or returns the bytes to be handed in instead."""
+    """Register a kind of damage: it changes the notebook, or returns the bytes to submit instead."""
 
     def add(function: Callable) -> Callable:
         kinds[function.__name__] = function
@@ -23,7 +23,7 @@ def kind(kinds: dict) -> Callable:
 
 
 def changed(notebook: Notebook, name: str, draw: random.Random) -> bytes | None:
-    """Do this damage to the notebook; returns the bytes to be handed in instead, where it says so."""
+    """Do this damage to the notebook; returns the bytes to submit instead, if there are any."""
     before = copy.deepcopy(notebook)
     try:
         return (HONEST | BROKEN)[name](notebook, draw)
