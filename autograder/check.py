@@ -25,7 +25,7 @@ def check(exercise_id: str) -> float | None:
 
 
 def visible_check(exercise_id: str) -> float | None:
-    """What `check` is in the notebooks of a class whose hidden checks wait until grading: only visible ones run.
+    """`check` in the notebooks of a class whose hidden checks wait until grading: only visible ones run.
 
     Returns as `check` does. Grading knows no difference between the two.
     """
@@ -35,7 +35,7 @@ def visible_check(exercise_id: str) -> float | None:
 def progress() -> None:
     """Show where the learner is: every exercise of the notebook, every chapter of the course, what is next.
 
-    What earlier sessions have earned is remembered in a file next to the notebooks (see `notebook.progress_store`).
+    Points of earlier sessions are remembered in a file next to the notebooks (see `notebook.progress_store`).
     """
     if GRADED in os.environ:
         print("Points are counted when the notebook is graded.")

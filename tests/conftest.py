@@ -59,7 +59,7 @@ ONLY_IN_ALL = {
     "drawn-claims": "the claims of explanations about hundreds of drawn mistakes",  # test_claims draws forty
     "built-in-training": "a whole built-in training run",  # test_command_line trains a few steps, test_training to BLEU
     "test_commands_on_pretended_device": "every command on a pretended device",  # test_pretended_device counts a step's
-    "test_ordinary_user": "the sandbox started by an ordinary user",  # test_sandbox starts it as the user who runs the tests
+    "test_ordinary_user": "the sandbox started by an ordinary user",  # test_sandbox starts it as this user
     "test_formgrader": "formgrader in a browser",  # test_reports reads the pages that it shows
     "test_graded_by_hand": "points that a person gave, in formgrader",  # test_points
     "test_extension": "the book by plain Sphinx, and its directives",  # test_pages reads Jupyter Book's

@@ -1,7 +1,7 @@
-"""What this machine is fast at: dtypes, kernels, thresholds and threads, each chosen by a short measurement on it.
+"""Chooses what is fast on this machine: dtypes, kernels, thresholds and threads, each by a short measurement.
 
 A choice is made when it is first needed, never at import, and then kept for the process. It changes how fast something
-is computed and at most how a result rounds. What a training run chooses is saved with it (`TrainingConfig.precision`,
+is computed and at most how a result rounds. A training run saves its choices (`TrainingConfig.precision`,
 `muon_precision`), so a resumed run rounds in the same way. The ratios of the other choices that rounding depends on are
 so far from 1, with units for bf16 and without, that one machine always chooses alike.
 

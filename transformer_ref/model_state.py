@@ -1,4 +1,4 @@
-"""What a model consists of, whatever it is wrapped in: torch.compile, data parallel, an average of weights.
+"""The state of a model, whatever it is wrapped in: torch.compile, data parallel, an average of weights.
 
 A wrapper puts a prefix before every name (`_orig_mod.`, `module.`). Saved under such names, a model is of no use
 without the same wrapper, so everything that saves, loads, copies or exports a model looks through it here.

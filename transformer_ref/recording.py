@@ -1,4 +1,4 @@
-"""What took minutes to compute and is shown in the book: recorded once, and found wherever a page is run."""
+"""Results that took minutes to compute and are shown in the book: recorded once, and found wherever a page is run."""
 
 import json
 from pathlib import Path

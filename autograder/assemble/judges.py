@@ -1,4 +1,4 @@
-"""Who judges what is assembled: the sandbox of `try`, or, where it cannot run (Windows), this process itself.
+"""Judges for assembled answers: the sandbox of `try`, or, where it cannot run (Windows), this process itself.
 
 The second is what a notebook's own check does: a learner's cells run with all of a learner's rights.
 """

@@ -168,7 +168,7 @@ def usual_mistakes(
     root: str = "",
     quotes_size: Callable[[Evidence], str] | None = None,
 ) -> Iterator[Misconception]:
-    """What goes wrong everywhere, each named with where to reread; a section that is not given leaves one out.
+    """Mistakes that occur everywhere, each named with where to reread; a section that is not given leaves one out.
 
     arguments: the tensors of floats, separated by blanks. detached: the result is cut off from the gradient, or one of
     the arguments is. float32: float64 comes back as float32; single: it is rounded so on the way. squeezed: an axis of

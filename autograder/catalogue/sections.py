@@ -18,7 +18,7 @@ CHAPTER = re.compile(r"^# (?P<chapter>\d\d) · (?P<title>.+?)\s*$", re.MULTILINE
 
 
 def chapter_title(chapter: str) -> str:
-    """What a chapter is called on its page, such as "Self-attention" for "05"; empty when the book has none."""
+    """The title of a chapter on its page, such as "Self-attention" for "05"; empty when the book has none."""
     return _noted().get(f"chapter-{chapter}", "")
 
 

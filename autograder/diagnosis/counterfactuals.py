@@ -136,7 +136,7 @@ def beside_known(exercise: Exercise, outcomes: Sequence[Outcome]) -> list[Notice
 def _pattern_beside(exercise: Exercise, known: Misconception, asked: Sequence[Outcome]) -> Noticed | None:
     """The pattern that turns a known mistake's results into the learner's, in every probe.
 
-    What the mistake shows to visible probes is kept, so they are looked at first.
+    The mistake's results on visible probes are kept, so they are looked at first.
     """
     candidate = shown_by(exercise, known)
     failing = [outcome for outcome in asked if not outcome.passed]

@@ -68,7 +68,7 @@ def diagnose(exercise: Exercise, outcomes: Sequence[Outcome]) -> tuple[Misconcep
 
     One that agrees with the learner on every probe is taken at once. Otherwise the one that explains most failures, if
     it explains the first, another, and at least half of them: an answer may have a known mistake and another one, but
-    on one input alone two mistakes may look alike. With that other one it may explain all of them, and is then named
+    on a single input two mistakes may look alike. With that other one it may explain all of them, and is then named
     with it (`_two_at_once`); otherwise the report says that something is left. Where none does, any two may.
     """
     asked = [outcome for outcome in outcomes if outcome.got is not None]

@@ -22,7 +22,7 @@ LINES = {  # by the number of axes and the distance from the last axis: what lie
 FIXED = {
     "differs": "Two calls with the same input gave two different results: inside, something is made or drawn anew at "
     "each call, or kept from one call to the next.",
-    "kept": "What came back is the answer to an earlier call, with other values: it was kept, in a dictionary, an "
+    "kept": "You returned the result of an earlier call, with other values: it was kept, in a dictionary, an "
     "attribute or a global name, under something that the two calls share.",
     "fixed": "The same result comes back for different inputs: is it that of the worked example?",
     "empty": "It comes back empty where something should be in it: is everything left out, or a loop left at once?",
@@ -75,7 +75,7 @@ FIXED = {
     "dividing by a sum that is 1 already, changes the gradient; so does cutting off one of several ways back.",
     "values with gradients": "It fails only where gradients are computed: does a step there depend on requires_grad?",
     "stops with gradients": "It stops only where gradients are computed: does it write into an argument, by x[...]"
-    " = or an operation whose name ends in _, or made into numpy?",
+    " = or an operation whose name ends in _, or make a numpy array of it?",
     "transposed in memory": "It fails only where a tensor lies transposed in memory: view cannot cut it, and "
     "reshape can.",
     "float64": "It fails only in float64: is a float32 made on the way, or too little precision kept?",

@@ -91,8 +91,8 @@ def grade(root: Path, assignment: str, options: Options) -> int:
             # A full or read-only disk, too many open files: this machine's trouble, which no submission has made.
             where = f" {error.filename}" if error.filename else ""
             print(
-                f"\nThis machine cannot go on: {error.strerror or error}{where}. Finished grades are kept; once that is "
-                "put right, --resume goes on from here.",
+                f"\nThis machine cannot go on: {error.strerror or error}{where}. Finished grades are kept; once "
+                "that is put right, --resume goes on from here.",
                 file=sys.stderr,
             )
             return ATTENTION

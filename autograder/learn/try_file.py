@@ -142,7 +142,7 @@ def _answer(exercise: Exercise, file: Path) -> str:
 
 
 def _stamp(file: Path) -> tuple[int, int] | None:
-    """What changes when a file is saved; None while there is none."""
+    """A value that changes when the file is saved; None while there is none."""
     try:
         found = file.stat()
     except OSError:

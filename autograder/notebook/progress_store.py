@@ -55,7 +55,7 @@ def note(exercise_id: str, points: float, of: float, namespace: Mapping[str, Any
 
 
 def read(folder: Path) -> Remembered:
-    """What the file in this folder holds; nothing where there is none."""
+    """The content of this folder's file; empty if there is none."""
     try:
         told = json.loads((folder / FILE).read_text(encoding="utf-8"))
         return Remembered({name: _entry(each) for name, each in told["exercises"].items()})

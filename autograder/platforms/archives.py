@@ -230,7 +230,8 @@ def _students_gzip(path: Path) -> Iterator[Entry]:
 
 
 class _Limited:
-    """What a tar is read from: no more of it than a student's work may come to, headers and gaps included."""
+    """The stream that a tar is read from: no more of it than a student's work may come to, headers and gaps
+    included."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file, self._left = file, MOST_BYTES
@@ -244,7 +245,7 @@ class _Limited:
 
 
 def _reader(path: Path) -> Callable[[Path], Iterator[Entry]] | None:
-    """What unpacks this file; None for one that is not an archive, whatever its name says."""
+    """The function that unpacks this file; None for one that is not an archive, whatever its name says."""
     name, begins = path.name.lower(), _beginning(path)
     if name.endswith(".zip"):
         return _students_zip if begins.startswith(b"PK") else None

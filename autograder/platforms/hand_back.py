@@ -227,7 +227,7 @@ def _write_zip(path: Path, files: Mapping[str, bytes]) -> None:
 
 
 def _write_folder(path: Path, files: Mapping[str, bytes]) -> None:
-    """What lies there from an earlier time is removed: it may be somebody's who is in no class any more."""
+    """Files from an earlier time are removed: they may belong to somebody who has left the class."""
     if path.exists() and not (path / "mail.csv").is_file() and any(path.iterdir()):
         raise CourseError(f"{path} holds something else: name an empty folder with --output.")
     shutil.rmtree(path, ignore_errors=True)

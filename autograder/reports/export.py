@@ -121,7 +121,7 @@ def _name_of_sum(assignments: Sequence[str]) -> str:
 def plain(graded: Class, table: Table | None, column: str, zero: bool, options: Options = Options()) -> Export:
     """One line a student: who, points of each exercise, the sum, the late penalty, the score, when.
 
-    What a person gives points for has a column too; it is empty while nobody has, and "waits" says so.
+    Parts that a person grades have a column too; it is empty until then, and "waits" says so.
     """
     by_hand = graded.assignment.by_hand
     exercises = [*graded.assignment.exercises, *by_hand]

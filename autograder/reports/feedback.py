@@ -55,7 +55,7 @@ def address_of_book(root: Path) -> str:
 
 @dataclass(frozen=True)
 class Told:
-    """What a student reads about one graded notebook; a page or a notebook is made of it."""
+    """The feedback on one graded notebook; a page or a notebook is made of it."""
 
     title: str
     student: str

@@ -34,7 +34,7 @@ Work = Mapping[str, str]  # exercise's id, or OWN -> code
 
 @dataclass(frozen=True)
 class Pair:
-    """Two submissions. `share`: of what is the more similar one's own, how much is in the other, 0 to 1. `passages`:
+    """Two submissions. `share`: of the more similar student's own lines, how much is in the other, 0 to 1. `passages`:
     where in the work -> for each of the two, (start, end) of what they share."""
 
     students: tuple[str, str]
@@ -136,7 +136,7 @@ def _work(notebook: NotebookNode, released: NotebookNode) -> Work:
 
 
 def _pair(students: tuple[str, str], one: Mapping, other: Mapping) -> Pair | None:
-    """What two works share; None where that is too little to speak of."""
+    """The similarity of two works; None where it is too small to matter."""
     passages, shared = {}, [0.0, 0.0]
     for place in one.keys() & other.keys():
         if one[place].hashes.isdisjoint(other[place].hashes):

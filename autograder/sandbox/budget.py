@@ -1,4 +1,4 @@
-"""What a notebook may take while it is graded: the usual, or what its assignment states, or what a teacher has set."""
+"""The limits of a notebook while it is graded: the usual, or what its assignment states, or what a teacher has set."""
 
 from autograder.catalogue.exercise import Assignment
 from autograder.inside.limits import Limits

@@ -296,7 +296,7 @@ class Submission:
             raise self._gone() from error
 
     def _gone(self, how: str = "") -> Ended:
-        """What to raise for a process that is gone; where it is not known how it ended, that is found out."""
+        """The exception for a process that is gone; finds out how it ended if that is not known."""
         until = time.monotonic() + GRACE_SECONDS
         while not how and time.monotonic() < until:  # its end of the connection is closed a moment before it is gone
             how = self._runner.order("usage")["ended"] or time.sleep(0.01) or ""

@@ -49,7 +49,7 @@ def build(folder: Path, assignment: Assignment | None) -> None:
 def _stub(name: str, assignment: Assignment | None) -> str:
     graded = f"{assignment.id} is" if assignment else "a notebook is"
     reason = f"{name} cannot be imported while {graded} graded: it could hold an answer."
-    advice = "What the notebook may import is in its first code cell."
+    advice = "Its first code cell lists the modules that it may import."
     return f"raise ImportError({f'{reason} {advice}'!r}, name={name!r})\n"
 
 

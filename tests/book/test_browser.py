@@ -1,4 +1,4 @@
-"""What a reader's browser does with the book: each page is visited once, and seen light, dark, wide and narrow."""
+"""The book in a reader's browser: each page is visited once, and seen light, dark, wide and narrow."""
 
 import re
 import sys
@@ -59,7 +59,7 @@ ALIKE = """() => {
   }
 }"""
 PICK = "axe.configure({rules: [{id: 'color-contrast', selector: '*:not([data-alike])'}]})"
-# What an answer, a prediction or a widget's twin hides is read as well; half faded text has too little contrast.
+# Folded answers, predictions and text twins are read as well; half faded text has too little contrast.
 UNFOLD = """() => {
   document.querySelectorAll("details").forEach((details) => { details.open = true; });
   document.getAnimations().forEach((animation) => animation.finish());

@@ -211,7 +211,7 @@ def places_of_words(picture: Tag) -> Iterator[tuple[str, float, float, float, fl
             x, y = x + across, y + down
         long = LETTER * size * len(text.get_text())
         start = {"start": 0.0, "middle": long / 2, "end": long}[text.get("text-anchor", "middle")]
-        if text.has_attr("transform"):  # turned to stand upright
+        if text.has_attr("transform"):  # rotated to be upright
             yield text.get_text(), x - size / 2, x + size / 2, y - long + start, y + start
         else:
             yield text.get_text(), x - start, x - start + long, y - 0.8 * size, y + 0.2 * size

@@ -1,4 +1,4 @@
-"""What a recording has finished is there when it is begun again, and only under the settings that it was made with."""
+"""A recording continues from its finished parts, but only under the settings that they were made with."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""What a page or a notebook says that a check asks is what the check asks.
+"""A check does what a page or a notebook says that it does.
 
 Add each such sentence to PROMISES, with what must be true of the cases; ANY_CHECK holds what is said of
 every check. A sentence that is in neither fails, and so does an entry that nobody says any more.

@@ -1,4 +1,4 @@
-"""What an engineer gets wrong by mistake is one sentence that names the argument, never silent nonsense."""
+"""An engineer's mistake gives one sentence that names the argument, never silent nonsense."""
 
 import math
 

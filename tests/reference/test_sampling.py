@@ -1,4 +1,4 @@
-"""What is drawn is drawn as often as it should be, and what was left out is never drawn."""
+"""Tokens are drawn as often as they should be, and excluded ones are never drawn."""
 
 import pytest
 import torch

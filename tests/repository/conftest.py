@@ -1,4 +1,4 @@
-"""What the repository's own tests share: where it is and which files belong to it."""
+"""Shared by the repository's own tests: where it is and which files belong to it."""
 
 import subprocess
 from pathlib import Path

@@ -143,7 +143,7 @@ def _causal_linear_attention(query: Tensor, key: Tensor, value: Tensor) -> Tenso
 class FeatureAttention(MultiHeadAttention):
     """Multi-head attention whose shares are products of features, with any mask.
 
-    It has the table: its sentences are short, and any mask may hide any key. What it computes is linear attention.
+    It has the table: its sentences are short, and any mask may hide any key. It computes linear attention.
     """
 
     def forward(
@@ -181,7 +181,7 @@ def fold(running: Running | None, scores: Tensor, values: Tensor) -> Running:
     """Return what is known after one more block; None stands for no block yet.
 
     scores: (..., query, n), minus infinity where a key is hidden; values: (..., n, d_value). n may differ each time.
-    What was summed under a smaller maximum is scaled down: exp(s - new) = exp(s - old) exp(old - new).
+    Sums under a smaller maximum are scaled down: exp(s - new) = exp(s - old) exp(old - new).
     """
     if running is None:
         start = scores.new_full((*scores.shape[:-1], 1), -torch.inf)  # (..., query, 1)

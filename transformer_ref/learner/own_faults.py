@@ -94,7 +94,7 @@ def _same_fault(own: OwnTransformer) -> Fault | None:
 
 
 def _with_fault(sound: Transformer, fault: Fault, source: Tensor, target: Tensor) -> Tensor | None:
-    """What the model says with a fault in it; None where the fault is none of a model, or cannot be put into it."""
+    """The model's output with a fault in it; None where the fault is not one of a model, or cannot be put into it."""
     experiment = Experiment(copy.deepcopy(sound), MeanLoss(sound.config.pad))
     try:
         fault.put(experiment)

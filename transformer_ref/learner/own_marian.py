@@ -4,7 +4,7 @@ Four things differ, and none of them touches the learner's code. Marian has all 
 are reordered, in every matrix that reads or writes them. Its padding token begins a translation, and a learner's mask
 hides padding: all ids move up by one, so that padding has an id of its own. Each token's logit has a number added: it
 is added behind. And the feed-forward networks have SiLU where a learner has ReLU: while the learner's forward runs, one
-stands in for the other. At the end both models give the same output for random ids, or nothing is returned.
+replaces the other. At the end both models give the same output for random ids, or nothing is returned.
 """
 
 import dataclasses

@@ -134,7 +134,7 @@ def readings(parameters: dict[str, Tensor], config: ModelConfig) -> Iterator[dic
     """Yield state dicts of the package's Transformer, the likeliest reading of a learner's parameters first.
 
     parameters: by their names, in the order in which they were made. What is yielded is made of them by moving numbers
-    alone. Raises what `references` raises.
+    only. Raises what `references` raises.
     """
     vocabularies = {config.source_vocabulary, config.target_vocabulary}
     tables = {name: each for name, each in parameters.items() if each.dim() == 2 and vocabularies & set(each.shape)}

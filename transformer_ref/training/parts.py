@@ -1,4 +1,4 @@
-"""What a training run is made of: the package's own parts, which a learner's file may replace (chapter 12)."""
+"""The parts of a training run: the package's own parts, which a learner's file may replace (chapter 12)."""
 
 from collections.abc import Callable, Iterator
 from typing import Any

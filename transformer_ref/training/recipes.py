@@ -1,4 +1,4 @@
-"""What each corpus is trained with, written once: its files, sizes and rates."""
+"""The recipe of each corpus, written once: its files, sizes and rates."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -32,7 +32,7 @@ SMALL_TRAINING = TrainingConfig(
 
 @dataclass(frozen=True)
 class Recipe:
-    """What a corpus is trained with. Both languages share one tokenizer, and so one tied table.
+    """The settings for training on a corpus. Both languages share one tokenizer, and so one tied table.
 
     splits: the names of the splits' files, by what they are for; where: how to get them if we cannot.
     """

@@ -1,4 +1,4 @@
-"""The whole machine as boxes that lead somewhere, to be read upward, with some of its parts taken apart beside it."""
+"""The whole machine as boxes that lead somewhere, to be read upward, with some of its parts taken apart next to it."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
@@ -95,7 +95,7 @@ class Arrangement(NamedTuple):
     box: float
     lists: tuple[float, float]
     list_box: float
-    beside: bool  # the lists are beside the stacks, or below them
+    beside: bool  # the lists are next to the stacks, or below them
     size: float
     high: float  # of a box in a stack; high ones have the chapter on a line of its own
 
@@ -107,7 +107,7 @@ NARROW = Arrangement(PHONE, (14, 198), 144, (2, 180), 168, False, 12.5, 42)
 def machine(address: Address) -> Hero:
     """Return the figure with every part of the paper's machine; `address` says where the box of a key of PARTS leads.
 
-    An attention and an "add and norm" are taken apart beside it.
+    An attention and an "add and norm" are taken apart next to it.
     """
     alt = (
         "The machine of the paper in two columns, to be read upward. Encoder: embedding, position, then a layer of "

@@ -63,7 +63,7 @@ def draw_matrix(
     """Draw the cells from the drawing's origin on; words of the rows are left of it, of the columns above it.
 
     cell: width and height in pixels. hidden: True where a mask closes a cell: hatched, without a number. least: a
-    number nearer to 0 is shown by its color alone.
+    number nearer to 0 is shown only by its color.
     """
     wide, high = cell
     for place, word in enumerate(rows):
@@ -94,7 +94,8 @@ def draw_map(
     hidden: Sequence[Sequence[bool]] | None = None,
     least: float = 0.0,
 ) -> None:
-    """Draw weights with the words that ask on the left and those that are asked above, upright, as narrow as cells are.
+    """Draw weights with the words of the queries on the left and those of the keys above, upright, as narrow as cells
+    are.
 
     The two axes have the colors of their roles.
     """

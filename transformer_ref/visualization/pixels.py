@@ -6,7 +6,7 @@ from typing import Any
 from transformer_ref.visualization.drawing import Drawing
 
 SEAM = 0.3  # by which a square reaches into the next, or a hair of paper is seen between them
-LEVELS = 15  # shades of a channel that are told apart: neighbors of one shade are drawn as one
+LEVELS = 15  # shades of a channel that can be distinguished: neighbors of one shade are drawn as one
 
 
 def paint(drawing: Drawing, pixels: Any, x: float, y: float, pixel: float, title: str = "") -> None:

@@ -64,7 +64,7 @@ class Plane:
         self.drawing.circle(*self.place(point), radius, color, outline)
 
     def label(self, point: Point, words: str, *, right: float = 12, up: float = 0, bold: bool = False) -> None:
-        """Write words beside a point; a negative `right` writes them to its left."""
+        """Write words next to a point; a negative `right` writes them to its left."""
         x, y = self.place(point)
         self.drawing.text(x + right, y - up, words, anchor="start" if right >= 0 else "end", bold=bold)
 

@@ -1,4 +1,4 @@
-"""Numbers with their words beside them: a table on a page, and the same table as text where there is no page."""
+"""Numbers with their words next to them: a table on a page, and the same table as text where there is no page."""
 
 import math
 from collections.abc import Collection, Sequence
@@ -173,7 +173,8 @@ def weight_table(
     masked: Sequence[Sequence[bool]] | None = None,
     note: str = "",
 ) -> Table:
-    """Return the table of attention weights, with the sum of each row; `words` ask, and `keys`, or they, are asked."""
+    """Return the table of attention weights, with the sum of each row; queries are `words`; keys are `keys`, or the
+    same words."""
     columns = words if keys is None else keys
     return Table(weights, words, columns, title, digits=digits, shares=True, asking=True, masked=masked, note=note)
 
@@ -187,7 +188,8 @@ def score_table(
     digits: int = 3,
     note: str = "",
 ) -> Table:
-    """Return the table of attention scores, any real numbers; `words` ask, and `keys`, or they, are asked."""
+    """Return the table of attention scores, any real numbers; queries are `words`; keys are `keys`, or the same
+    words."""
     columns = words if keys is None else keys
     return Table(scores, words, columns, title, digits=digits, signed=True, asking=True, note=note)
 

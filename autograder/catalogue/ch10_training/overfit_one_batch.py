@@ -24,7 +24,7 @@ LEARNED, NEW = 0.3, 0.85  # a loss that is nearly nothing; the share of ln V tha
 
 
 def overfit_one_batch(cfg: ModelConfig) -> nn.Module:
-    """What a model that has learned the batch by heart is like: it says what it was shown. Nothing is trained here."""
+    """A model that has learned the batch by heart outputs what it was shown. Nothing is trained here."""
     return _ByHeart(the_batch())
 
 

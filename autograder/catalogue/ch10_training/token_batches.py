@@ -54,7 +54,7 @@ def too_long(g: torch.Generator, count: int = 6) -> Case:
 
 
 def judged(case: Case, result: Any) -> Any:
-    """What the batches keep to and what not; a result that is not a list of lists of indices is left as it is."""
+    """Which rules the batches keep; a result that is not a list of lists of indices is left as it is."""
     lengths, max_tokens = case.arguments
     if isinstance(result, torch.Tensor) or max(lengths) > max_tokens:  # there an error is expected
         return result

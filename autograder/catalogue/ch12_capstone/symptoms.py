@@ -1,4 +1,4 @@
-"""What can be seen in translations that are wrong: each symptom is a mark that most of the lines bear."""
+"""Symptoms of wrong translations: each symptom is a mark that most of the lines bear."""
 
 import re
 from collections import Counter

@@ -225,7 +225,7 @@ EXERCISE = Exercise(
             """You normalized what a sub-layer *says*. It is what it *reads* that is normalized: norm first, then the
             sub-layer, then the sum with x."""),
         mistake("a norm at the end", RIGHT.but(END, f"{ADD_2}\n        return self.norm2(x)"), BLOCKS,
-            "The block ends in one norm more. What it returns is the stream as it is; the one last norm comes after "
+            "The block ends in one norm more. It returns the stream as it is; the one last norm comes after "
             "*all* blocks, in the model."),
         mistake("a norm of its own at the end",
                 RIGHT.but(NORMS, f"{NORMS}\n        self.last = nn.LayerNorm(d_model)").but(

@@ -20,7 +20,7 @@ def parts(
     image: int, patch: int, channels: int, d_model: int, h: int, layers: int, d_ff: int, classes: int,
     dropout: float = 0.0
 ) -> tuple[Block, ...]:
-    """What a ViT is made of; norms in the order in which they are used."""
+    """The parts of a ViT; norms in the order in which they are used."""
     blocks = [
         Block("patch projection", "projection", (channels * patch * patch, d_model)),
         Block("class token", "vector", (d_model,)),

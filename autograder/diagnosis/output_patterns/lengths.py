@@ -21,7 +21,7 @@ class Sized(Noticed):
 
 
 def about_sizes(failures: Sequence[Outcome]) -> Iterator[Sized]:
-    """What one axis is as long as in every failure, where all the others have their right length."""
+    """The length that one axis has in every failure, where all others are right."""
     pairs = [(outcome.got.result, outcome.expected.result) for outcome in failures]
     if len(pairs) < FEWEST or not all(isinstance(x, Tensor) for pair in pairs for x in pair):
         return

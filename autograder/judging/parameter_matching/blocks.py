@@ -1,8 +1,8 @@
 """Which of a block's parameters play which role: of an encoder layer, a decoder layer, a whole model.
 
 A block is read in the order in which its forward uses its parameters (`inside/parameter_order`), since that is the
-order of the sub-layers whatever their names: matrices of the model's width make attentions, four squares each; those
-of the inner width a feed-forward network; vectors that are no bias are norms. Inside an attention `roles` reads names
+order of the sub-layers whatever their names: matrices of the model's width make attentions, four squares each; those of
+the inner width a feed-forward network; vectors that are not a bias are norms. Inside an attention `roles` reads names
 and layouts.
 """
 
@@ -232,7 +232,7 @@ class _Reader:
         return used | left
 
     def _place_vectors(self) -> Assignment:
-        """Vectors that are no bias and in no norm, such as a class token."""
+        """Vectors that are not a bias and in no norm, such as a class token."""
         blocks = [each for each in self._of("vector") if f"{each.name}.numbers" not in self._fixed]
         matrices = [name for name in self._order if len(self._shape(name)) > 1]
 
@@ -282,7 +282,7 @@ class _Reader:
         return [each for each in self._of(kind) if f"{each.name}.{part}" not in self._simple]
 
     def _wrong_tables(self, blocks: Mapping[str, Block], missing: Sequence[str], left: set[str]) -> Iterator[Trouble]:
-        """How many tables there are; where their sizes tell them apart, of those sizes alone that are wrong."""
+        """How many tables there are; where their sizes distinguish them, only of the sizes that are wrong."""
         sizes = list(dict.fromkeys(block.sizes for block in blocks.values()))
         if len(sizes) == 1 or self._of("output"):
             yield Trouble("tables", len(blocks) - len(missing) + len(left), len(blocks))

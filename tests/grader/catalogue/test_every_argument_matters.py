@@ -49,7 +49,8 @@ def used(exercise: Exercise) -> set[str]:
 
 
 def calls(exercise: Exercise, case: Case, name: str, function: str) -> Iterator[tuple]:
-    """What a case passes to a function, call by call; a result of an earlier step is left out of its list."""
+    """The arguments that a case passes to a function, call by call; a result of an earlier step is left out of its
+    list."""
     if exercise.methods:
         for step in (step for step in case.arguments[0] if step["method"] == function):
             given = [] if step["given"] is None else [[*step["around"][0], *step["around"][1]]]

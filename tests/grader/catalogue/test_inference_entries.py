@@ -1,4 +1,4 @@
-"""What chapter 11's exercises pass and compare with is correct."""
+"""The inputs and references of chapter 11's exercises are correct."""
 
 import json
 

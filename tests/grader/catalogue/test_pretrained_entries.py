@@ -1,4 +1,4 @@
-"""What chapter 15's exercises pass, draw and look at is correct."""
+"""The inputs and references of chapter 15's exercises are correct."""
 
 import json
 

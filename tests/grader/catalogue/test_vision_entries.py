@@ -1,4 +1,4 @@
-"""What chapter 14's exercises ask is what torch and the task's own numbers say."""
+"""Chapter 14's exercises agree with torch and with the numbers of their tasks."""
 
 import pytest
 import torch

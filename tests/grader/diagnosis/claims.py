@@ -592,7 +592,7 @@ def _sized(fact, outcome: Outcome, got: Any, expected: Any) -> bool:
 
 
 def _reckoned(fact, outcome: Outcome, got: Any, expected: Any) -> bool:
-    """What a result is computed from, read from the words before it was data."""
+    """The formula of a result, parsed from its sentence."""
     value = outcome.case.arguments[fact.argument] if fact.argument < len(outcome.case.arguments) else None
     words = fact.how
     if words.startswith("What comes back is "):

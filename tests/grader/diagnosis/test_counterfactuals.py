@@ -1,4 +1,4 @@
-"""What a wrong result is the right one of, and known mistakes that are made in one setting among others."""
+"""Changed inputs for which a wrong result is right, and known mistakes that are made only in one setting."""
 
 import math
 

@@ -281,7 +281,7 @@ def noam_lr(step, d, warmup):
 
 
 def in_a_cell(monkeypatch, exercise_id: str, source: str) -> str:
-    """What a learner reads whose answer is in a cell, so that its lines are known."""
+    """The report for an answer in a cell, whose lines are known."""
     name, namespace = f"<a cell of {exercise_id}>", dict(namespace_of(""))
     monkeypatch.setitem(linecache.cache, name, (len(source), None, source.splitlines(keepends=True), name))
     exec(compile(source, name, "exec"), namespace)

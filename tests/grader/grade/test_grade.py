@@ -32,7 +32,7 @@ def copy(ours, tmp_path) -> Path:
 
 @pytest.fixture(scope="module")
 def results(ours) -> dict[str, Result]:
-    """What the workers would return for this class, from its records: then only the writer is under test."""
+    """The workers' results for this class, from its records: then only the writer is under test."""
     found = {}
     for event in of(logs(ours)[0], "graded"):
         student = event["student"]

@@ -1,4 +1,4 @@
-"""What is shown while a class is graded, and what is kept of an interrupted log."""
+"""The progress that `grade` shows, and what is left of an interrupted log."""
 
 import io
 

@@ -235,7 +235,7 @@ def test_what_was_not_checked_is_read_from_check_cells_alone(record, found):
 
 @pytest.mark.xdist_group("grade")
 def test_a_course_that_was_moved_grades_on_and_nobody_again(ours, results, tmp_path, monkeypatch):
-    """What goes along is the course's folder with its classroom; times of files and absolute places do not matter."""
+    """Only the course's folder with its classroom moves; times of files and absolute paths do not matter."""
     folder = tmp_path / "another place" / "course"
     folder.parent.mkdir()
     small(tmp_path / "before", ours)

@@ -1,4 +1,4 @@
-"""What watching an answer changes: nothing about its results, and torch is left as it was found."""
+"""Watching an answer changes nothing about its results, and leaves torch as it was."""
 
 import subprocess
 import sys
@@ -141,7 +141,7 @@ def test_a_thread_that_is_older_than_a_question_is_watched_and_computes_the_same
 
 
 def test_a_watched_answer_is_said_to_return_what_it_returned():
-    """What does not travel keeps its kind, although it is copied once more before it is sent."""
+    """A value that cannot be serialized keeps its kind, although it is copied once more before it is sent."""
     exercise = catalogue.find("softmax")
     for result in (torch.ones(2).to_sparse(), object(), {1, 2}, torch.ones(2, dtype=torch.complex64)):
         replies = []

@@ -1,4 +1,4 @@
-"""What forward leaves on a module is looked at as a further result."""
+"""Attributes that forward leaves on a module are checked as further results."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What nbgrader and formgrader make of a time, once the course's configuration is read."""
+"""How nbgrader and formgrader read a time under the course's configuration."""
 
 import sys
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""What a class's own checks ask is one setting, written into its notebooks; grading knows nothing of it."""
+"""One setting, written into a class's notebooks, decides what their checks run; grading ignores it."""
 
 import graded_class
 import pytest

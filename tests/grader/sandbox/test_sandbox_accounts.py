@@ -1,4 +1,4 @@
-"""What a submission uses is counted whatever it does, what it may not do fails, and what it may do works."""
+"""Every resource that a submission uses is counted, forbidden actions fail, and allowed ones work."""
 
 import os
 import resource

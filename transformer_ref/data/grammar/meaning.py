@@ -1,4 +1,4 @@
-"""What a sentence means, before it is put into a language: words of the lexicon, noun phrases, clauses.
+"""The meaning of a sentence, before it is put into a language: words of the lexicon, noun phrases, clauses.
 
 One meaning is rendered twice, by `english` and by `italian`; so a pair is a translation by construction.
 Genders are "m" and "f", numbers "s" and "p", tenses "past", "present" and "future".

@@ -17,7 +17,7 @@ WIDE = {"description_width": "9em"}  # style of a control whose description is s
 
 
 class Picture(Protocol):
-    """What a panel shows: a `Drawing`, or anything else that is SVG and says in `alt` what is seen."""
+    """The content of a panel: a `Drawing`, or any other SVG with an `alt`."""
 
     alt: str
 

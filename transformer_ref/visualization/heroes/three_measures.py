@@ -17,7 +17,7 @@ ARC = 30.0  # the radius of an angle's mark
 def three_measures_hero(
     words: Sequence[str], vectors: Table, measures: Mapping[str, tuple[Table, int]], asks: int, asked: int
 ) -> Hero:
-    """Return the figure of words in a plane beside three tables of the same pairs.
+    """Return the figure of words in a plane next to three tables of the same pairs.
 
     vectors: (word, 2), no number below 0. measures: three tables (word, word) by name, each with its digits. asks,
     asked: the pair whose angle is drawn and whose dot product is worked out. Raises ValueError for another number.
@@ -78,7 +78,7 @@ class _Measures:
             drawing.text(x * unit, 15 if below else -y * unit - 12, word, size=12.5, bold=chosen)
 
     def table(self, drawing: Drawing, name: str, cell: float, names: bool) -> None:
-        """One measure for all pairs, its name and the words that are asked above it."""
+        """One measure for all pairs, its name and the words of the keys above it."""
         numbers, digits = self.measures[name]
         wide = cell * len(self.words)
         drawing.text(0, -74, name, anchor="start", bold=True, size=13, subscripts=True)

@@ -10,7 +10,7 @@ from transformer_ref.visualization.palette import INK
 from transformer_ref.visualization.tables import text_table
 
 HIGH, NAMES, TOP = 28.0, 78.0, 116.0  # of a row; room for words on the left; above the first row
-LEAST = 0.1  # a smaller share is shown by its color alone
+LEAST = 0.1  # a smaller weight is shown only by its color
 
 
 class Translation(NamedTuple):

@@ -10,11 +10,11 @@ from transformer_ref.visualization.tables import text_table
 
 HIGH = 30.0
 NAMES = 70.0  # room for the words on the left
-COLUMN_WORDS = 72.0  # room above a map for words that stand upright
+COLUMN_WORDS = 72.0  # room above a map for upright words
 
 
 class View(NamedTuple):
-    """One attention: its name, who asks, who is asked, what a row shares out, and which cells are closed."""
+    """One attention: its name, its queries, its keys, what a row shares out, and which cells are closed."""
 
     name: str
     rule: str
