@@ -275,7 +275,7 @@ EXERCISE = Exercise(
         mistake("top_k by the first row", RIGHT.but("values[:, -1:]", "values[:1, -1:]"), NUCLEUS,
             "The threshold of row 0 was used for all rows. Each row has its own k likeliest tokens."),
         mistake("a zero instead of minus infinity", RIGHT.but("float('-inf')", "0.0"), NUCLEUS,
-            "Tokens outside of top_k got the logit 0, and exp(0) is 1, so they are drawn all the same. Only minus infinity "
+            "Tokens outside of top_k got the logit 0, and exp(0) is 1, so they are still drawn. Only minus infinity "
             "becomes a share of exactly 0."),
         mistake("top_k beyond the vocabulary", RIGHT.but("min(top_k, logits.shape[-1])", "top_k"), NUCLEUS,
             "Your code stops where top_k is more than there are tokens. Then all of them stay."),

@@ -109,9 +109,10 @@ def bent(bend: str):
 
 def filled(block: gpt.GPTBlock, weights: Any, name: str = "") -> None:
     """Give a block of ours the weights of a case."""
-    layers = {f"attention.{part}": getattr(block.self_attention, f"project_{part}") for part in ("query", "key",
-        "value", "output")}
-    layers |= {"feed-forward.first": block.feed_forward.widen, "feed-forward.second": block.feed_forward.narrow}
+    attention, feed_forward = block.self_attention, block.feed_forward
+    layers = {"attention.query": attention.q_proj, "attention.key": attention.k_proj,
+              "attention.value": attention.v_proj, "attention.output": attention.out_proj,
+              "feed-forward.first": feed_forward.fc1, "feed-forward.second": feed_forward.fc2}
     norms = {"norm 1": block.self_attention_residual.norm, "norm 2": block.feed_forward_residual.norm}
     with torch.no_grad():
         for role, layer in layers.items():
