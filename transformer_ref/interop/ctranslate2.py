@@ -68,7 +68,7 @@ def save_ctranslate2(model: Transformer, folder: str | Path, quantization: str |
 
 
 def _fill_embedding(their_table, their_stack, our: nn.Module, model: Transformer) -> None:
-    their_table.weight = _array(our.table)
+    their_table.weight = _array(our.weight)
     their_stack.scale_embeddings = model.config.scale_embedding
     their_stack.position_encodings.encodings = _array(model.positions.table)
 
