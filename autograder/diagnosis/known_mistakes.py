@@ -19,7 +19,7 @@ from autograder.judging.probe_inputs import asks_everybody, question_of
 
 FEWEST = 2  # failures that two mistakes at once must explain
 FEW = 4  # different texts that an argument may be, to count as a setting
-MORE = "Something else is wrong as well: fix this first, then check again."
+MORE = "Elsewhere something else is wrong as well: fix this first, then check again."
 TORCH_BEGINS = {  # what a RuntimeError of torch's is about, by how its text begins
     "Can't call numpy()": "numpy",
     "view size is not": "view",

@@ -135,17 +135,17 @@ class Embedding(nn.Module):
 
     def __init__(self, vocabulary: int, d: int) -> None:
         super().__init__()
-        self.table = nn.Parameter(torch.randn(vocabulary, d) / math.sqrt(d))
+        self.weight = nn.Parameter(torch.randn(vocabulary, d) / math.sqrt(d))
 
     def forward(self, ids: Tensor) -> Tensor:
-        length, d = ids.shape[1], self.table.shape[1]
+        length, d = ids.shape[1], self.weight.shape[1]
         wavelength = 10_000 ** (torch.arange(0, d, 2).double() / d)  # (d / 2,)
         angle = torch.arange(length)[:, None] / wavelength  # (length, d / 2)
         positions = torch.stack(
             [angle.sin(), angle.cos()], dim=-1
         )  # (length, d / 2, 2)
         positions = positions.flatten(1)[:, :d]  # (length, d): sine, cosine, sine, ...
-        return self.table[ids] * math.sqrt(d) + positions.to(self.table)
+        return self.weight[ids] * math.sqrt(d) + positions.to(self.weight)
 
 
 class Transformer(nn.Module):

@@ -234,7 +234,7 @@ def test_what_a_learner_raises_in_the_words_of_python_is_shown_and_not_read(erro
 @pytest.mark.parametrize(
     ("body", "words_of_ours"),
     [
-        ("(Q, K):\n    return Q.soft", "a value of type Tensor, which has no soft"),
+        ("(Q, K):\n    return Q.soft", "is of type Tensor, which has no soft"),
         ("(Q):\n    return Q", "calls attention_weights with the arguments of the signature"),
         ("(Q, K):\n    return Q if Q > 0 else K", "neither true nor false"),
         ("(Q, K):\n    return (Q + torch.ones(1, requires_grad=True)).numpy()", "turned into NumPy"),
