@@ -167,7 +167,7 @@ def test_what_cannot_be_trained_is_said_in_one_sentence_before_the_first_step(ol
 
 @pytest.mark.parametrize(
     ("old", "new", "said"),
-    [(".tril()", "", "sees later words"), ("(ids != self.cfg.pad)", "(ids > -1)", "padding changes what it says")],
+    [(".tril()", "", "sees later words"), ("(ids != self.cfg.pad)", "(ids > -1)", "padding changes its output")],
     ids=["no causal mask", "no padding mask"],
 )
 def test_what_lowers_the_loss_and_spoils_the_translation_is_said_before_the_training(old, new, said):

@@ -131,7 +131,7 @@ def test_what_was_not_checked_says_whose_fault_it_was():
     ours, theirs = not_checked(EXERCISE, "the judge stopped", excused=True), not_checked(EXERCISE, "it ended")
     assert as_record(ours)["state"] == as_record(theirs)["state"] == "not checked"
     assert as_record(ours)["excused"] and not as_record(theirs)["excused"]
-    assert "no fault of your answer" in as_text(ours) and "no fault" not in as_text(theirs)
+    assert "Your answer is not at fault" in as_text(ours) and "no fault" not in as_text(theirs)
 
 
 def test_a_known_mistake_is_named_where_its_numbers_cannot_be_quoted():
