@@ -23,7 +23,7 @@ def position_map(table: Tensor) -> Drawing:
     alt = (
         f"Positions 0 to {length - 1}, one row each. Left, as binary numbers, the lowest bit first: it changes in "
         f"every row, the next one in every second row, and so on. Right, {width} columns of sines and cosines: the "
-        "first ones wave quickly from row to row, those to the right ever more slowly, and the last hardly change at all."
+        "first ones wave quickly from row to row, those to the right ever more slowly, and the last hardly change."
     )
     drawing = Drawing(right + width * CELL_WIDTH + 2, TOP + length * CELL_HEIGHT + 30, alt)
     drawing.text(LEFT, 12, "binary", anchor="start", bold=True, size=13)
