@@ -10,26 +10,38 @@ from importlib import import_module
 import autograder.grade  # noqa: F401 (before any command: what it leaves out would take each of them a second)
 
 COMMANDS = {  # name -> (module, what it does)
-    "learn": ("learn.open", "your own copy of the notebooks, open in JupyterLab"),
-    "try": ("learn.try_file", "check an answer in a file, without Jupyter; --watch checks again whenever you save"),
-    "assemble": ("assemble.run", "your own code, from the notebooks' cells that pass, in one my_transformer.py"),
-    "certificate": ("learn.certificate", "a page about what your notebooks pass now, which anyone can verify"),
+    "learn": ("learn.open", "copy the notebooks into a folder of yours and open them in JupyterLab"),
+    "try": ("learn.try_file", "check an answer in a file, without Jupyter; with --watch, again whenever you save"),
+    "assemble": ("assemble.run", "collect your answers that pass into one file, my_transformer.py"),
+    "certificate": ("learn.certificate", "write a page about what your notebooks pass now, which anyone can verify"),
     "doctor": (
         "prepare.doctor",
-        "is this machine fit for grading, and is every known answer judged as it should be?",
+        "check that this machine can grade, and that every known answer is judged as it should be",
     ),
-    "roster": ("platforms.class_list", "who is in the class, from a list as Excel, Moodle or Canvas save it"),
-    "collect": ("platforms.collect", "what came back, from a download of Moodle or Canvas, sorted by student"),
-    "grade": ("grade.run", "grade a class: many workers, one gradebook, and it goes on where it was interrupted"),
-    "dashboard": ("reports.dashboard", "one page for the teacher: scores, mistakes of the class, what to teach again"),
-    "feedback": ("platforms.hand_back", "feedback pages packed for Moodle, for Canvas or for mail"),
-    "export": ("reports.export", "grades in the forms that Canvas, Moodle, Gradescope and spreadsheets read"),
-    "similar": ("reports.similar", "one page for the teacher: which submissions share more than the task explains"),
-    "inventory": ("reports.beliefs", "one page for the teacher: what the class believed before, and believes after"),
-    "known-mistakes": ("catalogue.bank", "the bank of known mistakes as JSON lines, a data set for research"),
-    "benchmark": ("grade.benchmark", "how fast a class is graded, against plain nbgrader on the same notebooks"),
-    "new-exercise": ("prepare.new_exercise", "an exercise of your own to start from: entry, notebook cells, tests"),
-    "release": ("prepare.release", "make exercises/ from solutions/, once the solutions earn everything"),
+    "roster": ("platforms.class_list", "read the class list, as Excel, Moodle or Canvas save it"),
+    "collect": ("platforms.collect", "sort a download of submissions from Moodle or Canvas by student"),
+    "grade": ("grade.run", "grade a class with several workers; can be interrupted and resumed"),
+    "dashboard": (
+        "reports.dashboard",
+        "write a page for the teacher: scores, mistakes of the class, what to teach again",
+    ),
+    "feedback": ("platforms.hand_back", "pack the feedback pages for Moodle, Canvas or mail"),
+    "export": ("reports.export", "export grades for Canvas, Moodle, Gradescope or a spreadsheet"),
+    "similar": (
+        "reports.similar",
+        "write a page for the teacher: submissions that are more alike than the task explains",
+    ),
+    "inventory": ("reports.beliefs", "write a page for the teacher: what the class believed before and after"),
+    "known-mistakes": ("catalogue.bank", "print the known mistakes as JSON lines, a data set for research"),
+    "benchmark": ("grade.benchmark", "measure how fast a class is graded, and compare with plain nbgrader"),
+    "new-exercise": (
+        "prepare.new_exercise",
+        "write the files of a new exercise of your own: entry, notebook cells, tests",
+    ),
+    "release": (
+        "prepare.release",
+        "make exercises/ from solutions/, after checking that the solutions earn full points",
+    ),
 }
 
 
@@ -58,7 +70,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(arguments: Sequence[str] | None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
-    parser = argparse.ArgumentParser(prog="python -m autograder", description="A student notebook becomes a grade.")
+    parser = argparse.ArgumentParser(
+        prog="python -m autograder", description="Check, grade and release the notebooks of Attention by Hand."
+    )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, (module, what) in COMMANDS.items():
         command = commands.add_parser(name, help=what, description=f"{what[0].upper()}{what[1:]}.")

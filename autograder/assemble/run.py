@@ -47,7 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--fill",
         nargs="*",
         metavar="EXERCISE",
-        help="put the course's answer where yours is missing or wrong, for these exercises, such as decoder-layer, or "
+        help="use the course's answer where yours is missing or wrong, for these exercises, such as decoder-layer, or "
         "for all that a translator needs; the file says where, and shows it",
     )
 

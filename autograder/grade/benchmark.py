@@ -51,15 +51,19 @@ class Cost(NamedTuple):
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What the command takes."""
-    parser.add_argument("--submissions", type=int, default=100, metavar="N", help="size of the class (default: 100)")
-    parser.add_argument("--assignment", default="05_self_attention", metavar="ASSIGNMENT", help="what it hands in")
+    parser.add_argument("--submissions", type=int, default=100, metavar="N", help="number of students (default: 100)")
+    parser.add_argument(
+        "--assignment", default="05_self_attention", metavar="ASSIGNMENT", help="assignment that they hand in"
+    )
     parser.add_argument("--workers", type=int, metavar="N", help="processes that `grade` uses (default: cores)")
     parser.add_argument("--only-ours", action="store_true", help="leave plain nbgrader out: only memory and speed")
     parser.add_argument(
-        "--keep-cost", action="store_true", help="note what a submission of this chapter costs, for the teachers' pages"
+        "--keep-cost",
+        action="store_true",
+        help="record the cost of a submission of this chapter, for the teachers' pages",
     )
     parser.add_argument(
-        "--record", action="store_true", help="measure nothing; keep the last result and write it into the book"
+        "--record", action="store_true", help="record the last result for the book without measuring again"
     )
 
 

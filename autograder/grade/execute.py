@@ -48,9 +48,9 @@ class JudgedExecute(NbGraderPreprocessor):
     sandbox = Unicode(
         "", help="bubblewrap, landlock, docker, podman, or none to trust submissions; by default the first that works"
     ).tag(config=True)
-    cell_seconds = Float(Limits.cell_seconds, help="processor time of a cell").tag(config=True)
-    notebook_seconds = Float(Limits.notebook_seconds, help="processor time of a notebook").tag(config=True)
-    memory_bytes = Int(Limits.memory_bytes, help="memory of a notebook").tag(config=True)
+    cell_seconds = Float(Limits.cell_seconds, help="processor seconds for each cell").tag(config=True)
+    notebook_seconds = Float(Limits.notebook_seconds, help="processor seconds for a whole notebook").tag(config=True)
+    memory_bytes = Int(Limits.memory_bytes, help="memory limit of a notebook").tag(config=True)
     private = List(Unicode(), help="folders that no submission may see, besides the course's own").tag(config=True)
 
     def preprocess(self, nb: NotebookNode, resources: dict[str, Any]) -> tuple[NotebookNode, dict[str, Any]]:

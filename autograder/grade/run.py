@@ -32,24 +32,28 @@ ATTENTION = 1  # the exit code that says: somebody has to be looked at
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What the command takes."""
-    parser.add_argument("assignment", metavar="ASSIGNMENT", help="such as 05_self_attention")
+    parser.add_argument(
+        "assignment", metavar="ASSIGNMENT", help="name of the assignment's folder, such as 05_self_attention"
+    )
     parser.add_argument(
         "--workers",
         type=_positive,
         default=usable_processors(),
         metavar="N",
-        help="processes (default: one for each processor that may be used)",
+        help="number of worker processes (default: one for each processor that may be used)",
     )
     parser.add_argument("--dask", default="", metavar="SCHEDULER", help="use a Dask cluster, such as tcp://host:8786")
     which = parser.add_mutually_exclusive_group()
-    which.add_argument("--force", action="store_true", help="grade again what is graded; points given by hand stay")
-    which.add_argument("--outdated", action="store_true", help="grade again those who were graded by older rules")
-    which.add_argument("--resume", action="store_true", help="go on with a run that was interrupted, as it was begun")
+    which.add_argument(
+        "--force", action="store_true", help="also grade those who have a grade already; points given by hand stay"
+    )
+    which.add_argument("--outdated", action="store_true", help="also grade those whose grades depend on older rules")
+    which.add_argument("--resume", action="store_true", help="continue an interrupted run with its options")
     parser.add_argument(
         "--student", action="append", default=[], metavar="NAME", help='only this one or those like "a*"; repeatable'
     )
     parser.add_argument(
-        "--trust-submissions", action="store_true", help="run students' code unconfined: it can do whatever you can"
+        "--trust-submissions", action="store_true", help="run students' code without a sandbox, with all of your rights"
     )
 
 

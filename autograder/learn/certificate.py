@@ -87,15 +87,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         dest="folder",
         type=Path,
         metavar="FOLDER",
-        help="the notebooks (default: exercises/ where there is one, else this folder)",
+        help="your notebooks (default: exercises/ where there is one, else this folder)",
     )
-    parser.add_argument("--name", default="", help="whose certificate it is; it is written down and not verified")
+    parser.add_argument("--name", default="", help="your name; it is printed and not verified")
     parser.add_argument(
-        "--translator", type=Path, metavar="DIR", help="a model that `transformer_ref train` left: its scores are added"
+        "--translator",
+        type=Path,
+        metavar="DIR",
+        help="folder of a model trained by `transformer_ref train`, whose scores are added",
     )
-    parser.add_argument("--model", type=Path, metavar="FILE", help="the file of your code that the translator runs")
+    parser.add_argument("--model", type=Path, metavar="FILE", help="file with your code, if the translator runs it")
     parser.add_argument("--output", type=Path, default=OUTPUT, metavar="FILE", help=f"(default: {OUTPUT})")
-    parser.add_argument("--verify", type=Path, metavar="PAGE", help="judge again, and say where this page differs")
+    parser.add_argument(
+        "--verify", type=Path, metavar="PAGE", help="run the checks again and report where this page differs"
+    )
 
 
 def run(chosen: argparse.Namespace) -> int:

@@ -38,8 +38,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FOLDER",
         help=f"where your notebooks are, or will be (default: {HOME} in your home folder)",
     )
-    parser.add_argument("--port", type=int, default=PORT, help="JupyterLab's, or the next free one (%(default)s)")
-    parser.add_argument("--no-browser", action="store_true", help="print the address and open nothing")
+    parser.add_argument(
+        "--port",
+        type=int,
+        default=PORT,
+        help="port of JupyterLab; if it is taken, the next free one (default: %(default)s)",
+    )
+    parser.add_argument("--no-browser", action="store_true", help="print the address instead of opening a browser")
 
 
 def run(chosen: argparse.Namespace) -> int:

@@ -37,10 +37,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--watch", action="store_true", help="check again whenever a file is saved, until Ctrl-C")
     parser.add_argument("--open", action="store_true", help="open the section of the book that the report names")
-    parser.add_argument("--as-graded", action="store_true", help="of hidden checks say only what feedback says")
-    parser.add_argument("--json", action="store_true", help="one JSON object a line")
     parser.add_argument(
-        "--trust-submissions", action="store_true", help="run answers unconfined: they can do whatever you can"
+        "--as-graded", action="store_true", help="report hidden checks only as far as a grade's feedback does"
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON object per line")
+    parser.add_argument(
+        "--trust-submissions", action="store_true", help="run the answers without a sandbox, with all of your rights"
     )
 
 

@@ -37,7 +37,10 @@ MOST_NAMED = 20  # students in one line
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What the command takes."""
     parser.add_argument(
-        "file", type=Path, metavar="CSV", help="with a column id; first_name, last_name and email as well, if you like"
+        "file",
+        type=Path,
+        metavar="CSV",
+        help="class list with a column id; first_name, last_name and email are optional",
     )
 
 

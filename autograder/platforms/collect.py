@@ -52,7 +52,9 @@ Say = Callable[[str], None]
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What the command takes."""
-    parser.add_argument("assignment", metavar="ASSIGNMENT", help="its folder's name, such as 05_self_attention")
+    parser.add_argument(
+        "assignment", metavar="ASSIGNMENT", help="name of the assignment's folder, such as 05_self_attention"
+    )
     where = "classroom/downloaded/ASSIGNMENT/archive/"
     parser.add_argument(
         "archives", nargs="*", type=Path, metavar="ZIP", help=f"as downloaded, or unpacked (default: all in {where})"
@@ -61,7 +63,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--worksheet",
         type=Path,
         metavar="CSV",
-        help="this assignment's grading worksheet of Moodle, or Canvas's gradebook",
+        help="Moodle's grading worksheet of this assignment, or Canvas's gradebook",
     )
     parser.add_argument(
         "--times",

@@ -64,13 +64,15 @@ class Batch:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What the command takes."""
-    parser.add_argument("assignment", metavar="ASSIGNMENT", help="its folder's name, such as 05_self_attention")
-    parser.add_argument("--format", choices=FORMATS, required=True, help="for which system")
+    parser.add_argument(
+        "assignment", metavar="ASSIGNMENT", help="name of the assignment's folder, such as 05_self_attention"
+    )
+    parser.add_argument("--format", choices=FORMATS, required=True, help="system that the pages are for")
     parser.add_argument(
         "--worksheet",
         type=Path,
         metavar="CSV",
-        help="Moodle's grading worksheet, for work that `collect` did not bring",
+        help="Moodle's grading worksheet, for work that `collect` did not read",
     )
     parser.add_argument(
         "--output", type=Path, metavar="PATH", help="default: classroom/exports/ASSIGNMENT-feedback-..."

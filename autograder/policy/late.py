@@ -83,13 +83,17 @@ class Extension:
 class LateRules(LateSubmissionPlugin):
     """The rules in nbgrader_config.py. While `percent` is 0, nbgrader's own `penalty_method` decides."""
 
-    percent = Float(Rules.percent, help="what each day or hour costs, in percent").tag(config=True)
-    every = Enum(tuple(UNITS), Rules.every, help="day or hour; one that has begun counts").tag(config=True)
-    grace_minutes = Float(Rules.grace_minutes, help="minutes that are not counted").tag(config=True)
-    most_percent = Float(Rules.most_percent, help="never more than this").tag(config=True)
-    slip_days = Int(Rules.slip_days, help="free days of a student, over all assignments").tag(config=True)
+    percent = Float(Rules.percent, help="penalty for each late day or hour, in percent").tag(config=True)
+    every = Enum(tuple(UNITS), Rules.every, help="unit of the penalty: day or hour; a unit that has begun counts").tag(
+        config=True
+    )
+    grace_minutes = Float(Rules.grace_minutes, help="grace period in minutes").tag(config=True)
+    most_percent = Float(Rules.most_percent, help="largest penalty, in percent").tag(config=True)
+    slip_days = Int(
+        Rules.slip_days, help="late days without a penalty that each student has, over all assignments"
+    ).tag(config=True)
     of = Enum(("earned", "possible"), Rules.of, help="percent of which points").tag(config=True)
-    extensions = Unicode(EXTENSIONS, help="a CSV file: who was given more time").tag(config=True)
+    extensions = Unicode(EXTENSIONS, help="a CSV file with the extensions of students").tag(config=True)
 
     @validate("percent", "grace_minutes", "most_percent", "slip_days")
     def _not_negative(self, proposal: dict) -> float:
@@ -120,7 +124,7 @@ class LatePenalties(AssignLatePenalties):
     Free days are shared by a student's assignments, so the later ones are settled again with each.
     """
 
-    plugin_class = Type(LateRules, klass=BasePlugin, help="what lateness costs").tag(config=True)
+    plugin_class = Type(LateRules, klass=BasePlugin, help="the penalty for late work").tag(config=True)
 
     def preprocess(self, nb: NotebookNode, resources: dict) -> tuple[NotebookNode, dict]:
         """Grant, take off, settle. Raises CourseError when the extensions cannot be read."""

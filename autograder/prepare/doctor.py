@@ -56,14 +56,16 @@ class Finding:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What the command takes."""
-    parser.add_argument("exercises", nargs="*", metavar="EXERCISE", help="try the known answers of these only")
-    parser.add_argument("--matrix", action="store_true", help="look, then try all known answers (some minutes)")
+    parser.add_argument(
+        "exercises", nargs="*", metavar="EXERCISE", help="only try the known answers of these exercises"
+    )
+    parser.add_argument("--matrix", action="store_true", help="also try all known answers; takes some minutes")
     parser.add_argument(
         "--draws",
         type=_draws,
         default=1,
         metavar="N",
-        help="try each known answer on N draws of hidden numbers, not on 1",
+        help="try each known answer on N draws of hidden inputs instead of 1",
     )
 
 

@@ -30,7 +30,7 @@ NOT_IMPORTED = (
 class HandOut(NbGraderPreprocessor):
     """Lets the notebooks' `check` ask what the course has decided, in nbgrader_config.py."""
 
-    whole_checks = Bool(True, help="whether check() asks the hidden checks too, on numbers that it draws").tag(
+    whole_checks = Bool(True, help="whether check() also runs the hidden checks, on inputs that it draws").tag(
         config=True
     )
 

@@ -37,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--assignment", required=True, metavar="OWN_NAME", help="such as own_week3; it is made if there is none"
     )
     parser.add_argument(
-        "--copy-of", default="", metavar="CHAPTER", help="begin a new assignment as a copy of a chapter's notebook"
+        "--copy-of", default="", metavar="CHAPTER", help="start the assignment as a copy of a chapter's notebook"
     )
 
 

@@ -24,9 +24,9 @@ from autograder.reports import results
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What the command takes."""
-    parser.add_argument("assignments", nargs="*", metavar="ASSIGNMENT", help="only these (default: all)")
+    parser.add_argument("assignments", nargs="*", metavar="ASSIGNMENT", help="assignments to release (default: all)")
     parser.add_argument(
-        "--check", action="store_true", help="check also assignments that have not changed since their last check"
+        "--check", action="store_true", help="also check assignments that have not changed since their last check"
     )
 
 

@@ -97,7 +97,11 @@ class Beliefs:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What the command takes."""
     parser.add_argument(
-        "files", nargs="*", type=Path, metavar="FILE", help="as saved (default: classroom/inventory/, and submissions)"
+        "files",
+        nargs="*",
+        type=Path,
+        metavar="FILE",
+        help="answers as the page saves them (default: those in classroom/inventory/ and in submissions)",
     )
     parser.add_argument("--output", type=Path, metavar="FILE", help="default: classroom/dashboard/inventory.html")
 

@@ -25,7 +25,9 @@ SLOWEST = 8  # cells named
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What the command takes."""
-    parser.add_argument("assignment", metavar="ASSIGNMENT", help="its folder's name, such as 05_self_attention")
+    parser.add_argument(
+        "assignment", metavar="ASSIGNMENT", help="name of the assignment's folder, such as 05_self_attention"
+    )
     parser.add_argument("--output", type=Path, metavar="FILE", help="default: classroom/dashboard/ASSIGNMENT.html")
 
 

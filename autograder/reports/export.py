@@ -71,19 +71,29 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "assignments",
         nargs="+",
         metavar="ASSIGNMENT",
-        help="a folder's name, such as 05_self_attention; several: their sum",
+        help="name of an assignment's folder, such as 05_self_attention; several are summed",
     )
-    parser.add_argument("--format", choices=FORMATS, default="csv", help="for which system (default: csv)")
-    parser.add_argument("--template", type=Path, metavar="FILE", help="a gradebook or worksheet of Canvas or Moodle")
-    parser.add_argument("--column", metavar="NAME", help="the assignment's name over there (default: ASSIGNMENT)")
+    parser.add_argument(
+        "--format", choices=FORMATS, default="csv", help="system that the grades are for (default: csv)"
+    )
+    parser.add_argument(
+        "--template", type=Path, metavar="FILE", help="a gradebook of Canvas or a worksheet of Moodle to fill in"
+    )
+    parser.add_argument("--column", metavar="NAME", help="name of the assignment in that system (default: ASSIGNMENT)")
     parser.add_argument(
         "--scale-to",
         type=_points,
         metavar="POINTS",
         help=f"scale the sum to this number of points; {THEIRS!r}: as the template does",
     )
-    parser.add_argument("--comments", action="store_true", help="what was seen, into the worksheet's feedback column")
-    parser.add_argument("--zero-for-absent", action="store_true", help="0 where nothing came (default: no grade)")
+    parser.add_argument(
+        "--comments", action="store_true", help="also write a short feedback into the worksheet's feedback column"
+    )
+    parser.add_argument(
+        "--zero-for-absent",
+        action="store_true",
+        help="give 0 points to those who handed in nothing (default: no grade)",
+    )
     parser.add_argument("--output", type=Path, metavar="FILE", help="default: classroom/exports/ASSIGNMENT-FORMAT...")
 
 

@@ -44,9 +44,15 @@ class Pair:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What the command takes."""
-    parser.add_argument("assignment", metavar="ASSIGNMENT", help="its folder's name, such as 05_self_attention")
     parser.add_argument(
-        "--share", type=_fraction, default=SHARE, metavar="FRACTION", help=f"show pairs from this on (default: {SHARE})"
+        "assignment", metavar="ASSIGNMENT", help="name of the assignment's folder, such as 05_self_attention"
+    )
+    parser.add_argument(
+        "--share",
+        type=_fraction,
+        default=SHARE,
+        metavar="FRACTION",
+        help=f"show pairs that share at least this much (default: {SHARE})",
     )
     parser.add_argument("--output", type=Path, metavar="FILE", help="default: classroom/similar/ASSIGNMENT.html")
 
