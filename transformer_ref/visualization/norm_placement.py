@@ -5,19 +5,32 @@ from collections.abc import Callable, Sequence
 from torch import Tensor
 
 from transformer_ref.visualization.drawing import Drawing
-from transformer_ref.visualization.heroes.hero import PAGE, PHONE, Hero
 from transformer_ref.visualization.palette import INK, PAPER
 
-COLUMN, HIGH = 340.0, 330.0  # of one placement
-STREAM, BRANCH = 250.0, 96.0  # where the stream runs up, and the middle of the boxes next to it
-BOX, TALL = 172.0, 46.0
+COLUMN, HIGH = 270.0, 330.0  # of one placement
+STREAM, BRANCH = 192.0, 76.0  # where the stream runs up, and the middle of the boxes next to it
+BOX, TALL = 148.0, 46.0
 START, FORK = 296.0, 262.0  # heights: the word that comes in, and where the branch leaves the stream
 
 Function = Callable[[Tensor], Tensor]
 
 
-def norm_placement(x: Tensor, sublayer: Function, norm: Function) -> Hero:
-    """Return the figure for one word x, (d,), read upward: post-norm is norm(x + f(x)), pre-norm is x + f(norm(x)).
+class Placements:
+    """Both figures, side by side where the column is wide enough; as text, the values on their way."""
+
+    def __init__(self, drawings: Sequence[Drawing], words: Sequence[str]) -> None:
+        self.drawings, self._words = drawings, words
+
+    def __str__(self) -> str:
+        return "\n".join(self._words)
+
+    def _repr_html_(self) -> str:
+        shown = "".join(f"<div style='flex:0 1 {COLUMN:g}px'>{drawing.to_svg()}</div>" for drawing in self.drawings)
+        return f"<div style='display:flex;flex-wrap:wrap;justify-content:center;gap:0.5rem 1.5rem'>{shown}</div>"
+
+
+def norm_placement(x: Tensor, sublayer: Function, norm: Function) -> Placements:
+    """Return the figures for one word x, (d,), read upward: post-norm is norm(x + f(x)), pre-norm is x + f(norm(x)).
 
     sublayer, norm: functions of such a word. The values at each box are computed here.
     """
@@ -26,34 +39,32 @@ def norm_placement(x: Tensor, sublayer: Function, norm: Function) -> Hero:
     told = [f"x = {_values(x)}"]
     for name, steps in (("post-norm", post), ("pre-norm", pre)):
         told += [name, *(f"  {step} = {_values(value)}" for step, value in steps.items())]
-    alt = (
-        "Two ways to combine a sub-layer with a norm and a residual, each read upward. Post-norm: the branch has only "
-        "the sub-layer, and the norm comes after the addition, on the stream itself. Pre-norm: the branch holds the "
-        "norm and then the sub-layer, and the stream runs from bottom to top without a box on it. "
-        f"The word {_values(x)} becomes {_values(post['LN(x + f(x))'])} and {_values(pre['x + f(LN(x))'])}."
+    alts = (
+        "Post-norm, read upward: a branch leaves the stream, passes the sub-layer and is added to the stream; then "
+        f"comes the norm, on the stream itself. {_values(x)} becomes {_values(post['LN(x + f(x))'])}.",
+        "Pre-norm, read upward: a branch leaves the stream, passes the norm and then the sub-layer, and is added to "
+        f"the stream, on which there is no box. {_values(x)} becomes {_values(pre['x + f(LN(x))'])}.",
     )
-    wide, narrow = Drawing(PAGE, HIGH, alt), Drawing(PHONE, 2 * HIGH + 24, alt)
-    for drawing, places in ((wide, ((0.0, 0.0), (PAGE - COLUMN, 0.0))), (narrow, ((5.0, 0.0), (5.0, HIGH + 24)))):
-        for (left, top), draw, steps in zip(places, (_post, _pre), (post, pre), strict=True):
-            with drawing.at(left, top):
-                draw(drawing, x, list(steps.values()))
-    return Hero(wide, narrow, told)
+    drawings = [Drawing(COLUMN, HIGH, alt) for alt in alts]
+    _post(drawings[0], x, list(post.values()))
+    _pre(drawings[1], x, list(pre.values()))
+    return Placements(drawings, told)
 
 
 def _post(drawing: Drawing, x: Tensor, values: Sequence[Tensor]) -> None:
-    drawing.text(COLUMN / 2, 14, "post-norm", bold=True)
+    drawing.text(STREAM, 14, "post-norm", bold=True)
     _enter(drawing, x)
     _box(drawing, BRANCH, 212, "sub-layer f", values[0])
     _branch(drawing, top=212, join=164)
     drawing.text(STREAM - 16, 144, _values(values[1]), anchor="end", size=12.5)
-    _box(drawing, STREAM - 14, 102, "layer norm", values[2])
+    _box(drawing, STREAM, 102, "layer norm", values[2])
     drawing.line(STREAM, FORK, STREAM, 174, width=4)
     drawing.line(STREAM, 154, STREAM, 102 + TALL / 2, width=4)
     drawing.arrow(STREAM, 102 - TALL / 2, STREAM, 40, width=4)
 
 
 def _pre(drawing: Drawing, x: Tensor, values: Sequence[Tensor]) -> None:
-    drawing.text(COLUMN / 2, 14, "pre-norm", bold=True)
+    drawing.text(STREAM, 14, "pre-norm", bold=True)
     _enter(drawing, x)
     _box(drawing, BRANCH, 226, "layer norm", values[0])
     drawing.arrow(BRANCH, 226 - TALL / 2, BRANCH, 150 + TALL / 2 + 1)
