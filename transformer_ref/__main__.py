@@ -1,6 +1,7 @@
 """`python -m transformer_ref`: train, translate, evaluate, export, benchmark."""
 
 import argparse
+import contextlib
 import os
 import sys
 import time
@@ -49,6 +50,7 @@ from transformer_ref.training.recipes import RECIPES, Recipe, find_split, load_s
 from transformer_ref.training.resume import load_training
 from transformer_ref.training.run import Run, changed, expect_nothing_to_lose, expect_writable, prepare, train
 from transformer_ref.training.run_card import PAGE_FILE, add_scores, run_card, write_run_card
+from transformer_ref.training.sole_use import sole_use
 from transformer_ref.training.tensorboard import TensorBoard, is_installed
 from transformer_ref.training.trainer import TrainingError, share_done
 from transformer_ref.translate import Translator, open_model
@@ -130,6 +132,8 @@ def _train(options: argparse.Namespace, processes: Processes) -> None:
     counting.end()
     doubts = []
     if code:
+        if processes.is_first:
+            _say(f"{code.name}: trying its parts before the first step; this takes up to a minute")
         doubts = rehearse(run.training.model, next(run.validation.one_epoch()).to(device), run.training.loss)
         doubts += remarks(code, run.training.model.config)
     notes = load_training(output, run.training) if options.resume else []
@@ -138,12 +142,15 @@ def _train(options: argparse.Namespace, processes: Processes) -> None:
         _say_what_is_coming(run, device)
         for line in [*(_whose(run.notes) if code else []), *(f"look out: {doubt}" for doubt in doubts), *notes]:
             _say(line)
+        if doubts:
+            _say("Better stop with Ctrl-C and correct this first: training does not make it right.")
         line = ProgressLine()
         watchers = [line, *([TensorBoard(output / "tensorboard")] if is_installed() else [])]
         if options.validate_bleu is not None:
             watchers.append(_validation_bleu(options.validate_bleu, run, lines[1], line))
     try:
-        train(run, output, watchers)
+        with sole_use(output) if processes.is_first else contextlib.nullcontext():
+            train(run, output, watchers)
     except KeyboardInterrupt:
         _say(f"\nstopped after {run.training.step:,} steps and saved in {output}; --resume goes on from there")
         raise
@@ -154,13 +161,16 @@ def _train(options: argparse.Namespace, processes: Processes) -> None:
             raise
         raise TrainingError(f"{code.name}: a training step stopped with {type(error).__name__}: {error}") from error
     if processes.is_first:
-        card = run_card(run, device)
+        card = run_card(run, device) | ({"doubts": doubts} if doubts else {})
         write_run_card(output, card, curves(card["curves"], LOSS_ALT, "step", "loss, nats a token").to_svg())
         _say(
             f"done after {run.training.step:,} steps in {clock(run.training.seconds)}; the checkpoint is in {output}, "
-            f"its story in {output / PAGE_FILE}\n"
-            f'next: python -m transformer_ref translate --checkpoint {output} "I closed the windows."'
+            f"its story in {output / PAGE_FILE}"
         )
+        for doubt in doubts:
+            _say(f"look out, as before the first step: {doubt}")
+        with_code = f" --model {options.model}" if options.model else ""
+        _say(f'next: python -m transformer_ref translate --checkpoint {output}{with_code} "I closed the windows."')
 
 
 def _validation_bleu(count: int, run: Run, lines: Parallel | ParallelFiles, line: ProgressLine) -> ValidationBleu:

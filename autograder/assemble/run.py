@@ -5,6 +5,7 @@ Every answer is judged separately with what it needs, and once more in the file 
 
 import argparse
 import os
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -23,6 +24,7 @@ KEY = b"assemble"  # hidden inputs are drawn from it: nothing is graded here, an
 LONGEST = 160  # letters of a reason
 OF_ATTENTION = frozenset({"attention biases", "attention projections"})  # what a `Structure` says of parameters
 NO_NOTEBOOK = "its notebook is not here"
+BLANK = "not written yet"
 TRANSLATOR = (  # the exercises whose answers a translator can be made of
     "build-vocab encode-decode bpe-train bpe-encode softmax split-heads merge-heads multi-head-attention sinusoidal-pe "
     "add-positions padding-mask causal-mask decoder-mask masked-attention layer-norm feed-forward encoder-layer "
@@ -70,13 +72,20 @@ def run(chosen: argparse.Namespace) -> int:
     judge, apart = judges.chosen()
     if not apart:
         print("The cells run with all of your rights here, as in Jupyter: assemble only notebooks that you wrote.")
+    count = sum(len(assignment.exercise_ids) for assignment in assignments if assignment.id in found)
+    print(f"Judging up to {count} answers from the notebooks in {folder.resolve()} ...", file=sys.stderr)
     with judge as trials:
-        entries = list(_entries(trials, assignments, found, filled))
+        entries = list(_shown(_entries(trials, assignments, found, filled), count))
         text = _settle(trials, entries, sum(len(assignment.exercise_ids) for assignment in assignments))
     _report(assignments, found, entries)
     kept = [entry for entry in entries if entry.piece]
     if not any(entry.is_own for entry in kept):
         print("Nothing passes yet, so nothing was written.")
+        if all(entry.reason == BLANK for entry in entries if entry.assignment.id in found):
+            print(
+                f"No answer is written in {folder.resolve()}. Are your notebooks elsewhere? `--from FOLDER` names "
+                "their folder; `python -m autograder learn` makes one in your home folder."
+            )
         return 1
     for exercise, names in text.renamed.items():
         for old, new in names.items():
@@ -86,7 +95,7 @@ def run(chosen: argparse.Namespace) -> int:
     count = f"{own} exercises" + (f" and {len(kept) - own} of the course's answers" if own < len(kept) else "")
     print(f"{output}: {count}. In Python: from {output.stem} import {kept[-1].exercise.names[0]}")
     if any("Transformer" in entry.exercise.names for entry in kept):
-        print(f"next: python -m transformer_ref train --model {output}")
+        print(f"next: python -m transformer_ref train --model {output} --output build/mine")
     return 0
 
 
@@ -118,6 +127,15 @@ class Entry:
         self.piece, self.reason = None, reason
         if self.fill and not again:
             self.piece = gather.of_course(self.cells, self.assignment, self.exercise, reason)
+
+
+def _shown(entries: Iterator[Entry], count: int) -> Iterator[Entry]:
+    """The same entries; a terminal sees how many have been judged."""
+    for done, entry in enumerate(entries, 1):
+        if sys.stderr.isatty():
+            end = "\n" if done == count else ""
+            print(f"\r{done} of {count}, {entry.exercise.number}   ", end=end, file=sys.stderr, flush=True)
+        yield entry
 
 
 def _asked_to_fill(asked: Sequence[str] | None, assignments: Sequence[Assignment]) -> set[str]:
@@ -219,7 +237,7 @@ def _reason(verdict: Verdict) -> str:
     if verdict.exercise.trained:
         return "it needs what its notebook has trained, so it stays there"
     if verdict.blank:
-        return "not written yet"
+        return BLANK
     said = " ".join(explanation(verdict).split())
     return said if len(said) <= LONGEST else f"{said[:LONGEST].rsplit(' ', 1)[0]} ..."
 
@@ -249,7 +267,7 @@ def _report(assignments: Sequence[Assignment], found: dict[str, list[Path]], ent
                 print(f"  ○ {name}: the course's answer, since yours is not in ({entry.reason})")
                 continue
             if entry.piece is None:
-                print(f"  {'·' if entry.reason == 'not written yet' else '✗'} {name}: {entry.reason}")
+                print(f"  {'·' if entry.reason == BLANK else '✗'} {name}: {entry.reason}")
                 continue
             given = sorted(entry.piece.given)
             said = [f"{each}: {'yours' if each in in_file else 'the package’s'}" for each in given]

@@ -107,6 +107,8 @@ def page(card: Mapping[str, Any]) -> str:
         "",
         *(f"- {choice}" for choice in machine.get("choices", [])),  # cards of earlier versions have none
         "",
+        *(f"- **Look out**, found before the first step: {doubt}" for doubt in card.get("doubts", [])),
+        *([""] if card.get("doubts") else []),
         f"![the loss while it trained]({CURVES_FILE})",
         "",
         *(

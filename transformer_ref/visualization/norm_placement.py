@@ -1,8 +1,7 @@
 """One sub-layer with its norm and its residual, drawn twice: post-norm and pre-norm, with the values on their way."""
 
 from collections.abc import Callable, Sequence
-
-from torch import Tensor
+from typing import Any
 
 from transformer_ref.visualization.drawing import Drawing
 from transformer_ref.visualization.palette import INK, PAPER
@@ -12,7 +11,8 @@ STREAM, BRANCH = 192.0, 76.0  # where the stream runs up, and the middle of the 
 BOX, TALL = 148.0, 46.0
 START, FORK = 296.0, 262.0  # heights: the word that comes in, and where the branch leaves the stream
 
-Function = Callable[[Tensor], Tensor]
+Word = Any  # a tensor (d,); this package draws and does not import torch
+Function = Callable[[Word], Word]
 
 
 class Placements:
@@ -29,7 +29,7 @@ class Placements:
         return f"<div style='display:flex;flex-wrap:wrap;justify-content:center;gap:0.5rem 1.5rem'>{shown}</div>"
 
 
-def norm_placement(x: Tensor, sublayer: Function, norm: Function) -> Placements:
+def norm_placement(x: Word, sublayer: Function, norm: Function) -> Placements:
     """Return the figures for one word x, (d,), read upward: post-norm is norm(x + f(x)), pre-norm is x + f(norm(x)).
 
     sublayer, norm: functions of such a word. The values at each box are computed here.
@@ -51,7 +51,7 @@ def norm_placement(x: Tensor, sublayer: Function, norm: Function) -> Placements:
     return Placements(drawings, told)
 
 
-def _post(drawing: Drawing, x: Tensor, values: Sequence[Tensor]) -> None:
+def _post(drawing: Drawing, x: Word, values: Sequence[Word]) -> None:
     drawing.text(STREAM, 14, "post-norm", bold=True)
     _enter(drawing, x)
     _box(drawing, BRANCH, 212, "sub-layer f", values[0])
@@ -63,7 +63,7 @@ def _post(drawing: Drawing, x: Tensor, values: Sequence[Tensor]) -> None:
     drawing.arrow(STREAM, 102 - TALL / 2, STREAM, 40, width=4)
 
 
-def _pre(drawing: Drawing, x: Tensor, values: Sequence[Tensor]) -> None:
+def _pre(drawing: Drawing, x: Word, values: Sequence[Word]) -> None:
     drawing.text(STREAM, 14, "pre-norm", bold=True)
     _enter(drawing, x)
     _box(drawing, BRANCH, 226, "layer norm", values[0])
@@ -75,7 +75,7 @@ def _pre(drawing: Drawing, x: Tensor, values: Sequence[Tensor]) -> None:
     drawing.arrow(STREAM, 92, STREAM, 40, width=4)
 
 
-def _enter(drawing: Drawing, x: Tensor) -> None:
+def _enter(drawing: Drawing, x: Word) -> None:
     drawing.text(STREAM, START + 18, f"x = {_values(x)}", size=12.5)
     drawing.line(STREAM, START + 4, STREAM, FORK, width=4)
 
@@ -90,13 +90,13 @@ def _branch(drawing: Drawing, top: float, join: float, first: float | None = Non
     drawing.text(STREAM, join, "+", bold=True)
 
 
-def _box(drawing: Drawing, middle: float, y: float, name: str, value: Tensor) -> None:
+def _box(drawing: Drawing, middle: float, y: float, name: str, value: Word) -> None:
     drawing.rectangle(middle - BOX / 2, y - TALL / 2, BOX, TALL, PAPER, stroke=INK, radius=6)
     drawing.text(middle, y - 10, name, bold=True, size=13)
     drawing.text(middle, y + 10, _values(value), size=12.5)
 
 
-def _values(word: Tensor) -> str:
+def _values(word: Word) -> str:
     """A word's values with at most two decimals: (0, −1.41, 0, 1.41)."""
     rounded = [round(float(value), 2) + 0.0 for value in word]
     return f"({', '.join(f'{value:g}' for value in rounded)})".replace("-", "−")

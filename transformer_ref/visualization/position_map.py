@@ -1,6 +1,6 @@
 """Positions written twice: as binary numbers, and as the sines and cosines of chapter 07, fast columns on the left."""
 
-from torch import Tensor
+from collections.abc import Sequence
 
 from transformer_ref.visualization.drawing import Drawing
 from transformer_ref.visualization.palette import GRID, INK, signed_fill
@@ -10,14 +10,18 @@ LEFT, TOP, BETWEEN = 30.0, 34.0, 34.0  # room for the positions, for the titles,
 SHADES = 8  # on each side of 0: neighbors of one shade are drawn as one
 
 
-def position_map(table: Tensor) -> Drawing:
+def position_map(table: Sequence[Sequence[float]]) -> Drawing:
     """Return the map of a table of positions, (T, d), values from -1 to 1, next to a binary counter from 0 to T - 1.
 
     Raises ValueError for a table that is not such a matrix.
     """
-    if table.dim() != 2 or not len(table) or float(table.abs().max()) > 1:
-        raise ValueError(f"table: expected (T, d) with values from -1 to 1, got shape {tuple(table.shape)}")
-    length, width = table.shape
+    try:
+        rows = [[float(value) for value in row] for row in table]
+    except TypeError:  # a row that is one number
+        rows = []
+    length, width = len(rows), len(rows[0]) if rows else 0
+    if not width or any(len(row) != width or max(map(abs, row)) > 1 for row in rows):
+        raise ValueError(f"table: expected (T, d) with values from -1 to 1, got {table!r:.200}")
     bits = max(1, (length - 1).bit_length())
     right = LEFT + bits * CELL_WIDTH + BETWEEN
     alt = (
@@ -31,7 +35,7 @@ def position_map(table: Tensor) -> Drawing:
     for position in range(0, length, 8):
         drawing.text(LEFT - 6, TOP + (position + 0.5) * CELL_HEIGHT, str(position), anchor="end", size=12)
     counted = [[position >> bit & 1 for position in range(length)] for bit in range(bits)]
-    waves = [[round(float(value) * SHADES) for value in column] for column in table.T]
+    waves = [[round(value * SHADES) for value in column] for column in zip(*rows, strict=True)]
     _columns(drawing, LEFT, counted, 1)
     _columns(drawing, right, waves, SHADES)
     for left, count in ((LEFT, bits), (right, width)):

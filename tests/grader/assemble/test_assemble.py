@@ -2,6 +2,7 @@
 
 import json
 import runpy
+import shutil
 import subprocess
 import sys
 
@@ -11,6 +12,7 @@ import torch
 from autograder import __main__ as command_line
 from autograder import catalogue
 from autograder.assemble import gather, write
+from autograder.prepare import sample_class
 
 ASSIGNMENTS = {assignment.id: assignment for assignment in catalogue.ASSIGNMENTS}
 
@@ -348,3 +350,13 @@ def test_a_renamed_helper_is_renamed_wherever_python_binds_its_name(binding):
     space, _ = run(first, second)
     assert space["batch_matmul"](5, None) == (50, 5)
     assert space["dot"](5, None) == (500, 5)
+
+
+def test_untouched_notebooks_are_told_apart_from_wrong_ones(tmp_path, monkeypatch, capsys):
+    released = sample_class.ROOT / "exercises" / "04_softmax"
+    shutil.copytree(released, tmp_path / "exercises" / released.name)
+    monkeypatch.chdir(tmp_path)
+    assert command_line.main(["assemble"]) == 1
+    shown = capsys.readouterr()
+    assert f"notebooks in {tmp_path / 'exercises'}" in shown.err
+    assert f"No answer is written in {tmp_path / 'exercises'}" in shown.out and "autograder learn" in shown.out

@@ -1,0 +1,46 @@
+"""One training run at a time in a folder: a second one is refused while the first one runs, and only then."""
+
+import contextlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+LOCK = ".training"  # the system holds a lock on it for as long as the process lives, however that ends
+
+
+@contextlib.contextmanager
+def sole_use(folder: Path) -> Iterator[None]:
+    """Hold the folder while the block lasts. Raises ValueError where another training run holds it.
+
+    A folder that cannot be written, or a file system without locks, is left to the code that saves there.
+    """
+    path = folder / LOCK
+    with contextlib.ExitStack() as held:
+        with contextlib.suppress(OSError):
+            folder.mkdir(parents=True, exist_ok=True)
+            file = held.enter_context(open(path, "ab"))
+            try:
+                _lock(file.fileno())
+            except (BlockingIOError, PermissionError) as error:
+                raise ValueError(
+                    f"output: expected a folder in which nothing trains, got {folder}, where a training run goes on"
+                ) from error
+            held.callback(_remove, path)
+        yield
+
+
+def _lock(descriptor: int) -> None:
+    """Lock an open file, or raise OSError at once. It is unlocked when the file is closed."""
+    if os.name == "nt":
+        import msvcrt
+
+        msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
+    else:
+        import fcntl
+
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def _remove(path: Path) -> None:
+    with contextlib.suppress(OSError):  # Windows keeps a file that is open
+        path.unlink()
