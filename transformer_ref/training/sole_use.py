@@ -1,9 +1,17 @@
 """One training run at a time in a folder: a second one is refused while the first one runs, and only then."""
 
 import contextlib
-import os
 from collections.abc import Iterator
 from pathlib import Path
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None
+try:
+    import msvcrt
+except ImportError:  # elsewhere
+    msvcrt = None
 
 LOCK = ".training"  # the system holds a lock on it for as long as the process lives, however that ends
 
@@ -31,14 +39,10 @@ def sole_use(folder: Path) -> Iterator[None]:
 
 def _lock(descriptor: int) -> None:
     """Lock an open file, or raise OSError at once. It is unlocked when the file is closed."""
-    if os.name == "nt":
-        import msvcrt
-
-        msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
-    else:
-        import fcntl
-
+    if fcntl:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    elif msvcrt:
+        msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
 
 
 def _remove(path: Path) -> None:
