@@ -13,8 +13,8 @@ from torch import Tensor, nn
 
 from transformer_ref.config import ModelConfig, TrainingConfig
 from transformer_ref.data.batching import BatchStream
-from transformer_ref.data.grammar.corpora import Corpus, build_corpus
-from transformer_ref.data.grammar.sentences import Pair
+from transformer_ref.data.grammar.corpora import build_corpus
+from transformer_ref.data.grammar.pairs import Corpus, Pair
 from transformer_ref.faster import TrainingLoss, accelerate, freed_memory_kept
 from transformer_ref.model.transformer import Transformer
 from transformer_ref.special_tokens import BOS, EOS, PAD

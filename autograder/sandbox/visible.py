@@ -1,14 +1,18 @@
 """What a submission may import of our own packages: a folder that holds those modules and, for the rest, a reason."""
 
 import ast
+import json
 import shutil
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 from autograder.catalogue.exercise import Assignment
+from autograder.sandbox import recorded_corpus
 
 PACKAGES = ("transformer_ref", "autograder", "own")
 HERE = Path(__file__).resolve().parents[2]
+CORPORA = "transformer_ref.data.grammar.corpora"  # replaced: the grammar translates every sentence of a hidden check
 LEARNERS_SIDE = (
     "autograder.check",
     # These two do nothing under grading, and this one gives only what an assignment may import.
@@ -26,7 +30,7 @@ def modules(assignment: Assignment | None) -> set[str]:
         name = wanted.pop()
         if name not in found and (path := _source(name)) is not None:
             found.add(name)
-            wanted += [name.rpartition(".")[0], *_imported(path)]
+            wanted += [name.rpartition(".")[0], *_imported(Path(recorded_corpus.__file__) if name == CORPORA else path)]
     return found
 
 
@@ -38,12 +42,23 @@ def build(folder: Path, assignment: Assignment | None) -> None:
             relative = path.relative_to(HERE)
             name = ".".join(relative.with_suffix("").parts).removesuffix(".__init__")
             (folder / relative).parent.mkdir(parents=True, exist_ok=True)
-            if name in visible:
+            if name == CORPORA and name in visible:
+                shutil.copyfile(recorded_corpus.__file__, folder / relative)
+                (folder / relative).with_name(recorded_corpus.CORPUS).write_text(_corpus(), encoding="utf-8")
+            elif name in visible:
                 shutil.copyfile(path, folder / relative)
             else:
                 (folder / relative).write_text(_stub(name, assignment), encoding="utf-8")
     for path in folder.rglob("*"):  # whatever the mask of this process, the one inside must read them
         path.chmod(0o755 if path.is_dir() else 0o644)
+
+
+@cache
+def _corpus() -> str:
+    """The built-in corpus as JSON."""
+    from transformer_ref.data.grammar.corpora import build_corpus  # its first use takes seconds
+
+    return json.dumps(build_corpus(), ensure_ascii=False)
 
 
 def _stub(name: str, assignment: Assignment | None) -> str:

@@ -22,7 +22,7 @@ from torch import Tensor, nn
 from book.recorded.kept import Kept
 from transformer_ref.data.grammar.corpora import build_corpus
 from transformer_ref.data.grammar.meaning import english_plural
-from transformer_ref.data.grammar.sentences import Pair
+from transformer_ref.data.grammar.pairs import Pair
 from transformer_ref.evaluation import exact_match, sense_accuracy
 from transformer_ref.model.multi_head_attention import MultiHeadAttention
 from transformer_ref.recording import FOLDER

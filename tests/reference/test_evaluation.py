@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from transformer_ref.data.grammar.corpora import build_corpus
-from transformer_ref.data.grammar.sentences import Pair, Sense
+from transformer_ref.data.grammar.pairs import Pair, Sense
 from transformer_ref.evaluation import (
     OF_LANGUAGE,
     TOKENIZE,

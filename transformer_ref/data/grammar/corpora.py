@@ -6,25 +6,13 @@ together.
 """
 
 from functools import cache, lru_cache
-from typing import NamedTuple
 
 from transformer_ref.data.grammar import lexicon
 from transformer_ref.data.grammar.meaning import nouns_of
-from transformer_ref.data.grammar.sentences import Pair, Sense, SentenceGenerator
+from transformer_ref.data.grammar.pairs import Corpus, Pair, Sense
+from transformer_ref.data.grammar.sentences import SentenceGenerator
 
 VALIDATION_SHARE, TEST_SHARE = 0.02, 0.04
-
-
-class Corpus(NamedTuple):
-    """Sentences to learn from, to choose by, to judge by.
-
-    `held_out` has the combinations of word and cue that the others never show.
-    """
-
-    train: list[Pair]
-    validation: list[Pair]
-    test: list[Pair]
-    held_out: list[Pair]
 
 
 def build_corpus(

@@ -3,7 +3,7 @@
 import dataclasses
 import random
 from collections.abc import Sequence
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 from transformer_ref.data.grammar import english, italian, lexicon
 from transformer_ref.data.grammar.meaning import (
@@ -24,6 +24,7 @@ from transformer_ref.data.grammar.meaning import (
     verbs,
     verbs_taking,
 )
+from transformer_ref.data.grammar.pairs import Pair, Sense
 
 Item = TypeVar("Item")
 
@@ -39,23 +40,6 @@ OWNERS = ("my", "your", "his", "her", "our", "their")
 POINTERS = ("the", "the", "this", "that")
 COUNTS = ("some", "two", "three", "many")
 ALL_DETERMINERS = (*POINTERS, "a", "a", *OWNERS, *COUNTS)
-
-
-class Sense(NamedTuple):
-    """Which sense an ambiguous word has, its Italian forms, and the cue noun that tells if there is one."""
-
-    word: str
-    group: str
-    forms: tuple[str, ...]
-    cue: str | None
-
-
-class Pair(NamedTuple):
-    """A sentence, its translation, and the sense of its ambiguous word if it has one."""
-
-    english: str
-    italian: str
-    sense: Sense | None = None
 
 
 class SentenceGenerator:
