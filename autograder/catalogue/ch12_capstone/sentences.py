@@ -11,8 +11,7 @@ from transformer_ref.data.grammar.sentences import SentenceGenerator
 
 LINES = 120
 # The grammar's analysis of every line that was drawn in this process: the reference needs it a moment later. Old ones
-# are
-# forgotten, except the very first ones: among them are the visible probes', which are drawn once for everybody.
+# are forgotten, except the very first ones: among them are the visible probes', which are drawn once for everybody.
 ITALIAN: dict[str, str] = {"": ""}
 KEPT, FIRST = 20_000, 1_000
 
