@@ -25,8 +25,8 @@ from autograder.judging import compare
 from autograder.judging.observation import Outcome, Raised, Structure
 from autograder.judging.observe import Candidate, LocalEndpoint
 from autograder.judging.probe_inputs import right_answer
-from autograder.judging.repeat_run import other_cases
 
+SEEN_ONCE = ("differs", "ignored")  # of the draws of one repeated run, which another run does not repeat
 SOFT = ("beside",)  # "Two slips at once, so it seems": claims nothing that could be computed
 
 
@@ -125,7 +125,9 @@ def _fact(verdict, endpoint, fact: Noticed, failing: Sequence[Outcome], passing:
         return _of_argument(verdict, endpoint, fact, failing, passing)
     if isinstance(fact, SizedObject):
         return _of_object(fact, failing, passing)
-    if fact.kind in ("differs", "ignored", "changed", "kept", "fixed", "empty"):
+    if fact.kind in SEEN_ONCE:
+        return []
+    if fact.kind in ("changed", "kept", "fixed", "empty"):
         return REPEATED[fact.kind](verdict, endpoint, fact, failing)
     here = [each for each in failing if _in(exercise, each, fact.where)]
     if isinstance(fact, counterfactuals.Supposed):
@@ -244,28 +246,6 @@ OF_CHECKS: dict[str, Callable[[Sequence[Outcome], Sequence[Outcome]], bool]] = {
 # --- what asking again shows ------------------------------------------------------------------------------------------
 
 
-def _differs(verdict, endpoint, fact, failing) -> list[str]:
-    outcome, candidate = verdict.again.outcome, Candidate(verdict.exercise, endpoint)
-    seen = [
-        candidate.observe(outcome.probe, outcome.case, outcome.expected, outcome.cotangent, seed)
-        for seed in (11, 12, 13)
-    ]
-    first, *others = [each.result for each in seen]
-    same = all(compare.value_difference(first, other, 1e-6, 1e-9) is None for other in others)
-    return ["the same result comes back"] if same else []
-
-
-def _ignored(verdict, endpoint, fact, failing) -> list[str]:
-    outcome, candidate = verdict.again.outcome, Candidate(verdict.exercise, endpoint)
-    for seed in range(100, 104):
-        case = dict(other_cases(outcome.case, seed)).get(fact.argument)
-        if case is not None:
-            got = candidate.observe(outcome.probe, case, right_answer(verdict.exercise, outcome.probe, case))
-            if compare.value_difference(outcome.got.result, got.result, 1e-4, 1e-6) is not None:
-                return ["another value changes the result"]
-    return []
-
-
 def _changed(verdict, endpoint, fact, failing) -> list[str]:
     for each in failing:
         if not isinstance(each.got.result, Raised) and fact.argument < len(each.got.inputs):
@@ -302,7 +282,7 @@ def _fixed(verdict, endpoint, fact, failing) -> list[str]:
 
 
 REPEATED = {
-    "differs": _differs, "ignored": _ignored, "changed": _changed, "kept": _kept, "fixed": _fixed, "empty": _fixed,
+    "changed": _changed, "kept": _kept, "fixed": _fixed, "empty": _fixed,
 }  # fmt: skip
 
 
