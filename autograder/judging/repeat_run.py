@@ -17,6 +17,7 @@ from autograder.judging.probe_inputs import right_answer
 
 OTHER_SEEDS = (1, 2, 3)  # of what an answer draws itself; it may draw the same under two of them
 OTHER = 20_817  # the seed of inputs that are run for comparison
+SHUFFLES = 6  # of an argument that seems to have no effect
 
 
 @dataclass(frozen=True)
@@ -59,13 +60,24 @@ def _the_other_way_round(value: Tensor, generator: torch.Generator) -> Tensor:
 def varied(case: Case, place: int) -> list[Case]:
     """Some cases that differ only in one argument, with all floats drawn anew.
 
-    A number that meets a 0 has no effect on a product, whatever the code does; here no number is 0.
+    A number that meets a 0 has no effect on a product, whatever the code does; here no number is 0. The argument also
+    comes in several random orders: its given and its opposite order can have the same result by chance.
     """
     for other, drawn in other_cases(case):
         value = drawn.arguments[other]
         if other != place and value.is_floating_point():
             case = replace(case, arguments=(*case.arguments[:other], value, *case.arguments[other + 1 :]))
-    return [case, *(dict(other_cases(case, OTHER + seed))[place] for seed in range(4))]
+    opposite = [dict(other_cases(case, OTHER + seed))[place] for seed in range(4)]
+    value = case.arguments[place]
+    orders = [
+        torch.randperm(value.numel(), generator=torch.Generator().manual_seed(OTHER + seed)) for seed in range(SHUFFLES)
+    ]
+    shuffled = [value.flatten()[order].view(value.shape) for order in orders if value.is_floating_point()]
+    return [
+        case,
+        *opposite,
+        *(replace(case, arguments=(*case.arguments[:place], each, *case.arguments[place + 1 :])) for each in shuffled),
+    ]
 
 
 def repeat(exercise: Exercise, candidate: Candidate, failed: Outcome, may_be_shown: bool) -> RepeatRun:

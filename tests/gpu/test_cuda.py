@@ -166,7 +166,7 @@ def test_dropout_zeroes_the_share_that_was_asked_for():
 def test_the_benchmark_s_training_runs_on_the_gpu(tmp_path, monkeypatch):
     from transformer_ref.benchmark import run, training
 
-    monkeypatch.setattr(training, "TOKENS_PER_BATCH", 256)
+    monkeypatch.setattr(training, "GPU_TOKENS", 256)
     piece = run.Piece("CUDA", "training", "d128")
     rows = run.measure(tmp_path, torch.device("cuda"), piece, repeats=1, say=lambda words: None)
     assert {row.name for row in rows} >= {"torch.nn.Transformer"} and all(row.speed > 0 for row in rows)

@@ -12,7 +12,8 @@ An operation that mixes the device with an ordinary tensor raises RuntimeError, 
 tensor without axes, an index, and `copy_`. The log counts the rest, each with the line that asked for it:
 
     wait    the CPU must wait for the device: .item(), bool(), .tolist(), .cpu(), nonzero, an index by a boolean mask
-    copy    the device is sent memory that is not page-locked, which waits as well; an index by a Python list is one
+    copy    the device is sent memory that is not page-locked, which waits as well; an index by a Python list is one,
+            and so is a number written at an index of tensors, x[index] = 3
     kernel  an operation that a GPU would be sent; views are none
     mask    a call of `scaled_dot_product_attention` with a mask, for which the flash kernel cannot be chosen
 """
@@ -160,6 +161,8 @@ def _inspect(name: str, arguments: tuple, named: dict, from_cpu: list[torch.Tens
                 LOG.add("wait", "an index by a boolean mask")
             elif not isinstance(each, DeviceTensor) and each.dim():
                 LOG.add("copy", "an index from the CPU")
+        if any(_is_plain(each) and not each.dim() for each in arguments[2:3]):
+            LOG.add("copy", "a number from the CPU, written at an index")
         from_cpu = [each for each in from_cpu if all(each is not index for index in indices)]
         if not isinstance(arguments[0], DeviceTensor):
             _refuse(name, [arguments[0]])

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 import torch
+import torch.nn.functional as F
 from drawn import generator, tiny_config
 from own_transformer import own_file
 from pretended_device import DEVICE, pretended_device
@@ -117,6 +118,21 @@ def test_only_attention_to_a_source_needs_a_mask_in_training(log):
     run = training(DEVICE, replace(SETTINGS, steps=1))
     fit(run)
     assert log.count("mask") == SIZES.encoder_layers + SIZES.decoder_layers  # none in the decoder's self-attention
+
+
+def test_training_never_builds_a_plan_of_attention_for_each_shape(log, monkeypatch):
+    allowed, kernel = [], F.scaled_dot_product_attention
+
+    def seen(*arguments, **named):
+        allowed.append(torch.backends.cuda.cudnn_sdp_enabled())
+        return kernel(*arguments, **named)
+
+    monkeypatch.setattr(F, "scaled_dot_product_attention", seen)
+    run = training(DEVICE, replace(SETTINGS, steps=1))
+    accelerate(run.model)
+    fit(run)
+    assert allowed and not any(allowed)
+    assert torch.backends.cuda.cudnn_sdp_enabled()  # for the rest of a program it stays as it was
 
 
 def test_validation_waits_once_a_batch_to_check_its_source_and_once_at_the_end(log):

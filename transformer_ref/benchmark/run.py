@@ -22,7 +22,7 @@ from transformer_ref.benchmark.operations import operations_per_token
 from transformer_ref.benchmark.recipes import measured_recipe
 from transformer_ref.benchmark.result import CONFIGS, RESULT_FILE, WORKS, add, machine, read, rows_measured
 from transformer_ref.benchmark.sentences import invented_batches
-from transformer_ref.benchmark.training import TOKENS_PER_BATCH, training_contenders
+from transformer_ref.benchmark.training import tokens_per_batch, training_contenders
 from transformer_ref.config import ModelConfig, TrainingConfig
 from transformer_ref.device import choose_precision
 from transformer_ref.training.cost import about, product_rate
@@ -172,7 +172,7 @@ def _training_rows(
 ) -> list[Row]:
     config = model_config(size)
     contenders = training_contenders(config, device, precisions)
-    operations = operations_per_token(config, invented_batches(VOCABULARY, TOKENS_PER_BATCH))
+    operations = operations_per_token(config, invented_batches(VOCABULARY, tokens_per_batch(device)))
     return _rows_with_share("training", size, contenders, operations, device, repeats, say)
 
 

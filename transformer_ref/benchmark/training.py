@@ -22,17 +22,22 @@ from transformer_ref.training.optimizer import build_optimizer
 from transformer_ref.training.precision import BF16Copy
 from transformer_ref.training.trainer import train_step
 
-TOKENS_PER_BATCH = 4_096
-BATCHES = 2  # in one turn of a contender, after a first one
+CPU_TOKENS, GPU_TOKENS = 4_096, 25_000  # of a batch; the second as in the original paper, section 5.1
+CPU_BATCHES, GPU_BATCHES = 2, 20  # in one turn of a contender, after a first one
 SETTINGS = TrainingConfig(muon_rate=0.0, learning_rate=1e-3)  # AdamW for everyone, since no peer has Muon
 Forward = Callable[[Batch], Tensor]
 Step = Callable[[], int]  # one more training step, which returns its target tokens
 
 
+def tokens_per_batch(device: torch.device) -> int:
+    """Return the size of a batch that keeps the device busy."""
+    return CPU_TOKENS if device.type == "cpu" else GPU_TOKENS
+
+
 def training_contenders(config: ModelConfig, device: torch.device, precisions: list[str]) -> list[Contender]:
     """Return us and every peer that is installed, in each precision; a peer computes in bf16 by autocast."""
     contenders = [
-        _contender(OURS, precision, _ours(config, device, precision), freed_memory_kept)  # as in `__main__`
+        _contender(OURS, precision, _ours(config, device, precision), device, freed_memory_kept)  # as in `__main__`
         for precision in precisions
     ]
     peers: list[tuple[str, Callable[[ModelConfig], tuple[nn.Module, Callable[[nn.Module], Forward]]]]] = [
@@ -48,6 +53,7 @@ def training_contenders(config: ModelConfig, device: torch.device, precisions: l
                 name,
                 precision,
                 _theirs(*build(config), config, device, precision == "bf16"),
+                device,
             )
             for precision in precisions
         ]
@@ -55,16 +61,21 @@ def training_contenders(config: ModelConfig, device: torch.device, precisions: l
 
 
 def _contender(
-    name: str, precision: str, step: Step, around: Callable[[], AbstractContextManager] = nullcontext
+    name: str,
+    precision: str,
+    step: Step,
+    device: torch.device,
+    around: Callable[[], AbstractContextManager] = nullcontext,
 ) -> Contender:
-    return Contender(name, precision, lambda: sum(step() for _ in range(BATCHES)), around, first=step)
+    batches = CPU_BATCHES if device.type == "cpu" else GPU_BATCHES
+    return Contender(name, precision, lambda: sum(step() for _ in range(batches)), around, first=step)
 
 
 def _ours(config: ModelConfig, device: torch.device, precision: str) -> Step:
     model = accelerate(Transformer(config, torch.Generator().manual_seed(1)).to(device))
     optimizer, loss = build_optimizer(model, SETTINGS), TrainingLoss(config.pad, SETTINGS.label_smoothing)
     gradients = Gradients(BF16Copy(model) if precision == "bf16" else None)
-    batches = invented_batches(config.target_vocabulary, TOKENS_PER_BATCH)
+    batches = invented_batches(config.target_vocabulary, tokens_per_batch(device))
 
     def step() -> int:
         return train_step(model, next(batches), optimizer, loss, SETTINGS.max_grad_norm, gradients).tokens
@@ -79,7 +90,7 @@ def _theirs(
     model = model.to(device).train()
     loss_of_batch = loss_of(model)
     optimizer = torch.optim.AdamW(model.parameters(), lr=SETTINGS.learning_rate, betas=(0.9, 0.98), weight_decay=0.0)
-    batches = invented_batches(config.target_vocabulary, TOKENS_PER_BATCH)
+    batches = invented_batches(config.target_vocabulary, tokens_per_batch(device))
 
     def step() -> int:
         batch = next(batches).to(device)

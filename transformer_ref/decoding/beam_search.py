@@ -129,9 +129,10 @@ class Found:
         place = self._count[beams.sentence][:, None] + chosen.cumsum(dim=1) - 1  # (open, any number)
         where = beams.sentence[:, None], place.masked_fill(~chosen, self._spare)
         self._ids[:, :, :length][where] = beams.ids[row, parent]
+        # not [where] = id: a GPU would wait for a number that comes from the CPU
         for offset, id in enumerate(end):
-            self._ids[:, :, length + offset][where] = id
-        self._length[where] = length + len(end)
+            self._ids[:, :, length + offset][where] = self._ids.new_full((), id)
+        self._length[where] = self._length.new_full((), length + len(end))
         self._log_probability[where] = log_probability
         self._count[beams.sentence] += chosen.sum(dim=1)
 

@@ -1,4 +1,4 @@
-"""Attention by two products where the library's kernel is the slower one: on a CPU with units for bf16, in bf16.
+"""Attention where the kernel that the library would choose is slower: on a CPU with units for bf16, and on a GPU.
 
 `model/attention.py` says what is computed.
 """
@@ -9,6 +9,7 @@ from functools import partial
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from transformer_ref.machine import MARGIN, Choice, choose, is_traced, speedup
 
@@ -16,16 +17,24 @@ from transformer_ref.machine import MARGIN, Choice, choose, is_traced, speedup
 # floats (AVX512), and narrower ones divide 16.
 SHORTEST = 16
 MEASURED = 16, 4, 32, 64  # batch, heads, queries and as many keys, and d_head at which the two ways are measured
+# All but cuDNN's, which builds a plan for each new shape; batches of sentences have hundreds of shapes.
+ON_GPU = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
 
 
-def quick_attention(query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None) -> Tensor:
-    """Return what `F.scaled_dot_product_attention` does, by whichever of two ways is the faster here.
+def quick_attention(
+    query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, is_causal: bool = False
+) -> Tensor:
+    """Return what `F.scaled_dot_product_attention` does, by the way that is fastest here.
 
     query: (..., query, d_head); key: (..., key, d_head); value: (..., key, d_value); attn_mask: boolean, broadcastable
-    to (..., query, key), which shows every query some key.
+    to (..., query, key), which shows every query some key; is_causal: instead of a mask, hide later keys.
     """
-    kernel = two_products if products_are_faster(query) else F.scaled_dot_product_attention
-    return kernel(query, key, value, attn_mask=attn_mask)
+    if query.device.type == "cuda" and not is_traced():
+        with sdpa_kernel(ON_GPU):
+            return F.scaled_dot_product_attention(query, key, value, attn_mask=attn_mask, is_causal=is_causal)
+    if products_are_faster(query) and not is_causal:
+        return two_products(query, key, value, attn_mask=attn_mask)
+    return F.scaled_dot_product_attention(query, key, value, attn_mask=attn_mask, is_causal=is_causal)
 
 
 def products_are_faster(query: Tensor) -> bool:

@@ -75,9 +75,9 @@ def fused_attention(
 ) -> AttentionResult:
     """Return what `explicit_attention` does, by the library's kernel and without the weights.
 
-    kernel: called as `F.scaled_dot_product_attention` is, with a mask that shows every query some key. On a GPU it is
-    the library's, and a mask from `causal_mask` is not handed over but described, since only then can the flash kernel
-    be chosen (Dao et al. 2022).
+    kernel: called as `F.scaled_dot_product_attention` is, with a mask that shows every query some key. On a GPU a mask
+    from `causal_mask` is not handed over but described, since only then can the flash kernel be chosen (Dao et al.
+    2022).
     A kernel may answer a query without keys with NaN. Here such a query is shown every key, which is
     harmless, and its output is then set to zero, which also stops every gradient.
     """
@@ -88,7 +88,7 @@ def fused_attention(
         return AttentionResult(kernel(query, key, value), weights=None)
     expect_mask("mask", mask, *query.shape[:-1], key.shape[-2])
     if query.device.type != "cpu" and getattr(mask, "is_causal", False):
-        return AttentionResult(F.scaled_dot_product_attention(query, key, value, is_causal=True), weights=None)
+        return AttentionResult(kernel(query, key, value, is_causal=True), weights=None)
     blind = ~mask.any(dim=-1, keepdim=True)  # (..., query, 1)
     shown = torch.atleast_2d(mask | blind)  # the kernel wants a query axis
     output = kernel(query, key, value, attn_mask=shown)

@@ -129,7 +129,7 @@ EXERCISE = Exercise(
             "You counted the places from the first True *on*. Return those before it: their number is its index.",
             quotes=answers),
         mistake("-1 for none", CHOSEN.but("mask.shape[1]", "-1"), TRUE,
-            """A row without True gives -1. As an index, -1 means the last place, which is easily taken for an answer;
+            """A row without True gives -1. As an index, -1 means the last place, which is easily taken for an answer.
             Return T, one beyond the end.""", quotes=answers),
         mistake("T + 1 for none", CHOSEN.but("mask.shape[1]", "mask.shape[1] + 1"), TRUE,
             "A row without True gives T + 1. The last index is T - 1, so T is one beyond the end already.",

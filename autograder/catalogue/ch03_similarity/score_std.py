@@ -51,9 +51,8 @@ EXERCISE = Exercise(
     id="score-std", number="03.3", difficulty=2, minutes=8, visible_points=1, hidden_points=2,
     reference=score_std, section=MEASURE,
     # A measured standard deviation is itself uncertain: its relative error is the root of (kurtosis - 1) / 4n, where
-    # the
-    # kurtosis is 3 + 6/d. Two right answers differ by 1.4 times that: 1.4 percent for d = 64, 2.2 for d = 2, 2.8 for
-    # d = 1. Each rtol is more than five times as large. n stays small enough for a table of all n times n pairs.
+    # the kurtosis is 3 + 6/d. Two right answers differ by 1.4 times that: 1.4 percent for d = 64, 2.2 for d = 2, 2.8
+    # for d = 1. Each rtol is more than five times as large. n stays small enough for a table of all n times n pairs.
     probes=(
         visible("64 numbers", seeded, 64, seed=3, checks="generator", rtol=0.09),
         visible("2 numbers", seeded, 2, seed=4, checks="state", rtol=0.12),
