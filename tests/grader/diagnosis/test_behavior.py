@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from autograder import catalogue
+from autograder.catalogue.exercise import Case
 from autograder.catalogue.probes import SECOND_CALL
 from autograder.diagnosis import sentences
 from autograder.diagnosis.behavior import notice
@@ -12,6 +13,7 @@ from autograder.diagnosis.explain import judge_and_explain
 from autograder.diagnosis.known_mistakes import namespace_of
 from autograder.diagnosis.output_patterns import by_argument, lengths, reductions
 from autograder.judging.observe import LocalEndpoint
+from autograder.judging.repeat_run import varied
 
 PROJECT, ATTEND = catalogue.find("project"), catalogue.find("attend")
 
@@ -386,3 +388,11 @@ def test_what_agrees_with_a_known_mistake_is_not_said_to_be_off_by_nothing():
     source = convolution.correct[0].source.but("(row * W + column)[inside]] = 1", in_the_weights)
     seen = judge_and_explain(convolution, LocalEndpoint(namespace_of(source)), b"key").noticed
     assert ("offset", 0.0) not in [(fact.kind, fact.factor) for fact in seen]
+
+
+def test_an_argument_is_not_called_ignored_because_its_opposite_order_gives_the_same_by_chance():
+    def wrong(x: torch.Tensor, tau: float) -> torch.Tensor:  # marks one row for each row, always in the first column
+        return torch.zeros_like(x).scatter_(-2, x.argmax(-1, keepdim=True), 1.0)
+
+    given, *others = varied(Case((torch.tensor([[2.0, 1.0], [1.0, 2.0]]), 0)), 0)
+    assert any(not torch.equal(wrong(*given.arguments), wrong(*other.arguments)) for other in others)
