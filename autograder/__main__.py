@@ -25,6 +25,10 @@ COMMANDS = {  # name -> (module, what it does)
         "reports.dashboard",
         "write a page for the teacher: scores, mistakes of the class, what to teach again",
     ),
+    "comment": (
+        "reports.comment",
+        "write one comment for all students whose wrong answers behave alike, and make their feedback again",
+    ),
     "feedback": ("platforms.hand_back", "pack the feedback pages for Moodle, Canvas or mail"),
     "export": ("reports.export", "export grades for Canvas, Moodle, Gradescope or a spreadsheet"),
     "similar": (

@@ -10,13 +10,13 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TextIO
 
 from autograder import catalogue
 from autograder.catalogue import inventory
-from autograder.catalogue.exercise import Assignment, Exercise
+from autograder.catalogue.exercise import Assignment, Exercise, Section
 from autograder.course import CourseError
 
 LICENSE = "Apache-2.0 AND CC-BY-4.0"  # the code, and the words
@@ -27,21 +27,30 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "assignments", nargs="*", metavar="ASSIGNMENT", help="such as 05_self_attention (default: all of the course)"
     )
+    parser.add_argument(
+        "--from-class",
+        action="store_true",
+        help="instead, the mistakes that you commented on in class, each with a program of ours that behaves alike",
+    )
     parser.add_argument("--output", type=Path, metavar="FILE", help="default: the terminal")
 
 
 def run(chosen: argparse.Namespace) -> int:
     """Write the lines. Raises CourseError naming the assignments that there are."""
-    assignments = _chosen(chosen.assignments)
+    found = records(_chosen(chosen.assignments))
+    if chosen.from_class:
+        from autograder.prepare import class_mistakes  # needs a class, and a system that forks
+
+        found = class_mistakes.records(_chosen(chosen.assignments))
     if chosen.output is None:
         try:
-            _write(assignments, sys.stdout)
+            _write(found, sys.stdout)
             sys.stdout.flush()
         except BrokenPipeError:  # the reader stopped, as `head` does; Python flushes once more when it ends
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     with chosen.output.open("w", encoding="utf-8", newline="\n") as file:
-        count = _write(assignments, file)
+        count = _write(found, file)
     print(f"{count:,} known mistakes: {chosen.output}")
     return 0
 
@@ -61,28 +70,53 @@ def records(assignments: Sequence[Assignment] = catalogue.ASSIGNMENTS) -> Iterat
 
 def _of(assignment: Assignment, exercise: Exercise, asked: dict[tuple[str, str], str]) -> Iterator[dict[str, Any]]:
     for mistake in exercise.mistakes:
-        yield {
-            "id": f"{exercise.id}/{mistake.name}",
-            "chapter": assignment.id,
-            "exercise": exercise.id,
-            "number": exercise.number,
-            "defines": list(exercise.names),
-            "name": mistake.name,
-            "source": str(mistake.source),
-            "right": str(exercise.correct[0].source),
-            "message": mistake.message,
-            "told_by": "symptom" if mistake.shows else "values",
-            "section": mistake.reread.label,
-            "section_title": mistake.reread.title,
-            "asked_in": asked.get((exercise.id, mistake.name)),
-            "license": LICENSE,
-        }
+        yield record(
+            assignment,
+            exercise,
+            name=mistake.name,
+            source=str(mistake.source),
+            message=mistake.message,
+            section=mistake.reread,
+            told_by="symptom" if mistake.shows else "values",
+            asked_in=asked.get((exercise.id, mistake.name)),
+        )
 
 
-def _write(assignments: Sequence[Assignment], file: TextIO) -> int:
+def record(
+    assignment: Assignment,
+    exercise: Exercise,
+    name: str,
+    source: str | None,
+    message: str,
+    section: Section,
+    told_by: str = "values",
+    asked_in: str | None = None,
+    license: str | None = LICENSE,
+) -> dict[str, Any]:
+    """One line of the data set."""
+    return {
+        "id": f"{exercise.id}/{name}",
+        "chapter": assignment.id,
+        "exercise": exercise.id,
+        "number": exercise.number,
+        "defines": list(exercise.names),
+        "name": name,
+        "source": source,
+        "right": str(exercise.correct[0].source),
+        "message": message,
+        "told_by": told_by,
+        "section": section.label,
+        "section_title": section.title,
+        "asked_in": asked_in,
+        "license": license,
+    }
+
+
+def _write(found: Iterable[dict[str, Any]], file: TextIO) -> int:
     written = 0
-    for record in records(assignments):
-        file.write(json.dumps(record, ensure_ascii=False) + "\n")
+    for line in found:
+        file.write(json.dumps(line, ensure_ascii=False) + "\n")
+        file.flush()
         written += 1
     return written
 

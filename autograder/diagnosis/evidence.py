@@ -1,6 +1,6 @@
 """What is known of why an answer fails, as data; `sentences` and `feedback` put it into words."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 from autograder.catalogue.exercise import Evidence, Misconception
 from autograder.judging.observation import Outcome
@@ -41,13 +41,15 @@ class Explained(Verdict):
 
     diagnosis: the known mistake, with what of the outcomes shows it. noticed: facts about a failure that no known
     mistake explains. failed_explanation: the traceback of an exception of ours that ended the explanation.
-    counterexample: the smallest input that was found on which the answer still fails.
+    counterexample: the smallest input that was found on which the answer still fails. alike: a fingerprint of what the
+    answer shows, where no known mistake explains it (see `alike`).
     """
 
     diagnosis: tuple[Misconception, Evidence | None] | None = None
     noticed: tuple[Noticed, ...] = ()
     failed_explanation: str = ""
     counterexample: Outcome | None = None
+    alike: tuple[str, ...] = ()
 
     @property
     def misconception(self) -> Misconception | None:
@@ -56,6 +58,6 @@ class Explained(Verdict):
 
 def explained(verdict: Verdict, **found: object) -> Explained:
     """The verdict with what was found; without an explanation where none was looked for."""
-    if isinstance(verdict, Explained) and not found:
-        return verdict
+    if isinstance(verdict, Explained):
+        return replace(verdict, **found)
     return Explained(**{field.name: getattr(verdict, field.name) for field in fields(Verdict)}, **found)

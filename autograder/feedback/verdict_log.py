@@ -21,7 +21,8 @@ NAME = "verdicts.jsonl"
 
 def as_record(verdict: Verdict) -> dict[str, Any]:
     """What is kept of a verdict next to its report: plain values, nothing of a hidden input."""
-    found = explained(verdict).misconception
+    known = explained(verdict)
+    found = known.misconception
     return {
         "exercise": verdict.exercise.id,
         "points": verdict.points,
@@ -35,6 +36,7 @@ def as_record(verdict: Verdict) -> dict[str, Any]:
         "reason": verdict.unasked.reason if isinstance(verdict.unasked, NotChecked) else "",
         "misconception": found.name if found else None,
         "message": _text(explanation, verdict),
+        "alike": list(known.alike),
     }
 
 

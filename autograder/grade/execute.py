@@ -23,6 +23,8 @@ from traitlets import Float, Int, List, Unicode
 from autograder import catalogue, course
 from autograder.catalogue.exercise import Assignment, Exercise
 from autograder.course import CHECK_SUFFIX
+from autograder.diagnosis.alike import fingerprinted, is_compared
+from autograder.diagnosis.evidence import Explained
 from autograder.diagnosis.explain import explain
 from autograder.feedback.report import as_text
 from autograder.feedback.verdict_log import add_to_log, as_record
@@ -121,6 +123,7 @@ class _Graded:
         self._over, self._excused = "", False  # why no more cells are run, and whether that is the notebook's doing
         self._last = ""  # how the last process ended, where one did
         self._broken: dict[str, str] = {}  # exercise id -> what went wrong on this side
+        self._explained: dict[str, Explained] = {}  # exercise id -> its verdict, explained while its process still ran
 
     def run(self, submission: Callable[[Mapping[str, bytes]], AbstractContextManager[Submission]]) -> None:
         """Run every cell, put every question, write every verdict. submission: starts a process for the notebook."""
@@ -135,6 +138,7 @@ class _Graded:
                     self._again(process)
                     self._cells(process)
                     self._hidden(process)
+                    self._fingerprints(process)
             except Ended as ended:
                 self._last = str(ended)
         for session in self._sessions.values():
@@ -200,6 +204,27 @@ class _Graded:
                     self._lost(ended, session.exercise)
                     raise
 
+    def _fingerprints(self, process: Submission) -> None:
+        """Ask what shows which wrong answers of a class behave alike. Every verdict is reached by now, and stays.
+
+        In a second process the names need not stand for what they did at their checks, so nothing is asked there.
+        """
+        for session in self._sessions.values() if not self._last else ():
+            exercise = session.exercise
+            try:
+                verdict = explain(session.verdict())
+                if is_compared(verdict):
+                    with process.questioned(exercise.seconds, exercise.id) as channel:
+                        verdict = fingerprinted(verdict, session, RemoteEndpoint(channel), course.secret(self._root))
+            except Ended:
+                return
+            except SandboxError:
+                raise
+            except Exception:
+                self._log.warning("%s: not compared with other answers.", exercise.id, exc_info=True)
+            else:
+                self._explained[exercise.id] = verdict
+
     def _hearing(self, exercise: Exercise) -> JudgingSession:
         findings = forbidden.findings(self._sources, exercise, self._assignment)
         self._sessions[exercise.id] = JudgingSession(
@@ -231,7 +256,7 @@ class _Graded:
         verdict = not_checked(exercise, self._over or self._last, self._excused)
         if session is not None and exercise.id not in self._broken:
             try:
-                verdict = explain(session.verdict())
+                verdict = self._explained.get(exercise.id) or explain(session.verdict())
             except Exception as error:
                 self._fail(exercise, f"the judge stopped with {type(error).__name__}", error)
             else:

@@ -85,6 +85,22 @@ class JudgingSession:
         if self._again is None and self._verdict is None and not self._candidate.called:
             self._again = self._asked_again(may_be_shown=self._disclosed or not hidden)
 
+    def observe_under(self, key: bytes, endpoint: Endpoint) -> list[Outcome]:
+        """What the answer shows to the hidden probes under another key. No points depend on it.
+
+        Raises EndpointGone when the other side is lost.
+        """
+        if self._candidate is None:
+            return []
+        self._candidate.turn_to(endpoint)
+        outcomes = []
+        for probe in self.exercise.hidden:
+            case, expected, cotangent = question_of(self.exercise, probe, key)
+            got = self._candidate.observe(probe, case, expected, cotangent)
+            parted = compare.difference(expected, got, probe)
+            outcomes.append(Outcome(probe, case, cotangent, expected, got, parted))
+        return outcomes
+
     def lose(self, reason: str) -> None:
         """Note that no more probes can run."""
         if self._gone is None:

@@ -213,7 +213,8 @@ def _of_the_kind(batch: Batch, each: Graded, pages: list[Path], name: str) -> by
     settings = results.configuration(batch.root)
     book = book_address(settings.FeedbackPage.get("book", ""))
     zone = course_time.zone_of(settings)
-    return nbformat.writes(feedback.as_notebook(feedback.told(graded, resources["nbgrader"], book, zone))).encode()
+    page = feedback.told(graded, resources["nbgrader"], book, zone, batch.root)
+    return nbformat.writes(feedback.as_notebook(page)).encode()
 
 
 def _zipped(files: Mapping[str, bytes]) -> bytes:

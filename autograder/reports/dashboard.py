@@ -1,23 +1,27 @@
 """A page for the teacher: what the class has understood, what to teach again, what to look at by hand.
 
 `python -m autograder dashboard ASSIGNMENT` reads the gradebook and the graded notebooks and writes one file that asks
-nothing of the network. Students' words appear on it as text only.
+nothing of the network. Students' words appear on it as text only. What a teacher writes into its boxes is saved as a
+file, which `python -m autograder comment` reads.
 """
 
 import argparse
 import hashlib
 import statistics
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from autograder import course
 from autograder.catalogue.exercise import Exercise, Misconception
-from autograder.reports import beliefs, pages, results
+from autograder.reports import beliefs, pages, results, shared_comments
 from autograder.reports.beliefs import Beliefs
+from autograder.reports.comment import Group, groups_of
 from autograder.reports.feedback import address_of_book
 from autograder.reports.results import Class, Graded, Result
 from autograder.reports.reteach import Card, card
+from autograder.reports.shared_comments import Comment
 
 COLUMNS = 10  # of the chart of scores
 SLOWEST = 8  # cells named
@@ -37,7 +41,8 @@ def run(chosen: argparse.Namespace) -> int:
     assignment = results.find_assignment(chosen.assignment)
     path = chosen.output or root / "classroom" / "dashboard" / f"{assignment.id}.html"
     book = address_of_book(root)
-    pages.write(path, page(results.read_class(root, assignment), book, beliefs.of_class(root, book)))
+    graded, comments = results.read_class(root, assignment), shared_comments.read(root)
+    pages.write(path, page(graded, book, beliefs.of_class(root, book), comments))
     print(path)
     return 0
 
@@ -84,11 +89,15 @@ class Topic:
     wrong: int = 0
     blank: int = 0
     mistakes: list[Mistake] = field(default_factory=list)
-    unexplained: list[tuple[str, str]] = field(default_factory=list)
+    groups: list[Group] = field(default_factory=list)  # wrong answers that no known mistake explains
 
     @property
     def known(self) -> int:
         return sum(len(mistake.students) for mistake in self.mistakes)
+
+    @property
+    def unexplained(self) -> int:
+        return sum(len(group.members) for group in self.groups)
 
 
 @dataclass(frozen=True)
@@ -102,13 +111,17 @@ class Column:
     height: float
 
 
-def page(graded_class: Class, book: str, believed: Beliefs | None = None) -> str:
-    """The dashboard as one HTML page. believed: what the class answered to the inventory, if it did."""
+def page(graded_class: Class, book: str, believed: Beliefs | None = None, comments: Sequence[Comment] = ()) -> str:
+    """The dashboard as one HTML page. believed: what the class answered to the inventory, if it did. comments: those of
+    the course on answers that behave alike."""
     assignment = graded_class.assignment
     scores = [graded.score for graded in graded_class.graded]
-    topics = [_topic(exercise, graded_class, book) for exercise in assignment.exercises]
+    groups = groups_of(graded_class, comments)
+    topics = [_topic(exercise, graded_class, book, groups) for exercise in assignment.exercises]
     return pages.page(
         "dashboard.html.j2",
+        script="comments.js" if any(group.alike for group in groups) else "",
+        assignment=assignment.id,
         title=pages.title(assignment.id, assignment.notebook),
         possible=graded_class.possible,
         graded=graded_class.graded,
@@ -122,7 +135,10 @@ def page(graded_class: Class, book: str, believed: Beliefs | None = None) -> str
         reteach=sorted(
             (mistake for topic in topics for mistake in topic.mistakes), key=lambda mistake: -len(mistake.students)
         ),
-        looks=[(each.student.name, reasons) for each in graded_class.graded if (reasons := reasons_to_look(each))],
+        looks=[
+            (each.student.name, reasons) for each in graded_class.graded if (reasons := reasons_to_look(each, comments))
+        ],
+        longest=shared_comments.LONGEST,
         slowest=slowest(graded_class.graded),
         believed=beliefs.of_assignment(believed, assignment) if believed else [],
         believers=believed.people if believed else 0,
@@ -138,8 +154,8 @@ def quartiles(scores: list[float]) -> tuple[float, float]:
     return lower, upper
 
 
-def _topic(exercise: Exercise, graded_class: Class, book: str) -> Topic:
-    topic = Topic(exercise)
+def _topic(exercise: Exercise, graded_class: Class, book: str, groups: Sequence[Group]) -> Topic:
+    topic = Topic(exercise, groups=[group for group in groups if group.exercise == exercise.id])
     made: dict[str, list[str]] = defaultdict(list)
     for graded, result in _pairs(exercise, graded_class):
         if result.passed:
@@ -150,8 +166,6 @@ def _topic(exercise: Exercise, graded_class: Class, book: str) -> Topic:
             topic.wrong += 1
         if result.misconception:
             made[result.misconception.name].append(graded.student.name)
-        elif result.unexplained:
-            topic.unexplained.append((graded.student.name, result.message))
     known = {misconception.name: misconception for misconception in exercise.mistakes}
     ordered = sorted(made, key=lambda name: -len(made[name]))
     topic.mistakes = [_mistake(exercise, known[name], made[name], book) for name in ordered]
@@ -185,8 +199,8 @@ def chart(scores: list[float], possible: float) -> list[Column]:
     ]
 
 
-def reasons_to_look(graded: Graded) -> list[str]:
-    """Why a person should read this submission; empty when nobody needs to."""
+def reasons_to_look(graded: Graded, comments: Sequence[Comment] = ()) -> list[str]:
+    """Why a person should read this submission; empty when nobody needs to. comments: see `page`."""
     reasons = list(graded.notes)
     if graded.results and all(result.blank for result in graded.results):
         reasons.append("Nothing was answered: every exercise came back blank.")
@@ -198,7 +212,7 @@ def reasons_to_look(graded: Graded) -> list[str]:
             reasons.append(f"{number} was not checked: {result.message or 'the notebook holds no verdict'}")
         elif result.forbidden:
             reasons.append(f"{number} earns 0 for a forbidden call: {result.message} You can set other points by hand.")
-        elif result.unexplained and not result.by_hand:
+        elif result.unexplained and not result.by_hand and not shared_comments.about(comments, result):
             reasons.append(f"{number} is wrong in a way that no known mistake explains.")
     return reasons
 

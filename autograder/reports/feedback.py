@@ -6,7 +6,7 @@ it was called with.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, tzinfo
 from pathlib import Path
@@ -18,14 +18,18 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 from nbgrader import utils
 from nbgrader.api import Gradebook, MissingEntry
 from traitlets import Unicode, default
+from traitlets.config import Config
 
-from autograder import catalogue
+from autograder import catalogue, course
 from autograder.address import book_address
 from autograder.catalogue.exercise import Section
 from autograder.course import CHECK_SUFFIX
 from autograder.policy import course_time, times
-from autograder.reports import pages
+from autograder.reports import pages, shared_comments
 from autograder.reports.results import Result, configuration, notes_of, result_of
+from autograder.reports.shared_comments import Comment
+
+TO_ALL = "Your teacher writes to everyone whose answer gives these results:"
 
 
 class FeedbackPage(Exporter):
@@ -44,8 +48,15 @@ class FeedbackPage(Exporter):
     ) -> tuple[str, dict[str, Any]]:
         """The page of one graded notebook; nbgrader's preprocessors have put scores and comments into its cells."""
         nb, resources = super().from_notebook_node(nb, resources, **options)
-        page = told(nb, resources["nbgrader"], book_address(self.book), course_time.zone_of(self.config))
-        return pages.page("feedback.html.j2", **vars(page)), resources
+        zone, root = course_time.zone_of(self.config), root_of(self.config)
+        page = told(nb, resources["nbgrader"], book_address(self.book), zone, root)
+        return pages.page("feedback.html.j2", **vars(page), to_all=TO_ALL), resources
+
+
+def root_of(settings: Config) -> Path:
+    """The folder of the course that these settings are for."""
+    named = settings.get("CourseDirectory", {}).get("root", "")
+    return Path(named) if isinstance(named, str) and named else course.find_root()
 
 
 def address_of_book(root: Path) -> str:
@@ -69,11 +80,11 @@ class Told:
     handed_in: str = ""
 
 
-def told(nb: NotebookNode, known: Mapping[str, Any], book: str, zone: tzinfo) -> Told:
+def told(nb: NotebookNode, known: Mapping[str, Any], book: str, zone: tzinfo, root: Path) -> Told:
     """The feedback on a graded notebook. known: what nbgrader's GetGrades left among the resources. zone: the
-    course's, in which times are shown."""
+    course's, in which times are shown. root: the course's folder."""
     stored = _of_gradebook(known)
-    sections = _sections(nb, book, stored)
+    sections = _sections(nb, book, stored, shared_comments.read(root))
     return Told(
         title=pages.title(known["assignment"], known["notebook"]),
         student=_named(known),
@@ -101,6 +112,7 @@ def as_notebook(page: Told) -> NotebookNode:
         reread = [f"Reread {part.reread}: {part.address}".rstrip(": ")] if part.reread else []
         hand = ["A teacher set these points by hand."] if part.by_hand else []
         comment = [f"Your teacher writes: {part.comment}"] if part.comment else []
+        comment += [f"{TO_ALL} {part.shared}"] if part.shared else []
         report = [_fenced(part.report)] if part.report else []
         cells.append(new_markdown_cell("\n\n".join([head, f"{part.seen}.", *reread, *hand, *comment, *report])))
         if part.written:
@@ -137,7 +149,8 @@ def _named(known: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True)
 class Part:
-    """One exercise, or one cell that a person grades, as the page shows it."""
+    """One exercise, or one cell that a person grades, as the page shows it. shared: what a teacher wrote about every
+    answer that behaves like this one."""
 
     anchor: str
     title: str
@@ -147,6 +160,7 @@ class Part:
     possible: float
     report: str = ""
     comment: str = ""
+    shared: str = ""
     written: str = ""
     is_code: bool = True
     by_hand: bool = False
@@ -182,7 +196,7 @@ def _of_gradebook(known: Mapping[str, Any]) -> Stored:
         return Stored()
 
 
-def _sections(nb: NotebookNode, book: str, stored: Stored) -> list[Part]:
+def _sections(nb: NotebookNode, book: str, stored: Stored, comments: Sequence[Comment]) -> list[Part]:
     answers = {cell.metadata.nbgrader.grade_id: cell for cell in nb.cells if utils.is_solution(cell)}
     sections = []
     for cell in nb.cells:
@@ -193,7 +207,8 @@ def _sections(nb: NotebookNode, book: str, stored: Stored) -> list[Part]:
             sections.append(_graded_by_hand(cell, stored))
         else:
             result = result_of(exercise, cell, cell.metadata.nbgrader.score)
-            sections.append(_judged(result, answers.get(exercise.id), stored, book))
+            shared = shared_comments.about(comments, result)
+            sections.append(_judged(result, answers.get(exercise.id), stored, book, shared))
     return sections
 
 
@@ -213,7 +228,7 @@ def _graded_by_hand(cell: NotebookNode, stored: Stored) -> Part:
     )
 
 
-def _judged(result: Result, answer: NotebookNode | None, stored: Stored, book: str) -> Part:
+def _judged(result: Result, answer: NotebookNode | None, stored: Stored, book: str, shared: str) -> Part:
     exercise = result.exercise
     section = reread(result)
     return Part(
@@ -225,6 +240,7 @@ def _judged(result: Result, answer: NotebookNode | None, stored: Stored, book: s
         possible=exercise.points,
         report="" if result.passed else result.report.rstrip(),
         comment=stored.comments.get(exercise.id, ""),
+        shared=shared,
         written=answer.source if answer is not None else "",
         by_hand=result.by_hand,
         to_do=not (result.passed or result.by_hand) and (result.checked or result.blank),

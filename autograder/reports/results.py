@@ -4,7 +4,7 @@ Points come from the gradebook, so that what a teacher entered by hand counts. V
 graded notebooks, whose outputs the judge wrote; whatever else a notebook holds is a student's and only ever shown.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -22,6 +22,7 @@ from autograder import catalogue
 from autograder.catalogue.exercise import Assignment, Exercise, Misconception
 from autograder.course import CHECK_SUFFIX, MARKER, CourseError
 from autograder.intake.rebuild import NOTE_ID
+from autograder.reports import shared_comments
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,7 @@ class Result:
     """How one exercise of one submission fared.
 
     checked: whether a verdict was reached at all. asked: whether the answer was there and could be put to the test.
+    alike: the fingerprint of a wrong answer that no known mistake explains (see `diagnosis.alike`).
     """
 
     exercise: Exercise | GradedCell
@@ -72,6 +74,7 @@ class Result:
     message: str = ""
     report: str = ""
     judged_points: float | None = None
+    alike: tuple[str, ...] = ()
 
     @property
     def by_hand(self) -> bool:
@@ -205,8 +208,9 @@ def read_class(root: Path, assignment: Assignment) -> Class:
             ) from error
         submissions = {row.student.id: row for row in gradebook.assignment_submissions(assignment.id)}
         roster = [_student(row) for row in gradebook.students]
+        comments = shared_comments.read(root)
         graded = tuple(
-            _graded(places, assignment, student, submissions[student.id])
+            _graded(places, assignment, student, submissions[student.id], comments)
             for student in roster
             if student.id in submissions
         )
@@ -242,6 +246,7 @@ def result_of(exercise: Exercise, cell: NotebookNode | None, points: float) -> R
         message=str(record.get("message", "")),
         report=report,
         judged_points=record.get("points"),
+        alike=tuple(part for part in record.get("alike", ()) if isinstance(part, str)),
     )
 
 
@@ -303,23 +308,31 @@ def _graded_plainly(assignment: Assignment, student: Student, row: SubmittedAssi
     )
 
 
-def _graded(places: CourseDirectory, assignment: Assignment, student: Student, row: SubmittedAssignment) -> Graded:
+def _graded(
+    places: CourseDirectory,
+    assignment: Assignment,
+    student: Student,
+    row: SubmittedAssignment,
+    comments: Sequence[shared_comments.Comment],
+) -> Graded:
     if catalogue.find_assignment(assignment.id) is None:
         return _graded_plainly(assignment, student, row)
     notebook = _notebook(places, assignment, student)
     cells = check_cells(notebook) if notebook is not None else {}
     submitted = next((each for each in row.notebooks if each.name == assignment.notebook), None)
     grades = {grade.name.removesuffix(CHECK_SUFFIX): grade for grade in (submitted.grades if submitted else ())}
+    found = tuple(_result(each, cells.get(each.id), grades.get(each.id)) for each in assignment.exercises)
+    shared = [(result.exercise.id, text) for result in found if (text := shared_comments.about(comments, result))]
     return Graded(
         student,
-        tuple(_result(exercise, cells.get(exercise.id), grades.get(exercise.id)) for exercise in assignment.exercises),
+        found,
         row.score,
         row.late_submission_penalty or 0.0,
         row.timestamp,
         bool(row.needs_manual_grade),
         notes_of(notebook) if notebook is not None else ("The graded notebook is missing.",),
         tuple(_seconds(notebook)) if notebook is not None else (),
-        _comments(row),
+        (*_comments(row), *shared),
         {each.id: _points_by_hand(grades.get(each.id)) for each in assignment.by_hand},
     )
 

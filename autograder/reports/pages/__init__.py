@@ -1,5 +1,7 @@
 """Pages that are one file and ask nothing of the network: what a template says, in the course's look."""
 
+import base64
+import hashlib
 from functools import cache
 from pathlib import Path
 
@@ -19,9 +21,18 @@ FOLDER = Path(__file__).parent
 STYLES = {"light": "a11y-high-contrast-light", "dark": "a11y-high-contrast-dark"}  # the book's own
 
 
-def page(template: str, **values: object) -> str:
-    """The page that a template of this folder makes of the values; every text among them is escaped."""
-    return _environment().get_template(template).render(values, style=Markup(_style()))
+def page(template: str, script: str = "", **values: object) -> str:
+    """The page that a template of this folder makes of the values; every text among them is escaped.
+
+    script: the name of a file of this folder. The page may run this script and no other.
+    """
+    source = (FOLDER / script).read_text(encoding="utf-8") if script else ""
+    digest = base64.b64encode(hashlib.sha256(source.encode()).digest()).decode() if script else ""
+    return (
+        _environment()
+        .get_template(template)
+        .render(values, style=Markup(_style()), script=Markup(source), script_digest=digest)
+    )
 
 
 def write(path: Path, text: str) -> None:

@@ -16,17 +16,19 @@ from nbgrader.api import Gradebook
 
 from autograder import catalogue
 from autograder.catalogue.exercise import Exercise
-from autograder.diagnosis.explain import judge_and_explain
+from autograder.diagnosis.alike import fingerprinted, is_compared
+from autograder.diagnosis.explain import explain
 from autograder.diagnosis.known_mistakes import namespace_of
 from autograder.feedback.report import as_text
 from autograder.feedback.verdict_log import as_record
-from autograder.judging.judge import draw_key
+from autograder.judging.judge import JudgingSession, draw_key
 from autograder.judging.observe import LocalEndpoint
 from autograder.judging.verdict import Verdict
 from autograder.prepare import sample_class
 from autograder.prepare.sample_class import ASSIGNMENT
 from autograder.reports.results import NOTE_ID
 
+SECRET = b"a classroom's secret"
 SET_UP = "from transformer_ref.model.softmax import softmax\n"
 
 
@@ -56,6 +58,8 @@ def mistaken(exercise: str, name: str) -> dict[str, str]:
 def lay_out(folder: Path, roster: list[Work], released: Path) -> None:
     """A copy of the released course, with a gradebook of these students and their graded notebooks."""
     shutil.copytree(released, folder)
+    (folder / "classroom").mkdir(exist_ok=True)
+    (folder / "classroom" / "secret").write_bytes(SECRET)
     with (folder / "nbgrader_config.py").open("a", encoding="utf-8") as file:  # the penalties here are made up
         file.write('c.LatePenalties.plugin_class = "nbgrader.plugins.LateSubmissionPlugin"\n')
     solution = sample_class.solved()
@@ -73,8 +77,12 @@ def lay_out(folder: Path, roster: list[Work], released: Path) -> None:
 
 def _verdict(exercise: Exercise, sources: Mapping[str, str]) -> Verdict:
     source = sources[exercise.id]
-    key = draw_key(b"a classroom's secret", ASSIGNMENT.id, exercise.id, [source])
-    return judge_and_explain(exercise, LocalEndpoint(namespace_of(SET_UP + source)), key)
+    key = draw_key(SECRET, ASSIGNMENT.id, exercise.id, [source])
+    session, endpoint = JudgingSession(exercise, key), LocalEndpoint(namespace_of(SET_UP + source))
+    for hidden in (False, True):
+        session.ask(endpoint, hidden)
+    verdict = explain(session.verdict())
+    return fingerprinted(verdict, session, endpoint, SECRET) if is_compared(verdict) else verdict
 
 
 def _write_notebook(folder: Path, work: Work, sources: Mapping[str, str], verdicts: Mapping[str, Verdict]) -> None:

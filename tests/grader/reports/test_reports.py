@@ -1,5 +1,7 @@
 """What a class reads after grading, and what its teacher reads: feedback pages and the dashboard."""
 
+import base64
+import hashlib
 import re
 from datetime import datetime
 
@@ -20,7 +22,7 @@ from autograder.judging.verdict import Forbidden, Verdict, not_checked
 from autograder.prepare import sample_class
 from autograder.prepare.release import answer_cells
 from autograder.prepare.sample_class import ASSIGNMENT
-from autograder.reports import dashboard, results, reteach
+from autograder.reports import dashboard, pages, results, reteach
 
 pytestmark = pytest.mark.xdist_group("reports")
 
@@ -162,11 +164,15 @@ def test_a_verdict_that_a_students_own_cell_displays_is_not_read():
 
 
 def test_no_page_runs_a_students_script_or_asks_another_server(feedback, overview):
-    for page in (feedback("dan"), feedback("ada"), overview):
-        assert page.find("script") is None
+    ours = (pages.FOLDER / "comments.js").read_text(encoding="utf-8")
+    digest = base64.b64encode(hashlib.sha256(ours.encode()).digest()).decode()
+    for page, scripts in ((feedback("dan"), []), (feedback("ada"), []), (overview, [ours])):
+        assert [script.string for script in page.find_all("script")] == scripts
         assert not page.select("[src], link[rel=stylesheet], iframe, object")
         assert [link["href"] for link in page.select("link")] == ["data:,"]
-        assert "default-src 'none'" in page.find("meta", attrs={"http-equiv": "Content-Security-Policy"})["content"]
+        policy = page.find("meta", attrs={"http-equiv": "Content-Security-Policy"})["content"]
+        assert "default-src 'none'" in policy
+        assert re.findall("script-src [^;]*", policy) == [f"script-src 'sha256-{digest}'"] * len(scripts)
     assert SCRIPT in part(feedback("dan"), "attend")
     assert SCRIPT in overview.get_text()
 

@@ -1,0 +1,127 @@
+"""Mistakes of a class as entries for the catalogue: `python -m autograder known-mistakes --from-class`.
+
+A teacher has commented on wrong answers that behave alike. For each comment a program is searched for that behaves as
+they do, among one-change mutations of our own correct answers and known mistakes. So a mistake can be given to others
+without any student's code. Every program runs in a process of its own, with limits on time and memory.
+"""
+
+import json
+import os
+import random
+import resource
+import select
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from autograder import course
+from autograder.catalogue import bank
+from autograder.catalogue.exercise import Assignment, Exercise
+from autograder.course import CourseError
+from autograder.diagnosis.alike import are_alike, fingerprinted
+from autograder.diagnosis.evidence import explained
+from autograder.diagnosis.known_mistakes import namespace_of
+from autograder.diagnosis.mutations import mutations
+from autograder.judging.judge import JudgingSession
+from autograder.judging.observe import LocalEndpoint
+from autograder.judging.verdict import WRONG
+from autograder.reports import shared_comments
+from autograder.reports.shared_comments import Comment
+
+MEMORY = 6 * 2**30  # bytes of address space of one program
+PROGRAM_SECONDS = 20.0  # for one program
+SEARCH_SECONDS = 180.0  # for all programs of one exercise
+
+
+def records(assignments: Sequence[Assignment]) -> Iterator[dict[str, Any]]:
+    """One mapping for each comment on these assignments, with the bank's keys; `source` is None where no program was
+    found. Raises CourseError when there is no comment."""
+    root = course.find_root()
+    comments = shared_comments.read(root)
+    chosen = [
+        (assignment, exercise, about)
+        for assignment in assignments
+        for exercise in assignment.exercises
+        if (about := [comment for comment in comments if comment.exercise == exercise.id])
+    ]
+    if not chosen:
+        raise CourseError("There is no comment on answers that behave alike: python -m autograder comment ASSIGNMENT")
+    for assignment, exercise, about in chosen:
+        print(f"{exercise.number}: looking for programs that behave alike ...", file=sys.stderr, flush=True)
+        found = programs(exercise, about, course.secret(root))
+        for comment in about:
+            yield _record(assignment, exercise, comment, found.get(comment))
+
+
+def _record(assignment: Assignment, exercise: Exercise, comment: Comment, source: str | None) -> dict[str, Any]:
+    name = f"met in class, {comment.alike[0][:4]}"
+    return bank.record(
+        assignment, exercise, name=name, source=source, message=comment.text, section=exercise.section, license=None
+    )
+
+
+def programs(
+    exercise: Exercise, comments: Sequence[Comment], secret: bytes, seconds: float = SEARCH_SECONDS
+) -> dict[Comment, str]:
+    """For each comment a program whose answers it is about, where one is found in that time."""
+    found: dict[Comment, str] = {}
+    until = time.monotonic() + seconds
+    for source in candidates(exercise):
+        open_comments = [comment for comment in comments if comment not in found]
+        if not open_comments or time.monotonic() > until:
+            break
+        alike = in_own_process(lambda source=source: _fingerprint(exercise, source, secret), PROGRAM_SECONDS)
+        if isinstance(alike, list):
+            found |= {comment: source for comment in open_comments if are_alike(comment.alike, alike)}
+    return found
+
+
+def candidates(exercise: Exercise) -> Iterator[str]:
+    """Programs to try, each once: those of the catalogue are known already, so with one change."""
+    seen = set()
+    for source in [*(known.source for known in exercise.correct), *(known.source for known in exercise.mistakes)]:
+        for _, text in mutations(str(source), random.Random(0)):
+            if text not in seen:
+                seen.add(text)
+                yield text
+
+
+def _fingerprint(exercise: Exercise, source: str, secret: bytes) -> list[str]:
+    session, endpoint = JudgingSession(exercise, secret), LocalEndpoint(namespace_of(source))
+    for hidden in (False, True):
+        session.ask(endpoint, hidden)
+    verdict = explained(session.verdict())
+    return list(fingerprinted(verdict, session, endpoint, secret).alike) if verdict.state == WRONG else []
+
+
+def in_own_process(work: Callable[[], Any], limit: float) -> Any:
+    """What a function returns, as JSON knows it, computed in a child; None where it takes too long or ends the child.
+
+    An exception comes back as {"crash": text}.
+    """
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(reader)
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+        try:
+            with open(os.devnull, "w") as nowhere:
+                os.dup2(nowhere.fileno(), 1)
+            os.write(writer, json.dumps(work()).encode())
+        except BaseException as error:
+            os.write(writer, json.dumps({"crash": f"{type(error).__name__}: {error}"[:500]}).encode())
+        finally:
+            os._exit(0)
+    os.close(writer)
+    received, until = b"", time.monotonic() + limit
+    while (left := until - time.monotonic()) > 0 and select.select([reader], [], [], left)[0]:
+        piece = os.read(reader, 2**16)
+        if not piece:
+            break
+        received += piece
+    os.close(reader)
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    return json.loads(received) if received else None
