@@ -52,6 +52,7 @@ c.ClearSolutions.code_stub = {"python": todo}
 # and there, and it says all about them. False: visible checks; the hidden ones wait until you grade. Grading is the
 # same in both cases. After a change: make release.
 c.HandOut.whole_checks = True
+c.HandOut.course = ""  # for notebooks in Colab: where pip finds this course, such as "git+https://..."
 c.GenerateAssignment.preprocessors = [
     "autograder.prepare.hand_out.HandOut",
     "nbgrader.preprocessors.IncludeHeaderFooter",

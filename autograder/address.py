@@ -52,11 +52,20 @@ def linked(text: str, book: str) -> str:
     return text.replace(SAID, f"Links open the book at {book}.").replace(f"{SERVED}/", f"{book}/")
 
 
+def for_pip(named: str = "") -> str:
+    """Where pip finds this course, or "" where that is not known. named: what a class has set; it goes first, then the
+    environment's COURSE_REPOSITORY (owner/name on GitHub), then the address called Repository in pyproject.toml."""
+    repository = os.environ.get("COURSE_REPOSITORY", "") or _of_package("Repository")
+    if named or not repository:
+        return named
+    return f"git+{repository}" if "://" in repository else f"git+https://github.com/{repository}"
+
+
 @cache
-def _of_package() -> str:
+def _of_package(named: str = NAMED) -> str:
     try:
         urls = metadata(PACKAGE).get_all("Project-URL") or []
     except PackageNotFoundError:  # it is run from a folder that is not installed
         return ""
     labels = (url.partition(", ") for url in urls)
-    return next((found for label, _, found in labels if label.casefold() == NAMED.casefold()), "")
+    return next((found for label, _, found in labels if label.casefold() == named.casefold()), "")

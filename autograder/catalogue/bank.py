@@ -37,11 +37,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(chosen: argparse.Namespace) -> int:
     """Write the lines. Raises CourseError naming the assignments that there are."""
-    found = records(_chosen(chosen.assignments))
-    if chosen.from_class:
-        from autograder.prepare import class_mistakes  # needs a class, and a system that forks
-
-        found = class_mistakes.records(_chosen(chosen.assignments))
+    assignments = _chosen(chosen.assignments)
+    found = _from_class(assignments) if chosen.from_class else records(assignments)
     if chosen.output is None:
         try:
             _write(found, sys.stdout)
@@ -79,6 +76,23 @@ def _of(assignment: Assignment, exercise: Exercise, asked: dict[tuple[str, str],
             section=mistake.reread,
             told_by="symptom" if mistake.shows else "values",
             asked_in=asked.get((exercise.id, mistake.name)),
+        )
+
+
+def _from_class(assignments: Sequence[Assignment]) -> Iterator[dict[str, Any]]:
+    """The same of mistakes that a teacher has commented on."""
+    from autograder.prepare import class_mistakes  # needs a class, and a system that forks
+
+    for assignment, exercise, comment, source in class_mistakes.found(assignments):
+        name = f"met in class, {comment.alike[0][:4]}"
+        yield record(
+            assignment,
+            exercise,
+            name=name,
+            source=source,
+            message=comment.text,
+            section=exercise.section,
+            license=None,
         )
 
 

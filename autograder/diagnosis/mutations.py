@@ -59,9 +59,11 @@ def _changes(node: ast.AST, tree: ast.AST) -> Iterator[tuple]:
             yield f"{type(node.ops[0]).__name__} to {other.__name__}", put(ops=first(node.ops, other()))
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.USub, ast.Invert, ast.Not)):
         yield "a sign dropped", put(op=ast.UAdd()) if isinstance(node.op, ast.USub) else put(op=ast.Not())
-    if isinstance(node, ast.Constant) and type(node.value) in (int, float, bool):
+    if isinstance(node, ast.Constant) and isinstance(node.value, (int, float)):
         value = node.value
-        others = (not value,) if type(value) is bool else (value + 1, value - 1) if type(value) is int else (2 * value,)
+        others: tuple = (not value,) if isinstance(value, bool) else (2 * value,)
+        if type(value) is int:
+            others = (value + 1, value - 1)
         for other in others:
             yield f"{value} to {other}", put(value=other)
     if isinstance(node, ast.Call):

@@ -82,8 +82,7 @@ class _Rebuilding:
             self.reasons.append(f"Cells of more than {MAX_CELL:,} characters were left out.")
         self.matching = Matching(self.pieces, released)
         self.given, self.claims = self.matching.given, self.matching.claims
-        locked = "\n".join(given.bare for given in self.given if given.locked)
-        self.statements = {line for line in locked.splitlines() if not line[0].isspace()}
+        self.statements = {bare(each) for given in self.given if given.locked for each in _statements(given.bare)}
         self.answers: dict[str, str] = {}
         self.elsewhere: set[int] = set()  # places whose code has gone into an answer
 
@@ -197,9 +196,9 @@ class _Rebuilding:
 
     def _added(self, place: int) -> str:
         """What a student wrote into a given cell; empty where that is a comment, a change of text, or nothing."""
-        lines = [line for line in self.matching.code[place].splitlines() if line.rstrip() not in self.statements]
-        added = "\n".join(lines).strip("\n")
-        is_code = self.pieces[place].kind == "code" and any(line.strip() and line[0] != "#" for line in lines)
+        found = [each for each in _statements(self.matching.code[place]) if bare(each) not in self.statements]
+        added = "\n".join(found).strip("\n")
+        is_code = self.pieces[place].kind == "code" and any(bare(each) and each[0] != "#" for each in found)
         if not is_code:
             return ""
         return added if is_python(added) else self.pieces[place].source
@@ -279,6 +278,17 @@ def _new_cells(pieces: Sequence[Piece], ids: Iterator[str]) -> list[NotebookNode
         if piece.attachments:
             cell.attachments = from_dict(piece.attachments)
     return cells
+
+
+def _statements(source: str) -> list[str]:
+    """The lines of a text, each with the indented and blank ones below it."""
+    found: list[list[str]] = []
+    for line in source.splitlines():
+        if found and (not line.strip() or line[0].isspace()):
+            found[-1].append(line)
+        else:
+            found.append([line])
+    return ["\n".join(lines) for lines in found]
 
 
 def _list(names: Sequence[str]) -> str:

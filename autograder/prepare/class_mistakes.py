@@ -17,7 +17,6 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from autograder import course
-from autograder.catalogue import bank
 from autograder.catalogue.exercise import Assignment, Exercise
 from autograder.course import CourseError
 from autograder.diagnosis.alike import are_alike, fingerprinted
@@ -35,9 +34,11 @@ PROGRAM_SECONDS = 20.0  # for one program
 SEARCH_SECONDS = 180.0  # for all programs of one exercise
 
 
-def records(assignments: Sequence[Assignment]) -> Iterator[dict[str, Any]]:
-    """One mapping for each comment on these assignments, with the bank's keys; `source` is None where no program was
-    found. Raises CourseError when there is no comment."""
+def found(assignments: Sequence[Assignment]) -> Iterator[tuple[Assignment, Exercise, Comment, str | None]]:
+    """Each comment on these assignments, with a program of ours that it is about, or None where none was found.
+
+    Raises CourseError when there is no comment.
+    """
     root = course.find_root()
     comments = shared_comments.read(root)
     chosen = [
@@ -50,32 +51,25 @@ def records(assignments: Sequence[Assignment]) -> Iterator[dict[str, Any]]:
         raise CourseError("There is no comment on answers that behave alike: python -m autograder comment ASSIGNMENT")
     for assignment, exercise, about in chosen:
         print(f"{exercise.number}: looking for programs that behave alike ...", file=sys.stderr, flush=True)
-        found = programs(exercise, about, course.secret(root))
+        sources = programs(exercise, about, course.secret(root))
         for comment in about:
-            yield _record(assignment, exercise, comment, found.get(comment))
-
-
-def _record(assignment: Assignment, exercise: Exercise, comment: Comment, source: str | None) -> dict[str, Any]:
-    name = f"met in class, {comment.alike[0][:4]}"
-    return bank.record(
-        assignment, exercise, name=name, source=source, message=comment.text, section=exercise.section, license=None
-    )
+            yield assignment, exercise, comment, sources.get(comment)
 
 
 def programs(
     exercise: Exercise, comments: Sequence[Comment], secret: bytes, seconds: float = SEARCH_SECONDS
 ) -> dict[Comment, str]:
     """For each comment a program whose answers it is about, where one is found in that time."""
-    found: dict[Comment, str] = {}
+    sources: dict[Comment, str] = {}
     until = time.monotonic() + seconds
     for source in candidates(exercise):
-        open_comments = [comment for comment in comments if comment not in found]
+        open_comments = [comment for comment in comments if comment not in sources]
         if not open_comments or time.monotonic() > until:
             break
         alike = in_own_process(lambda source=source: _fingerprint(exercise, source, secret), PROGRAM_SECONDS)
         if isinstance(alike, list):
-            found |= {comment: source for comment in open_comments if are_alike(comment.alike, alike)}
-    return found
+            sources |= {comment: source for comment in open_comments if are_alike(comment.alike, alike)}
+    return sources
 
 
 def candidates(exercise: Exercise) -> Iterator[str]:

@@ -1,18 +1,20 @@
 """What a class's notebooks say of its own rules: a step of `nbgrader generate_assignment`, before its checksums."""
 
+import json
 import re
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
 
 from nbformat import NotebookNode, from_dict
+from nbgrader import utils
 from nbgrader.api import Gradebook, MissingEntry
 from nbgrader.converters.base import NbGraderException
 from nbgrader.preprocessors import NbGraderPreprocessor
-from traitlets import Bool
+from traitlets import Bool, Unicode
 
 from autograder import course
-from autograder.address import book_address, linked
+from autograder.address import book_address, for_pip, linked
 from autograder.catalogue.exercise import Assignment
 from autograder.policy import course_time, deadlines
 from autograder.reports import results
@@ -27,16 +29,34 @@ NOT_IMPORTED = (
 )
 
 
+# Before the source of the first locked cell.
+INSTALLS = """\
+import importlib.util
+
+COURSE = {course}  # in Colab: the address of the course, as your teacher gives it, such as "git+https://..."
+if importlib.util.find_spec("autograder") is None:
+    if not COURSE:
+        raise ModuleNotFoundError("The course is not installed. Write its address into COURSE, and run this again.")
+    get_ipython().run_line_magic("pip", f"install --quiet {{COURSE}}")
+    importlib.invalidate_caches()
+    print("The course is installed. Colab forgets your work after some hours: File, Save a copy in Drive keeps it.")
+
+"""
+
+
 class HandOut(NbGraderPreprocessor):
-    """Lets the notebooks' `check` ask what the course has decided, in nbgrader_config.py."""
+    """Lets the notebooks do what the course has decided, in nbgrader_config.py."""
 
     whole_checks = Bool(True, help="whether check() also runs the hidden checks, on inputs that it draws").tag(
         config=True
     )
+    course = Unicode(
+        "", help="where pip finds the course, for notebooks in Colab (default: see `address.for_pip`)"
+    ).tag(config=True)
 
     def preprocess(self, nb: NotebookNode, resources: dict) -> tuple[NotebookNode, dict]:
-        """Link to the book where the class reads it; say when the notebook is due; import the visible check in the
-        place of the whole one, where that was decided.
+        """Link to the book where the class reads it; say when the notebook is due; let the first locked cell install
+        the course where it is missing; import the visible check in the place of the whole one, where that was decided.
 
         Raises NbGraderException where no code cell imports `check` in the way that is known here.
         """
@@ -45,6 +65,9 @@ class HandOut(NbGraderPreprocessor):
             cell.source = linked(cell.source, address)
         deadlines.write(nb, _due(resources.get("nbgrader", {})), course_time.zone_of(self.config))
         nb.cells = [from_dict(cell) for cell in nb.cells]
+        first = next((cell for cell in nb.cells if cell.cell_type == "code" and utils.is_locked(cell)), None)
+        if first is not None:
+            first.source = INSTALLS.format(course=json.dumps(for_pip(self.course))) + first.source
         if self.whole_checks:
             return nb, resources
         for cell in nb.cells:

@@ -228,7 +228,7 @@ def _graded_by_hand(cell: NotebookNode, stored: Stored) -> Part:
     )
 
 
-def _judged(result: Result, answer: NotebookNode | None, stored: Stored, book: str, shared: str) -> Part:
+def _judged(result: Result, answer: NotebookNode | None, stored: Stored, book: str, shared: str = "") -> Part:
     exercise = result.exercise
     section = reread(result)
     return Part(

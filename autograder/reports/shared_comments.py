@@ -10,19 +10,27 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from autograder import catalogue
 from autograder.course import CourseError
 from autograder.diagnosis.alike import LETTERS, are_alike
 from autograder.policy.files import atomic_write
 
-if TYPE_CHECKING:
-    from autograder.reports.results import Result
-
 NAME = "comments.json"
 LONGEST = 2_000  # letters of a comment
 LARGEST_FILE = 4 << 20  # bytes
+
+
+class Result(Protocol):
+    """What is looked at of a result (see `results.Result`)."""
+
+    @property
+    def exercise(self) -> Any: ...
+    @property
+    def unexplained(self) -> bool: ...
+    @property
+    def alike(self) -> tuple[str, ...]: ...
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from autograder import course
+from autograder import catalogue, course
 from autograder.intake import salvage
 from autograder.intake.matching import is_python
 from autograder.intake.rebuild import MAX_CELL, MAX_OWN, MAX_OWN_CELLS, NOTE_ID, rebuild, with_note
@@ -105,6 +105,23 @@ def test_an_untouched_submission_keeps_every_source(answers):
         notebook["cells"][place(notebook, name)]["source"] = text if text.strip() else "pass"
     rebuilt = rebuild(written(notebook), RELEASED)
     assert sources(rebuilt.notebook) == sources(notebook)
+
+
+@pytest.mark.parametrize("assignment", catalogue.ASSIGNMENTS, ids=lambda assignment: assignment.id)
+def test_a_blank_notebook_is_rebuilt_as_it_is(assignment):
+    path = course.notebook_path(sample_class.ROOT, "exercises", assignment)
+    released = nbformat.read(path, as_version=4)
+    assert sources(rebuild(path.read_bytes(), released).notebook) == sources(released)
+
+
+def test_the_address_that_a_student_wrote_into_the_first_cell_changes_nothing():
+    notebook = handed_in()
+    cell = next(cell for cell in notebook["cells"] if "COURSE" in cell["source"])
+    cell["source"] = cell["source"].replace('COURSE = ""', 'COURSE = "git+https://example.org/course.git"')
+    rebuilt = rebuild(written(notebook), RELEASED)
+    added = [cell.source for cell in rebuilt.notebook.cells if cell.id.startswith("own-")]
+    assert [line.partition("  #")[0] for line in added] == ['COURSE = "git+https://example.org/course.git"']
+    assert [cell for cell in rebuilt.notebook.cells if cell.metadata.get("nbgrader", {}).get("locked")] == LOCKED
 
 
 @given(st.lists(st.tuples(st.integers(0, 30), st.sampled_from(["code", "markdown", "raw"])), max_size=8))

@@ -252,10 +252,20 @@ def headings_of_nbformat_3(notebook, draw):
 
 @kind(HONEST)
 def of_google_colab(notebook, draw):
-    notebook["metadata"].update(colab={"provenance": [], "name": "self_attention.ipynb"}, accelerator="GPU")
+    """Cells' ids become metadata, outputs get a name, and widgets are kept without the key `state`, at which nbconvert
+    stops."""
+    notebook["nbformat_minor"] = 0
+    notebook["metadata"].update(
+        colab={"provenance": [], "name": "self_attention.ipynb", "toc_visible": True},
+        accelerator="GPU",
+        widgets={"application/vnd.jupyter.widget-state+json": {"5f0e": {"model_name": "HTMLModel", "state": {}}}},
+    )
     for cell in notebook["cells"]:
         cell["metadata"]["id"] = cell.pop("id", "")
         cell["metadata"]["colab"] = {"base_uri": "https://localhost:8080/"}
+        if cell["cell_type"] == "code":
+            cell["metadata"]["outputId"] = "0a1b2c3d"
+            cell["outputs"] = [{"output_type": "stream", "name": "stdout", "text": ["Ready\n"], "metadata": {}}]
 
 
 @kind(HONEST)
