@@ -36,9 +36,9 @@ def judge(
 class JudgingSession:
     """One answer under questions, on the way to its verdict. The visible probes come first.
 
-    In grading the hidden ones run when no visible probe of the whole notebook is left to run, because a
-    report shows what an answer returned to a visible probe: by then it has never met a hidden input that it could
-    return.
+    The hidden ones come in an order that the key draws (see `in_order`). In grading they run when no visible probe of
+    the whole notebook is left to run, because a report shows what an answer returned to a visible probe: by then it has
+    never met a hidden input that it could return.
 
     key: from which hidden inputs are drawn (see `draw_key`); None judges visible probes only (see `visible_check`).
     findings: forbidden shortcuts that the source shows; any of them earns 0, as does a call of a forbidden function.
@@ -79,8 +79,9 @@ class JudgingSession:
             self._candidate = Candidate(self.exercise, endpoint, self.exercise.forbidden)
             self._look()
         self._candidate.turn_to(endpoint)
-        for probe in self.exercise.probes if self._verdict is None else ():
-            if probe.hidden == hidden and not self._candidate.called:  # a forbidden function earns nothing anyway
+        probes = in_order(self.exercise, self._key) if hidden else self.exercise.visible
+        for probe in probes if self._verdict is None else ():
+            if not self._candidate.called:  # a forbidden function earns nothing anyway
                 self._outcomes[probe.name] = self._asked(probe)
         if self._again is None and self._verdict is None and not self._candidate.called:
             self._again = self._asked_again(may_be_shown=self._disclosed or not hidden)
@@ -142,7 +143,8 @@ class JudgingSession:
 
         Of a hidden one that may not be shown it is only asked whether two calls differ.
         """
-        failures = [outcome for outcome in self._outcomes.values() if not outcome.passed and outcome.got is not None]
+        asked = [self._outcomes[probe.name] for probe in self.exercise.probes if probe.name in self._outcomes]
+        failures = [outcome for outcome in asked if not outcome.passed and outcome.got is not None]
         if not failures or isinstance(failures[0].got.result, Raised):
             return None
         try:
@@ -158,6 +160,15 @@ class JudgingSession:
     def _unasked(self, probe: Probe) -> Outcome:
         parted = Difference("gone", got=str(self._gone or ""))
         return Outcome(probe, Case(()), None, Observation(None), None, parted, self._disclosed)
+
+
+def in_order(exercise: Exercise, key: bytes) -> list[Probe]:
+    """The hidden probes in the order in which they are asked under a key.
+
+    Many right results are the same under every key, such as True and False. In one fixed order they could be returned
+    without looking at any input.
+    """
+    return sorted(exercise.hidden, key=lambda probe: hmac.digest(key, f"order|{probe.name}".encode(), "sha256"))
 
 
 def draw_key(secret: bytes, assignment: str, exercise: str, sources: Sequence[str | None]) -> bytes:

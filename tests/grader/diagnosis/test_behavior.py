@@ -12,6 +12,7 @@ from autograder.diagnosis.evidence import Noticed
 from autograder.diagnosis.explain import judge_and_explain
 from autograder.diagnosis.known_mistakes import namespace_of
 from autograder.diagnosis.output_patterns import by_argument, lengths, reductions
+from autograder.judging.judge import in_order
 from autograder.judging.observe import LocalEndpoint
 from autograder.judging.repeat_run import varied
 
@@ -295,7 +296,7 @@ def test_an_answer_to_an_earlier_call_is_seen(key, kind):
 
 
 def test_what_fails_only_at_a_second_call_is_seen():
-    names = [probe.name for probe in ATTEND.probes]
+    names = [probe.name for probe in (*ATTEND.visible, *in_order(ATTEND, b"key"))]
     call = names.index(SECOND_CALL) + 2  # counted from 1, and the call before it
     source = f"CALLS = []\ndef attend(W, V):\n    CALLS.append(V)\n    return W @ V + (len(CALLS) == {call})\n"
     assert "a second call" in [fact.kind for fact in noticed(ATTEND, source)]
