@@ -14,7 +14,7 @@ import traceback
 from collections.abc import Callable, Iterator
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import nbformat
 from nbformat import NotebookNode
@@ -25,7 +25,7 @@ from nbgrader.coursedir import CourseDirectory
 from traitlets import Bool
 from traitlets.config import Configurable
 
-from autograder import course
+from autograder import course, limited_process
 from autograder.intake import choose, untrusted_files
 from autograder.intake.choose import folded, shown
 from autograder.intake.rebuild import rebuild, with_note
@@ -38,6 +38,7 @@ RECEIVED = "classroom/received"
 OF_THE_EXCHANGE = "submission_secret.txt"  # nbgrader names the feedback it hands back after it
 MOST_OF_THE_EXCHANGE = 4_096  # bytes of it
 MOST_COPIED = 2_000  # files of one submission that are listed for another machine
+SECONDS, MEMORY = 60.0, 2 << 30  # of processor time, and bytes, to read one submission
 MOST_OF_A_FILE = 64 * 1024 * 1024  # bytes of another file that an assignment takes
 
 
@@ -89,15 +90,45 @@ def take_in(released: NotebookNode, assignment: Assignment, folder: Path) -> Tak
     that is not the submission's becomes a `failure`.
     """
     try:
-        return _take_in(released, assignment, folder)
+        return _limited(released, assignment, folder)
+    except limited_process.Stopped as stopped:
+        return _failed(released, f"{folder}: reading it {stopped}. Look at its files by hand.")
+
+
+def _limited(released: NotebookNode, assignment: Assignment, folder: Path) -> TakenIn:
+    """The same, in a process with limits: no file may hold up the one that everybody's work passes through."""
+
+    def work() -> dict[str, Any]:
+        taken, trace = _safely(released, assignment, folder)
+        files = [path.relative_to(folder).as_posix() for path in taken.files]
+        return {**taken._asdict(), "files": files, "trace": trace}
+
+    found = limited_process.run(work, SECONDS, MEMORY)
+    if found["trace"]:  # here, where somebody may listen to this process's errors
+        print(found["trace"], file=sys.stderr)
+    files = tuple(folder / name for name in found["files"])
+    notebook = nbformat.from_dict(found["notebook"])
+    return TakenIn(notebook, tuple(found["reasons"]), found["digest"], files, found["failure"])
+
+
+def _safely(released: NotebookNode, assignment: Assignment, folder: Path) -> tuple[TakenIn, str]:
+    """What was taken in, and the traceback of a mistake of ours that prevented it."""
+    try:
+        return _take_in(released, assignment, folder), ""
+    except MemoryError:
+        raise
     except untrusted_files.NoPlainFile:  # it went away while it was read
-        return TakenIn(released, (), "", failure=f"{folder} changed while it was read. Grade it again.")
+        return _failed(released, f"{folder} changed while it was read. Grade it again."), ""
     except OSError as error:  # a closed folder, a disk that fails: nothing that its author wrote
         what = error.filename or folder
-        return TakenIn(released, (), "", failure=f"{what} cannot be read: {error.strerror or error}.")
+        return _failed(released, f"{what} cannot be read: {error.strerror or error}."), ""
     except Exception as error:  # a mistake of ours, which must cost nobody a point
-        traceback.print_exc(file=sys.stderr)
-        return TakenIn(released, (), "", failure=f"taking it in failed with {type(error).__name__}: {error}")
+        failed = _failed(released, f"taking it in failed with {type(error).__name__}: {error}")
+        return failed, traceback.format_exc()
+
+
+def _failed(released: NotebookNode, failure: str) -> TakenIn:
+    return TakenIn(released, (), "", failure=failure)
 
 
 def submissions(submitted: Path, assignment: Assignment, students: str = "*") -> dict[str, Path]:

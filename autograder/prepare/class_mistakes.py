@@ -5,18 +5,12 @@ they do, among one-change mutations of our own correct answers and known mistake
 without any student's code. Every program runs in a process of its own, with limits on time and memory.
 """
 
-import json
-import os
 import random
-import resource
-import select
-import signal
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
-from autograder import course
+from autograder import course, limited_process
 from autograder.catalogue.exercise import Assignment, Exercise
 from autograder.course import CourseError
 from autograder.diagnosis.alike import are_alike, fingerprinted
@@ -29,8 +23,7 @@ from autograder.judging.verdict import WRONG
 from autograder.reports import shared_comments
 from autograder.reports.shared_comments import Comment
 
-MEMORY = 6 * 2**30  # bytes of address space of one program
-PROGRAM_SECONDS = 20.0  # for one program
+MEMORY, PROGRAM_SECONDS = 4 << 30, 20.0  # bytes and processor time, for one program
 SEARCH_SECONDS = 180.0  # for all programs of one exercise
 
 
@@ -66,9 +59,13 @@ def programs(
         open_comments = [comment for comment in comments if comment not in sources]
         if not open_comments or time.monotonic() > until:
             break
-        alike = in_own_process(lambda source=source: _fingerprint(exercise, source, secret), PROGRAM_SECONDS)
-        if isinstance(alike, list):
-            sources |= {comment: source for comment in open_comments if are_alike(comment.alike, alike)}
+        try:
+            alike = limited_process.run(
+                lambda source=source: _fingerprint(exercise, source, secret), PROGRAM_SECONDS, MEMORY, quiet=True
+            )
+        except limited_process.Stopped:  # it does not end, or cannot run: no answer that anybody gave
+            continue
+        sources |= {comment: source for comment in open_comments if are_alike(comment.alike, alike)}
     return sources
 
 
@@ -88,34 +85,3 @@ def _fingerprint(exercise: Exercise, source: str, secret: bytes) -> list[str]:
         session.ask(endpoint, hidden)
     verdict = explained(session.verdict())
     return list(fingerprinted(verdict, session, endpoint, secret).alike) if verdict.state == WRONG else []
-
-
-def in_own_process(work: Callable[[], Any], limit: float) -> Any:
-    """What a function returns, as JSON knows it, computed in a child; None where it takes too long or ends the child.
-
-    An exception comes back as {"crash": text}.
-    """
-    reader, writer = os.pipe()
-    child = os.fork()
-    if child == 0:
-        os.close(reader)
-        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-        try:
-            with open(os.devnull, "w") as nowhere:
-                os.dup2(nowhere.fileno(), 1)
-            os.write(writer, json.dumps(work()).encode())
-        except BaseException as error:
-            os.write(writer, json.dumps({"crash": f"{type(error).__name__}: {error}"[:500]}).encode())
-        finally:
-            os._exit(0)
-    os.close(writer)
-    received, until = b"", time.monotonic() + limit
-    while (left := until - time.monotonic()) > 0 and select.select([reader], [], [], left)[0]:
-        piece = os.read(reader, 2**16)
-        if not piece:
-            break
-        received += piece
-    os.close(reader)
-    os.kill(child, signal.SIGKILL)
-    os.waitpid(child, 0)
-    return json.loads(received) if received else None

@@ -9,6 +9,7 @@ a process of its own with limits on time and memory, since a mutation may loop w
 import argparse
 import json
 import random
+import re
 import sys
 import time
 from collections.abc import Iterator
@@ -19,14 +20,15 @@ sys.path.insert(0, str(Path(__file__).parent))
 import claims
 import torch
 
-from autograder import catalogue
+from autograder import catalogue, limited_process
 from autograder.catalogue.exercise import Exercise
 from autograder.diagnosis.explain import judge_and_explain
 from autograder.diagnosis.known_mistakes import namespace_of
 from autograder.diagnosis.mutations import mutations
 from autograder.feedback.messages import explanation
 from autograder.judging.observe import LocalEndpoint
-from autograder.prepare.class_mistakes import in_own_process
+
+MEMORY = 4 << 30  # bytes
 
 
 def _exercises() -> list[Exercise]:
@@ -70,12 +72,21 @@ def examine(exercise: Exercise, change: str, source: str) -> dict:
     }
 
 
+def in_own_process(work, seconds: float) -> dict:
+    """What a function returns; why there is nothing where it takes too long, ends its process or raises."""
+    try:
+        return limited_process.run(work, seconds, MEMORY, quiet=True)
+    except limited_process.Stopped as stopped:
+        raised = re.match(r"\w+: ", str(stopped))
+        return {"crash": str(stopped)} if raised else {"timeout": True}
+
+
 def warm(exercise: Exercise) -> None:
     """Keep what the known mistakes of an exercise show, so that each child begins with it."""
     source = exercise.correct[0].source
     for _, wrong in mutations(source, random.Random(0)):
         result = in_own_process(lambda wrong=wrong: examine(exercise, "", wrong), 60)
-        if result and result.get("state") == "wrong" and not result["named"] and result["seconds"] < 20:
+        if result.get("state") == "wrong" and not result["named"] and result["seconds"] < 20:
             examine(exercise, "", wrong)
             return
 
@@ -100,7 +111,6 @@ def main() -> int:
             warm(exercise)
         last = exercise
         result = in_own_process(lambda e=exercise, c=change, s=source: examine(e, c, s), options.seconds)
-        result = result or {"timeout": True}
         print(json.dumps({"exercise": exercise.id, "change": change, "source": source, **result}), flush=True)
     return 0
 
