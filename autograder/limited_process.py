@@ -10,7 +10,6 @@ import json
 import os
 import select
 import signal
-import sys
 import time
 from collections.abc import Callable
 from typing import Any
@@ -60,10 +59,10 @@ def _child(work: Callable[[], Any], reader: int, writer: int, seconds: float, me
     """Never returns: nothing that the parent has open may be closed or flushed here."""
     try:
         os.close(reader)
-        _limit(seconds, memory)
         if quiet:
             os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         try:
+            _limit(seconds, memory)
             content = json.dumps({"result": work()})
         except MemoryError:
             content = json.dumps({"error": f"needed more than {memory >> 20} MiB"})
@@ -83,8 +82,8 @@ def _limit(seconds: float, memory: int) -> None:
     allowed = int(seconds + used) + 1
     resource.setrlimit(resource.RLIMIT_CPU, (allowed, allowed + 1))
     signal.signal(signal.SIGXCPU, signal.SIG_DFL)
-    if sys.platform == "linux":
-        with open("/proc/self/statm", encoding="ascii") as file:
+    with contextlib.suppress(OSError):  # only Linux has the file, and not for a process that has changed its user
+        with open("/proc/self/statm", "rb") as file:
             here = int(file.read().split()[0]) * resource.getpagesize()
         resource.setrlimit(resource.RLIMIT_AS, (here + memory, here + memory))
 
