@@ -40,7 +40,7 @@ def no_pipes(root: Path) -> None:
     Submissions are not checked here (see `intake.untrusted_files`). Raises CourseError naming the first.
     """
     places = [root / MARKER, *(root / "classroom").glob("*")]
-    for folder in (root / "classroom" / "log", root / "exercises", root / "solutions"):
+    for folder in (root / "classroom" / "log", root / "classroom" / "verdicts", root / "exercises", root / "solutions"):
         places += [Path(here, name) for here, _, names in os.walk(folder) for name in names]
     for path in places:
         with contextlib.suppress(OSError):  # a file that is missing or not accessible is the caller's problem

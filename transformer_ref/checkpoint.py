@@ -25,6 +25,8 @@ from transformer_ref.text.tokenizer import Tokenizer, tokenizer_from_json
 
 CPU = torch.device("cpu")
 MODEL_FILE = "model.safetensors"
+SPARE = 10  # times the weights of a file that its config may name; then the message names the field instead
+LARGEST_TABLE = 2**28  # numbers of a table of positions, which is computed and not in the file
 CARD_FILE, PAGE_FILE, CURVES_FILE = "run.json", "run.md", "curves.svg"  # the story of the model, see `run_card`
 
 
@@ -96,14 +98,38 @@ def load_checkpoint(
         target_tokenizer = tokenizer_from_json(header["target_tokenizer"])
         notes = dict(header["notes"])
         kept = {name: str(header["code"][name]) for name in ("name", "text", "sha256")} if "code" in header else None
+        if kept:
+            kept["name"] = printable(kept["name"])
     if expected:
         expect_equal(path, config.to_dict(), expected.to_dict())
     sizes = {"source_vocabulary": source_tokenizer.size, "target_vocabulary": target_tokenizer.size}
     expect_equal(path, sizes, {name: getattr(config, name) for name in sizes})
     code = _code(path, kept, code, run_its_code)
+    _expect_fitting(path, config, tensors)
     model = (code.transformer(config) if code else Transformer(config)).to(device)
     load_weights(path, model, tensors)
     return Checkpoint(model.eval(), source_tokenizer, target_tokenizer, notes)
+
+
+def _expect_fitting(path: Path, config: ModelConfig, tensors: Mapping[str, Tensor]) -> None:
+    """Check before a model is built that the file can hold it: a few bytes may name sizes that take minutes to fill.
+
+    What is counted is less than the model has; that each shape is right is checked later, by name.
+    """
+    d, layers = config.d_model, config.encoder_layers + config.decoder_layers
+    words = max(config.source_vocabulary, config.target_vocabulary)
+    least = layers * (4 * d * d + 2 * d * config.d_ff) + words * d
+    have = sum(tensor.numel() for tensor in tensors.values())
+    if least > SPARE * have or layers > SPARE * len(tensors):
+        raise ValueError(
+            f"config: expected the sizes of the {have:,} weights in {path}, got those of a model with {layers:,} "
+            f"layers and at least {least:,} weights"
+        )
+    if config.max_length * d > LARGEST_TABLE:
+        raise ValueError(
+            f"max_length: expected at most {LARGEST_TABLE // d:,} positions at d_model {d}, got {config.max_length:,} "
+            f"in {path}"
+        )
 
 
 def _code(path: Path, kept: dict[str, str] | None, code: Code | None, run_its_code: bool) -> Code | None:
@@ -150,7 +176,9 @@ def reading_header(path: Path) -> Iterator[None]:
     """Say in one sentence what a header lacks; whatever reads it in the block may fail in its own way."""
     try:
         yield
-    except Exception as error:  # the tokenizers' library raises nothing more special
+    except (KeyboardInterrupt, SystemExit, GeneratorExit):
+        raise
+    except BaseException as error:  # the tokenizers' library raises nothing more special, and a panic is no Exception
         what = f"no {error}" if isinstance(error, KeyError) else str(error)
         raise ValueError(f"checkpoint: expected the header of a checkpoint, got {path} with {what}") from error
 
@@ -168,6 +196,11 @@ def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     if "config" not in header:
         raise ValueError(f"checkpoint: expected a config in the header of {path}, got {sorted(header)}")
     return tensors, header
+
+
+def printable(text: str) -> str:
+    """A name from a file as it may be printed: signs that a terminal would obey are written out."""
+    return text if text.isprintable() else ascii(text)
 
 
 def state_of(model: nn.Module) -> dict[str, Tensor]:
@@ -197,4 +230,4 @@ def expect_equal(path: Path, got: Mapping[str, Any], expected: Mapping[str, Any]
     for name in sorted(got.keys() | expected.keys()):
         have, want = (values.get(name, "nothing") for values in (got, expected))
         if have != want:
-            raise ValueError(f"{name}: expected {want}, got {have} in {path}")
+            raise ValueError(f"{printable(name)}: expected {want}, got {have} in {path}")

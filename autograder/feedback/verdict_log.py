@@ -1,5 +1,5 @@
 """What is kept of a verdict: plain values next to its report; for appeals and regrades, what it rests on, as a line of
-JSON in classroom/verdicts.jsonl."""
+JSON in the assignment's file in classroom/verdicts/."""
 
 import functools
 import importlib.metadata
@@ -16,7 +16,12 @@ from autograder.feedback.messages import explanation, seen
 from autograder.judging.probe_inputs import seed_of
 from autograder.judging.verdict import NOT_CHECKED, NotChecked, Verdict
 
-NAME = "verdicts.jsonl"
+FOLDER = "verdicts"  # in classroom/; a file an assignment, since a class of a thousand writes 200 MB in a term
+
+
+def path_of(root: Path, assignment: str) -> Path:
+    """The file with the verdicts of an assignment."""
+    return root / "classroom" / FOLDER / f"{assignment}.jsonl"
 
 
 def as_record(verdict: Verdict) -> dict[str, Any]:
@@ -63,7 +68,7 @@ def add_to_log(root: Path, student: str, assignment: str, key: bytes, verdict: V
         ],
         "versions": _versions(),
     }
-    path = root / "classroom" / NAME
+    path = path_of(root, assignment)
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
     with os.fdopen(descriptor, "ab", buffering=0) as file:  # one write, so that two processes' lines never mix

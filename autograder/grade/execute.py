@@ -34,11 +34,13 @@ from autograder.judging.judge import JudgingSession, draw_key
 from autograder.judging.observation import Raised, raised_in_cell
 from autograder.judging.observe import RemoteEndpoint
 from autograder.judging.verdict import Verdict, not_checked
+from autograder.prepare.release import answer_cells
 from autograder.sandbox import backends, hiding, runner
 from autograder.sandbox.backends import TRUST, SandboxError
 from autograder.sandbox.budget import limits_of
 from autograder.sandbox.runner import Ended, Submission
 
+NOT_NEEDED = "Not run: no answer was written that needs what this cell trains.\n"
 TRIES = 2  # what is not the notebook's fault, such as a sandbox that breaks, is tried once more
 AGAIN_SECONDS = 250.0  # on the clock; no further process is started for a notebook that has taken longer
 PROCESSES = 3  # for one notebook: a question that ends a process costs its own answer, this often at most
@@ -117,6 +119,7 @@ class _Graded:
         self._root = course.find_root()
         self._code = [(place, cell) for place, cell in enumerate(notebook.cells) if cell.cell_type == "code"]
         self._sources = [cell.source for _, cell in self._code if not _exercise_of(cell)]
+        self._not_needed = _not_needed(notebook, assignment, self._root)
         self._reached = 0  # how many of the code cells have been run, or asked about
         self._errors: list[tuple[NotebookNode, dict[str, Any]]] = []
         self._sessions: dict[str, JudgingSession] = {}
@@ -187,6 +190,9 @@ class _Graded:
                 cell.metadata["execution"] = {"iopub.execute_input": began, "shell.execute_reply": _now()}
 
     def _run_cell(self, process: Submission, cell: NotebookNode) -> None:
+        if cell.get("id") in self._not_needed:
+            cell.outputs = [new_output("stream", name="stdout", text=NOT_NEEDED)]
+            return
         ran = process.run(cell.source)
         cell.outputs = ran.outputs
         for output in cell.outputs:
@@ -293,6 +299,17 @@ class _Graded:
                 first = self._errors[0]
                 return tuple(map(raised_in_cell, [error] if first[0] is cell else [error, first[1]]))
         return ()
+
+
+def _not_needed(notebook: NotebookNode, assignment: Assignment | None, root: Path) -> frozenset[str]:
+    """Ids of cells that train for minutes, where nobody wrote an answer that needs what they train."""
+    trained = [exercise.id for exercise in assignment.exercises if exercise.trained] if assignment else []
+    if assignment is None or not trained:
+        return frozenset()
+    blank = answer_cells(root, "exercises", assignment)
+    written = {cell.metadata.get("nbgrader", {}).get("grade_id"): cell.source for cell in notebook.cells}
+    unwritten = all(written.get(name, "").strip() == blank[name].strip() for name in trained)
+    return frozenset(assignment.trains) if unwritten else frozenset()
 
 
 def _now() -> str:

@@ -171,7 +171,7 @@ OF_THE_MACHINE = (".venv", "packages: ", "gradebook: ", "secret: ", "names: ")
 @pytest.mark.slow
 @pytest.mark.xdist_group("walk")
 def test_an_own_exercise_begun_by_the_page_is_graded_right_and_its_mistake_is_told(walked):
-    records = (walked.course / "classroom" / "verdicts.jsonl").read_text(encoding="utf-8").splitlines()
+    records = (walked.course / "classroom" / "verdicts" / "own_week3.jsonl").read_text(encoding="utf-8").splitlines()
     own = [json.loads(line) for line in records if '"center-rows"' in line]
     assert {record["student"]: record["points"] for record in own} == {"501": 3, "502": 0}
     (page,) = (walked.course / "classroom" / "autograded" / "502" / "own_week3").glob("*.ipynb")

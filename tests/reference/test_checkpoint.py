@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import time
 
 import pytest
 import torch
@@ -232,3 +233,32 @@ def test_a_training_does_not_go_on_with_other_data_and_does_with_a_file_that_doe
         header = {name: text for name, text in file.metadata().items() if name != "data_sha256"}
     save_file(load_file(path), path, metadata=header)
     load_training(tmp_path, other)
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"d_ff": 40_000_000}, r"config: expected the sizes of the [\d,]+ weights in .*, got those of a model with"),
+        ({"encoder_layers": 1_000_000}, r"with 1,000,00\d layers"),
+        ({"max_length": 10**9}, r"max_length: expected at most [\d,]+ positions at d_model \d+, got 1,000,000,000"),
+    ],
+)
+def test_a_small_file_that_names_a_huge_model_is_refused_at_once(folder, changes, expected):
+    with safe_open(folder / MODEL_FILE, framework="pt") as file:
+        header = dict(file.metadata())
+    header["config"] = json.dumps(json.loads(header["config"]) | changes)
+    save_file(load_file(folder / MODEL_FILE), folder / MODEL_FILE, metadata=header)
+    began = time.process_time()
+    with pytest.raises(ValueError, match=expected):
+        load_checkpoint(folder)
+    assert time.process_time() - began < 5
+
+
+def test_a_name_in_a_file_cannot_move_the_cursor(folder):
+    tensors = load_file(folder / MODEL_FILE)
+    with safe_open(folder / MODEL_FILE, framework="pt") as file:
+        header = dict(file.metadata())
+    save_file({**tensors, "\x1b[2J": torch.ones(1)}, folder / MODEL_FILE, metadata=header)
+    with pytest.raises(ValueError) as found:
+        load_checkpoint(folder)
+    assert "\x1b" not in str(found.value) and r"\x1b[2J" in str(found.value)

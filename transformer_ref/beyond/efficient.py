@@ -67,7 +67,7 @@ def _d_head(d: int, h: int) -> int:
     return d // h
 
 
-# ---- linear attention: other brackets -----------------------------------------------------------------------
+# ---- linear attention: products grouped differently --------------------------------------------------------------
 
 
 def feature_map(x: Tensor) -> Tensor:

@@ -161,8 +161,8 @@ EXERCISE = Exercise(
             """The numbers are right, the dtype is int32. Places and ids are torch.long (int64) everywhere in the
             course, since indexing wants them so."""),
         mistake("floats", RIGHT.ending_in(".float()"), CONTRACT,
-            "The dtype is that of a float, and a place is a whole number, torch.long: a float cannot be "
-            "used as an index.",
+            "Your result has a float dtype. Places are whole numbers, of dtype torch.long: a float cannot be used as "
+            "an index.",
             shows=lambda evidence: evidence.got.is_floating_point()),
         mistake("a list of numbers", RIGHT.ending_in(".tolist()"), CONTRACT,
             "A Python list came back. Return a tensor of shape (B) and dtype torch.long.", shows=is_list),

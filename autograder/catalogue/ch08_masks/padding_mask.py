@@ -1,4 +1,4 @@
-"""08.1: who is a word at all."""
+"""08.1: which tokens are words, and which are pads."""
 
 import torch
 from torch import Tensor

@@ -1,4 +1,4 @@
-"""09.5: the whole machine, from two rows of ids to logits."""
+"""09.5: the whole model, from two rows of ids to logits."""
 
 from typing import Any
 

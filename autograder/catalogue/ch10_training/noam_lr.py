@@ -1,4 +1,4 @@
-"""10.4: how large a step is."""
+"""10.4: the learning rate of each step."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""16.2: attention with other brackets, whose cost grows with the text and not with its square."""
+"""16.2: attention with its products grouped differently, whose cost grows with the text and not with its square."""
 
 from typing import Any
 

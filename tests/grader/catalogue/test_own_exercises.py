@@ -286,6 +286,7 @@ def test_a_class_is_graded_with_the_entries_of_its_own_course(folder):
     grading = [sys.executable, "-m", "autograder", "grade", WEEK, "--workers", "1"]
     done = subprocess.run(grading, cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode == 0 and "2 of 2 graded" in done.stdout, done.stderr
-    verdicts = [json.loads(line) for line in (folder / "classroom" / "verdicts.jsonl").read_text().splitlines()]
+    log = folder / "classroom" / "verdicts" / f"{WEEK}.jsonl"
+    verdicts = [json.loads(line) for line in log.read_text().splitlines()]
     assert {verdict["student"]: verdict["points"] for verdict in verdicts} == {"ada": 3, "bob": 0}
     assert own.sources(WEEK)

@@ -32,7 +32,7 @@ def results_of(ours: Path) -> dict[str, Result]:
             student,
             notebooks={ASSIGNMENT.notebook: graded},
             received=Received(received, (), event["submission"], ()),
-            records={"verdicts.jsonl": b'{"student": "%s"}\n' % student.encode()},
+            records={f"verdicts/{ASSIGNMENT.id}.jsonl": b'{"student": "%s"}\n' % student.encode()},
         )
     return found
 

@@ -69,7 +69,7 @@ def test_what_is_kept_of_a_verdict_is_kept_whatever_its_sentences_raise(monkeypa
     for verdict in verdicts(UNKNOWN):
         verdict_log.add_to_log(tmp_path, "student", "assignment", KEY, verdict)
         assert verdict_log.as_record(verdict)["points"] == verdict.points
-    logged = (tmp_path / "classroom" / verdict_log.NAME).read_text(encoding="utf-8").splitlines()
+    logged = verdict_log.path_of(tmp_path, "assignment").read_text(encoding="utf-8").splitlines()
     assert [json.loads(line)["points"] for line in logged] == [verdict.points for verdict in verdicts(UNKNOWN)]
 
 

@@ -152,7 +152,7 @@ def test_what_was_not_checked_is_known_without_its_sentence(opaque):
 def test_the_log_of_verdicts_is_written_without_reading_what_it_says(opaque, tmp_path):
     def logged(folder):
         verdict_log.add_to_log(folder, "ada", "05_self_attention", KEY, judged("unknown"))
-        line = json.loads((folder / "classroom" / verdict_log.NAME).read_text(encoding="utf-8"))
+        line = json.loads(verdict_log.path_of(folder, "05_self_attention").read_text(encoding="utf-8"))
         told = [case.pop("difference") for case in line["cases"]]
         return told, {name: value for name, value in line.items() if name not in ("time", "message")}
 

@@ -28,6 +28,7 @@ from sqlalchemy.engine import Engine
 
 from autograder import __main__ as command_line
 from autograder import course
+from autograder.feedback import verdict_log
 from autograder.grade import fork_server, gradebook, journal, pool, worker
 from autograder.grade.journal import Journals
 from autograder.grade.messages import Batch, Result, Submission
@@ -40,6 +41,7 @@ pytestmark = pytest.mark.xdist_group("grade-faults")
 
 FIRST, SECOND = STUDENTS
 FULL = OSError(errno.ENOSPC, "No space left on device")
+VERDICTS = f"classroom/verdicts/{ASSIGNMENT.id}.jsonl"
 RELEASED = Path("exercises", ASSIGNMENT.id, f"{ASSIGNMENT.notebook}.ipynb")
 
 
@@ -126,7 +128,8 @@ def receipts_full(two: Course) -> Callable[[], None]:
 
 
 def verdicts_full(two: Course) -> Callable[[], None]:
-    path = two.folder / "classroom" / "verdicts.jsonl"
+    path = verdict_log.path_of(two.folder, ASSIGNMENT.id)
+    path.parent.mkdir(exist_ok=True)
     path.symlink_to("/dev/full")
     return path.unlink
 
@@ -276,7 +279,7 @@ START = {
     "the secret is empty": (spoil("classroom/secret", b""), "classroom/secret is empty"),
     # opening one would block for ever
     "the secret is a pipe": (pipe("classroom/secret"), "classroom/secret is a named pipe. Expected a file"),
-    "the verdicts are a pipe": (pipe("classroom/verdicts.jsonl"), "classroom/verdicts.jsonl is a named pipe"),
+    "the verdicts are a pipe": (pipe(VERDICTS), f"{VERDICTS} is a named pipe"),
     "the gradebook is a pipe": (pipe("classroom/gradebook.db"), "classroom/gradebook.db is a named pipe"),
     "the released notebook is a pipe": (pipe(str(RELEASED)), f"{RELEASED} is a named pipe"),
     "the lock is a pipe": (pipe("classroom/log/grade/lock"), "classroom/log/grade/lock is a named pipe"),

@@ -17,6 +17,7 @@ from graded_course import ENGINES, SANDBOXES, Graded, need_isolation
 from nbformat.v4 import new_code_cell
 
 from autograder import catalogue, course
+from autograder.feedback import verdict_log
 from autograder.prepare import sample_class
 from autograder.prepare.sample_class import ASSIGNMENT
 from autograder.sandbox.visible import HERE
@@ -75,7 +76,7 @@ class Attacked(Graded):
     @property
     def verdicts(self) -> list[dict]:
         """The verdict log."""
-        lines = (self.folder / "classroom" / "verdicts.jsonl").read_text(encoding="utf-8").splitlines()
+        lines = verdict_log.path_of(self.folder, ASSIGNMENT.id).read_text(encoding="utf-8").splitlines()
         return [json.loads(line) for line in lines]
 
 
