@@ -4,13 +4,19 @@ In a learner's own Jupyter the judge is imported into the same process. Under gr
 asks from outside the sandbox, when it comes to the check's own cell.
 """
 
+import contextlib
 import inspect
+import itertools
 import os
 import sys
-from collections.abc import Mapping
+import threading
+import time
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 GRADED = "ATTENTION_BY_HAND_GRADED"  # environment variable: set while a submission is graded
+
+PATIENCE = (10.0, 20.0, 30.0)  # seconds until a slow check says that it works, then again and again
 
 _earned: dict[str, tuple[float, float]] = {}
 
@@ -57,7 +63,8 @@ def _check(exercise_id: str, namespace: dict[str, Any], whole: bool) -> float | 
         return None
     from autograder.notebook.own_check import judge_in_notebook
 
-    outcome = judge_in_notebook(exercise_id, namespace, whole)
+    with _said_when_slow():
+        outcome = judge_in_notebook(exercise_id, namespace, whole)
     _show(outcome)
     if outcome["possible"]:
         _earned[exercise_id] = (outcome["earned"], outcome["possible"])
@@ -66,6 +73,28 @@ def _check(exercise_id: str, namespace: dict[str, Any], whole: bool) -> float | 
 
             progress_store.note(exercise_id, outcome["earned"], outcome["possible"], namespace)
     return None if outcome["passed"] else float(outcome["earned"])
+
+
+@contextlib.contextmanager
+def _said_when_slow() -> Iterator[None]:
+    """Says from time to time that a check still works: an answer that trains or searches may take minutes."""
+    done, began = threading.Event(), time.monotonic()
+
+    def wait() -> None:
+        for seconds in itertools.chain(PATIENCE, itertools.repeat(PATIENCE[-1])):
+            if done.wait(seconds):
+                return
+            print(
+                f"Still checking after {time.monotonic() - began:.0f} s. To stop it, interrupt the kernel.", flush=True
+            )
+
+    thread = threading.Thread(target=wait, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
 
 
 def _show(shown: Mapping[str, str]) -> None:

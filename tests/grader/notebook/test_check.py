@@ -4,6 +4,8 @@ import json
 import linecache
 import subprocess
 import sys
+import threading
+import time
 
 import pytest
 import torch
@@ -362,3 +364,21 @@ def test_an_answer_cannot_speak_for_the_judge(try_files):
     )
     (judged,) = try_files(forged)
     assert judged["points"] == 0
+
+
+def test_a_slow_check_says_that_it_works_and_a_fast_one_says_nothing(run, monkeypatch):
+    monkeypatch.setattr(check_module, "PATIENCE", (0.05, 0.1))
+    judge = own_check.judge_in_notebook
+
+    def slowly(*arguments):
+        time.sleep(0.4)
+        return judge(*arguments)
+
+    monkeypatch.setattr(own_check, "judge_in_notebook", slowly)
+    returned, report = run(RIGHT)
+    assert returned is None and report.count("Still checking after") >= 2
+    assert "To stop it, interrupt the kernel." in report.split("8 of 8 points")[0]
+    threads = threading.active_count()
+    monkeypatch.setattr(check_module, "PATIENCE", (60.0,))
+    monkeypatch.setattr(own_check, "judge_in_notebook", judge)
+    assert "Still checking" not in run(RIGHT)[1] and threading.active_count() == threads
