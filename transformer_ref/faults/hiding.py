@@ -1,6 +1,6 @@
 """How a mistake of the laboratory hides, decided from its record, and what chapter 08's widgets get of it."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from statistics import mean
 
 SOUND = "none"
@@ -8,6 +8,12 @@ BETTER, UNSEEN, TRANSLATIONS, LOSS = (
     "loss better", "no effect seen", "visible in the translations alone", "visible in the loss"
 )  # fmt: skip
 GROUPS = (BETTER, UNSEEN, TRANSLATIONS, LOSS)
+LOWER, USUAL, HIGHER = "far lower than it should be", "about as it should be", "more than twice as high"
+LOSSES = (LOWER, USUAL, HIGHER)
+NOTHING, REPEATS, ENDLESS = "nothing or one word", "one word again and again", "the right words and no end"
+IGNORES, DISORDER, OTHER = "one sentence for several sources", "the right words in another order", "other words"
+SOME, RIGHT = "some sentences right", "nearly all sentences right"
+WRITINGS = (NOTHING, REPEATS, ENDLESS, IGNORES, DISORDER, OTHER, SOME, RIGHT)
 QUIZ = (
     "causal mask the wrong way round", "decoder input not shifted", "heads split by view", SOUND,
     "no causal mask", "softmax over the queries",
@@ -37,6 +43,53 @@ def hiding(found: dict, sound: dict) -> str:
     if loss > 0:
         return LOSS
     return TRANSLATIONS if right < 0 else UNSEEN
+
+
+def loss_seen(found: dict, sound: dict) -> str:
+    """Return what somebody sees of a loss who knows where a sound one ends: one of `LOSSES`."""
+    if hiding(found, sound) == BETTER and mean(of_seeds(found, "loss")) < mean(of_seeds(sound, "loss")) / 2:
+        return LOWER
+    ratio = mean(of_seeds(found, "loss")) / mean(of_seeds(sound, "loss"))
+    return HIGHER if ratio > 2 else USUAL
+
+
+def writing_seen(found: dict, sound: dict) -> str:
+    """Return what somebody sees who reads a few translations: one of `WRITINGS`, what most of them show."""
+    if mean(of_seeds(found, "right")) > 0.9:
+        return RIGHT
+    wanted = [text.split() for text in next(iter(sound["seeds"].values()))["translations"]]
+    pairs = [
+        (text.split(), right)
+        for seed in found["seeds"].values()
+        for text, right in zip(seed["translations"], wanted, strict=True)
+    ]
+
+    def most(shows: Callable[[list[str], list[str]], bool]) -> bool:
+        return sum(shows(got, right) for got, right in pairs) >= len(pairs) / 2
+
+    if most(lambda got, right: len(got) > len(right) + 2 and got[:2] == right[:2]):
+        return ENDLESS
+    if most(lambda got, right: len(got) > 2 and 2 * len(set(got)) < len(got)):
+        return REPEATS
+    if most(lambda got, right: len(got) <= 1):
+        return NOTHING
+    if most(lambda got, right: sorted(got) == sorted(right)) and any(
+        got != right and sorted(got) == sorted(right) for got, right in pairs
+    ):
+        return DISORDER
+    same = [len(set(seed["translations"])) < len(seed["translations"]) for seed in found["seeds"].values()]
+    if sum(same) > len(same) / 2:
+        return IGNORES
+    return SOME if mean(of_seeds(found, "right")) > 0.3 else OTHER
+
+
+def by_symptom(record: dict) -> dict[tuple[str, str], list[str]]:
+    """Return the way back, from what is seen to the mistakes that show it: (loss, writing) -> names of mistakes."""
+    sound = record["faults"][SOUND]
+    found: dict[tuple[str, str], list[str]] = {}
+    for name, fault in recorded(record).items():
+        found.setdefault((loss_seen(fault, sound), writing_seen(fault, sound)), []).append(name)
+    return found
 
 
 def verdict(found: dict, sound: dict) -> str:
