@@ -10,7 +10,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 
-from autograder import course, limited_process
+from autograder import course
 from autograder.catalogue.exercise import Assignment, Exercise
 from autograder.course import CourseError
 from autograder.diagnosis.alike import are_alike, fingerprinted
@@ -22,6 +22,7 @@ from autograder.judging.observe import LocalEndpoint
 from autograder.judging.verdict import WRONG
 from autograder.reports import shared_comments
 from autograder.reports.shared_comments import Comment
+from autograder.sandbox import limited_process
 
 MEMORY, PROGRAM_SECONDS = 4 << 30, 20.0  # bytes and processor time, for one program
 SEARCH_SECONDS = 180.0  # for all programs of one exercise

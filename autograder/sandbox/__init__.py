@@ -8,5 +8,6 @@
 - `hiding` lists what a submission may see: folders of programs, read-only, and its own folder.
 - Where namespaces are forbidden, Landlock and a filter of system calls are used. They cannot hide that a file exists,
   nor its size.
+- `limited_process` runs our own code on strangers' files, in a fork with limits on time and memory.
 - Usage is checked when the sandbox keeps us waiting or a tenth of a second has passed, not at every request.
 """

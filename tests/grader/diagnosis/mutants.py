@@ -20,13 +20,14 @@ sys.path.insert(0, str(Path(__file__).parent))
 import claims
 import torch
 
-from autograder import catalogue, limited_process
+from autograder import catalogue
 from autograder.catalogue.exercise import Exercise
 from autograder.diagnosis.explain import judge_and_explain
 from autograder.diagnosis.known_mistakes import namespace_of
 from autograder.diagnosis.mutations import mutations
 from autograder.feedback.messages import explanation
 from autograder.judging.observe import LocalEndpoint
+from autograder.sandbox import limited_process
 
 MEMORY = 4 << 30  # bytes
 

@@ -5,10 +5,10 @@ import time
 
 import pytest
 
-from autograder import limited_process
 from autograder.intake import take_in
 from autograder.prepare import sample_class
 from autograder.prepare.sample_class import ASSIGNMENT
+from autograder.sandbox import limited_process
 
 ROOM = 256 << 20
 
@@ -55,8 +55,16 @@ def taken(folder):
     return take_in.take_in(released, ASSIGNMENT, folder)
 
 
-def test_a_submission_that_would_be_read_for_ever_is_one_persons_failure(tmp_path, monkeypatch):
+@pytest.fixture
+def large(tmp_path):
+    """A submission that is no longer read at once."""
     folder = handed_in(tmp_path)
+    (folder / "notes.txt").write_bytes(b" " * (take_in.LITTLE + 1))
+    return folder
+
+
+def test_a_submission_that_would_be_read_for_ever_is_one_persons_failure(large, monkeypatch):
+    folder = large
     monkeypatch.setattr(take_in, "SECONDS", 1.0)
     monkeypatch.setattr(take_in, "rebuild", lambda data, released: sum(iter(int, 1)))
     found = taken(folder)
@@ -65,7 +73,14 @@ def test_a_submission_that_would_be_read_for_ever_is_one_persons_failure(tmp_pat
     assert taken(folder).failure == ""
 
 
-def test_a_submission_that_would_fill_the_memory_is_one_persons_failure(tmp_path, monkeypatch):
-    folder = handed_in(tmp_path)
+def test_a_submission_that_would_fill_the_memory_is_one_persons_failure(large, monkeypatch):
+    folder = large
     monkeypatch.setattr(take_in, "rebuild", lambda data, released: bytearray(4 << 30))
     assert "reading it needed more than 2048 MiB" in taken(folder).failure
+
+
+def test_the_same_is_read_of_a_submission_in_either_way(large, tmp_path):
+    small = handed_in(tmp_path / "other")
+    for found in (taken(large), taken(small)):
+        assert (found.failure, found.reasons) == ("", ())
+        assert found.notebook == taken(small).notebook
