@@ -1,6 +1,8 @@
 """A class in which many hand in a blank chapter 12 does not wait for a training that nobody's answer needs."""
 
 import json
+import subprocess
+import sys
 
 import pytest
 
@@ -19,6 +21,12 @@ def graded(empty_course):
     sample_class.submit(made.folder, "some", {"average-checkpoints": solved["average-checkpoints"]}, CAPSTONE)
     made.autograde()
     assert made.code == 0, made.log
+    sample_class.submit(
+        made.folder, "ours", {}, CAPSTONE
+    )  # graded by our own command, whose workers have a folder each
+    command = [sys.executable, "-m", "autograder", "grade", CAPSTONE.id, "--workers", "1"]
+    done = subprocess.run(command, cwd=made.folder, text=True, capture_output=True, check=False)
+    assert done.returncode == 0 and "1 of 1 graded" in done.stdout, done.stdout + done.stderr
     return made
 
 
@@ -28,7 +36,7 @@ def outputs(graded, student):
     return {cell.get("id"): json.dumps(cell["outputs"]) for cell in cells if cell["cell_type"] == "code"}
 
 
-@pytest.mark.parametrize("student", ["blank", "some"])
+@pytest.mark.parametrize("student", ["blank", "some", "ours"])
 def test_the_cells_that_train_are_not_run_and_say_why(graded, student):
     found = outputs(graded, student)
     assert all(NOT_NEEDED.strip() in found[name] for name in CAPSTONE.trains)
