@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import Any
 
 LARGEST = 512 << 20  # bytes of a result
-CLOCK_FACTOR = 5  # how much longer than its processor time the work may take, on a loaded machine or a slow disk
+CLOCK_FACTOR, CLOCK_SECONDS = 5, 10.0  # how much longer than its processor time work may take on a loaded machine
 
 
 class Stopped(Exception):
@@ -30,20 +30,21 @@ def run(work: Callable[[], Any], seconds: float, memory: int, quiet: bool = Fals
     """
     if not hasattr(os, "fork"):
         return work()
+    longest = CLOCK_FACTOR * seconds + CLOCK_SECONDS
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
         _child(work, reader, writer, seconds, memory, quiet)
     os.close(writer)
     try:
-        content = _received(reader, time.monotonic() + CLOCK_FACTOR * seconds)
+        content = _received(reader, time.monotonic() + longest)
     finally:
         os.close(reader)
         with contextlib.suppress(ProcessLookupError):
             os.kill(child, signal.SIGKILL)
         _, status = os.waitpid(child, 0)
     if content is None:
-        raise Stopped(f"took more than {CLOCK_FACTOR * seconds:g} s, or made more than {LARGEST >> 20} MiB")
+        raise Stopped(f"took more than {longest:g} s on the clock, or made more than {LARGEST >> 20} MiB")
     try:
         found = json.loads(content)
     except ValueError as error:

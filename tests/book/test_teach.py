@@ -33,7 +33,7 @@ OF_THE_HUB = {"JupyterHub.services", "JupyterHub.load_roles"}  # gone through by
 MADE_LATER = (  # named on a page, and made by a command or by a class
     "feedback/",
     *("classroom/", "archive/", "submitted/", "collected/", "unmatched/", "received/", "autograded/"),
-    *("receipts/", "log/", "replaced/"),
+    *("receipts/", "verdicts/", "log/", "replaced/"),
     *("own/", "solutions/own_", "exercises/own_", "build/"),
 )
 SHOWN = [(block, command) for block in BLOCKS for command in block.commands]
