@@ -46,10 +46,11 @@ def bare(tmp_path_factory):
         cell = folder / "cell.py"
         cell.write_text(source, encoding="utf-8")
         offline = {"PIP_NO_INDEX": "1", "PIP_NO_BUILD_ISOLATION": "0", "IPYTHONDIR": str(folder / "ipython")}
+        around = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
         return subprocess.run(
             [python, "-c", RUN, str(cell)],
             cwd=folder,
-            env={**os.environ, **offline},
+            env=around | offline,
             capture_output=True,
             text=True,
             check=False,
