@@ -62,6 +62,7 @@ def test_a_reader_answers_twice_and_sees_which_beliefs_changed(book, visit, tmp_
     for _ in range(10):  # what is kept goes to another process, and a reload may be there before it
         page.wait_for_timeout(1_000)
         page.reload()
+        page.locator(".inventory input").first.wait_for(state="attached")  # drawn by a script, perhaps after the load
         if page.locator(".inventory input:checked").count():
             break
     assert page.locator(".inventory input:checked").get_attribute("value") == chosen
