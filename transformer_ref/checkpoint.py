@@ -26,7 +26,7 @@ from transformer_ref.text.tokenizer import Tokenizer, tokenizer_from_json
 CPU = torch.device("cpu")
 MODEL_FILE = "model.safetensors"
 SPARE = 10  # times the weights of a file that its config may name; then the message names the field instead
-LARGEST_TABLE = 2**28  # numbers of a table of positions, which is computed and not in the file
+LARGEST_TABLE = 2**28  # numbers of a table of positions, which is computed, not stored
 CARD_FILE, PAGE_FILE, CURVES_FILE = "run.json", "run.md", "curves.svg"  # the story of the model, see `run_card`
 
 
@@ -178,7 +178,9 @@ def reading_header(path: Path) -> Iterator[None]:
         yield
     except (KeyboardInterrupt, SystemExit, GeneratorExit):
         raise
-    except BaseException as error:  # the tokenizers' library raises nothing more special, and a panic is no Exception
+    except (
+        BaseException
+    ) as error:  # the tokenizers' library raises nothing more special, and its panic is a BaseException
         what = f"no {error}" if isinstance(error, KeyError) else str(error)
         raise ValueError(f"checkpoint: expected the header of a checkpoint, got {path} with {what}") from error
 

@@ -1,4 +1,4 @@
-"""Which wrong answers behave alike: a fingerprint of what an answer shows to questions that everybody is asked.
+"""Which wrong answers behave alike: a fingerprint of what an answer returns to fixed questions.
 
 Two answers that no known mistake explains may show the same misunderstanding in different code. They are compared by
 what they return to the visible probes and to the hidden ones under one key of the course (see
@@ -26,12 +26,11 @@ SHIFTS = (0.0, 1 / 3, 2 / 3)  # of the borders between rounded numbers, as share
 STEPS = 64.0  # rounded numbers differ by one in 64, of the right result's largest number or of a larger number itself
 NEAR = 4.0  # ... and by a quarter of that near zero
 LETTERS = 24  # of each part
-INFINITE, NO_NUMBER = 1e12, 2e12  # what stands for inf and nan: no result is rounded to it
+INFINITE, NO_NUMBER = 1e12, 2e12  # for inf and nan: finite results are rounded to smaller numbers
 
 
 def is_compared(verdict: Explained) -> bool:
-    """Whether an answer is wrong and no known mistake explains it. What was trained shows its own weights, which nobody
-    else has."""
+    """Whether an answer is wrong and no known mistake explains it; a trained one has weights that nobody else has."""
     return verdict.state == WRONG and verdict.misconception is None and not verdict.exercise.trained
 
 

@@ -163,7 +163,7 @@ class JudgingSession:
 
 
 def in_order(exercise: Exercise, key: bytes) -> list[Probe]:
-    """The hidden probes in the order in which they are asked under a key.
+    """The hidden probes in the order that a key gives them.
 
     Many right results are the same under every key, such as True and False. In one fixed order they could be returned
     without looking at any input.
