@@ -178,9 +178,7 @@ def reading_header(path: Path) -> Iterator[None]:
         yield
     except (KeyboardInterrupt, SystemExit, GeneratorExit):
         raise
-    except (
-        BaseException
-    ) as error:  # the tokenizers' library raises nothing more special, and its panic is a BaseException
+    except BaseException as error:  # a panic of the tokenizers' library is no Exception
         what = f"no {error}" if isinstance(error, KeyError) else str(error)
         raise ValueError(f"checkpoint: expected the header of a checkpoint, got {path} with {what}") from error
 
