@@ -32,12 +32,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="instead, the mistakes that you commented on in class, each with a program of ours that behaves alike",
     )
+    parser.add_argument(
+        "--benchmark",
+        action="store_true",
+        help="instead, count how many of the mistakes a score, unit tests and the judge of this course identify",
+    )
+    parser.add_argument(
+        "--score",
+        type=Path,
+        metavar="FILE",
+        help="instead, count how many another program identified: JSON lines with the id of a mistake and the name",
+    )
     parser.add_argument("--output", type=Path, metavar="FILE", help="default: the terminal")
 
 
 def run(chosen: argparse.Namespace) -> int:
     """Write the lines. Raises CourseError naming the assignments that there are."""
     assignments = _chosen(chosen.assignments)
+    if chosen.benchmark or chosen.score:
+        return _identified(assignments, chosen)
     found = _from_class(assignments) if chosen.from_class else records(assignments)
     if chosen.output is None:
         try:
@@ -94,6 +107,20 @@ def _from_class(assignments: Sequence[Assignment]) -> Iterator[dict[str, Any]]:
             section=exercise.section,
             license=None,
         )
+
+
+def _identified(assignments: Sequence[Assignment], chosen: argparse.Namespace) -> int:
+    """Count who identifies the mistakes."""
+    from autograder.prepare import identification  # needs torch, and some minutes
+
+    if chosen.score:
+        identification.print_scores(identification.score(chosen.score, assignments))
+        return 0
+    counts = identification.benchmark(assignments)
+    identification.print_benchmark(counts)
+    if chosen.output:
+        identification.write(counts, chosen.output)
+    return 0
 
 
 def record(

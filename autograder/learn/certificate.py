@@ -26,6 +26,7 @@ from autograder.assemble import gather, judges
 from autograder.assemble.gather import Unreadable
 from autograder.catalogue.exercise import Assignment
 from autograder.catalogue.sections import chapter_title
+from autograder.learn import print_page
 from autograder.notebook.progress_store import digest
 
 KEY = b"certificate"  # hidden inputs are drawn from it, so that the same notebooks earn the same points anywhere
@@ -99,6 +100,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--model", type=Path, metavar="FILE", help="file with your code, if the translator runs it")
     parser.add_argument("--output", type=Path, default=OUTPUT, metavar="FILE", help=f"(default: {OUTPUT})")
     parser.add_argument(
+        "--pdf", action="store_true", help="write a PDF beside the page, too; needs Chrome, Chromium or Edge"
+    )
+    parser.add_argument(
         "--verify", type=Path, metavar="PAGE", help="run the checks again and report where this page differs"
     )
 
@@ -106,8 +110,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(chosen: argparse.Namespace) -> int:
     """Judge and write the page, or verify one: 0 when it is written or agrees, 1 when it differs.
 
-    Raises CourseError for a folder without notebooks, a page that is not a certificate, a translator without scores.
+    Raises CourseError for a folder without notebooks, a page that is not a certificate, a translator without scores, a
+    PDF without a browser.
     """
+    printer = print_page.browser() if chosen.pdf else ""  # before minutes of judging
     record = read(chosen.verify) if chosen.verify else None
     folder = chosen.folder or (Path("exercises") if Path("exercises").is_dir() else Path())
     found = gather.notebooks(folder, catalogue.ASSIGNMENTS) if folder.is_dir() else {}
@@ -130,6 +136,10 @@ def run(chosen: argparse.Namespace) -> int:
     chosen.output.write_text(page(now), encoding="utf-8")
     passed = sum(row.state == "passed" for row in rows)
     print(f"{chosen.output}: {passed} of {len(rows)} exercises pass, digest {shown(digest_of(now))}")
+    if printer:
+        pdf = chosen.output.with_suffix(".pdf")
+        print_page.to_pdf(chosen.output, pdf, printer)
+        print(f"{pdf}: the same to print; only the page can be verified")
     return 0
 
 

@@ -20,6 +20,7 @@ NOTHING = "No check has been run here yet. Run the one below an answer, then ask
 SOLVED, BEGUN, CHANGED, UNTOUCHED = "solved", "begun", "changed", "untouched"
 SIGNS = {SOLVED: "✓", BEGUN: "·", CHANGED: "·", UNTOUCHED: " "}
 ALL = "That is all of it."
+PLAIN = "font-weight:inherit;"  # a header for who listens, and a cell like the others for who sees
 
 
 @dataclass(frozen=True)
@@ -245,6 +246,6 @@ def _table_row(row: Row, bars: bool) -> str:
     sign = f'<span role="img" aria-label="{row.state}">{SIGNS[row.state].strip()}</span>'
     return (
         f'<tr style="background:none;"><td style="{cell}width:1.2em;font-weight:700;">{sign}</td>'
-        f'<td style="{cell}">{html.escape(row.number)}</td><td style="{cell}">{name}</td>{bar}'
+        f'<td style="{cell}">{html.escape(row.number)}</td><th scope="row" style="{cell}{PLAIN}">{name}</th>{bar}'
         f'<td style="{cell}white-space:normal;">{html.escape(row.said)}</td></tr>'
     )

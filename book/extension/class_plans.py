@@ -6,6 +6,8 @@
     ```
     ```{class-machines} 30 300 3000     how long grading takes for classes of these sizes
     ```
+    ```{who-identifies}        how many known mistakes a score, unit tests and the judge identify
+    ```
     {known-mistakes-counted}`lines`     how many known mistakes there are
 
 Hours are those that the chapters' own heads say; grading is what was measured and recorded. Nothing here is written
@@ -29,6 +31,7 @@ from sphinx.util.docutils import SphinxDirective, SphinxRole
 ROOT = Path(__file__).resolve().parents[2]
 WHOLE_CLASS = ROOT / "autograder" / "grade" / "recorded_grading.json"
 EACH_CHAPTER = ROOT / "autograder" / "grade" / "recorded_chapters.json"
+IDENTIFIED = ROOT / "autograder" / "prepare" / "recorded_identification.json"
 LAST = "12_capstone"  # of the course; what follows is a bonus
 CORES = (2, 4, 8, 16, 32, 64)
 NIGHT = 10.0  # hours in which a class should be graded
@@ -168,6 +171,20 @@ def machines(sizes: list[int]) -> list[str]:
     return lines
 
 
+def identified() -> list[str]:
+    """How many of the known mistakes each way identifies, as lines of a Markdown table."""
+    if str(ROOT) not in sys.path:
+        sys.path.append(str(ROOT))
+    from autograder.prepare import identification
+
+    total = sum(identification.recorded().values(), identification.Count())
+    lines = ["| who reads | can identify | of all |", "|---|--:|--:|"]
+    for way, meaning in identification.WAYS.items():
+        number = getattr(total, way)
+        lines.append(f"| {meaning} | {number:,} | {number / total.mistakes:.1%} |")
+    return lines
+
+
 def _time(seconds: float) -> str:
     if seconds < 90:
         return f"{math.ceil(seconds)} s"
@@ -182,7 +199,7 @@ class Table(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         numbers = [int(word) for word in " ".join(self.arguments).split()]
-        for path in (WHOLE_CLASS, EACH_CHAPTER, *(ROOT / "autograder" / "catalogue").glob("ch*/*.py")):
+        for path in (WHOLE_CLASS, EACH_CHAPTER, IDENTIFIED, *(ROOT / "autograder" / "catalogue").glob("ch*/*.py")):
             self.env.note_dependency(str(path))
         for chapter in _all_chapters():
             self.env.note_dependency(str(ROOT / "book" / f"{chapter.page}.md"))
@@ -190,6 +207,7 @@ class Table(SphinxDirective):
             "syllabus": lambda: syllabus(*numbers),
             "bonus-chapters": bonus,
             "class-machines": lambda: machines(numbers),
+            "who-identifies": identified,
         }
         lines = made[self.name]()
         holder = nodes.Element()
@@ -218,5 +236,6 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.add_directive("syllabus", Table)
     app.add_directive("bonus-chapters", Table)
     app.add_directive("class-machines", Table)
+    app.add_directive("who-identifies", Table)
     app.add_role("known-mistakes-counted", Counted())
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -4,12 +4,12 @@
 """
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
-from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from transformer_ref.machine import MARGIN, Choice, choose, is_traced, speedup
 
@@ -17,8 +17,6 @@ from transformer_ref.machine import MARGIN, Choice, choose, is_traced, speedup
 # floats (AVX512), and narrower ones divide 16.
 SHORTEST = 16
 MEASURED = 16, 4, 32, 64  # batch, heads, queries and as many keys, and d_head at which the two ways are measured
-# All but cuDNN's, which builds a plan for each new shape; batches of sentences have hundreds of shapes.
-ON_GPU = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
 
 
 def quick_attention(
@@ -30,11 +28,21 @@ def quick_attention(
     to (..., query, key), which shows every query some key; is_causal: instead of a mask, hide later keys.
     """
     if query.device.type == "cuda" and not is_traced():
-        with sdpa_kernel(ON_GPU):
+        with without_cudnn():
             return F.scaled_dot_product_attention(query, key, value, attn_mask=attn_mask, is_causal=is_causal)
     if products_are_faster(query) and not is_causal:
         return two_products(query, key, value, attn_mask=attn_mask)
     return F.scaled_dot_product_attention(query, key, value, attn_mask=attn_mask, is_causal=is_causal)
+
+
+def without_cudnn() -> AbstractContextManager[None]:
+    """Return a context in which a GPU computes attention by any kernel but cuDNN's, which builds a plan for each new
+    shape: batches of sentences have hundreds of shapes."""
+    try:
+        from torch.nn.attention import SDPBackend, sdpa_kernel
+    except ImportError:  # torch before 2.3, which has no such kernel
+        return nullcontext()
+    return sdpa_kernel([SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH])
 
 
 def products_are_faster(query: Tensor) -> bool:

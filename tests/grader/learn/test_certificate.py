@@ -5,11 +5,12 @@ import re
 import shutil
 from pathlib import Path
 
+import accessibility_tree
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 
 from autograder import __main__ as command_line
-from autograder.learn import certificate
+from autograder.learn import certificate, print_page
 
 ROOT = Path(__file__).resolve().parents[3]
 CHAPTER = "05_self_attention"
@@ -128,7 +129,7 @@ def test_axe_finds_nothing_and_it_prints_on_one_sheet(made, browser, theme, tmp_
     for width in (390, 1280):
         page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=theme)
         page.goto((made / "page.html").as_uri())
-        assert Axe().run(page).response["violations"] == []
+        assert Axe().run(page).response["violations"] == [] and accessibility_tree.faults(page) == []
         assert page.evaluate("document.documentElement.scrollWidth") <= width
         page.close()
     page = browser.new_page()
@@ -136,3 +137,25 @@ def test_axe_finds_nothing_and_it_prints_on_one_sheet(made, browser, theme, tmp_
     page.pdf(path=tmp_path / "page.pdf", prefer_css_page_size=True)
     page.close()
     assert len(re.findall(rb"/Type\s*/Page\b(?!s)", (tmp_path / "page.pdf").read_bytes())) == 1
+
+
+@pytest.mark.browser
+def test_a_pdf_is_printed_beside_the_page(made, browser, tmp_path):
+    pdf = tmp_path / "Zoë.pdf"
+    print_page.to_pdf(made / "page.html", pdf, print_page.browser())
+    assert len(re.findall(rb"/Type\s*/Page\b(?!s)", pdf.read_bytes())) == 1
+
+
+def test_without_a_browser_a_pdf_is_refused_before_anything_is_judged(made, tmp_path, monkeypatch, capsys):
+    monkeypatch.delenv("CHROMIUM", raising=False)
+    monkeypatch.setattr(print_page, "NAMES", ())
+    monkeypatch.setattr(print_page, "PLACES", ())
+    output = tmp_path / "page.html"
+    assert command_line.main(["certificate", "--from", str(made / "mine"), "--output", str(output), "--pdf"]) == 2
+    assert "expected Chrome, Chromium or Edge" in capsys.readouterr().err and not output.exists()
+
+
+def test_a_browser_that_does_not_print_is_one_sentence(made, tmp_path, monkeypatch):
+    with pytest.raises(certificate.course.CourseError, match="did not print"):
+        print_page.to_pdf(made / "page.html", tmp_path / "page.pdf", str(tmp_path / "no-browser"))
+    assert (made / "page.html").exists()

@@ -5,6 +5,7 @@ import hashlib
 import re
 from datetime import datetime
 
+import accessibility_tree
 import judged_class
 import nbformat
 import pytest
@@ -295,3 +296,13 @@ def test_axe_finds_nothing_and_a_phone_needs_no_sideways_scrolling(browser, feed
             assert not [word for word in ("no scaling", "Ünal", "Absent", "with this mistake") if word in shown]
     finally:
         context.close()
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("name", ["ada", "ben", "dan", "eve", "gil", "hal", "dashboard"])
+def test_by_ear_nothing_of_a_page_is_missed(browser, feedback, overview, name):
+    page = browser.new_page()
+    page.set_content(str(overview if name == "dashboard" else feedback(name)))
+    page.evaluate("document.querySelectorAll('details').forEach(details => details.open = true)")
+    assert accessibility_tree.faults(page) == []
+    page.close()

@@ -1,0 +1,102 @@
+"""A page as a screen reader gets it: Chromium's accessibility tree, and what may not be in it."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from playwright.sync_api import Page
+
+NAMED = {
+    "button",
+    "checkbox",
+    "combobox",
+    "DisclosureTriangle",
+    "graphics-document",
+    "image",
+    "img",
+    "link",
+    "meter",
+    "progressbar",
+    "radio",
+    "slider",
+    "textbox",
+}
+HEADERS = {"columnheader", "rowheader"}
+SIGNS = set("✓✗◐·•→✔✘")  # a screen reader says nothing of some of these, and "multiplication x" of others
+
+
+@dataclass(frozen=True)
+class Node:
+    """One thing that is said. inside: the roles around it, from outside."""
+
+    role: str
+    name: str
+    level: int
+    focusable: bool
+    inside: tuple[str, ...]
+    id: str
+    parents: tuple[str, ...]
+
+
+def nodes(page: Page) -> list[Node]:
+    """What is said, in the order in which it is said."""
+    session = page.context.new_cdp_session(page)
+    try:
+        found = session.send("Accessibility.getFullAXTree")["nodes"]
+    finally:
+        session.detach()
+    known = {each["nodeId"]: each for each in found}
+    root = next(each for each in found if "parentId" not in each)
+    return list(_walk(known, root, (), ()))
+
+
+def _walk(known: dict[str, Any], node: dict[str, Any], roles: tuple, ids: tuple) -> Iterator[Node]:
+    role = node.get("role", {}).get("value", "")
+    if not node.get("ignored"):
+        told = {each["name"]: each["value"].get("value") for each in node.get("properties", [])}
+        name = str(node.get("name", {}).get("value", "")).strip()
+        focusable = bool(told.get("focusable"))
+        yield Node(role, name, int(told.get("level") or 0), focusable, roles, node["nodeId"], ids)
+        roles, ids = (*roles, role), (*ids, node["nodeId"])
+    for child in node.get("childIds", []):
+        if child in known:
+            yield from _walk(known, known[child], roles, ids)
+
+
+def faults(page: Page, whole: bool = True) -> list[str]:
+    """What a listener would miss. whole: it is a page with headings and a main part, not a cell's output."""
+    said = nodes(page)
+    found = [f"{each.role} without a name" for each in said if each.role in NAMED and not each.name]
+    found += [
+        f"{each.role} can be reached and has no name"
+        for each in said
+        if each.focusable and not each.name and each.role not in {*NAMED, "RootWebArea"}
+    ]
+    for table in (each for each in said if each.role == "table"):
+        if not any(each.role in HEADERS and each.name and table.id in each.parents for each in said):
+            found.append("table without headers")
+    found += [
+        f"a sign alone: {each.name}"
+        for each in said
+        if each.role == "StaticText" and each.name and set(each.name) <= SIGNS and not {"img", "image"} & {*each.inside}
+    ]
+    if whole:
+        levels = [each.level for each in said if each.role == "heading"]
+        found += [
+            f"heading {above} is followed by {below}" for above, below in pairwise([0, *levels]) if below > above + 1
+        ]
+        found += [f"{count} main parts" for count in [sum(each.role == "main" for each in said)] if count != 1]
+        found += [f"{levels.count(1)} headings of level 1"] if levels.count(1) != 1 else []
+    return found
+
+
+def spoken(page: Page) -> str:
+    """All that is said, in one line."""
+    pictures = {"img", "image"}  # what is drawn in them is not said, but their names are
+    said = [
+        each.name
+        for each in nodes(page)
+        if each.role in pictures or (each.role == "StaticText" and not pictures & {*each.inside})
+    ]
+    return " ".join(" ".join(said).split())
