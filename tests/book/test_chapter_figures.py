@@ -5,6 +5,7 @@ import torch
 from torch.nn import functional as F
 
 from transformer_ref.model.positional_encoding import sinusoidal_table
+from transformer_ref.visualization.heads_poster import heads_poster
 from transformer_ref.visualization.memory_levels import memory_levels
 from transformer_ref.visualization.norm_placement import norm_placement
 from transformer_ref.visualization.position_map import CELL_WIDTH, position_map
@@ -56,3 +57,22 @@ def test_each_level_says_how_long_it_reads():
     assert "2 MB · 4 µs" in svg and "4 GB · 2 ms" in svg
     with pytest.raises(ValueError, match="smallest and fastest first"):
         memory_levels(dict(reversed(levels.items())), moved=4e6)
+
+
+def test_the_poster_has_a_table_for_each_head_and_every_shape():
+    weights = torch.rand(8, 4, 4).softmax(-1)
+    poster = heads_poster(weights, d_model=512)
+    svg = poster.to_svg()
+    assert boxes(svg) == 1 + 8 * 3 + 8 * (4 * 4 + 2) + 8 + 8 + 1 + 1  # X, pieces, tables, outputs, merged, W_O, result
+    for shape in ("(B, T, 512)", "(B, 8, T, 64)", "(B, 8, T, T)", "(512, 512)", "√64"):
+        assert shape in svg
+    assert heads_poster(weights[:2], d_model=6).to_svg().count(">Q<") == 2
+
+
+@pytest.mark.parametrize(
+    ("shape", "d_model", "said"),
+    [((8, 4), 512, "weights: expected"), ((9, 4, 4), 512, "weights: expected"), ((8, 4, 4), 500, "d_model: expected")],
+)
+def test_a_poster_of_what_are_no_heads_is_refused(shape, d_model, said):
+    with pytest.raises(ValueError, match=said):
+        heads_poster(torch.rand(shape).softmax(-1), d_model)
