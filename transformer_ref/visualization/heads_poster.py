@@ -40,10 +40,10 @@ class _Poster:
         self.drawing = Drawing(
             WIDTH,
             rows,
-            f"Multi-head attention, read downward. X, of shape (B, T, {d_model}), is projected to Q, K and V and "
-            f"split: each of {heads} heads gets its own Q, K and V with {d_k} features. Each head computes its own table of "
-            f"weights, and each table looks different. Each head mixes its values to an output of shape (B, T, {d_k}). "
-            f"The outputs are joined to (B, T, {d_model}), and W_O mixes them.",
+            f"Multi-head attention, read downward. X, of shape (B, T, {d_model}), is projected to Q, K and V and then "
+            f"split: each of {heads} heads gets its own Q, K and V with {d_k} features. Each head computes its own "
+            f"table of weights, and each table looks different. Each head mixes its values to an output of shape "
+            f"(B, T, {d_k}). The outputs are joined to (B, T, {d_model}), and W_O mixes them.",
         )
         self._y = 4.0
         whole, split = f"(B, T, {d_model})", f"(B, {heads}, T, {d_k})"

@@ -3,6 +3,7 @@
 import json
 import os
 
+import accessibility_tree
 import pytest
 from bs4 import BeautifulSoup
 
@@ -147,3 +148,13 @@ def test_what_is_no_file_beside_a_submission_stops_nobody(course, capsys):
     printed = capsys.readouterr().out
     assert "2 answered" in printed
     assert printed.count("left out") == 2 and "a link" in printed
+
+
+@pytest.mark.browser
+def test_by_ear_nothing_of_the_page_of_beliefs_is_missed(tmp_path, browser):
+    records, _ = beliefs.read_records(put(tmp_path, ana=ANA, ben=BEN))
+    page = browser.new_page()
+    page.set_content(beliefs.page(beliefs.count(records, "https://book.example")))
+    page.evaluate("document.querySelectorAll('details').forEach(details => details.open = true)")
+    assert accessibility_tree.faults(page) == []
+    page.close()

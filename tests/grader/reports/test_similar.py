@@ -1,5 +1,6 @@
 """The report names those who share what neither the task nor the usual answers explain, and nobody else."""
 
+import accessibility_tree
 import pytest
 
 from autograder import catalogue
@@ -102,3 +103,14 @@ def test_nothing_handed_in_is_said(tmp_path):
     sample_class.lay_out(tmp_path)
     with pytest.raises(CourseError, match="Nobody has handed in"):
         similar.read_works(tmp_path, ASSIGNMENT)
+
+
+@pytest.mark.browser
+def test_by_ear_nothing_of_the_page_of_pairs_is_missed(course, browser):
+    works = similar.read_works(course, ASSIGNMENT)
+    page = browser.new_page()
+    for pairs in (found(course), []):
+        page.set_content(similar.page(ASSIGNMENT, works, pairs, 0.3))
+        page.evaluate("document.querySelectorAll('details').forEach(details => details.open = true)")
+        assert accessibility_tree.faults(page) == []
+    page.close()
