@@ -33,6 +33,11 @@
       table.setAttribute("role", "region");
       table.setAttribute("aria-label", table.querySelector("caption").textContent);
     }
+    for (const block of document.querySelectorAll(".highlight pre")) {
+      if (block.scrollWidth <= block.clientWidth) continue; // the theme lets keys reach and scroll it
+      block.setAttribute("role", "group");
+      block.setAttribute("aria-label", "Text that is wider than the page");
+    }
   };
   reach();
   addEventListener("resize", reach);

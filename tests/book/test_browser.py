@@ -4,6 +4,7 @@ import re
 import sys
 from pathlib import Path
 
+import accessibility_tree
 import pytest
 from axe_playwright_python.base import AXE_SCRIPT
 from playwright.sync_api import expect
@@ -108,6 +109,7 @@ def test_a_page_works_for_everyone_light_and_dark_wide_and_narrow(address, visit
     found = [f"other server: {url}" for url in seen.requests if not url.startswith((address, "data:", "blob:"))]
     found += unset_formulas(page) + still_controls(page)
     page.evaluate(UNFOLD)
+    found += accessibility_tree.faults(page, whole=False)  # headings are those of axe, since a menu comes first
     narrow(page)
     found += too_wide(page) + accessibility(page, FOCUS)
     page.evaluate(SHORTEN)

@@ -23,7 +23,11 @@ NAMED = {
     "textbox",
 }
 HEADERS = {"columnheader", "rowheader"}
-SIGNS = set("✓✗◐·•→✔✘")  # a screen reader says nothing of some of these, and "multiplication x" of others
+SAID_BY_NAME = {"button", "image", "img", "link"}  # their names are read and not what is in them
+SIGNS = set("✓✗◐✔✘")  # a screen reader says nothing of some of these, and "multiplication x" of others
+REGIONS = """() => [...document.querySelectorAll(":is(div, pre, span, p)[tabindex='0']")]
+  .filter((each) => !each.role || !(each.ariaLabel || each.hasAttribute("aria-labelledby")))
+  .map((each) => `${each.tagName.toLowerCase()} ${each.className}`.trim())"""
 
 
 @dataclass(frozen=True)
@@ -33,7 +37,6 @@ class Node:
     role: str
     name: str
     level: int
-    focusable: bool
     inside: tuple[str, ...]
     id: str
     parents: tuple[str, ...]
@@ -56,8 +59,7 @@ def _walk(known: dict[str, Any], node: dict[str, Any], roles: tuple, ids: tuple)
     if not node.get("ignored"):
         told = {each["name"]: each["value"].get("value") for each in node.get("properties", [])}
         name = str(node.get("name", {}).get("value", "")).strip()
-        focusable = bool(told.get("focusable"))
-        yield Node(role, name, int(told.get("level") or 0), focusable, roles, node["nodeId"], ids)
+        yield Node(role, name, int(told.get("level") or 0), roles, node["nodeId"], ids)
         roles, ids = (*roles, role), (*ids, node["nodeId"])
     for child in node.get("childIds", []):
         if child in known:
@@ -68,18 +70,14 @@ def faults(page: Page, whole: bool = True) -> list[str]:
     """What a listener would miss. whole: it is a page with headings and a main part, not a cell's output."""
     said = nodes(page)
     found = [f"{each.role} without a name" for each in said if each.role in NAMED and not each.name]
-    found += [
-        f"{each.role} can be reached and has no name"
-        for each in said
-        if each.focusable and not each.name and each.role not in {*NAMED, "RootWebArea"}
-    ]
+    found += [f"{each} can be reached by key and has no role and name" for each in page.evaluate(REGIONS)]
     for table in (each for each in said if each.role == "table"):
-        if not any(each.role in HEADERS and each.name and table.id in each.parents for each in said):
-            found.append("table without headers")
+        if not table.name and not any(each.role in HEADERS and each.name and table.id in each.parents for each in said):
+            found.append("table without headers and without a name")
     found += [
         f"a sign alone: {each.name}"
         for each in said
-        if each.role == "StaticText" and each.name and set(each.name) <= SIGNS and not {"img", "image"} & {*each.inside}
+        if each.role == "StaticText" and each.name and set(each.name) <= SIGNS and not SAID_BY_NAME & {*each.inside}
     ]
     if whole:
         levels = [each.level for each in said if each.role == "heading"]

@@ -78,7 +78,7 @@ def test_progress_says_of_each_exercise_and_chapter_where_it_stands(heard, tmp_p
             "table without headers",
         ),
         ("<p><b>✗</b> softmax</p>", "a sign alone: ✗"),
-        ("<div tabindex=0></div>", "can be reached and has no name"),
+        ("<div tabindex=0></div>", "div can be reached by key"),
     ],
 )
 def test_what_a_listener_would_miss_is_found(heard, html, fault):
