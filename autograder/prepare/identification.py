@@ -92,7 +92,7 @@ def _error(outcome: Outcome) -> str:
 
 
 def score(path: Path, assignments: Sequence[Assignment]) -> dict[str, Count]:
-    """Count what another program named: JSON lines with the `id` of a mistake and the `name` that was chosen, or null.
+    """Count another program's answers: JSON lines with the `id` of a mistake and the `name` that was chosen, or null.
 
     Raises CourseError for a line that is none, an id that is unknown or twice, a name that the exercise does not have.
     """

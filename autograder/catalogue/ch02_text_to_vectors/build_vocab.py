@@ -247,7 +247,7 @@ EXERCISE = Exercise(
                 VOCABULARY,
             """A word was kept only if a single sentence holds it min_freq times. Count over all sentences first,
             then compare."""),
-        # By last letters here: it stands for the order of a set, which differs from run to run.
+        # By last letters here: it represents the order of a set, which differs from run to run.
         mistake("the order of a set", RIGHT.but(KEY, "word[::-1]"), TIES,
             """The words are the right ones and their order is not: the most frequent first, ties by alphabet, and
             nothing else counts. (If a set decides it, another run even gives other ids.)""", quotes=misplaced,

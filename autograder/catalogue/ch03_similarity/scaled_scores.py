@@ -120,7 +120,7 @@ EXERCISE = Exercise(
             """The inner sizes of the product do not agree. A query has d numbers and so has a key: to meet, the keys
             must be columns."""),
         mistake("Q transposed instead of K", RIGHT.but("Q @ K.T", "Q.T @ K"), TABLE,
-            """Q was turned around instead of K, so features met features: the sum ran over the words. It should run
+            """Q was transposed instead of K, so features met features: the sum ran over the words. It should run
             over the d numbers of a vector."""),
         mistake("row by row", RIGHT.but("Q @ K.T", "(Q * K).sum(dim=-1)"), TABLE,
             "Row i of Q met row i of K only. Every query meets every key: the result is a table."),
@@ -194,7 +194,7 @@ EXERCISE = Exercise(
     ),
     hints=(
         "how many terms does one dot product add up here, and how fast does such a sum grow?",
-        "Q (Tq, d) times K turned around (d, Tk) gives (Tq, Tk); the divisor is one number, the same for all cells.",
+        "Q (Tq, d) times K transposed (d, Tk) gives (Tq, Tk); the divisor is one number, the same for all cells.",
         "every query with every key as one matrix product; divide by the square root of the last axis' size.",
     ),
 )

@@ -211,13 +211,13 @@ EXERCISE = Exercise(
         mistake("masks the wrong way round", RIGHT.beginning_with(
                   "tgt_mask = None if tgt_mask is None else ~tgt_mask",
                   "src_mask = None if src_mask is None else ~src_mask"), DECODER,
-            "The masks were turned on their way. True = *may* attend, here and in your attention "
+            "The masks were inverted on their way. True = *may* attend, here and in your attention "
             "(nn.MultiheadAttention means the opposite)."),
         mistake("masks the wrong way round, zeros where none is left",
                 RIGHT.but("torch.softmax(scores, dim=-1)", "torch.softmax(scores, dim=-1).nan_to_num()").beginning_with(
                   "tgt_mask = None if tgt_mask is None else ~tgt_mask",
                   "src_mask = None if src_mask is None else ~src_mask"), DECODER,
-            "The masks were turned on their way. True = *may* attend, here and in your attention "
+            "The masks were inverted on their way. True = *may* attend, here and in your attention "
             "(nn.MultiheadAttention means the opposite)."),
         mistake("the source asked before the first sum", RIGHT.but(SEEN[1], "seen = self.norm2(seen)"), PLACEMENT,
             "In pre-norm the second attention asks with what the first one *read*. It asks with the normed y that the "

@@ -206,7 +206,7 @@ EXERCISE = Exercise(
                 RIGHT.but(PRE_1, PRE_1.replace("mask", "None")).but(POST_1, POST_1.replace("mask", "None")), LAYER,
             "The mask was not handed on to attention: pads are looked at as if they were words."),
         mistake("mask the wrong way round", RIGHT.beginning_with("mask = None if mask is None else ~mask"), LAYER,
-            """The mask was turned on its way to attention. True = *may* attend, here and in your attention
+            """The mask was inverted on its way to attention. True = *may* attend, here and in your attention
             (nn.MultiheadAttention means the opposite)."""),
         mistake("mask always needed", RIGHT.but("mask=None", "mask"), LAYER,
             "mask may be left out: then everybody may look everywhere. Give it the default None."),

@@ -32,7 +32,7 @@ REGIONS = """() => [...document.querySelectorAll(":is(div, pre, span, p)[tabinde
 
 @dataclass(frozen=True)
 class Node:
-    """One thing that is said. inside: the roles around it, from outside."""
+    """One thing that a screen reader reads out. inside: the roles around it, from outside."""
 
     role: str
     name: str
@@ -43,7 +43,7 @@ class Node:
 
 
 def nodes(page: Page) -> list[Node]:
-    """What is said, in the order in which it is said."""
+    """Everything that a screen reader reads out, in this order."""
     session = page.context.new_cdp_session(page)
     try:
         found = session.send("Accessibility.getFullAXTree")["nodes"]
@@ -90,8 +90,8 @@ def faults(page: Page, whole: bool = True) -> list[str]:
 
 
 def spoken(page: Page) -> str:
-    """All that is said, in one line."""
-    pictures = {"img", "image"}  # what is drawn in them is not said, but their names are
+    """The words that a screen reader reads out, in one line."""
+    pictures = {"img", "image"}  # their names are read, and not the signs in them
     said = [
         each.name
         for each in nodes(page)
