@@ -1,12 +1,15 @@
 """The cells of pages run before the builder reads them: several pages at a time, and none again without a reason."""
 
 import importlib
+import multiprocessing
 import os
 import re
 import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import psutil
@@ -38,9 +41,14 @@ if __name__ == "__main__":
 
 @pytest.fixture
 def execute(monkeypatch, tmp_path):
-    """The module, for a book of the test's own: `write` makes its pages."""
+    """The module, for a book of the test's own: `write` makes its pages.
+
+    Its processes are no forks of this one, whose many threads, those of torch and of a browser, may hold a lock.
+    """
     monkeypatch.syspath_prepend(str(ROOT / "book" / "tools"))
     module = importlib.import_module("execute")
+    context = multiprocessing.get_context("forkserver")
+    monkeypatch.setattr(module, "ProcessPoolExecutor", partial(ProcessPoolExecutor, mp_context=context))
     monkeypatch.setattr(module, "ROOT", tmp_path)
     monkeypatch.setattr(module, "BOOK", tmp_path / "book")
     return module
