@@ -1,9 +1,9 @@
-"""Who identifies the cause of a wrong answer? `python -m autograder known-mistakes --benchmark` counts it.
+"""How many known mistakes are identified? `python -m autograder known-mistakes --benchmark` counts.
 
 Each known mistake is put to the probes of its exercise, with the same hidden inputs for all. A report of unit tests
-says which tests failed and with which error: two mistakes with the same report cannot be told apart, so whoever reads
-it can name at most as many causes as there are different reports. The judge names a cause itself, which is counted
-where it is the right one. `--score FILE` counts the same for the answers of another program.
+says which tests failed and with which error: two mistakes with the same report cannot be told apart, so a reader
+can name at most as many causes as there are different reports. The judge names a cause itself, which counts
+if it is the right one. `--score FILE` counts the same for the answers of another program.
 """
 
 import json
@@ -94,7 +94,7 @@ def _error(outcome: Outcome) -> str:
 def score(path: Path, assignments: Sequence[Assignment]) -> dict[str, Count]:
     """Count another program's answers: JSON lines with the `id` of a mistake and the `name` that was chosen, or null.
 
-    Raises CourseError for a line that is none, an id that is unknown or twice, a name that the exercise does not have.
+    Raises CourseError for a line that is not such an object, an unknown or repeated id, an unknown name.
     """
     known = {
         f"{exercise.id}/{mistake.name}": (assignment.id, exercise, mistake.name)

@@ -43,7 +43,7 @@ if __name__ == "__main__":
 def execute(monkeypatch, tmp_path):
     """The module, for a book of the test's own: `write` makes its pages.
 
-    Its processes are no forks of this one, whose many threads, those of torch and of a browser, may hold a lock.
+    Its processes are not forked from this one: a thread of torch or of the browser may hold a lock at that moment.
     """
     monkeypatch.syspath_prepend(str(ROOT / "book" / "tools"))
     module = importlib.import_module("execute")

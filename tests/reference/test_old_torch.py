@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import torch
+
 ROOT = Path(__file__).resolve().parents[2]
 LATER = ("torch.nn.attention", "torch.optim._muon", "torch.accelerator")
 START = f"""
@@ -30,8 +32,10 @@ def test_the_command_starts_without_them(tmp_path):
 def test_a_gpu_s_attention_needs_none_of_them(monkeypatch):
     from transformer_ref.fast.attention import without_cudnn
 
+    before = torch.backends.cuda.cudnn_sdp_enabled()
     with without_cudnn():
-        pass
+        assert not torch.backends.cuda.cudnn_sdp_enabled()
+    assert torch.backends.cuda.cudnn_sdp_enabled() == before
     monkeypatch.setitem(sys.modules, "torch.nn.attention", None)
-    with without_cudnn():
-        pass
+    with without_cudnn():  # a version without the module has no such kernel: nothing is switched
+        assert torch.backends.cuda.cudnn_sdp_enabled() == before

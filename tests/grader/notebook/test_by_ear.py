@@ -12,7 +12,7 @@ from autograder.notebook import own_check, progress_overview
 
 ATTEND = "def attend(W, V):\n    "
 WEIGHTS = "def attention_weights(Q, K):\n    "
-ANSWERS = {  # what is shown of an answer -> the exercise, the answer, and words that must be said
+ANSWERS = {  # kind of answer -> the exercise, the answer, and words that the report must contain
     "right": ("attend", f"{ATTEND}return W @ V\n", "passed:"),
     "a known mistake": ("attention-weights", f"{WEIGHTS}return torch.softmax(Q @ K.mT, -1)\n", "not passed:"),
     "nothing known": (
