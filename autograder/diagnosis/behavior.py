@@ -73,13 +73,13 @@ def _changed(failures: Sequence[Outcome]) -> Iterator[Noticed]:
 def _repeated(again: RepeatRun) -> Iterator[Noticed]:
     """What asking again shows: another result for the same input, or the same result for another input."""
     got = again.outcome.got.result
-    if any(not isinstance(same.result, Raised) and not equal(got, same.result) for same in again.same):
+    if any(not isinstance(each.result, Raised) and not equal(got, each.result) for each in again.same):
         yield Noticed("differs")
         return
     for place, (expected, other) in again.others.items():
         if isinstance(got, Tensor) and got.is_floating_point() and not bool(got.isfinite().any()):
             break  # infinity, or no number at all, tells nothing of what it was made of
-        ignored = equal(got, other.result) and not equal(again.outcome.expected.result, expected.result)
+        ignored = same(got, other.result) and not equal(again.outcome.expected.result, expected.result)
         if ignored and not isinstance(got, Raised):
             yield Noticed("ignored", argument=place)
 

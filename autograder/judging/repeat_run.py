@@ -10,14 +10,14 @@ import torch
 from torch import Tensor
 
 from autograder.catalogue.exercise import Case, Exercise
-from autograder.judging.closeness import equal
+from autograder.judging.closeness import same
 from autograder.judging.observation import Observation, Outcome
 from autograder.judging.observe import Candidate
 from autograder.judging.probe_inputs import right_answer
 
 OTHER_SEEDS = (1, 2, 3)  # of what an answer draws itself; it may draw the same under two of them
 OTHER = 20_817  # the seed of inputs that are run for comparison
-SHUFFLES = 6  # of an argument that seems to have no effect
+SHUFFLES = 6  # how often an argument that seems to have no effect is drawn anew
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,8 @@ def varied(case: Case, place: int) -> list[Case]:
     """Some cases that differ only in one argument, with all floats drawn anew.
 
     A number that meets a 0 has no effect on a product, whatever the code does; here no number is 0. The argument also
-    comes in several random orders: its given and its opposite order can have the same result by chance.
+    comes with its numbers in other places, of other sizes and signs: a result may depend on their order only (argmax)
+    or on their signs only (a vector of one number, divided by its length).
     """
     for other, drawn in other_cases(case):
         value = drawn.arguments[other]
@@ -69,10 +70,8 @@ def varied(case: Case, place: int) -> list[Case]:
             case = replace(case, arguments=(*case.arguments[:other], value, *case.arguments[other + 1 :]))
     opposite = [dict(other_cases(case, OTHER + seed))[place] for seed in range(4)]
     value = case.arguments[place]
-    orders = [
-        torch.randperm(value.numel(), generator=torch.Generator().manual_seed(OTHER + seed)) for seed in range(SHUFFLES)
-    ]
-    shuffled = [value.flatten()[order].view(value.shape) for order in orders if value.is_floating_point()]
+    generators = [torch.Generator().manual_seed(OTHER + seed) for seed in range(SHUFFLES)]
+    shuffled = [_anew(value, generator) for generator in generators if value.is_floating_point()]
     return [
         case,
         *opposite,
@@ -80,21 +79,29 @@ def varied(case: Case, place: int) -> list[Case]:
     ]
 
 
+def _anew(value: Tensor, generator: torch.Generator) -> Tensor:
+    """Its numbers in another order, each times a number around 1 or around -1, so that no order or sign stays."""
+    order = torch.randperm(value.numel(), generator=generator)
+    sizes = torch.rand(value.numel(), generator=generator, dtype=torch.float64) + 0.5
+    signs = torch.randint(2, (value.numel(),), generator=generator) * 2 - 1
+    return (value.flatten()[order].double() * sizes * signs).view(value.shape).to(value.dtype)
+
+
 def repeat(exercise: Exercise, candidate: Candidate, failed: Outcome, may_be_shown: bool) -> RepeatRun:
     """Run a failed probe again. Raises EndpointGone when the other side is lost.
 
     may_be_shown: whether results for other inputs may be reported; of a hidden probe only whether two calls differ.
     """
-    same = tuple(
+    other_seeds = tuple(
         candidate.observe(failed.probe, failed.case, failed.expected, failed.cotangent, seed) for seed in OTHER_SEEDS
     )
     others = {}
     for place, case in other_cases(failed.case) if may_be_shown else ():
         expected = right_answer(exercise, failed.probe, case)
         got = candidate.observe(failed.probe, case, expected)
-        if not equal(got.result, failed.got.result) or _plays_no_part(exercise, candidate, failed, place):
+        if not same(got.result, failed.got.result) or _plays_no_part(exercise, candidate, failed, place):
             others[place] = expected, got
-    return RepeatRun(failed, same, others)
+    return RepeatRun(failed, other_seeds, others)
 
 
 def _plays_no_part(exercise: Exercise, candidate: Candidate, failed: Outcome, place: int) -> bool:
@@ -103,4 +110,4 @@ def _plays_no_part(exercise: Exercise, candidate: Candidate, failed: Outcome, pl
         candidate.observe(failed.probe, case, right_answer(exercise, failed.probe, case))
         for case in varied(failed.case, place)
     )
-    return all(equal(first.result, other.result) for other in others)
+    return all(same(first.result, other.result) for other in others)

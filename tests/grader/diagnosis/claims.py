@@ -26,7 +26,7 @@ from autograder.judging.observation import Outcome, Raised, Structure
 from autograder.judging.observe import Candidate, LocalEndpoint
 from autograder.judging.probe_inputs import right_answer
 
-SEEN_ONCE = ("differs", "ignored")  # of the draws of one repeated run, which another run does not repeat
+SEEN_ONCE = ("differs",)  # of the draws of one repeated run, which another run does not repeat
 SOFT = ("beside",)  # "Two slips at once, so it seems": claims nothing that could be computed
 
 
@@ -127,7 +127,7 @@ def _fact(verdict, endpoint, fact: Noticed, failing: Sequence[Outcome], passing:
         return _of_object(fact, failing, passing)
     if fact.kind in SEEN_ONCE:
         return []
-    if fact.kind in ("changed", "kept", "fixed", "empty"):
+    if fact.kind in REPEATED:
         return REPEATED[fact.kind](verdict, endpoint, fact, failing)
     here = [each for each in failing if _in(exercise, each, fact.where)]
     if isinstance(fact, counterfactuals.Supposed):
@@ -281,9 +281,27 @@ def _fixed(verdict, endpoint, fact, failing) -> list[str]:
     return ["no two results are the same"]
 
 
-REPEATED = {
-    "changed": _changed, "kept": _kept, "fixed": _fixed, "empty": _fixed,
-}  # fmt: skip
+def _ignored(verdict, endpoint, fact, failing) -> list[str]:
+    """With other numbers in that argument of the first check that fails, drawn here, the same comes back."""
+    asked = [each for probe in verdict.exercise.probes for each in failing if each.probe is probe]
+    outcome, candidate = asked[0], Candidate(verdict.exercise, endpoint)
+    value = outcome.case.arguments[fact.argument]
+    generator = torch.Generator().manual_seed(4_711)
+    if value.dtype == torch.bool:
+        drawn = [torch.ones_like(value)]
+    else:
+        drawn = [3 * torch.randn(value.shape, generator=generator, dtype=torch.float64) for _ in range(5)]
+    for other in drawn:
+        arguments = list(outcome.case.arguments)
+        arguments[fact.argument] = other.to(value.dtype)
+        case = counterfactuals.replace(outcome.case, arguments=tuple(arguments))
+        got = candidate.observe(outcome.probe, case, right_answer(verdict.exercise, outcome.probe, case))
+        if compare.value_difference(outcome.got.result, got.result, 1e-6, 1e-8):
+            return [f"other numbers in argument {fact.argument} of {outcome.probe.name!r} give another result"]
+    return []
+
+
+REPEATED = {"changed": _changed, "kept": _kept, "fixed": _fixed, "empty": _fixed, "ignored": _ignored}
 
 
 # --- patterns of results ----------------------------------------------------------------------------------------------

@@ -87,6 +87,34 @@ def test_what_a_result_does_not_depend_on_is_said_in_one_sentence() -> None:
     assert "Here your result does not depend on x, g or b: with other numbers in them, the same comes back." in told
 
 
+def test_a_result_that_depends_on_signs_is_not_said_to_depend_on_nothing() -> None:
+    told = said(
+        "cosine",
+        """
+def cosine(A, B):
+    A = A / A.norm(dim=0, keepdim=True)
+    B = B / B.norm(dim=0, keepdim=True)
+    return torch.softmax(A @ B.T, dim=-1)
+""",
+    )  # of the one row in the first check only the signs are left
+    assert told and "does not depend" not in told
+
+
+def test_a_result_that_other_numbers_turn_into_an_error_is_not_said_to_stay_the_same() -> None:
+    told = said(
+        "temperature",
+        """
+def temperature(x, tau):
+    if tau < 0:
+        raise ValueError
+    if tau > 0:
+        return F.softmax(x / tau, -1)
+    return torch.zeros_like(x).scatter_(-2, x.argmax(-1, keepdim=True), 1.0)
+""",
+    )
+    assert told and "does not depend" not in told
+
+
 def test_a_mask_that_changes_nothing_is_said() -> None:
     source = """
 def masked_attention(Q, K, V, mask):
