@@ -186,7 +186,7 @@ MOST_WORDS = 3_800  # of a chapter's core
 
 def test_the_core_of_a_page_is_what_is_not_folded(reading_time):
     mark = "```{aside-section}\n```\n"
-    page = f"# T\none\n\n(sec-a)=\n## A\n{mark}\n{'word ' * 360}\n\n(sec-b)=\n## B\ntwo\n\n"
+    page = f"# T\none\n\n(sec-a)=\n## A\n{mark}\n{'word ' * reading_time.WORDS * 2}\n\n(sec-b)=\n## B\ntwo\n\n"
     page += ":::{dropdown} Answer\nno\n:::\n"
     assert reading_time.contents(reading_time.core(page))[0] == len("T one B two".split())
     assert reading_time.minutes_of_aside(page, ["sec-a"]) == 3

@@ -173,7 +173,7 @@ def layered(layers: str, projected: str) -> Answer:
 
 
 EXERCISE = Exercise(
-    id="multi-head-attention", number="06.3", difficulty=3, minutes=35, visible_points=3, hidden_points=7,
+    id="multi-head-attention", number="06.3", difficulty=3, minutes=40, visible_points=3, hidden_points=7,
     reference=MultiHeadAttention, roles=projections, kept_attributes=("last_weights",), section=MODULE,
     forbidden=("MultiheadAttention",),
     probes=(

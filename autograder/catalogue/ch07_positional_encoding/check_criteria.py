@@ -186,7 +186,7 @@ BOUNDED = "bool(fn(10000, 8).abs().max() <= 3 * fn(10, 8).abs().max())"
 CONSISTENT = "all(max(found) - min(found) < 1e-3 for found in seen.values())"
 
 EXERCISE = Exercise(
-    id="check-criteria", number="07.3", difficulty=3, minutes=30, visible_points=2, hidden_points=3,
+    id="check-criteria", number="07.3", difficulty=3, minutes=35, visible_points=2, hidden_points=3,
     reference=check_criteria, normalize=bools, section=CRITERIA,
     probes=(
         visible("the sinusoids", Case((sinusoid,))),

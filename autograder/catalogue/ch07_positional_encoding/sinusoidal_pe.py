@@ -72,7 +72,7 @@ def power_first(evidence: Evidence) -> bool | None:
 
 
 EXERCISE = Exercise(
-    id="sinusoidal-pe", number="07.1", difficulty=2, minutes=20, visible_points=2, hidden_points=5,
+    id="sinusoidal-pe", number="07.1", difficulty=2, minutes=25, visible_points=2, hidden_points=5,
     reference=sinusoidal_pe, normalize=in_single_precision, section=TABLE,
     probes=(
         visible("three positions, d = 4", Case((3, 4))),

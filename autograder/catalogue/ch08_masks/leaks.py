@@ -79,7 +79,7 @@ CHANGE, GAP = "changed[:, t:] = (ids[:, t:] + 1) % vocabulary", "gap = (before -
 BEFORE, AFTER = "before = model(ids)[:, :t]", "after = model(changed)[:, :t]"
 
 EXERCISE = Exercise(
-    id="leaks", number="08.5", difficulty=3, minutes=25, visible_points=1, hidden_points=3,
+    id="leaks", number="08.5", difficulty=3, minutes=35, visible_points=1, hidden_points=3,
     reference=leaks, normalize=bools, section=LEAK,
     omits={"a length of one": "a sentence of one word has nothing before its last",
            "precision": "a difference is small or it is not"},

@@ -139,7 +139,7 @@ def hides_by(constant: str) -> str:
 
 
 EXERCISE = Exercise(
-    id="masked-attention", number="08.4", difficulty=3, minutes=30, visible_points=2, hidden_points=6,
+    id="masked-attention", number="08.4", difficulty=3, minutes=40, visible_points=2, hidden_points=6,
     reference=masked_attention, section=SCORES, forbidden=FUSED,
     omits={"precision": "a share has the same seven digits in either precision"},
     probes=(

@@ -150,7 +150,7 @@ def no_residual(*places: int):
 
 
 EXERCISE = Exercise(
-    id="decoder-layer", number="09.4", difficulty=3, minutes=30, visible_points=2, hidden_points=6,
+    id="decoder-layer", number="09.4", difficulty=3, minutes=35, visible_points=2, hidden_points=6,
     reference=DecoderLayer, roles=parts, section=DECODER, quotes=wrong_word, forbidden=LIBRARY,
     probes=(
         visible("nothing is added, pre-norm", nothing_added, True),

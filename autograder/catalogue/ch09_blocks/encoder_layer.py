@@ -115,7 +115,7 @@ def forward(source: str):
 
 
 EXERCISE = Exercise(
-    id="encoder-layer", number="09.3", difficulty=3, minutes=30, visible_points=2, hidden_points=5,
+    id="encoder-layer", number="09.3", difficulty=3, minutes=35, visible_points=2, hidden_points=5,
     reference=EncoderLayer, roles=parts, section=LAYER, quotes=wrong_word, forbidden=LIBRARY,
     probes=(
         visible("nothing is added, pre-norm", nothing_added(True)),

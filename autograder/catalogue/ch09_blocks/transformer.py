@@ -172,7 +172,7 @@ SOURCE, TARGET = "self.embed(self.source, src)", "self.embed(self.target, tgt)"
 NO_PLACES = "self.drop(self.{0}({1}) * self.cfg.d_model ** 0.5)"
 
 EXERCISE = Exercise(
-    id="transformer", number="09.5", difficulty=3, minutes=45, visible_points=3, hidden_points=6,
+    id="transformer", number="09.5", difficulty=3, minutes=60, visible_points=3, hidden_points=6,
     reference=Transformer, roles=parts, normalize=of_real_words, section=WHOLE, quotes=first_number, forbidden=LIBRARY,
     probes=(
         visible("post-norm, three tables", inputs, 2, 4, 5, False),

@@ -76,7 +76,7 @@ def says(change: str) -> str:
 
 
 EXERCISE = Exercise(
-    id="translate", number="12.3", difficulty=3, minutes=120, visible_points=0, hidden_points=20,
+    id="translate", number="12.3", difficulty=3, minutes=45, visible_points=0, hidden_points=20,
     reference=translate, section=TRANSLATE, seconds=60.0, trained=True, harness="company",
     omits={"a batch of one": "a visible probe takes a single line", "a length of one": "sentences have several words",
            "precision": "there are texts only"},
