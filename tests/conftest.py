@@ -22,7 +22,8 @@ LONG = {
     "walk": 150, "grade-faults": 140, "09_blocks": 135, "test_road": 125, "15_pretrained": 115, "10_training": 100,
     "sandbox": 95,
     "grade": 90, "attacks-landlock": 90, "13_gpt": 85, "test_drawn_parts": 80, "test_pages": 70, "14_vision": 60,
-    "11_inference": 60, "test_chapter_13": 55, "test_intake": 50, "built-in-training": 45, "test_command_line": 45,
+    "11_inference": 60, "test_blank_capstone": 60, "larger-recipe": 60, "test_chapter_13": 55, "test_intake": 50,
+    "test_certificate": 45, "test_execute": 45, "built-in-training": 45, "test_command_line": 45,
     "known-transformer": 45, "test_commands_on_pretended_device": 40, "drawn-garbage": 40, "test_types": 40,
     "06_multi_head_attention": 40, "16_efficient": 40, "test_own_exercises": 35, "test_ordinary_user": 35,
     "12_capstone": 35, "test_exported_page": 30, "test_broken_parts": 30, "07_positional_encoding": 30,
@@ -36,10 +37,13 @@ LONG = {
 # Groups and files that only `make test-all` runs -> what they cover, as the last lines of a shorter run say it. The
 # comments say what guards the same in `make test`.
 ONLY_IN_ALL = {
-    # test_entries judges every known answer in process; chapters 00 and 05 and the sample class are graded for real.
+    # test_entries judges every known answer in process; chapter 05 and the sample class are graded for real.
     **dict.fromkeys(
-        ("01_why_attention", "02_text_to_vectors", "03_similarity", "04_softmax", "06_multi_head_attention"),
-        "known answers of chapters 01 to 06 in real gradings",
+        (
+            *("00_start_here", "01_why_attention", "02_text_to_vectors", "03_similarity", "04_softmax"),
+            "06_multi_head_attention",
+        ),
+        "known answers of chapters 00 to 04 and 06 in real gradings",
     ),
     **dict.fromkeys(
         ("07_positional_encoding", "08_masks", "09_blocks", "10_training", "11_inference"),
@@ -50,6 +54,13 @@ ONLY_IN_ALL = {
         "known answers of chapters 12 to 16 in real gradings",
     ),
     "test_grading_benchmark": "the benchmark of grading",  # test_grade grades a class
+    "test_blank_capstone": "gradings of chapter 12 that train nothing",  # test_two_parts grades parts of a notebook
+    "test_own_exercises": "a course with exercises of its own, graded",  # test_teach reads the page that shows one
+    "test_certificate": "certificates, their page and their PDF",  # test_assemble judges a learner's notebooks as well
+    "test_execute": "pages that run, fail, are interrupted and run again",  # the book of test_pages ran every cell
+    "test_epub": "the EPUB, as a checker and a browser read it",  # test_pages reads the same pages as a site
+    "test_hosted": "a notebook in an environment without the course",  # test_released compares its first cell
+    "larger-recipe": "the benchmark of the Multi30k recipe",  # test_benchmark measures the built-in one
     "test_jupyterlab": "notebooks and explorers in JupyterLab",  # test_desk runs them in a kernel
     # test_sandbox, test_sandbox_accounts and test_hiding try each wall for itself
     **dict.fromkeys(("attacks-bubblewrap", "attacks-landlock"), "a batch of attacks on each sandbox"),

@@ -87,7 +87,9 @@ def test_every_peer_is_measured_at_every_work_and_the_result_is_written(small, t
 
 
 @needs_muon
-@pytest.mark.parametrize("corpus", ["grammar", "multi30k"])
+@pytest.mark.parametrize(
+    "corpus", ["grammar", pytest.param("multi30k", marks=pytest.mark.xdist_group("larger-recipe"))]
+)
 def test_a_recipe_is_measured_as_train_runs_it(small, tmp_path, monkeypatch, corpus):
     trained = []
     fit = recipes.fit
