@@ -1,7 +1,7 @@
 """What may be skipped: a section that is an aside is folded below its title, with the minutes that it takes.
 
     (sec-09-epsilon)=
-    ## Where epsilon stands
+    ## Where epsilon belongs
     ```{aside-section}
     ```
 

@@ -20,15 +20,15 @@ every_chapter = pytest.mark.parametrize("chapter", CHAPTERS)
 COMPUTED = ["ladder", "today"]  # pages that are not chapters and compute their numbers
 
 SECTIONS = {
-    "sec-05-project": "Questions, keys and values",
-    "sec-05-why-divide": "Why divide?",
-    "sec-05-which-axis": "Who shares out what?",
-    "sec-05-mix": "Mixing the values",
-    "sec-05-parameters": "Where is the learning?",
-    "sec-05-lookup": "A soft dictionary",
-    "sec-05-order": "Does order matter?",
-    "sec-05-shapes": "Shapes, once",
-    "sec-05-stable": "Large scores",
+    "sec-05-project": "Queries, keys and values",
+    "sec-05-why-divide": "Scaled dot products: why divide?",
+    "sec-05-which-axis": "Softmax over the keys: who shares out what?",
+    "sec-05-mix": "The weighted average: mixing the values",
+    "sec-05-parameters": "Learned projections: where is the learning?",
+    "sec-05-lookup": "Attention as a soft dictionary",
+    "sec-05-order": "Permutations: does order matter?",
+    "sec-05-shapes": "The shapes of attention",
+    "sec-05-stable": "Attention with large scores",
     "sec-05-exercises": "Exercises",
 }
 

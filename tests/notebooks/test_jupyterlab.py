@@ -126,7 +126,7 @@ def test_a_wrong_answer_is_diagnosed_and_a_right_one_praised(
     assert "✗" in report
     assert "square root of d_k" in report
     shown = notebook.cell("attention-weights-check")
-    section = shown.get_by_role("link", name='05, "Why divide?"')
+    section = shown.get_by_role("link", name='05, "Scaled dot products: why divide?"')
     assert section.get_attribute("href") == "https://book.example/05_self_attention.html#sec-05-why-divide"
     ink = "element => getComputedStyle(element).color"
     assert section.evaluate(ink) != shown.locator("td").last.evaluate(ink)

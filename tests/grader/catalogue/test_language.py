@@ -27,7 +27,7 @@ RIGHT = answer("""
         mixed = W @ V
         return mixed
 """)
-HERE = Section("05", "Mixing the values", "sec-05-mix")
+HERE = Section("05", "The weighted average: mixing the values", "sec-05-mix")
 
 
 def test_an_answer_loses_its_margin_and_nothing_else():

@@ -73,7 +73,8 @@ def test_the_report_shows_what_was_seen_then_what_it_means_then_where_to_reread(
     assert any('row "windows" should be 0.157 0.157 0.038 0.647' in line for line in lines)
     assert any("yours is 0.105 0.105 0.014 0.776" in line for line in lines)
     assert "square root of d_k is missing" in " ".join(report.split())
-    assert lines[-1] == '  Reread 05, "Why divide?"'  # the mistake is known: no hint could fit it better
+    # The mistake is known: no hint could fit it better.
+    assert lines[-1] == '  Reread 05, "Scaled dot products: why divide?"'
 
 
 # --- the whole check -------------------------------------------------------------------------------------------------
