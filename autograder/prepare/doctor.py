@@ -23,13 +23,15 @@ from traitlets.config import Config
 from autograder import catalogue, course
 from autograder.course import CourseError
 from autograder.grade.execute import JudgedExecute
+from autograder.inside.limits import Limits
+from autograder.judging.observe import EndpointGone
 from autograder.platforms import class_list
 from autograder.policy import course_time, deadlines, late, points, times
 from autograder.prepare.hand_out import HandOut, asks_everything
 from autograder.prepare.matrix import print_matrix
 from autograder.prepare.release import refuse_other_cells
 from autograder.reports import results
-from autograder.sandbox import backends, hiding
+from autograder.sandbox import backends, hiding, runner
 from transformer_ref.device import choose_device
 from transformer_ref.faster import measure_machine
 from transformer_ref.processors import processors_in_words
@@ -79,10 +81,14 @@ def run(chosen: argparse.Namespace) -> int:
     """Look at the installation, or try known answers, or both; 1 when something is wrong."""
     if chosen.exercises:
         return print_matrix(chosen.exercises, chosen.draws)
-    findings = []
-    for finding in examine(course.find_root()):
+    root, findings = course.find_root(), []
+    for finding in examine(root):
         print(finding, flush=True)
         findings.append(finding)
+    wrong = [finding for finding in findings if finding.remedy and finding.fatal]
+    if not wrong:  # else the cell would fail for a reason that is above
+        findings.append(try_sandbox(results.configuration(root)))
+        print(findings[-1], flush=True)
     wrong = [finding for finding in findings if finding.remedy and finding.fatal]
     print("\nThis installation can grade." if not wrong else f"\n{len(wrong)} to put right before grading.")
     if not chosen.matrix:
@@ -394,6 +400,24 @@ def _sandbox(settings: Config) -> Iterator[Finding]:
     if chosen.hides:
         elsewhere = [path for path in private[1:] if not f"{path}/".startswith(f"{private[0]}/")]
         yield Finding("hidden", f"from submissions: {', '.join([private[0], *elsewhere])}, temporary folders")
+
+
+def try_sandbox(settings: Config) -> Finding:
+    """Run a cell in the sandbox that grading would take, with what it would hide: that it was chosen proves less."""
+    about = "a cell"
+    try:
+        private = hiding.places_of_course(settings)
+        chosen = backends.choose(settings.JudgedExecute.get("sandbox", ""), private)
+        with runner.runner_for(None, chosen, Limits(), private).submission() as submission:
+            error = submission.run("import torch; assert torch.ones(2).sum() == 2").error
+    except (CourseError, EndpointGone) as gone:
+        remedy = "No submission can run here either, so nobody would be graded. Put right what is named, and try again."
+        return Finding(about, " ".join(str(gone).split()), remedy)
+    finally:
+        runner.close_all()
+    if error is not None:
+        return Finding(about, f"stopped in the sandbox: {error}", "Submissions would stop in the same way.")
+    return Finding(about, "ran in the sandbox as a submission's would")
 
 
 def _secret(root: Path) -> Finding:

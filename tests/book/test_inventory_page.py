@@ -96,8 +96,7 @@ def test_a_reader_answers_twice_and_sees_which_beliefs_changed(book, visit, tmp_
     assert "Both times: Four continuations of the most probable beginning." in held.inner_text()
     assert "In exercise 11.3 this mistake is called “greedy”." in held.inner_text()
     assert (
-        held.get_by_role("link", name="Reread 11, Beam search").get_attribute("href")
-        == "11_inference.html#sec-11-beam"
+        held.get_by_role("link", name="Reread 11, Beam search").get_attribute("href") == "11_inference.html#sec-11-beam"
     )
     learned = page.locator(".inventory-change.right", has_text="fills a table of weights")
     assert (

@@ -106,8 +106,8 @@ EXERCISE = Exercise(
             "These are the shares themselves, between 0 and 1. Return their logarithms, all 0 or below.",
             quotes=first_row),
         mistake("sign turned", SHORT.but("x - total", "total - x"), LOGARITHM,
-            """Positive numbers: the sign is flipped. A share is at most 1, so its logarithm is at most 0. (The turned
-            one is a loss.)""", quotes=first_row),
+            """Positive numbers: the sign is flipped. A share is at most 1, so its logarithm is at most 0. (Its
+            negative is a loss.)""", quotes=first_row),
         mistake("base 10", SHORT.but("x - total", "(x - total) / math.log(10)"), LOGARITHM,
             "The logarithm has base 10. The exponential has base e, and only the natural logarithm undoes it.",
             quotes=first_row),

@@ -122,7 +122,7 @@ EXERCISE = Exercise(
                announced_by="whatever their scores are"),
         hidden("exactly one pad", all_but_one, True, announced_by="over the labels that are not pads"),
         hidden("exactly one word", all_but_one, False, announced_by="over the labels that are not pads"),
-        hidden("no word at all", nobody, announced_by="A batch of pads alone gives 0"),
+        hidden("no word at all", nobody, announced_by="A batch of only pads gives 0"),
         hidden("equal sentences", lambda g: Case(tuple(a.repeat(2, *[1] * (a.ndim - 1)) if isinstance(a, Tensor) else a
                                                         for a in inputs(g, 2, 5, 6, 2).arguments)),
                                                         announced_by=PROMISED),

@@ -72,7 +72,7 @@ def _of_x(steps: Tensor, n: int) -> str:
     if bool((steps % n == ahead).all()):
         return "windows that go on at the beginning of the text where it ends"
     if bool((steps == steps[:1]).all()):
-        return f"tokens so many places after the first of the row: {' '.join(map(str, steps[0].tolist()))}"
+        return f"places of the tokens, counted from the first of the row: {' '.join(map(str, steps[0].tolist()))}"
     if bool(((steps.diff(dim=1) == 1) | (steps.diff(dim=1) == 0)).all()):
         return "windows that repeat the last token of the text"
     return "no windows: its tokens do not follow each other in the text"
@@ -88,7 +88,7 @@ def _of_y(later: Tensor, n: int) -> str:
     later = around if bool((around == around[0, 0]).all()) else later
     if bool((later == later[:1]).all()):
         each = " ".join(map(str, later[0].tolist()))
-        return f"tokens so many places after those of x: {each}"
+        return f"places of the tokens, counted from those of x: {each}"
     return "tokens of other places in every row"
 
 
@@ -177,7 +177,7 @@ def moved_by(places: int) -> Callable[[Evidence], bool | None]:
     def shows(evidence: Evidence) -> bool | None:
         ids, got = evidence.arguments[0], evidence.got
         if isinstance(got, dict):
-            told = f"tokens so many places after those of x: {' '.join([str(places)] * evidence.arguments[1])}"
+            told = f"places of the tokens, counted from those of x: {' '.join([str(places)] * evidence.arguments[1])}"
             return None if got[Y] == "other tokens" else got[X] == ARE_WINDOWS and got[Y] == told
         x, y = got
         if not torch.equal(x, evidence.expected[0]) or y.shape != x.shape or not bool(torch.isin(y, ids).all()):

@@ -46,11 +46,11 @@ def _translated(name: str, value: Tensor) -> dict[str, Tensor]:
     if not part.startswith("block."):
         return {f"{OUTSIDE.get(part, part)}.{KINDS.get(kind, kind)}": value}
     _, number, part = part.split(".", 2)
-    turned = value.mT if value.ndim == 2 else value  # (outputs, inputs)
+    transposed = value.mT if value.ndim == 2 else value  # (outputs, inputs)
     if part == "attn.kqv":
         return {f"layers.{number}.{ours}.{kind}": third for ours,
-                third in zip(("key", "query", "value"), turned.chunk(3), strict=True)}
-    return {f"layers.{number}.{BY_NAME.get(part, part)}.{KINDS.get(kind, kind)}": turned}
+                third in zip(("key", "query", "value"), transposed.chunk(3), strict=True)}
+    return {f"layers.{number}.{BY_NAME.get(part, part)}.{KINDS.get(kind, kind)}": transposed}
 
 
 RIGHT = answer("""
@@ -71,8 +71,8 @@ RIGHT = answer("""
         for name, value in sd.items():
             if name.startswith("head.") or name.endswith(".attn.mask"):
                 continue
-            turned = ".attn." in name or ".mlp." in name
-            if turned and name.endswith(".weight"):
+            transposed = ".attn." in name or ".mlp." in name
+            if transposed and name.endswith(".weight"):
                 value = value.t()
             if ".attn.kqv." in name:
                 layer = "layers." + name.split(".")[2]
@@ -88,7 +88,7 @@ RIGHT = answer("""
         model.load_state_dict(ours, strict=True)
 """)
 TURN, LOAD = "value = value.t()", "model.load_state_dict(ours, strict=True)"
-TURNED = 'turned = ".attn." in name or ".mlp." in name'
+TURNED = 'transposed = ".attn." in name or ".mlp." in name'
 THIRDS = "keys, queries, values = value.chunk(3, dim=0)"
 UNKNOWN = 'raise ValueError(f"sd: {name} is in no line of the table")'
 SKIP = 'if name.startswith("head.") or name.endswith(".attn.mask"):'
@@ -165,11 +165,11 @@ EXERCISE = Exercise(
             transposed. Where inputs and outputs differ in number, torch stops; a square one goes in as it is, and no
             error is raised."""),
         mistake("square matrices not turned", RIGHT.but(
-                  'if turned and name.endswith(".weight"):',
-                  'if turned and name.endswith(".weight") and value.shape[0] != value.shape[1]:'), FUSED,
+                  'if transposed and name.endswith(".weight"):',
+                  'if transposed and name.endswith(".weight") and value.shape[0] != value.shape[1]:'), FUSED,
             """The square matrix of attn.out was not transposed. Its shape is right either way, so nothing stops; the
             table says which ones are transposed, not their shape."""),
-        mistake("everything turned", RIGHT.but(TURNED, "turned = True"), FUSED,
+        mistake("everything turned", RIGHT.but(TURNED, "transposed = True"), FUSED,
             "The tables of words and positions were transposed as well. They are not linear layers: row i "
             "belongs to id i, "
             "in the file as here."),
@@ -206,7 +206,7 @@ EXERCISE = Exercise(
         mistake("up and down exchanged",
                 RIGHT.but('("mlp.up", "wide"), ("mlp.down", "narrow")',
                           '("mlp.up", "narrow"), ("mlp.down", "wide")').but(
-                  TURNED, 'turned = ".attn." in name'), MAP,
+                  TURNED, 'transposed = ".attn." in name'), MAP,
             """mlp.up and mlp.down were exchanged. Turned around, one has the shape of the other; their biases show it,
             if they differ in length. up widens from D to d_ff."""),
         mistake("the two norms exchanged", RIGHT.but(
@@ -278,8 +278,8 @@ EXERCISE = Exercise(
         mistake("the head refused", RIGHT.but(SKIP, 'if name.endswith(".attn.mask"):'), MAP,
             "The head's entries were refused or loaded. The table says what becomes of them: they are left out."),
         mistake("masks refused", RIGHT.but(SKIP, 'if name.startswith("head."):').but(
-                  'if turned and name.endswith(".weight")',
-                  'if turned and value.is_floating_point() and name.endswith(".weight")'), MAP,
+                  'if transposed and name.endswith(".weight")',
+                  'if transposed and value.is_floating_point() and name.endswith(".weight")'), MAP,
             "The entries `attn.mask` were refused. They are not weights, and the table says what happens to them: they "
             "are left out."),
         mistake("the model made float32", RIGHT.but(LOAD, f"model.float()\n    {LOAD}"), MAP,

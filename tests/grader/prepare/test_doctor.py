@@ -2,6 +2,7 @@
 
 import os
 import stat
+from dataclasses import replace
 
 import pytest
 from nbgrader.api import Gradebook
@@ -38,7 +39,21 @@ def test_a_sound_course_can_grade(folder, capsys):
     assert command_line.main(["doctor"]) == 0
     printed = capsys.readouterr().out
     assert "This installation can grade." in printed
+    assert "✓ a cell: ran in the sandbox as a submission's would" in printed
     assert "✗" not in printed
+
+
+def test_a_sandbox_that_can_be_chosen_but_runs_nothing_is_a_failure(folder, monkeypatch, capsys):
+    for name in ("bubblewrap", "landlock"):
+        broken = replace(backends.BACKENDS[name], command=lambda place, program, limits: ["/nowhere/python"])
+        monkeypatch.setitem(backends.BACKENDS, name, broken)
+    monkeypatch.setattr(backends, "why_not", lambda name: "")
+    assert command_line.main(["doctor"]) == 1
+    printed = capsys.readouterr().out
+    assert (
+        "✓ sandbox: bubblewrap isolates" in printed and "✗ a cell: The sandbox bubblewrap cannot be started" in printed
+    )
+    assert "nobody would be graded" in printed and "This installation can grade." not in printed
 
 
 def test_every_finding_that_is_not_well_says_what_to_do(folder):
