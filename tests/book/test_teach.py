@@ -21,6 +21,7 @@ from autograder import catalogue
 from autograder.__main__ import COMMANDS
 from autograder.prepare import doctor
 from autograder.prepare.sample_class import ASSIGNMENT
+from autograder.reports import results
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = {path.stem: path.read_text(encoding="utf-8") for path in sorted((ROOT / "book" / "teach").glob("*.md"))}
@@ -236,9 +237,23 @@ def test_what_the_doctor_says_on_the_page_is_what_it_says_to_a_new_course(tmp_pa
             ROOT / "exercises" / assignment.id, tmp_path / "course" / "exercises" / assignment.id, dirs_exist_ok=True
         )
     (shown,) = [text for text in re.findall(r"```text\n(.*?)```", PAGES["index"], re.DOTALL) if "can grade" in text]
-    found = list(doctor.examine(tmp_path / "course"))
+    found = [
+        *doctor.examine(tmp_path / "course"),
+        doctor.try_sandbox(results.configuration(tmp_path / "course")),
+    ]
     said = {finding.about: str(finding) for finding in found}
     lines = [line for line in shown.splitlines() if line.startswith("✓ ")]
     assert [line[2:].partition(":")[0] for line in lines] == [finding.about for finding in found]
-    for about in ("exercises", "time limits", "secret", "gradebook", "points", "students", "due dates", "late work"):
+    fixed = {
+        "exercises",
+        "time limits",
+        "secret",
+        "gradebook",
+        "points",
+        "students",
+        "due dates",
+        "late work",
+        "a cell",
+    }
+    for about in fixed:
         assert said[about] in lines
