@@ -32,7 +32,7 @@ from autograder.grade.progress import say
 from autograder.grade.worker import split
 from autograder.inside.safe_rmtree import remove
 from autograder.intake import take_in
-from autograder.policy import course_time, late, points
+from autograder.policy import course_time, gradebook_indexes, late, points
 from autograder.sandbox.private_folder import PrivateFolder
 
 if TYPE_CHECKING:
@@ -260,6 +260,11 @@ class Classroom:
                 due=_iso(submission.duedate if submission.assignment.duedate else None),
             )
 
+    def finish(self) -> None:
+        """Keep the gradebook's queries fast, after a class was stored."""
+        with self._open() as gradebook:
+            gradebook_indexes.count_rows(gradebook)
+
     def keep(self, records: Mapping[str, bytes]) -> None:
         """Append what a worker wrote into its own classroom to the same files here, which only their owner reads."""
         for name, content in records.items():
@@ -297,6 +302,7 @@ class Classroom:
 
     def _assignments(self) -> set[str]:
         with self._open() as gradebook:
+            gradebook_indexes.create(gradebook)
             return {each.name for each in gradebook.assignments}
 
     def _patiently(self, act: Callable[[], T]) -> T:

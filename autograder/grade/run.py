@@ -116,6 +116,7 @@ def _run(root: Path, assignment: str, options: Options) -> int:
             code = _graded(classroom, journals, journal, students, options, fork_server)
             if code:
                 return code
+            classroom.finish()
         older = outdated_of(root, assignment, classroom.graded())
         gone = of_withdrawn(classroom.withdrawn())
         if journal is None:

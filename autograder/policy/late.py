@@ -11,6 +11,7 @@ the gradebook each time, so that grading again, in any order, comes to the same.
 import csv
 import io
 import math
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -358,7 +359,9 @@ def _free_days(
     gradebook: Gradebook, student: str, rules: Rules, seconds_late: Callable[[SubmittedAssignment], float] = _as_stored
 ) -> dict[str, int]:
     """Assignment -> the free days that those due before it have left."""
-    left, found = rules.slip_days, {}
+    left, found = rules.slip_days, defaultdict(int)
+    if not left:
+        return found  # without looking at a thousand students' other submissions
     for submission in _in_order(gradebook, student):
         found[submission.assignment.name] = left
         left -= min(left, rules.days_late(seconds_late(submission)))

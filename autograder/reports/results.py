@@ -22,6 +22,7 @@ from autograder import catalogue
 from autograder.catalogue.exercise import Assignment, Exercise, Misconception
 from autograder.course import CHECK_SUFFIX, MARKER, CourseError
 from autograder.intake.rebuild import NOTE_ID
+from autograder.policy import gradebook_indexes
 from autograder.reports import shared_comments
 
 
@@ -141,7 +142,9 @@ def has_gradebook(places: CourseDirectory) -> bool:
 def gradebook_of(places: CourseDirectory) -> Gradebook:
     """The course's gradebook. Raises CourseError saying why it cannot be read."""
     try:
-        return Gradebook(places.db_url, places.course_id)
+        gradebook = Gradebook(places.db_url, places.course_id)
+        gradebook_indexes.create(gradebook)
+        return gradebook
     except (ImportError, RuntimeError, SQLAlchemyError) as error:
         where = make_url(places.db_url).render_as_string(hide_password=True)
         raise CourseError(f"The gradebook {where} cannot be read: {' '.join(str(error).split())[:200]}") from error
