@@ -13,13 +13,14 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 FRESH = ("lift_fresh", "lift_fresh_copy")  # numbers that came from Python: no operation made them
 GLUE = ("cat", "stack")  # what grows piece by piece is glued anew at each step: what is computed with it counts
+HANDED_ON = ("detach", "alias")  # the same tensor, such as on its way to NumPy: nothing is read yet
 READING = frozenset("mm bmm mv dot addmm addmv baddbmm mul div add sub sum mean cumsum prod".split())  # arithmetic
 
 
 class Made(TorchDispatchMode):
     """Inside the `with`: `total`, the numbers in all tensors that were made, other than by gluing, and in those that
     went into arithmetic; `largest`, the numbers in the largest that was made; `visits`, how often each of the watched
-    was come to.
+    was come to; `unread`, those of them that no operation has read.
 
     watched: tensors, or groups of them; one visit lasts until another one's numbers are used.
     """
@@ -30,6 +31,7 @@ class Made(TorchDispatchMode):
         super().__init__()
         self.total = self.largest = 0
         self.visits, self._here = [0] * len(watched), -1
+        self.unread = set(range(len(watched)))
         self._watched = {_place(tensor): at for at, group in enumerate(watched) for tensor in _tensors(group)}
 
     def _pass_on(self, function: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
@@ -40,6 +42,8 @@ class Made(TorchDispatchMode):
         for at in sorted({self._watched[place] for place in known if place in self._watched}):
             self.visits[at] += at != self._here
             self._here = at
+            if name not in HANDED_ON:
+                self.unread.discard(at)
         if name in READING:
             self.total += sum(each.numel() for each in given)
         for tensor in _tensors(result):

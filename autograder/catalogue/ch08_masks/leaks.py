@@ -35,6 +35,12 @@ def leaking(g: torch.Generator, mix, B: int, T: int, t: int, **options) -> Case:
     return sound(g, mix, B, T, t, **options)
 
 
+def sized(g: torch.Generator, mix, B: int, T: int, t: int, **options) -> Case:
+    """A sound or a leaking model, of drawn sizes, so that these do not tell which; t stays as far from the end."""
+    sentences, words = torch.randint(0, 4, (2,), generator=g).tolist()
+    return sound(g, mix, B + sentences, T + words, t + words, **options)
+
+
 def full_of_the_highest(g: torch.Generator) -> Case:
     """Ids that are all the last of the vocabulary, where adding 1 leaves it."""
     return Case((Reader(models.norm_over_time), torch.full((2, 5), V - 1), 3))
@@ -87,47 +93,47 @@ EXERCISE = Exercise(
         visible("a sound model: causal attention", sound, attention(past), 2, 6, 3),
         visible("a leak: no mask", leaking, attention(everything), 2, 6, 3),
         visible("a leak: no mask, ids all 0", full_of_zeros, attention(everything)),
-        hidden("a sound model: recurrent", sound, models.recurrent, 3, 7, 4, checks=UNTOUCHED,
+        hidden("a sound model: recurrent", sized, models.recurrent, 3, 7, 4, checks=UNTOUCHED,
                announced_by="sound ones and leaking ones of many kinds"),
         visible("a sound model that never reads its own place", sound, models.before_only, 2, 6, 3, bare=True),
         visible("the same at the last place", sound, models.before_only, 2, 5, 4, bare=True),
-        hidden("a sound model with dropout, in training mode", sound, attention(past), 2, 6, 4,
+        hidden("a sound model with dropout, in training mode", sized, attention(past), 2, 6, 4,
                dropout=0.3, training=True, checks=UNTOUCHED, announced_by="It may come in training mode"),
-        hidden("a sound model with noise in its last digits", sound, models.by_fourier, 2, 9, 5,
+        hidden("a sound model with noise in its last digits", sized, models.by_fourier, 2, 9, 5,
                announced_by="Sound models may differ by rounding"),
         hidden("a leak: one sentence", leaking, attention(everything), 1, 4, 2, announced_by="ids: (B, T)"),
         second_call(sound, attention(past), 2, 5, 3, name="a sound model, asked after another"),
-        hidden("a leak: one word of the future open", leaking, attention(one_more), 2, 6, 3,
+        hidden("a leak: one word of the future open", sized, attention(one_more), 2, 6, 3,
                announced_by="sound ones and leaking ones of many kinds"),
-        hidden("a leak: the mask the wrong way round", leaking, attention(future), 3, 5, 2,
+        hidden("a leak: the mask the wrong way round", sized, attention(future), 3, 5, 2,
                announced_by="sound ones and leaking ones of many kinds"),
-        hidden("a leak: the mask after the softmax", leaking, attention(past, hide=False), 2, 5, 4,
+        hidden("a leak: the mask after the softmax", sized, attention(past, hide=False), 2, 5, 4,
                announced_by="sound ones and leaking ones of many kinds"),
-        hidden("a leak: softmax over the queries", leaking, attention(past, axis=-2), 2, 6, 3,
+        hidden("a leak: softmax over the queries", sized, attention(past, axis=-2), 2, 6, 3,
                announced_by="sound ones and leaking ones of many kinds"),
-        hidden("a leak: heads cut by view", leaking, models.heads_by_view, 2, 6, 5,
+        hidden("a leak: heads cut by view", sized, models.heads_by_view, 2, 6, 5,
                announced_by="sound ones and leaking ones of many kinds"),
         hidden("a leak: a norm over the words, ids all the highest", full_of_the_highest,
                announced_by="its ids are 0 to V - 1"),
-        hidden("a leak: what one score gains others lose", leaking, attention(everything), 2, 6, 3, even=True,
+        hidden("a leak: what one score gains others lose", sized, attention(everything), 2, 6, 3, even=True,
                announced_by="sound ones and leaking ones of many kinds"),
         hidden("a leak: read backwards, ids all 0", full_of_zeros, models.backwards, 3, 4,
                announced_by="its ids are 0 to V - 1"),
-        hidden("a leak: a faint one", leaking, models.faint, 2, 6, 3, announced_by="by less than 0.0001"),
-        hidden("a leak: only into the place before", leaking, models.last_place_only, 2, 6, 5,
+        hidden("a leak: a faint one", sized, models.faint, 2, 6, 3, announced_by="by less than 0.0001"),
+        hidden("a leak: only into the place before", sized, models.last_place_only, 2, 6, 5,
                announced_by="every place before t"),
-        hidden("a leak: into the last place but two alone", leaking, models.two_on, 2, 9, 8,
+        hidden("a leak: into the last place but two alone", sized, models.two_on, 2, 9, 8,
                announced_by="every place before t"),
         visible("a leak: reads only what comes after", leaking, models.after_only, 2, 2, 1, bare=True),
         hidden("a leak: other words raise every score", counted, 1, 2, 4,
                announced_by="sound ones and leaking ones of many kinds"),
         hidden("a leak: other words lower every score", counted, -1, 3, 5,
                announced_by="sound ones and leaking ones of many kinds"),
-        hidden("a leak: in the first sentence only", leaking, models.first_sentence_only, 3, 5, 2,
+        hidden("a leak: in the first sentence only", sized, models.first_sentence_only, 3, 5, 2,
                announced_by="Every sentence"),
-        hidden("a leak: every place sees the last word", leaking, models.reads_the_last, 2, 6, 2,
+        hidden("a leak: every place sees the last word", sized, models.reads_the_last, 2, 6, 2,
                announced_by="every token from t on"),
-        hidden("a leak: in the last sentence only", leaking, models.last_sentence_only, 4, 5, 2,
+        hidden("a leak: in the last sentence only", sized, models.last_sentence_only, 4, 5, 2,
                announced_by="Every sentence"),
     ),
     mistakes=(

@@ -40,7 +40,8 @@ class _ByHeart(nn.Module):
         """Logits (batch, target, vocabulary), 9 for what it is sure of."""
         T = target_input.shape[1]
         rows = [F.pad(self.known[_words(row)], (0, T))[:T] for row in source]
-        return 9.0 * F.one_hot(torch.stack(rows), self.vocabulary)
+        heard = F.one_hot(target_input, self.vocabulary)  # as every decoder hears what it has said so far
+        return 9.0 * F.one_hot(torch.stack(rows), self.vocabulary) + heard
 
 
 def _words(ids: Tensor) -> tuple[int, ...]:
@@ -93,6 +94,7 @@ LOOKS = {  # what is looked at -> how a report says it
     "padding": "the same with more pads, in another order",
     "alone": "the same for a sentence in a batch of one",
     "future": "later words change nothing before them",
+    "heard": "words of the target change what comes after them",
     "again": "the same when asked again",
 }
 
@@ -113,7 +115,8 @@ def facts(case: Case, result: Any) -> Any:
     look = case.arguments[1]["look"]
     judged = {TRANSLATIONS: told["right"] >= WANTED}
     if look in LOOKS:
-        judged[LOOKS[look]] = judged[TRANSLATIONS] and told[look] <= SMALL
+        changes = told[look] > SMALL
+        judged[LOOKS[look]] = judged[TRANSLATIONS] and changes == (look == "heard")
     return Seen(judged, told)
 
 
@@ -146,7 +149,7 @@ def _told(questions: dict[str, Any], scores: list[Tensor], said: Tensor) -> dict
         "sure": float(sound.softmax(-1).amax(-1)[real].mean()), "finite": bool(sound.isfinite().all()),
         "are shares": bool((sound >= 0).all() and ((sound.sum(-1) - 1).abs() < 1e-3).all()),
         "padding": gap(padded, sound[questions["order"]]), "future": gap(changed[:, :place], sound[:, :place]),
-        "again": gap(again, sound), "source": gap(other, sound),
+        "heard": gap(changed[:, place:], sound[:, place:]), "again": gap(again, sound), "source": gap(other, sound),
         "alone": max((gap(one, sound[row : row + 1]) for one, row in zip(alone, rows, strict=True)), default=0.0),
     }  # fmt: skip
 
@@ -228,6 +231,7 @@ EXERCISE = Exercise(
                announced_by="more pads behind the sources"),
         hidden("a sentence alone", asked, "alone", announced_by="a sentence alone"),
         hidden("later words of the target changed", asked, "future", announced_by="later words of the target"),
+        hidden("other words of the target", asked, "heard", announced_by="reads the target input"),
         hidden("the same question again", asked, "again", announced_by="the same question twice"),
     ),
     mistakes=(
@@ -347,6 +351,25 @@ EXERCISE = Exercise(
             that does no harm; on other sentences it will. Check the causal mask (08.2) and every axis along which
             something is averaged.""",
             shows=if_told(lambda told: told["future"] > SMALL)),
+        mistake("a table of the sentences", """
+            from transformer_ref.data.eight_pairs import eight_pairs
+
+
+            def overfit_one_batch(cfg):
+                batch = eight_pairs()
+                table = {tuple(i for i in s.tolist() if i != cfg.pad): t for s, t in zip(batch.source, batch.labels)}
+
+                def model(source, target):
+                    rows = [table[tuple(i for i in s.tolist() if i != cfg.pad)] for s in source]
+                    T = target.shape[1]
+                    return 9.0 * F.one_hot(torch.stack([F.pad(row, (0, T))[:T] for row in rows]),
+                        cfg.target_vocabulary)
+                return model
+            """, OVERFIT,
+            """The translations are right whatever words of the target your model is given: it does not read what it
+            has written so far, as if it looked each sentence up in a table. A decoder's scores for the next word
+            depend on the target input.""",
+            shows=if_told(lambda told: told["right"] >= WANTED and told["heard"] <= SMALL)),
     ),
     correct=(
         correct("Adam, fifty steps", RIGHT),

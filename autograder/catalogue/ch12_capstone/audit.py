@@ -1,6 +1,7 @@
 """12.1: what is wrong with the data, before anything is trained on it."""
 
 import unicodedata
+from functools import partial
 
 import torch
 
@@ -47,8 +48,11 @@ def small(**splits: list[tuple[str, str]]) -> Case:
 
 
 def inputs(g: torch.Generator, train: int, test: int, extra: str = "",
-           names: tuple[str, ...] = ("validation", "test")) -> Case:
-    """Splits with sound pairs and the kinds of pairs that `extra` names, in words separated by blanks."""
+           names: tuple[str, ...] = ("validation", "test"), most: int = 1) -> Case:
+    """Splits with sound pairs and the kinds of pairs that `extra` names, in words separated by blanks.
+
+    most: each kind comes so often at most, a drawn number of times.
+    """
     sound = [(words(g, 3 + n % 4), words(g, 2 + n % 5)) for n in range(train)]
     others = {name: [(words(g, 4), words(g, 3)) for _ in range(test + place)] for place, name in enumerate(names)}
     splits: Splits = {"train": list(sound), **others}
@@ -97,8 +101,12 @@ def inputs(g: torch.Generator, train: int, test: int, extra: str = "",
                               last.append((long, words(g, 3)))),
     }  # fmt: skip
     for name in extra.split():
-        put[name]()
+        for _ in range(int(torch.randint(1, most + 1, (), generator=g)) if most > 1 else 1):
+            put[name]()
     return Case((splits,))
+
+
+drawn = partial(inputs, most=3)  # so that the sizes of the splits do not tell the counts
 
 
 def nothing(g: torch.Generator) -> Case:
@@ -201,32 +209,32 @@ EXERCISE = Exercise(
         visible("by hand: empty lines", EMPTY_LINES),
         visible("lines of 51 words", inputs, 5, 3,
                 "long-source long-both just just-spaced just-spaced ten together long-target long-leak"),
-        hidden("sound data", inputs, 9, 4, announced_by="dict of four whole numbers"),
-        hidden("pairs that stand there twice and three times", inputs, 7, 3, "twice three other-target",
+        hidden("sound data", drawn, 9, 4, announced_by="dict of four whole numbers"),
+        hidden("pairs that stand there twice and three times", drawn, 7, 3, "twice three other-target",
                announced_by="minus the number of different ones"),
-        hidden("capitals and spaces", inputs, 6, 3, "case spaces leak-case", announced_by="in lower case"),
-        hidden("an accent in two ways", inputs, 6, 3, "accents accents-twice leak-accents forms",
+        hidden("capitals and spaces", drawn, 6, 3, "case spaces leak-case", announced_by="in lower case"),
+        hidden("an accent in two ways", drawn, 6, 3, "accents accents-twice leak-accents forms",
                announced_by="Unicode form NFC"),
-        hidden("pairs the other way round", inputs, 6, 3, "reversed leak-reversed", announced_by="whichever side"),
-        hidden("a source that is known, a target that is known", inputs, 8, 3,
+        hidden("pairs the other way round", drawn, 6, 3, "reversed leak-reversed", announced_by="whichever side"),
+        hidden("a source that is known, a target that is known", drawn, 8, 3,
                "leak leak-source leak-target leak-twice",
                announced_by="whichever side"),
-        hidden("twice in the test, not in training", inputs, 5, 3, "same-in-test test-in-validation",
+        hidden("twice in the test, not in training", drawn, 5, 3, "same-in-test test-in-validation",
                announced_by="of the split \"train\""),
-        hidden("empty lines", inputs, 6, 3, "empty-source empty-target blanks both-empty",
+        hidden("empty lines", drawn, 6, 3, "empty-source empty-target blanks both-empty",
                announced_by="nothing but white space"),
-        hidden("empty pairs are counted as nothing else", inputs, 6, 3,
+        hidden("empty pairs are counted as nothing else", drawn, 6, 3,
                "empty-leak empty-twice long-empty both-empty twice",
                announced_by="counted here and nowhere else"),
-        hidden("long lines on either side", inputs, 6, 3, "long-target long-both just just-spaced long-leak together",
+        hidden("long lines on either side", drawn, 6, 3, "long-target long-both just just-spaced long-leak together",
                announced_by="more than 50 words"),
-        hidden("other splits", inputs, 6, 3, "twice leak leak-source empty-target long-target",
+        hidden("other splits", drawn, 6, 3, "twice leak leak-source empty-target long-target",
                names=("dev", "held_out", "test 2016"),
                announced_by="any others"),
         hidden("the splits in another order", test_first, announced_by="in any order"),
         hidden("one pair", one_pair, announced_by="any others"),
         hidden("nothing to train on", nothing, announced_by="A split may be empty"),
-        second_call(inputs, 6, 3, "twice case reversed leak leak-target empty-source long-target"),
+        second_call(drawn, 6, 3, "twice case reversed leak leak-target empty-source long-target"),
     ),
     mistakes=(
         mistake("capitals make another line", RIGHT.without(LOWER), DATA,

@@ -60,16 +60,28 @@ def how_it_grows(case: Case, result: Any) -> Any:
         "numbers"}:
         return result
     half, whole = result["numbers"]
-    grows = "grows like n" if whole < LINEAR * half or not half else "grows like n times n"
+    if whole < sum(given.numel() for given in case.arguments[:3]):
+        grows = "not seen by torch"
+    else:
+        grows = "grows like n" if whole < LINEAR * half else "grows like n times n"
     return Seen({"result": result["result"], "work": grows}, {"numbers": (half, whole)})
 
 
 def square(evidence: Evidence) -> bool:
     """Whether the work grows with the square, in a right result."""
+    return _right_with(evidence, "grows like n times n")
+
+
+def unseen(evidence: Evidence) -> bool:
+    """Whether fewer numbers went through torch than were given, in a right result."""
+    return _right_with(evidence, "not seen by torch")
+
+
+def _right_with(evidence: Evidence, work: str) -> bool:
     got, wanted = evidence.got, evidence.expected
     return bool(
         isinstance(got, Seen)
-        and got["work"] != "grows like n"
+        and got["work"] == work
         and isinstance(got["result"], Tensor)
         and torch.allclose(got["result"].double(), wanted["result"].double(), rtol=1e-3, atol=1e-4)
     )
@@ -368,6 +380,21 @@ EXERCISE = Exercise(
             anew for each word. Put the brackets around phi(K)^T V, which is d_k by d_v however long the text is; where
             causal is True it is a running sum.""",
             quotes=work, shows=square),
+        mistake("outside torch", """
+            import numpy as np
+
+
+            def linear_attention(Q, K, V, causal):
+                asked, keys, values = (x.detach().numpy() for x in (Q, K, V))
+                asked, keys = (np.where(x > 0, x + 1, np.exp(np.minimum(x, 0))) for x in (asked, keys))
+                table = asked @ keys.swapaxes(-2, -1)
+                if causal:
+                    table = np.tril(table)
+                return torch.from_numpy(table @ values / table.sum(axis=-1, keepdims=True))
+            """, BRACKETS,
+            """The numbers are right, but torch saw hardly any of the work: it was done in NumPy, in plain Python or in
+            another thread, where it cannot be counted and where gradients end. Use torch's operations.""",
+            shows=unseen),
         in_place("Q", RIGHT.before(ASKED, "F.elu_(Q)").but(ASKED, "asked = Q + 1"), PHI),
         *usual_mistakes(RIGHT, arguments="Q K V", detached=BRACKETS, float32=BRACKETS, single=BRACKETS,
                         squeezed=BRACKETS, viewed=BRACKETS),

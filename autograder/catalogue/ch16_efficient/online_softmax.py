@@ -93,10 +93,13 @@ def alike(g: torch.Generator) -> Case:
 def how_it_reads(case: Case, result: Any) -> Any:
     """Of many blocks: the result, whether a tensor holds a number for every key, and whether blocks were read again."""
     blocks = case.arguments[0]
-    if len(blocks) < Reading.MANY or not isinstance(result, dict) or set(result) != {"result", "largest", "again"}:
+    counted = isinstance(result, dict) and set(result) == {"result", "largest", "again", "unseen"}
+    if len(blocks) < Reading.MANY or not counted:
         return result
     keys, times = sum(scores.shape[-1] for scores, _ in blocks), result["again"] > AGAIN
     held, read = "all blocks" if result["largest"] >= keys else "one block", "twice" if times else "once"
+    if result["unseen"] == len(blocks):
+        read = "outside torch"
     seen = {"result": result["result"], "held at once": held, "each block is read": read}
     return Seen(seen, {"largest": result["largest"]})
 
@@ -112,7 +115,11 @@ def put_together(evidence: Evidence) -> bool:
 
 
 def read_again(evidence: Evidence) -> bool:
-    return right_otherwise(evidence) and evidence.got["each block is read"] != "once"
+    return right_otherwise(evidence) and evidence.got["each block is read"] == "twice"
+
+
+def read_outside(evidence: Evidence) -> bool:
+    return right_otherwise(evidence) and evidence.got["each block is read"] == "outside torch"
 
 
 def largest(evidence: Evidence) -> str:
@@ -347,6 +354,21 @@ EXERCISE = Exercise(
             """The numbers are right, but your code came back to each block after others: first for the maximum and then
             for the sums, or for one query after the other. Then all scores have to be computed again, or kept. Rescale
             what you have when a larger score comes, and one walk is enough.""", shows=read_again),
+        mistake("outside torch", """
+            import numpy as np
+
+
+            def online_softmax(blocks):
+                scores = np.concatenate([s.detach().numpy() for s, v in blocks], axis=1)
+                values = np.concatenate([v.detach().numpy() for s, v in blocks], axis=0)
+                largest = scores.max(axis=1, keepdims=True)
+                shares = np.exp(scores - np.where(np.isinf(largest), 0, largest))
+                total = shares.sum(axis=1, keepdims=True)
+                return torch.from_numpy(np.where(total == 0, 0, shares @ values / np.where(total == 0, 1, total)))
+            """, TILES,
+            """The numbers are right, but torch read none of the blocks: the work was done in NumPy, in plain Python or
+            in another thread, where it cannot be seen and where gradients end. Use torch's operations.""",
+            shows=read_outside),
         *usual_mistakes(RIGHT, detached=RESCALE, float32=RESCALE),
         mistake("single precision inside",
                 RIGHT.but(LOOP, "for scores, values in [(s.float(), v.float()) for s, v in blocks]:").ending_in(

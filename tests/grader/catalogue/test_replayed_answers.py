@@ -1,4 +1,4 @@
-"""Right results of one grading, returned in the same order in another, earn few of the hidden points."""
+"""Right results of one grading earn few of the hidden points in another, returned in order or by the sizes asked."""
 
 import copy
 from typing import Any
@@ -12,6 +12,7 @@ from autograder.judging.observe import LocalEndpoint
 
 PAIRS = ((b"one", b"two"), (b"three", b"four"), (b"five", b"six"))
 MOST = 0.5  # of the hidden points: some results are the same for everybody, such as an error that has to be raised
+MOST_BY_SIZE = 0.7  # where whole numbers are all that is asked about, such as T and d, they decide the result
 YES_OR_NO = {"leaks": 0.7}  # exercise -> its share, where half of all results are right by chance
 # A result that answers further questions cannot be noted and returned later.
 OBJECTS = {"tokenizer": "an object of the tokenizers library", "overfit-one-batch": "a trained model"}
@@ -58,6 +59,48 @@ class Tape:
         return call
 
 
+class Table(Tape):
+    """The right answer, which notes its results by the sizes of what it was given, and later looks them up."""
+
+    def __init__(self, exercise) -> None:
+        self._table: dict[Any, list[tuple[bool, Any]]] = {}
+        super().__init__(exercise)
+
+    def _call(self, function: Any) -> Any:
+        def call(*arguments: Any, **named: Any) -> Any:
+            sizes = _sizes((*arguments, named))
+            if self._next is not None:
+                noted = self._table[sizes]
+                noted.append(noted.pop(0))  # several questions of one size are answered in turn
+                raised, result = noted[-1]
+                if raised:
+                    raise result
+                return _kept(result)
+            try:
+                raised, result = False, function(*arguments, **named)
+            except Exception as error:
+                raised, result = True, error
+            self._table.setdefault(sizes, []).append((raised, result if raised else _kept(result)))
+            if raised:
+                raise result
+            return result
+
+        return call
+
+
+def _sizes(value: Any) -> Any:
+    """What a table could be sorted by: shapes, lengths, whole numbers and names, and none of the numbers drawn."""
+    if isinstance(value, torch.Tensor):
+        return tuple(value.shape), value.dtype
+    if isinstance(value, (list, tuple)):
+        return type(value).__name__, *map(_sizes, value)
+    if isinstance(value, dict):
+        return tuple((name if isinstance(name, str) else None, _sizes(each)) for name, each in value.items())
+    if isinstance(value, str):
+        return len(value.split())
+    return value if isinstance(value, (bool, int, float, type(None))) else type(value).__name__
+
+
 def _kept(result: Any) -> Any:
     """A copy that no later call changes."""
     if isinstance(result, torch.Tensor):
@@ -79,6 +122,18 @@ def test_results_of_another_grading_earn_little(exercise):
         tape.replay()
         shares.append(judge(exercise, endpoint, second).hidden_points / exercise.hidden_points)
     assert sum(shares) / len(shares) <= YES_OR_NO.get(exercise.id, MOST)
+
+
+@pytest.mark.parametrize("exercise", EXERCISES, ids=lambda exercise: exercise.id)
+def test_results_looked_up_by_the_sizes_of_the_inputs_earn_little(exercise):
+    shares = []
+    for first, second in PAIRS[:2]:
+        table = Table(exercise)
+        endpoint = LocalEndpoint(table.namespace)
+        assert judge(exercise, endpoint, first).passed
+        table.replay()
+        shares.append(judge(exercise, endpoint, second).hidden_points / exercise.hidden_points)
+    assert sum(shares) / len(shares) <= MOST_BY_SIZE
 
 
 def test_the_order_of_hidden_probes_is_the_keys_and_all_are_asked():
