@@ -1,5 +1,5 @@
 /* Chapter 08: who may look at whom (W08a), how a mask is stretched (W08b), a leak detector (W08c), the laboratory of
-   recorded mistakes (W08d, in chapter 10 W10d) and its six curves (W08e).
+   recorded mistakes (W10d, in chapter 10) and its six curves (W08e).
 
    A classic script beside widgets.js. W08a and W08b compute with the formulas of the page, and a test compares them
    with transformer_ref; the others show what the page's own cells have written into its script of JSON. */
@@ -194,7 +194,7 @@
     draw();
   };
 
-  // ---- W08d: the laboratory --------------------------------------------------------------------------------------
+  // ---- W10d: the laboratory --------------------------------------------------------------------------------------
 
   const WIDE = 420, HIGH = 250, LEFT = 68, TOP = 12, BOTTOM = 40;
   const LOWEST = 0.001, HIGHEST = 10; // of the loss axis, which is logarithmic

@@ -1,4 +1,4 @@
-"""Train the same small translator with one classic mistake at a time: laboratory.json, which chapter 08 shows.
+"""Train the same small translator with one classic mistake at a time: laboratory.json, which chapters 08 and 10 show.
 
     python -m book.recorded.laboratory              everything anew, on all cores
     python -m book.recorded.laboratory --only NAME  one fault anew

@@ -2,7 +2,7 @@
 
     python -m book.recorded.training                everything, on all cores; what is recorded already is kept
 
-The sentences, the batches and the number of steps are those of chapter 08's laboratory. Under 10 minutes on two cores.
+The sentences, the batches and the number of steps are those of chapter 10's laboratory. Under 10 minutes on two cores.
 """
 
 import argparse

@@ -1,14 +1,15 @@
 """Chapter 08: its worked numbers, and its moving parts show what transformer_ref computes."""
 
-import json
 import re
 
 import pytest
 import torch
 from playwright.sync_api import expect
 
+from transformer_ref.faults.hiding import of_seeds
 from transformer_ref.model.attention import explicit_attention
 from transformer_ref.model.masks import causal_mask
+from transformer_ref.recording import recording
 
 CHAPTER = "08_masks"
 X = torch.tensor([[1.0, 0.0], [1.0, 1.0], [0.0, 1.0], [2.0, 0.0]])
@@ -23,12 +24,6 @@ WORKED = [
     r"nan, nan, nan",
     r"0\.272 +0\.244 +0\.484",
 ]
-
-
-@pytest.fixture
-def written(book) -> dict:
-    """What the page's cells have written for its widgets."""
-    return json.loads(book.soup(CHAPTER).select_one("#laboratory-data").get_text())
 
 
 @pytest.mark.parametrize("numbers", WORKED)
@@ -46,12 +41,14 @@ def test_five_questions_have_folded_answers_and_five_lines_of_lectures_are_to_be
     assert len(sections["wrong-slides"].select(".predict")) == 5
 
 
-def test_every_mistake_stands_in_the_widget_and_in_the_table_of_its_text(book, written):
+def test_the_text_gives_the_masks_losses_and_translations_of_the_record(book):
     printed = "\n".join(node.get_text() for node in book.soup(CHAPTER).select(".cell_output"))
-    assert len(written["faults"]) == 37
-    for fault in written["faults"]:
-        losses = sorted(fault["losses"])
-        assert f"{fault['name']:38s} {losses[0]:.3f} to {losses[-1]:.3f}" in printed
+    record = recording("laboratory")["faults"]
+    for name in ("no causal mask", "mask after the softmax", "scores times mask", "no padding mask"):
+        losses, rights = (sorted(of_seeds(record[name], what)) for what in ("loss", "right"))
+        line = rf"{name} +{losses[0]:.3f} to {losses[-1]:.3f} +{rights[0]:.1%} to {rights[-1]:.1%}"
+        assert re.search(line, printed)
+        assert (rights[-1] < 0.05) == (name != "no padding mask")
 
 
 @pytest.mark.browser
@@ -124,20 +121,6 @@ def test_the_detector_accuses_the_six_and_lets_the_sound_one_pass(chapter):
     for name in names:
         widget.locator("select").select_option(name)
         expect(widget.locator("output")).to_contain_text("No leak" if name == "sound" else "A leak")
-
-
-@pytest.mark.browser
-def test_the_laboratory_shows_the_chosen_mistake_with_its_test(chapter, written):
-    widget = chapter.locator("#W08d")
-    assert widget.locator("option").count() == 37
-    for name in ("no causal mask", "no scaling"):
-        fault = next(fault for fault in written["faults"] if fault["name"] == name)
-        widget.locator("select").select_option(name)
-        expect(widget.locator("output")).to_contain_text(f"{name}: {fault['group']}")
-        expect(widget.locator("pre.test")).to_have_text(fault["test"].strip())
-    before = widget.locator("output").inner_text()
-    widget.get_by_role("button", name="next").press("Enter")
-    expect(widget.locator("output")).not_to_have_text(before)
 
 
 @pytest.mark.browser

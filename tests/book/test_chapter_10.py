@@ -168,8 +168,23 @@ def test_the_batches_are_those_of_the_reference_and_of_the_text(chapter, book, l
 
 
 @pytest.mark.browser
-def test_the_laboratory_shows_the_mistakes_of_this_chapter(chapter):
+def test_the_laboratory_shows_the_chosen_mistake_with_its_test(book, chapter):
     widget = chapter.locator("#W10d")
-    assert widget.locator("option").count() == 12
-    widget.locator("select").select_option("decoder input not shifted")
-    expect(widget.locator("output")).to_contain_text("loss better")
+    written = json.loads(book.soup(CHAPTER).select_one("#laboratory-data").get_text())
+    assert widget.locator("option").count() == 37
+    for name in ("no causal mask", "no scaling"):
+        fault = next(fault for fault in written["faults"] if fault["name"] == name)
+        widget.locator("select").select_option(name)
+        expect(widget.locator("output")).to_contain_text(f"{name}: {fault['group']}")
+        expect(widget.locator("pre.test")).to_have_text(fault["test"].strip())
+    before = widget.locator("output").inner_text()
+    widget.get_by_role("button", name="next").press("Enter")
+    expect(widget.locator("output")).not_to_have_text(before)
+
+
+def test_every_mistake_of_the_laboratory_stands_in_the_widget_and_in_the_table_of_its_text(book):
+    written = json.loads(book.soup(CHAPTER).select_one("#laboratory-data").get_text())
+    assert len(written["faults"]) == 37
+    for fault in written["faults"]:
+        losses = sorted(fault["losses"])
+        assert f"{fault['name']:38s} {losses[0]:.3f} to {losses[-1]:.3f}" in printed(book)

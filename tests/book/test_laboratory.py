@@ -1,4 +1,4 @@
-"""Chapter 08's laboratory: every fault is one, its test finds it, and the record is of the faults that there are."""
+"""Chapter 10's laboratory: every fault is one, its test finds it, and the record is of the faults that there are."""
 
 import json
 from functools import cache

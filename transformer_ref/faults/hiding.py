@@ -1,4 +1,4 @@
-"""How a mistake of the laboratory hides, decided from its record, and what chapter 08's widgets get of it."""
+"""How a mistake of the laboratory hides, decided from its record, and what the widgets of 08 and 10 get of it."""
 
 from collections.abc import Callable, Sequence
 from statistics import mean
@@ -126,7 +126,7 @@ def shown(found: dict) -> dict:
 
 
 def page_data(record: dict) -> dict:
-    """Return what the widgets of chapter 08 read."""
+    """Return what the widgets of chapters 08 and 10 read."""
     about, sound = record["about"], record["faults"][SOUND]
     size = about["steps"] // len(next(iter(sound["seeds"].values()))["curve"])
     faults = [
