@@ -20,6 +20,7 @@ NOTHING = "No check has been run here yet. Run the one below an answer, then ask
 SOLVED, BEGUN, CHANGED, UNTOUCHED = "solved", "begun", "changed", "untouched"
 SIGNS = {SOLVED: "✓", BEGUN: "·", CHANGED: "·", UNTOUCHED: " "}
 ALL = "That is all of it."
+MACHINE = "09_blocks"  # whose page shows the whole machine
 PLAIN = "font-weight:inherit;"  # a header for who listens, and a cell like the others for who sees
 
 
@@ -47,6 +48,7 @@ class Standing:
     next: str
     trouble: str
     due: str = ""
+    built: frozenset[str] | None = None  # exercises that are solved, where the notebook builds the whole machine
 
 
 def standing(earned: Mapping[str, tuple[float, float]], namespace: Mapping[str, Any]) -> dict[str, str]:
@@ -122,6 +124,17 @@ def _standing(assignment: Assignment | None, known: Known) -> Standing:
         _next(assignment, assignments, states, known),
         known.trouble,
         _due(assignment, known.notebooks.folder) if assignment is not None else "",
+        _built(assignments, states) if assignment is not None and assignment.id == MACHINE else None,
+    )
+
+
+def _built(assignments: Sequence[Assignment], states: Mapping[str, Sequence[str]]) -> frozenset[str]:
+    """The exercises of all chapters that are solved, or were by code that has changed since."""
+    return frozenset(
+        name
+        for each in assignments
+        for name, state in zip(each.exercise_ids, states[each.id], strict=True)
+        if state in (SOLVED, CHANGED)
     )
 
 
@@ -205,7 +218,9 @@ def _next(
 def _as_text(found: Standing) -> str:
     lines = [f"{found.title}: {found.points}", *_lines(found.exercises)] if found.title else []
     lines[1:1] = [f"  {found.due}"] if found.due else []
-    lines += [f"The course: {found.solved}", *_lines(found.chapters), found.next]
+    lines += [f"The course: {found.solved}", *_lines(found.chapters)]
+    lines += [f"Your machine: {_machine_said(found.built)}"] if found.built is not None else []
+    lines += [found.next]
     return "\n".join([*lines, *([found.trouble] if found.trouble else [])])
 
 
@@ -222,9 +237,26 @@ def _as_html(found: Standing) -> str:
         blocks += [f"<p style='margin:0 0 .3em;'>{html.escape(found.due)}</p>"] if found.due else []
         blocks += [_table(found.exercises)]
     blocks += [_heading("The course", found.solved), _table(found.chapters, bars=True)]
+    if found.built is not None:
+        blocks += [_heading("Your machine", _machine_said(found.built)), _machine(found)]
     blocks += [f"<p style='margin:.5em 0 0;'><strong>{html.escape(found.next)}</strong></p>"]
     blocks += [f"<p style='margin:.3em 0 0;'>{html.escape(found.trouble)}</p>"] if found.trouble else []
     return f'<div style="{render.BOX % render.EDGE}">{"".join(blocks)}</div>'
+
+
+def _machine_said(built: frozenset[str]) -> str:
+    from transformer_ref.visualization import machine
+
+    return f"{len(machine.solved_parts(built))} of {len(machine.PARTS)} parts"
+
+
+def _machine(found: Standing) -> str:
+    """The figure of the whole machine; a ticked part is the learner's own, and a box leads to its notebook."""
+    from transformer_ref.visualization import machine  # here: no other notebook draws it
+
+    links = {row.number: row.link for row in found.chapters}
+    figure = machine.machine(lambda key: links.get(machine.PARTS[key].chapter) or "#", found.built or ())
+    return figure._repr_html_()
 
 
 def _heading(title: str, said: str) -> str:

@@ -38,6 +38,8 @@ EVERYWHERE = (
     (r'(<button class="btn search-button-field[^>]*) aria-label="Search"', r"\1"),
     (r'<span class="search-button__kbd-shortcut">', '<span class="search-button__kbd-shortcut" aria-hidden="true">'),
     (r'(<i class="theme-switch[^>]*) title="[^"]*"', r"\1"),
+    # Names, punctuation and blanks in code have the color of the text around them, light and dark.
+    (r'<span class="(?:n|nn|p|w)">([^<]*)</span>', r"\1"),
 )
 NEEDED_BY = {  # a file of the theme -> what a page that needs it contains
     "design-tabs.js": 'class="sd-tab-set',

@@ -44,7 +44,8 @@ def hanging(code: str) -> str:
     for line in code.rstrip("\n").split("\n"):
         text = TAG.sub("", line)
         indent = len(text) - len(text.lstrip(" "))
-        lines.append(f'<span class="line" style="--indent:{indent}">{line}\n</span>')
+        style = f' style="--indent:{indent}"' if indent else ""
+        lines.append(f'<span class="line"{style}>{line}\n</span>')
     return "".join(lines)
 
 

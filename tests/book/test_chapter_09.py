@@ -92,6 +92,20 @@ def test_a_box_leads_to_the_exercise_that_bears_the_number_and_the_name():
         assert numbers[exercise] == number, key
 
 
+def test_a_part_names_the_exercise_that_the_list_names():
+    for _, key, _, name in LISTED:
+        assert PARTS[key].exercise == re.sub(r"(?<=[a-z])(?=[A-Z])|_", "-", name).lower()
+
+
+def test_the_parts_of_solved_exercises_are_ticked_in_both_drawings_and_in_the_words():
+    hero = machine(lambda key: f"#{key}", {"softmax", "embed"})
+    ticked = [key for key, part in PARTS.items() if part.exercise in ("softmax", "embed")]
+    assert ticked == ["embedding", "shares", "softmax"] and hero.words.count("✓") == 4  # an embedding on either side
+    for drawing in (hero.wide, hero.narrow):
+        assert drawing.to_svg().count("✓") == 4 and "3 of the 21 parts are ticked" in drawing.alt
+    assert "✓" not in machine(lambda key: f"#{key}").words
+
+
 def test_a_linked_drawing_can_be_entered_by_key_and_a_plain_one_is_an_image():
     page, phone = BeautifulSoup(machine(lambda key: f"#{key}")._repr_html_(), "html.parser").select("svg")
     assert page["role"] == phone["role"] == "group"

@@ -12,8 +12,18 @@ from transformer_ref.visualization.pixels import cut, paint, paint_apart
 def squares(pixels: torch.Tensor, pixel: float = 10) -> list[tuple[float, float, float, str]]:
     drawing = Drawing(100, 100, "An image of a few pixels.")
     paint(drawing, pixels, 0, 0, pixel)
+    svg = drawing.to_svg()
     pattern = r'<rect x="([\d.]+)" y="([\d.]+)" width="([\d.]+)" height="[\d.]+" style="fill:(#\w+)'
-    return [(float(x), float(y), float(w), color) for x, y, w, color in re.findall(pattern, drawing.to_svg())]
+    found = [(*map(float, box), color) for *box, color in re.findall(pattern, svg)]
+    for path, color in re.findall(r'<path d="([^"]*)" style="fill:(#\w+)', svg):
+        found += [(*map(float, box), color) for box in re.findall(r"M([\d.]+) ([\d.]+)h([\d.]+)v[\d.]+h-[\d.]+z", path)]
+    return found
+
+
+def test_boxes_of_one_color_are_one_shape():
+    drawing = Drawing(100, 100, "Nine pixels, three of them black.")
+    paint(drawing, torch.eye(3), 0, 0, 10)
+    assert drawing.to_svg().count("<path") == 1
 
 
 def test_ink_stands_where_it_is_and_neighbors_of_one_shade_are_one():

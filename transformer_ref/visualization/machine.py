@@ -1,6 +1,6 @@
 """The whole machine as boxes that lead somewhere, to be read upward, with some of its parts taken apart next to it."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from transformer_ref.visualization.drawing import Drawing
@@ -15,36 +15,40 @@ Address = Callable[[str], str]
 
 
 class Part(NamedTuple):
-    """A part of the machine: its number (0: none), what is written on it, where it is built, the colors of its role."""
+    """A part of the machine: its number (0: none), what is written on it, where it is built, the colors of its role.
+
+    exercise: whose answer it is, by its id.
+    """
 
     number: int
     name: str
     chapter: str
     colors: tuple[str, ...] = ()
+    exercise: str = ""
 
 
 PARTS = {
-    "embedding": Part(1, "embedding", "02"),
-    "position": Part(2, "+ position", "07", (POSITION,)),
-    "self": Part(3, "self-attention", "06"),
-    "add": Part(4, "add & norm", "09"),
-    "feed": Part(5, "feed-forward", "09"),
-    "masked": Part(6, "masked attention", "08"),
-    "cross": Part(7, "cross-attention", "09"),
-    "linear": Part(8, "scores of words", "09"),
-    "shares": Part(9, "softmax", "04"),
-    "encoder": Part(10, "encoder layer", "09", (ENCODER,)),
-    "decoder": Part(11, "decoder layer", "09", (DECODER,)),
-    "project": Part(12, "project", "05", (QUERY, KEY, VALUE)),
-    "split": Part(13, "split", "06"),
-    "scores": Part(14, "scores, ÷√d_k", "05", (QUERY, KEY)),
-    "mask": Part(15, "mask", "08"),
-    "softmax": Part(16, "softmax", "04"),
-    "mix": Part(17, "mix the values", "05", (VALUE,)),
-    "merge": Part(18, "merge", "06"),
-    "output": Part(19, "project again", "06"),
-    "residual": Part(20, "add the change", "09"),
-    "norm": Part(21, "layer norm", "09"),
+    "embedding": Part(1, "embedding", "02", exercise="embed"),
+    "position": Part(2, "+ position", "07", (POSITION,), exercise="add-positions"),
+    "self": Part(3, "self-attention", "06", exercise="multi-head-attention"),
+    "add": Part(4, "add & norm", "09", exercise="layer-norm"),
+    "feed": Part(5, "feed-forward", "09", exercise="feed-forward"),
+    "masked": Part(6, "masked attention", "08", exercise="decoder-mask"),
+    "cross": Part(7, "cross-attention", "09", exercise="decoder-layer"),
+    "linear": Part(8, "scores of words", "09", exercise="transformer"),
+    "shares": Part(9, "softmax", "04", exercise="softmax"),
+    "encoder": Part(10, "encoder layer", "09", (ENCODER,), exercise="encoder-layer"),
+    "decoder": Part(11, "decoder layer", "09", (DECODER,), exercise="decoder-layer"),
+    "project": Part(12, "project", "05", (QUERY, KEY, VALUE), exercise="project"),
+    "split": Part(13, "split", "06", exercise="split-heads"),
+    "scores": Part(14, "scores, ÷√d_k", "05", (QUERY, KEY), exercise="attention-weights"),
+    "mask": Part(15, "mask", "08", exercise="masked-attention"),
+    "softmax": Part(16, "softmax", "04", exercise="softmax"),
+    "mix": Part(17, "mix the values", "05", (VALUE,), exercise="attend"),
+    "merge": Part(18, "merge", "06", exercise="merge-heads"),
+    "output": Part(19, "project again", "06", exercise="multi-head-attention"),
+    "residual": Part(20, "add the change", "09", exercise="encoder-layer"),
+    "norm": Part(21, "layer norm", "09", exercise="layer-norm"),
 }
 STACKS = {
     "encoder": ["embedding", "position", "encoder", "self", "add", "feed", "add"],
@@ -104,11 +108,18 @@ WIDE = Arrangement(PAGE, (15, 212), 160, (400, 566), 152, True, 12.5, HIGH)
 NARROW = Arrangement(PHONE, (14, 198), 144, (2, 180), 168, False, 12.5, 42)
 
 
-def machine(address: Address) -> Hero:
+def solved_parts(solved: Collection[str]) -> list[str]:
+    """Return the keys of the parts that somebody has built who solved these exercises."""
+    return [key for key, part in PARTS.items() if part.exercise in solved]
+
+
+def machine(address: Address, solved: Collection[str] = ()) -> Hero:
     """Return the figure with every part of the paper's machine; `address` says where the box of a key of PARTS leads.
 
-    An attention and an "add and norm" are taken apart next to it.
+    An attention and an "add and norm" are taken apart next to it. Parts are ticked whose exercise is among the ids in
+    `solved`.
     """
+    ticked = solved_parts(solved)
     alt = (
         "The machine of the paper in two columns, to be read upward. Encoder: embedding, position, then a layer of "
         "self-attention, add and norm, feed-forward, add and norm. Decoder: embedding, position, then a layer of "
@@ -116,7 +127,9 @@ def machine(address: Address) -> Hero:
         "leads from the encoder's top to the cross-attention. Beside it: an attention in eight steps, add and norm "
         "in two."
     )
-    return _hero(PARTS, STACKS, TAKEN_APART, address, alt, words=("I closed the windows", "<bos> Ho chiuso le"))
+    alt += f" {len(ticked)} of the {len(PARTS)} parts are ticked." if ticked else ""
+    words = ("I closed the windows", "<bos> Ho chiuso le")
+    return _hero(PARTS, STACKS, TAKEN_APART, address, alt, words, ticked)
 
 
 def road_map(address: Address) -> Hero:
@@ -145,11 +158,13 @@ def _hero(
     address: Address,
     alt: str,
     words: tuple[str, str],
+    ticked: Collection[str] = (),
 ) -> Hero:
-    drawings = [_draw(parts, stacks, lists, address, alt, words, arrangement) for arrangement in (WIDE, NARROW)]
+    drawn = {key: part._replace(name=f"{part.name} ✓") if key in ticked else part for key, part in parts.items()}
+    drawings = [_draw(drawn, stacks, lists, address, alt, words, arrangement) for arrangement in (WIDE, NARROW)]
 
     def line(key: str) -> str:
-        part = parts[key]
+        part = drawn[key]
         return f"  {f'{part.number:2d} ' if part.number else ''}{part.name.replace('_', ''):20}chapter {part.chapter}"
 
     told = [

@@ -25,15 +25,17 @@ def paint(drawing: Drawing, pixels: Any, x: float, y: float, pixel: float, title
     ]
     ground = max((color for row in colors for color in row), key=[c for row in colors for c in row].count)
     drawing.rectangle(x, y, pixel * len(colors[0]), pixel * len(colors), ground, title=title)
+    boxes: dict[str, list[tuple[float, float, float, float]]] = {}  # color -> where it is
     for down, row in enumerate(colors):
         start = 0
         for across in range(1, len(row) + 1):
             if across == len(row) or row[across] != row[start]:
-                if row[start] != ground:
-                    drawing.rectangle(
-                        x + pixel * start, y + pixel * down, pixel * (across - start) + SEAM, pixel + SEAM, row[start]
-                    )
+                box = (x + pixel * start, y + pixel * down, pixel * (across - start) + SEAM, pixel + SEAM)
+                boxes.setdefault(row[start], []).append(box)
                 start = across
+    for color, places in boxes.items():
+        if color != ground:
+            drawing.boxes(places, color)
 
 
 def cut(pixels: Any, p: int) -> list[Any]:

@@ -70,6 +70,14 @@ def test_code_that_has_changed_since_counts_no_longer_in_the_kernel_or_in_the_sa
     assert line(said({}, cell(WEIGHTS)), "attention-weights").endswith("8 of 8")  # what the kernel holds goes first
 
 
+def test_in_the_notebook_of_the_whole_machine_progress_ticks_what_was_built(tmp_path, monkeypatch):
+    monkeypatch.setattr(progress_store, "place", lambda: tmp_path)
+    shown = standing({"feed-forward": (3.0, 3.0), "layer-norm": (1.0, 4.0)}, {})
+    assert "Your machine: 1 of 21 parts" in shown["text"].splitlines()
+    assert shown["html"].count("feed-forward ✓") == 2  # for a page and for a phone
+    assert "Your machine" not in standing({"softmax": (7.0, 7.0)}, {})["text"]
+
+
 def test_comments_and_layout_are_no_change_of_code(chapter):
     progress_store.note("attention-weights", 8.0, 8.0, cell(WEIGHTS))
     save(chapter, WEIGHTS.replace("dim=-1)", "dim=-1)  # rows sum to 1") + "\n\n")
