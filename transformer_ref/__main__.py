@@ -27,7 +27,7 @@ from transformer_ref.data.grammar.corpora import build_corpus
 from transformer_ref.data.parallel_text import Parallel, ParallelFiles
 from transformer_ref.data.prepared import Store
 from transformer_ref.device import choose_device
-from transformer_ref.evaluation import bleu, chrf, exact_match, sense_accuracy, tokenize_of, window_baseline
+from transformer_ref.evaluation import bleu, chrf, exact_match, samples, sense_accuracy, tokenize_of, window_baseline
 from transformer_ref.faster import freed_memory_kept, measure_machine
 from transformer_ref.interop.ctranslate2 import save_ctranslate2
 from transformer_ref.interop.marian import save_marian
@@ -284,6 +284,8 @@ def run_evaluate(options: argparse.Namespace) -> None:
             f"checkpoint: expected one that `train` left and that names its corpus, got {options.checkpoint} without "
             f"its {missing[0]}; `translate` and a scorer of your own do without"
         )
+    if options.show is not None and options.show < 1:
+        raise ValueError(f"show: expected a number of lines, at least 1, got {options.show}")
     lines = load_split(notes["corpus"], options.split, notes["source"], notes["target"], options.data_dir)
     if not lines.source:
         raise ValueError(f"split: expected lines in {options.split}, got none")
@@ -316,6 +318,8 @@ def run_evaluate(options: argparse.Namespace) -> None:
     ):
         print(f"{name:12}  {result.score:7.2f}  {result.signature}")
         scores[name] = result
+    if options.show is not None:
+        print("", *samples(lines.source, translations, lines.target, options.show), sep="\n")
     if add_scores(options.checkpoint, options.split, options.beam_size, scores, translator.precision):
         print(f"added to {options.checkpoint / PAGE_FILE}")
 

@@ -32,6 +32,7 @@ EXAMPLES = {
     "evaluate": """examples:
   python -m transformer_ref evaluate --split held_out
   python -m transformer_ref evaluate --checkpoint build/multi30k --split test_2017_mscoco
+  python -m transformer_ref evaluate --checkpoint build/multi30k --show 10      and ten lines, the worst first
   python -m transformer_ref evaluate --precision int8         and how many translations are those of fp32""",
     "export": """examples:
   python -m transformer_ref export --format page build/translator -o translator.html
@@ -217,6 +218,13 @@ def _add_evaluating(commands, functions: Mapping[str, Callable]) -> None:
         "--tokenize",
         choices=TOKENIZE,
         help="how BLEU cuts a line into words (default: by the target language; 13a for most)",
+    )
+    evaluating.add_argument(
+        "--show",
+        type=int,
+        metavar="N",
+        help="also print N lines, from the worst to the best, with source, reference and translation; words that only "
+        "one of the two has are in [brackets]",
     )
     _add_decoding(evaluating)
 

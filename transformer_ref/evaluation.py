@@ -3,6 +3,7 @@
 Texts are compared in Unicode's form NFC, which the tokenizers write; a signature says so where that changed a text.
 """
 
+import difflib
 import importlib.util
 import math
 import re
@@ -37,6 +38,55 @@ class CorpusScore(NamedTuple):
 
     score: float
     signature: str
+
+
+class Sample(NamedTuple):
+    """One line of a split. chrf: of this line alone. Words that reference or translation has alone are in [brackets]."""
+
+    line: int
+    chrf: float
+    source: str
+    reference: str
+    translation: str
+
+    def __str__(self) -> str:
+        return (
+            f"line {self.line:,}, chrF {self.chrf:.1f}\n  source       {self.source}\n"
+            f"  reference    {self.reference}\n  translation  {self.translation}"
+        )
+
+
+def samples(sources: Sequence[str], translations: Sequence[str], references: Sequence[str], count: int) -> list[Sample]:
+    """Return `count` lines, fewer if there are not so many, from the worst to the best chrF, evenly spaced by rank.
+
+    Lines are counted from 1. Raises ValueError for a count below 1.
+    """
+    import sacrebleu
+
+    _expect_as_many(translations, references)
+    if count < 1:
+        raise ValueError(f"count: expected at least 1, got {count}")
+    metric = sacrebleu.CHRF()
+    scores = [metric.sentence_score(*each).score for each in zip(translations, [[r] for r in references], strict=True)]
+    ranked = sorted(range(len(scores)), key=lambda place: (scores[place], place))
+    count = min(count, len(ranked))
+    chosen = [ranked[round(at * (len(ranked) - 1) / max(count - 1, 1))] for at in range(count)]
+    return [
+        Sample(place + 1, scores[place], sources[place], *with_differences(references[place], translations[place]))
+        for place in chosen
+    ]
+
+
+def with_differences(one: str, other: str) -> tuple[str, str]:
+    """Return both texts with each run of words that the other does not have at that place in [brackets]."""
+    texts = one.split(), other.split()
+    shown: tuple[list[str], list[str]] = ([], [])
+    for kind, a, b, c, d in difflib.SequenceMatcher(None, *texts, autojunk=False).get_opcodes():
+        for words, out in ((texts[0][a:b], shown[0]), (texts[1][c:d], shown[1])):
+            if words:
+                run = " ".join(words)
+                out.append(run if kind == "equal" else f"[{run}]")
+    return " ".join(shown[0]), " ".join(shown[1])
 
 
 def exact_match(translations: Sequence[str], references: Sequence[str]) -> float:

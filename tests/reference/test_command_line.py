@@ -366,6 +366,21 @@ def test_evaluate_prints_every_score_with_its_signature(checkpoint, capsys, monk
     assert "same as fp32" not in shown
 
 
+def test_evaluate_shows_lines_from_the_worst_to_the_best(checkpoint, capsys, monkeypatch):
+    import transformer_ref.__main__ as command_line
+
+    monkeypatch.setattr(command_line, "build_corpus", recipes.build_corpus)
+    asked = ["evaluate", "--checkpoint", str(checkpoint), "--split", "held_out", "--beam-size", "1", "--show"]
+    assert main([*asked, "3"]) == 0
+    shown = capsys.readouterr().out
+    scores = [float(score) for score in re.findall(r"^line [\d,]+, chrF ([\d.]+)$", shown, re.MULTILINE)]
+    assert len(scores) == 3 and scores == sorted(scores)
+    for side in ("source", "reference", "translation"):
+        assert len(re.findall(rf"^  {side} ", shown, re.MULTILINE)) == 3
+    assert main([*asked, "0"]) == 2
+    assert "show: expected a number of lines, at least 1, got 0" in capsys.readouterr().err
+
+
 def test_evaluate_in_int8_says_what_int8_costs(checkpoint, capsys, monkeypatch):
     import transformer_ref.__main__ as command_line
 

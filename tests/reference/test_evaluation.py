@@ -17,10 +17,12 @@ from transformer_ref.evaluation import (
     bleu,
     chrf,
     exact_match,
+    samples,
     sense_accuracy,
     shows_sense,
     tokenize_of,
     window_baseline,
+    with_differences,
 )
 
 HOUSE = Sense("windows", "building", ("finestra", "finestre"), "house")
@@ -147,3 +149,34 @@ def test_composed_and_decomposed_references_score_alike(metric):
         return
     assert one.score == other.score
     assert "norm:NFC" not in one.signature and other.signature == one.signature + "|norm:NFC"
+
+
+def test_words_that_only_one_text_has_are_in_brackets():
+    reference, translation = "Ein Mann in einem blauen Hemd .", "Ein Mann mit blauen Hemd steht ."
+    assert with_differences(reference, translation) == (
+        "Ein Mann [in einem] blauen Hemd .",
+        "Ein Mann [mit] blauen Hemd [steht] .",
+    )
+    assert with_differences("the same", "the same") == ("the same", "the same")
+    assert with_differences("", "more words") == ("", "[more words]")
+
+
+words = st.lists(st.sampled_from("a b c d".split()), max_size=8).map(" ".join)
+
+
+@given(words, words)
+def test_without_the_brackets_both_texts_are_as_they_were(one, other):
+    shown = with_differences(one, other)
+    assert tuple(text.replace("[", "").replace("]", "") for text in shown) == (one, other)
+
+
+def test_samples_go_from_the_worst_to_the_best_line():
+    references = [f"line number {n} is here" for n in range(30)]
+    translations = [" ".join(text.split()[: n // 6 + 1]) for n, text in enumerate(references)]
+    found = samples(references, translations, references, 4)
+    assert len(found) == 4 and [each.chrf for each in found] == sorted(each.chrf for each in found)
+    assert found[0].line == 1 and found[-1].translation == found[-1].reference == references[found[-1].line - 1]
+    assert len(samples(references[:2], translations[:2], references[:2], 10)) == 2
+    assert samples(references, translations, references, 1)[0].line == 1
+    with pytest.raises(ValueError, match="count: expected at least 1, got 0"):
+        samples(references, translations, references, 0)

@@ -74,7 +74,7 @@ def test_in_the_notebook_of_the_whole_machine_progress_ticks_what_was_built(tmp_
     monkeypatch.setattr(progress_store, "place", lambda: tmp_path)
     shown = standing({"feed-forward": (3.0, 3.0), "layer-norm": (1.0, 4.0)}, {})
     assert "Your machine: 1 of 21 parts" in shown["text"].splitlines()
-    assert shown["html"].count("feed-forward ✓") == 2  # for a page and for a phone
+    assert shown["html"].count("feed-forward ✓") == 4  # in both columns, for a page and for a phone
     assert "Your machine" not in standing({"softmax": (7.0, 7.0)}, {})["text"]
 
 
