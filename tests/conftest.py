@@ -23,7 +23,8 @@ LONG = {
     "sandbox": 95,
     "grade": 90, "attacks-landlock": 90, "13_gpt": 85, "test_drawn_parts": 80, "test_pages": 70, "14_vision": 60,
     "11_inference": 60, "test_blank_capstone": 60, "larger-recipe": 60, "test_chapter_13": 55, "test_intake": 50,
-    "test_certificate": 45, "test_execute": 45, "built-in-training": 45, "test_command_line": 45,
+    "test_replayed_answers": 60, "test_certificate": 45, "test_execute": 45, "built-in-training": 45,
+    "test_command_line": 45,
     "known-transformer": 45, "test_commands_on_pretended_device": 40, "drawn-garbage": 40, "test_types": 40,
     "06_multi_head_attention": 40, "16_efficient": 40, "test_own_exercises": 35, "test_ordinary_user": 35,
     "12_capstone": 35, "test_exported_page": 30, "test_broken_parts": 30, "07_positional_encoding": 30,
@@ -56,6 +57,7 @@ ONLY_IN_ALL = {
     "test_grading_benchmark": "the benchmark of grading",  # test_grade grades a class
     "test_blank_capstone": "gradings of chapter 12 that train nothing",  # test_two_parts grades parts of a notebook
     "test_own_exercises": "a course with exercises of its own, graded",  # test_teach reads the page that shows one
+    "test_replayed_answers": "results of one grading, returned in another",  # test_hidden_probes draws each probe twice
     "test_certificate": "certificates, their page and their PDF",  # test_assemble judges a learner's notebooks as well
     "test_execute": "pages that run, fail, are interrupted and run again",  # the book of test_pages ran every cell
     "test_epub": "the EPUB, as a checker and a browser read it",  # test_pages reads the same pages as a site

@@ -41,7 +41,7 @@ class CorpusScore(NamedTuple):
 
 
 class Sample(NamedTuple):
-    """One line of a split. chrf: of this line alone. Words that reference or translation has alone are in [brackets]."""
+    """One line of a split. chrf: of this line alone. In [brackets]: words that reference or translation has alone."""
 
     line: int
     chrf: float
