@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, sync_playwright
+from unchanged import Unchanged
 
 CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
@@ -88,6 +89,7 @@ ONLY_IN_ALL = {
 }
 
 LEFT_OUT = pytest.StashKey[Counter]()
+UNCHANGED = pytest.StashKey[Unchanged]()
 Make = Callable[[Path], object]
 
 
@@ -100,6 +102,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items.sort(key=_place)  # a stable sort: within a group the order stays
     _keep_chosen(config, items)
     _keep_shard(config, items)
+    config.stash[UNCHANGED].keep_changed(items)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Remember what passed, and leave it out while its inputs stay the same."""
+    config.stash[UNCHANGED] = Unchanged(config, _together)
+    config.pluginmanager.register(config.stash[UNCHANGED])
 
 
 def _shares_with_its_module(item: pytest.Item) -> bool:
@@ -181,6 +190,7 @@ def browser() -> Iterator[Browser]:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--all", action="store_true", help="also run the long tests, ONLY_IN_ALL in tests/conftest.py")
+    parser.addoption("--again", action="store_true", help="also run what passed and has not changed since")
     parser.addoption("--rest", action="store_true", help="run only the long tests")
     parser.addoption("--shard", metavar="K/N", help="of N parts of the suite, run the K-th, such as 1/4")
 

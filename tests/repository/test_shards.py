@@ -24,6 +24,7 @@ def test_of_a_class(): pass
 def suite(pytester: pytest.Pytester, root) -> pytest.Pytester:
     conftest = (root / "tests" / "conftest.py").read_text(encoding="utf-8")
     pytester.makeconftest(conftest)
+    pytester.makepyfile(unchanged=(root / "tests" / "unchanged.py").read_text(encoding="utf-8"))
     pytester.makepyprojecttoml('[tool.pytest.ini_options]\nmarkers = ["xdist_group"]\n')
     pytester.makepyfile(**{f"test_{name}": FILE for name in "abcdefgh"})
     return pytester
