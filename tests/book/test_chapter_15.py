@@ -64,8 +64,9 @@ def test_one_word_at_the_other_end_turns_the_guesses_over():
 
 
 def test_the_pipelines_on_the_page_judge_its_own_world_rightly(printed):
-    assert re.search(r"POSITIVE 0\.\d+  the soup was lovely and fresh", printed)
-    assert re.search(r"NEGATIVE 0\.\d+  noisy and stale", printed)
+    for verdict in ("POSITIVE", "NEGATIVE"):  # trained on this machine: how sure it is differs with the processor
+        text = {"POSITIVE": "the soup was lovely and fresh", "NEGATIVE": "noisy and stale"}[verdict]
+        assert re.search(rf"{verdict} (?:0\.\d\d|1\.00)  {text}", printed)
     assert re.search(r"greedy: I closed the \w+", printed)
 
 
