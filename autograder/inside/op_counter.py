@@ -13,7 +13,6 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 FRESH = ("lift_fresh", "lift_fresh_copy")  # numbers that came from Python: no operation made them
 GLUE = ("cat", "stack")  # what grows piece by piece is glued anew at each step: what is computed with it counts
-HANDED_ON = ("detach", "alias")  # the same tensor, such as on its way to NumPy: nothing is read yet
 READING = frozenset("mm bmm mv dot addmm addmv baddbmm mul div add sub sum mean cumsum prod".split())  # arithmetic
 
 
@@ -42,7 +41,7 @@ class Made(TorchDispatchMode):
         for at in sorted({self._watched[place] for place in known if place in self._watched}):
             self.visits[at] += at != self._here
             self._here = at
-            if name not in HANDED_ON:
+            if name.endswith("_") or not self._is_view(result, at):
                 self.unread.discard(at)
         if name in READING:
             self.total += sum(each.numel() for each in given)
@@ -54,6 +53,11 @@ class Made(TorchDispatchMode):
                 self.total += 0 if name in GLUE else numbers
                 self.largest = max(self.largest, numbers)
         return result
+
+    def _is_view(self, result: Any, at: int) -> bool:
+        """Whether the result is the watched tensor itself, seen otherwise, such as on its way to NumPy or to a list."""
+        seen = [self._watched.get(_place(tensor)) for tensor in _tensors(result)]
+        return bool(seen) and set(seen) == {at}
 
 
 # Given a class that has it already, torch wraps this method so that its first call imports the compiler: a second.

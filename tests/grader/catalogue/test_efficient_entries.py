@@ -171,3 +171,20 @@ def test_the_numbers_of_16_1_are_those_of_the_page():
     with counter:
         torch.softmax(q @ q.mT, -1) @ q
     assert counter.get_total_flops() == attention_flops(50, 512, 8)
+
+
+@pytest.mark.parametrize(
+    ("use", "unread"),
+    [
+        (lambda x, y: x.T.detach().view(-1).tolist(), {0, 1}),
+        (lambda x, y: x.numpy() @ y.numpy(), {0, 1}),
+        (lambda x, y: x.sum(), {1}),
+        (lambda x, y: x.exp_(), {1}),
+        (lambda x, y: torch.zeros(3, 3).add_(y), {0}),
+        (lambda x, y: x[:, :1] * y.T, set()),
+    ],
+    ids=["views and a list", "NumPy", "a sum", "in place", "added to another", "a product"],
+)
+def test_a_view_on_the_way_to_numpy_or_a_list_reads_nothing(use, unread):
+    x, y = torch.ones(3, 3), torch.ones(3, 3)
+    assert op_counter.while_running(lambda: use(x, y), watched=[x, y])[1].unread == unread
