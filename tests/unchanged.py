@@ -134,6 +134,8 @@ class Unchanged:
         if hasattr(self.config, "workeroutput"):
             self.config.workeroutput["unchanged"] = self.left_out
             return
+        if session.exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED and self.left_out:
+            session.exitstatus = pytest.ExitCode.OK  # `make test` has nothing to do
         if not self._is_whole or session.shouldstop or session.shouldfail or session.exitstatus not in (0, 1):
             return
         kept = _read(self.config.rootpath / KEPT)

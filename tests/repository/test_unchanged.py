@@ -62,6 +62,7 @@ def test_a_change_runs_what_may_read_it_again_and_nothing_else(suite, changed, a
 def test_it_is_said_how_many_are_left_out_and_all_run_when_asked_for(suite, monkeypatch):
     ran(suite)
     result = suite.runpytest_inprocess()
+    assert result.ret == 0
     assert any(line.startswith("not run: 10 tests that passed here") for line in result.outlines)
     assert ran(suite, "--again") == ALL
     assert ran(suite, "tests/book/test_book.py") == {"book"}  # named, it runs
@@ -80,4 +81,5 @@ def test_what_failed_or_was_not_run_in_full_is_run_again(suite):
 def test_workers_leave_out_the_same(suite):
     suite.runpytest_subprocess("-p", "xdist", "-n", "2", "--dist", "loadgroup")
     result = suite.runpytest_subprocess("-p", "xdist", "-n", "2", "--dist", "loadgroup")
+    assert result.ret == 0
     assert any(line.startswith("not run: 10 tests that passed here") for line in result.outlines)
