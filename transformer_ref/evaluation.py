@@ -41,7 +41,7 @@ class CorpusScore(NamedTuple):
 
 
 class Sample(NamedTuple):
-    """One line of a split. chrf: of this line alone. In [brackets]: words that reference or translation has alone."""
+    """One line of a split. chrf: of this line only. Words that only one of the two texts has are in [brackets]."""
 
     line: int
     chrf: float

@@ -261,8 +261,8 @@ class Classroom:
             )
 
     def finish(self) -> None:
-        """Keep the gradebook's queries fast, after a class was stored."""
-        with self._open() as gradebook:
+        """Keep the gradebook's queries fast, after a class was stored; where it is locked now, the next run does."""
+        with contextlib.suppress(DatabaseError), self._open() as gradebook:
             gradebook_indexes.count_rows(gradebook)
 
     def keep(self, records: Mapping[str, bytes]) -> None:

@@ -36,7 +36,7 @@ def leaking(g: torch.Generator, mix, B: int, T: int, t: int, **options) -> Case:
 
 
 def sized(g: torch.Generator, mix, B: int, T: int, t: int, **options) -> Case:
-    """A sound or a leaking model, of drawn sizes, so that these do not tell which; t stays as far from the end."""
+    """A sound or a leaking model. Its sizes are drawn, so that they do not tell which; t stays as far from the end."""
     sentences, words = torch.randint(0, 4, (2,), generator=g).tolist()
     return sound(g, mix, B + sentences, T + words, t + words, **options)
 

@@ -51,7 +51,7 @@ def inputs(g: torch.Generator, train: int, test: int, extra: str = "",
            names: tuple[str, ...] = ("validation", "test"), most: int = 1) -> Case:
     """Splits with sound pairs and the kinds of pairs that `extra` names, in words separated by blanks.
 
-    most: each kind comes so often at most, a drawn number of times.
+    most: how often each kind may come; the number is drawn.
     """
     sound = [(words(g, 3 + n % 4), words(g, 2 + n % 5)) for n in range(train)]
     others = {name: [(words(g, 4), words(g, 3)) for _ in range(test + place)] for place, name in enumerate(names)}
