@@ -12,7 +12,7 @@ A change that does not apply exactly once, or leaves no Python, is refused when 
 
 import ast
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from textwrap import dedent, indent
 
 from autograder.catalogue.exercise import Evidence, Misconception, Section, Variant, usual_quote
@@ -141,122 +141,6 @@ def mistake(
 def correct(name: str, source: str) -> Variant:
     """A right answer in another style, which must earn everything."""
     return Variant(name, _source(name, source))
-
-
-def in_place(argument: str, source: str, reread: Section, more: str = "") -> Misconception:
-    """The known wrong answer that changes an argument; more: what is particular here, instead of the usual advice."""
-    return mistake(
-        f"{argument} changed in place",
-        source,
-        reread,
-        f"Your function changed the caller's {argument}: an operation such as -=, /= or one whose name ends in _ "
-        f"writes into the tensor that was passed in. {more or 'Make a new one.'}",
-        quotes=None,
-    )
-
-
-def usual_mistakes(
-    right_answer: Answer,
-    *,
-    arguments: str = "",
-    detached: Section | None = None,
-    float32: Section | None = None,
-    single: Section | None = None,
-    squeezed: Section | None = None,
-    viewed: Section | None = None,
-    rounded: Section | None = None,
-    root: str = "",
-    quotes_size: Callable[[Evidence], str] | None = None,
-) -> Iterator[Misconception]:
-    """Mistakes that occur everywhere, each named with where to reread; a section that is not given leaves one out.
-
-    arguments: the tensors of floats, separated by blanks. detached: the result is cut off from the gradient, or one of
-    the arguments is. float32: float64 comes back as float32; single: it is rounded so on the way. squeezed: an axis of
-    size 1 vanishes, in any spelling; `quotes_size` says which shape came back. viewed: the first argument is cut anew,
-    which fails where it lies transposed. rounded: `root`, as the answer writes it, is cut to a whole number.
-    """
-    names = arguments.split()
-    if detached:
-        yield from _cut_off(right_answer, names, detached)
-    if float32:
-        yield mistake(
-            "always float32",
-            right_answer.ending_in(".float()"),
-            float32,
-            "float64 went in and float32 came out. The result keeps the dtype of the input.",
-        )
-    if single:
-        yield _single_inside(right_answer, names, single)
-    if squeezed:
-        yield mistake(
-            "the batch axis squeezed away",
-            right_answer.ending_in(".squeeze()"),
-            squeezed,
-            "An axis of size 1 vanished, such as the batch axis of one sentence. squeeze() removes every "
-            "axis of size 1, "
-            "squeeze(0) the first if it is one; it must stay.",
-            quotes_size,
-            lost_an_axis_of_1,
-        )
-    if viewed:
-        yield mistake(
-            "view of what lies transposed",
-            right_answer.beginning_with(f"{names[0]} = {names[0]}.view(-1).view({names[0]}.shape)"),
-            viewed,
-            "Your code stops where a tensor lies transposed in memory, as after .mT: view only cuts the "
-            "strip anew, and "
-            "there it cannot. reshape can.",
-        )
-    if rounded:
-        yield mistake(
-            "root rounded",
-            right_answer.but(root, f"int({root})"),
-            rounded,
-            "The root was cut to a whole number. That is right for a square, such as 4 or 64, and not otherwise.",
-        )
-
-
-def _cut_off(right_answer: Answer, names: Sequence[str], section: Section) -> Iterator[Misconception]:
-    """The result is cut off from the gradient; or one of several arguments is."""
-    yield mistake(
-        "cut off from the gradient",
-        right_answer.ending_in(".detach()"),
-        section,
-        "The values are right, but no gradient flows back: .detach(), .data, no_grad or numpy cut the graph, and "
-        "nothing before it could be learned.",
-    )
-    for name in names if len(names) > 1 else ():
-        yield mistake(
-            f"{name} cut off from the gradient",
-            right_answer.beginning_with(f"{name} = {name}.detach()"),
-            section,
-            f"The values are right, but no gradient reaches {name}: .detach(), .data, .item(), numpy or torch.tensor "
-            "around a tensor cut it off, or a layer holds a copy of it.",
-        )
-
-
-def _single_inside(right_answer: Answer, names: Sequence[str], section: Section) -> Misconception:
-    """All arguments are made single on the way in, and the result double again."""
-    floats = ", ".join(f"{name}.float()" for name in names)
-    return mistake(
-        "single precision inside",
-        right_answer.ending_in(".to(dtype)").beginning_with(
-            f"dtype = {names[0]}.dtype", f"{', '.join(names)} = {floats}"
-        ),
-        section,
-        "The result is float64 again, but on the way it was float32, which holds seven digits: 100,000,000 and "
-        "100,000,001 become one number there. Compute in the dtype of the input.",
-    )
-
-
-def lost_an_axis_of_1(evidence: Evidence) -> bool:
-    """Whether these are the right numbers without an axis of size 1, or the first such part of a tuple is."""
-    pairs = [(evidence.got, evidence.expected)]
-    if isinstance(evidence.expected, tuple):
-        pairs = list(zip(evidence.got, evidence.expected, strict=True))
-    got, expected = next((got, expected) for got, expected in pairs if got.shape != expected.shape)
-    fewer = got.ndim < expected.ndim and got.squeeze().shape == expected.squeeze().shape
-    return fewer and bool(((got.squeeze() - expected.squeeze()).abs() < 1e-4).all())
 
 
 def _returned(source: str) -> list[ast.expr]:

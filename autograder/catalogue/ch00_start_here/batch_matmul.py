@@ -5,7 +5,8 @@ from torch import Tensor
 
 from autograder.catalogue.ch00_start_here.shared import NEW_IS_FLOAT32, NO_NUMPY, is_list, sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise
-from autograder.catalogue.known_answers import answer, correct, formula, mistake, usual_mistakes
+from autograder.catalogue.families import Family, usual_mistakes
+from autograder.catalogue.known_answers import answer, correct, formula, mistake
 from autograder.catalogue.numbers import number
 from autograder.catalogue.probes import FAR, UNTOUCHED, hidden, normal, usual_probes, visible
 from autograder.catalogue.quotes import sizes
@@ -72,6 +73,12 @@ LOOPS = answer("""
 """)
 ADDED = RIGHT.but("a @ b", "(a[:, :, :, None] * b[:, None, :, :]).sum(dim=2)")
 
+EVERY_WITH_EVERY = Family(
+    "every a with every b",
+    "An axis too many: every matrix of a met every matrix of b. Only those at the same place in the batch belong "
+    "together.",
+)
+
 EXERCISE = Exercise(
     id="batch-matmul", number="00.1", difficulty=1, minutes=5, visible_points=1, hidden_points=1,
     reference=batch_matmul, section=PRODUCT,
@@ -123,13 +130,9 @@ EXERCISE = Exercise(
         mistake("batch summed away", RIGHT.but("a @ b", 'torch.einsum("bnd,bdm->nm", a, b)'), PRODUCT,
             """The batch size vanished from your shape: the products of the pairs were added together. Each pair keeps a
             product of its own.""", quotes=sizes),
-        mistake("every a with every b", RIGHT.but("a @ b", 'torch.einsum("bnd,cdm->bcnm", a, b)'), PRODUCT,
-            """An axis too many: every matrix of a met every matrix of b. Only those at the same place in the batch
-            belong together.""", quotes=sizes),
-        mistake("every a with every b, as tensordot lays it out",
-                RIGHT.but("a @ b", "torch.tensordot(a, b, dims=([2], [1]))"), PRODUCT,
-            """An axis too many: every matrix of a met every matrix of b. Only those at the same place in the batch
-            belong together.""", quotes=sizes),
+        EVERY_WITH_EVERY(RIGHT.but("a @ b", 'torch.einsum("bnd,cdm->bcnm", a, b)'), PRODUCT, quotes=sizes),
+        EVERY_WITH_EVERY(RIGHT.but("a @ b", "torch.tensordot(a, b, dims=([2], [1]))"),
+            PRODUCT, quotes=sizes, name="every a with every b, as tensordot lays it out"),
         mistake("batch laid flat", RIGHT.but("a @ b", "a.reshape(-1, a.shape[2]) @ b.reshape(b.shape[1], -1)"), STRIP,
             """The batch was poured into one big matrix, so rows met columns of *other* pairs, and cutting b anew
             scrambled it.""", quotes=sizes),

@@ -5,7 +5,8 @@ from torch import Tensor
 
 from autograder.catalogue.ch00_start_here.shared import is_list, plain, sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise
-from autograder.catalogue.known_answers import answer, correct, mistake, usual_mistakes
+from autograder.catalogue.families import usual_mistakes
+from autograder.catalogue.known_answers import answer, correct, mistake
 from autograder.catalogue.probes import hidden, turned, usual_probes, visible
 from autograder.catalogue.quotes import sizes
 

@@ -5,7 +5,8 @@ from torch import Tensor
 
 from autograder.catalogue.ch00_start_here.shared import NEW_IS_FLOAT32, NO_NUMPY, is_list, sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise
-from autograder.catalogue.known_answers import answer, correct, formula, mistake, usual_mistakes
+from autograder.catalogue.families import Family, usual_mistakes
+from autograder.catalogue.known_answers import answer, correct, formula, mistake
 from autograder.catalogue.laws import sums_to_one
 from autograder.catalogue.probes import hidden, usual_probes, visible
 from autograder.catalogue.quotes import row, sizes, wrong_row
@@ -70,6 +71,11 @@ RIGHT = answer("""
         return shares
 """)
 SUMS, DIVISION = "x.sum(dim=1, keepdim=True)", "shares = x / sums"
+
+ONLY_THE_SUMS = Family(
+    "only the sums",
+    "The row sums came back. They are what to divide *by*; the result has the shape of x.",
+)
 
 EXERCISE = Exercise(
     id="row-normalize", number="00.2", difficulty=2, minutes=6, visible_points=1, hidden_points=1,
@@ -160,10 +166,8 @@ EXERCISE = Exercise(
                       line = line / line.sum()"""), SPREAD,
             """x came back as it was. In a loop, `line = ...` gives a *new* tensor that name and leaves x unchanged;
             collect the new rows.""", quotes=both_sums),
-        mistake("only the sums", RIGHT.but(", keepdim=True", "").but("x / sums", "sums"), SPREAD,
-            "The row sums came back. They are what to divide *by*; the result has the shape of x.", quotes=sizes),
-        mistake("only the sums, upright", RIGHT.but("x / sums", "sums"), SPREAD,
-            "The row sums came back. They are what to divide *by*; the result has the shape of x.", quotes=sizes),
+        ONLY_THE_SUMS(RIGHT.but(", keepdim=True", "").but("x / sums", "sums"), SPREAD, quotes=sizes),
+        ONLY_THE_SUMS(RIGHT.but("x / sums", "sums"), SPREAD, quotes=sizes, name="only the sums, upright"),
         mistake("turned and not turned back", RIGHT.but(", keepdim=True", "").but("x / sums", "x.T / sums"), SPREAD,
             """The numbers are right and lie on their side: x was transposed so that the sums would fit, and never
             transposed back. The result has the shape of x.""", quotes=sizes),

@@ -7,7 +7,8 @@ from torch import Tensor
 
 from autograder.catalogue.ch01_why_attention.shared import sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise
-from autograder.catalogue.known_answers import answer, correct, in_place, mistake, usual_mistakes
+from autograder.catalogue.families import in_place, usual_mistakes
+from autograder.catalogue.known_answers import answer, correct, mistake
 from autograder.catalogue.laws import sums_to_one
 from autograder.catalogue.numbers import number
 from autograder.catalogue.probes import FAR, GRADIENTS, hidden, normal, usual_probes, visible

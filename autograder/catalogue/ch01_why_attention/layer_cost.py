@@ -2,6 +2,7 @@
 
 import torch
 
+from autograder.catalogue import families
 from autograder.catalogue.ch01_why_attention.shared import drawn, sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise
 from autograder.catalogue.known_answers import answer, correct, mistake
@@ -183,11 +184,11 @@ EXERCISE = Exercise(
         mistake("costs as float", COSTS_AS_FLOAT, COST,
             "The numbers are right, but they are floats. Multiplications are counted with plain Python ints, exact at "
             "any size."),
-        mistake("32 bits", RIGHT.before('if kind == "recurrent":',
+        families.OVERFLOW_32_BITS(RIGHT.before('if kind == "recurrent":',
                                         "n = torch.tensor(n, dtype=torch.int32)").but(ATTENTION,
                                             "return int(n * n * d)").but(
-                  RECURRENT, "return int(n) * d * d").but(CONVOLUTION, "return k * int(n) * d * d"), COST,
-            "Right until the cost is beyond 32 bits, about 2 billion, where it runs over. A Python int has no limit."),
+                  RECURRENT, "return int(n) * d * d").but(CONVOLUTION, "return k * int(n) * d * d"),
+            COST, count="cost", billions="2"),
         mistake("break even searched up to a limit",
                 RIGHT.but(EVEN, "return next((n for n in range(1, 2000) if n * n * d >= n * d * d), 2000)"), COST,
             "Your search ends before it finds the length: for a large d it is beyond your limit."),

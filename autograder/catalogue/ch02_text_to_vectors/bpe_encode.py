@@ -2,6 +2,7 @@
 
 import torch
 
+from autograder.catalogue import families
 from autograder.catalogue.ch02_text_to_vectors.shared import CORPUS, letters, returned, sections
 from autograder.catalogue.exercise import Case, Exercise
 from autograder.catalogue.known_answers import answer, correct, mistake
@@ -171,9 +172,7 @@ EXERCISE = Exercise(
                 CUT,
             """Where </w> stayed a piece of its own you left it out. It belongs to the word: without it nobody knows
             where the word stops.""", quotes=returned),
-        mistake("</w> as four letters", RIGHT.but(START, 'list(word + "</w>")'), CUT,
-            """The end mark fell apart into its four characters. </w> is one symbol; add it to the list of letters, not
-            to the text.""", quotes=returned),
+        families.END_MARK_CUT(RIGHT.but(START, 'list(word + "</w>")'), CUT, quotes=returned),
         mistake("nothing merged", ONE_PASS.but("[left, right]", "(left, right)"), CUT,
             """No merge was applied: the letters came back as they were. If you compare, mind that ['e', 's'] == ('e',
             's') is False in Python: a list never equals a tuple."""),
@@ -212,9 +211,7 @@ EXERCISE = Exercise(
                   out = []"""), CUT,
             """You stopped at the first merge of the list that does not occur in the word. Most do not; go on to those
             behind it.""", quotes=returned),
-        mistake("text replaced", TEXT, RULES,
-            """Replacing text also joined pieces that only *end* like the pair: in "ne s" the text "e s" is found,
-            although the piece there is ne and not e. Compare whole pieces."""),
+        families.TEXT_REPLACED(TEXT, RULES),
         mistake("joined text returned", RIGHT.but(RESULT, 'return " ".join(pieces)'), CUT,
             "You returned one text with spaces. Return a list of pieces, each of which gets an id of its own."),
         mistake("the caller's merges used up", ONE_PASS.but("for left, right in merges:", """
@@ -239,9 +236,7 @@ EXERCISE = Exercise(
         mistake("last piece lost", ONE_PASS.but("while pieces", "while len(pieces) > 1"), CUT,
             """Pieces are lost at the end: the loop stops before the last one, and nothing copies it. All pieces
             together must spell the word again.""", quotes=returned),
-        mistake("list grows shorter under the loop", IN_PLACE, CUT,
-            """A range is fixed when the loop begins, but the list grows shorter with every merge, so the last indices
-            are no longer there. Ask for the length anew at each step, or write into a new list."""),
+        families.LIST_SHRINKS(IN_PLACE, CUT),
         mistake("the rank of a pair that has none", RIGHT.but(PRESENT, "list(zip(pieces, pieces[1:]))").but(
                   "rank.get", "lambda pair: rank[pair]"), CUT,
             """You looked up the rank of a pair that is not a merge. Most neighbors in a word are none: only those

@@ -2,6 +2,7 @@
 
 import torch
 
+from autograder.catalogue import families
 from autograder.catalogue.ch02_text_to_vectors.shared import CORPUS, choose, letters, sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise
 from autograder.catalogue.known_answers import answer, correct, mistake
@@ -183,9 +184,7 @@ EXERCISE = Exercise(
         mistake("once for each word", RIGHT.but("zip(pieces, pieces[1:])", "set(zip(pieces, pieces[1:]))"), RULES,
             """A pair that occurs twice in one word (an in banana) was counted once. Every occurrence counts, times the
             word's own count."""),
-        mistake("text replaced", TEXTS, RULES,
-            """Replacing text also joined pieces that only *end* like the pair: in "ne s" the text "e s" is found,
-            although the piece there is ne and not e. Compare whole pieces."""),
+        families.TEXT_REPLACED(TEXTS, RULES),
         mistake("only the first place in a word", IN_PLACE.after('pieces[i:i + 2] = ["".join(best)]', "break"), RULES,
             "In each word only the first occurrence of the pair was merged, so banana keeps an unmerged an. All of "
             "them are."),
@@ -201,18 +200,14 @@ EXERCISE = Exercise(
                   words = [(text.split(), count) for text, count in corpus.items()]"""), TRAIN,
             """Your function rewrote the caller's corpus: its words are now cut into pieces, and a second call would
             start from those. Work on a copy."""),
-        mistake("</w> as four letters", RIGHT.but(START, 'list(word + "</w>")'), TRAIN,
-            """The end mark fell apart into its four characters. </w> is one symbol; add it to the list of letters, not
-            to the text.""", quotes=first_other_merge),
+        families.END_MARK_CUT(RIGHT.but(START, 'list(word + "</w>")'), TRAIN, quotes=first_other_merge),
         mistake("never merged", NEVER_MERGED, TRAIN,
             """The same pair comes again and again, because no word changed. After choosing a pair, make one piece of it
             in every word; then count again.""", quotes=first_other_merge),
         mistake("last piece lost", RIGHT.but("i < len(pieces)", "i < len(pieces) - 1"), TRAIN,
             """When a word was rebuilt its last piece was lost, unless the pair stood there: the loop ends one piece too
             early. So words grow shorter from merge to merge.""", quotes=first_other_merge),
-        mistake("list grows shorter under the loop", IN_PLACE, RULES,
-            """A range is fixed when the loop begins, but the list grows shorter with every merge, so the last indices
-            are no longer there. Ask for the length anew at each step, or write into a new list."""),
+        families.LIST_SHRINKS(IN_PLACE, RULES),
         mistake("from right to left", IN_PLACE.but("range(len(pieces) - 1)", "range(len(pieces) - 2, -1, -1)").but(
                   "(pieces[i], pieces[i + 1]) == best", "tuple(pieces[i:i + 2]) == best"), RULES,
             "Where a pair overlaps itself, as (a, a) in aaa, you joined from the right. Merging goes from "

@@ -7,7 +7,8 @@ from torch import Tensor
 
 from autograder.catalogue.ch02_text_to_vectors.shared import sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise
-from autograder.catalogue.known_answers import answer, correct, formula, in_place, mistake, usual_mistakes
+from autograder.catalogue.families import in_place, usual_mistakes
+from autograder.catalogue.known_answers import answer, correct, formula, mistake
 from autograder.catalogue.probes import FAR, GRADIENTS, hidden, normal, usual_probes, visible
 from autograder.catalogue.quotes import first, sizes
 

@@ -3,9 +3,11 @@
 import torch
 from torch import Tensor
 
+from autograder.catalogue import families
 from autograder.catalogue.ch02_text_to_vectors.shared import sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise
-from autograder.catalogue.known_answers import answer, correct, mistake, usual_mistakes
+from autograder.catalogue.families import usual_mistakes
+from autograder.catalogue.known_answers import answer, correct, mistake
 from autograder.catalogue.probes import hidden, second_call, visible
 from autograder.catalogue.quotes import sizes
 from transformer_ref.data.batching import pad_sequences
@@ -109,11 +111,9 @@ EXERCISE = Exercise(
                 EMBED,
             """Your ids are float32. They are numbers of rows, and there is no row 4.0: a lookup needs integers, in
             torch the dtype long (int64)."""),
-        mistake("float on the way",
-                RIGHT.but("torch.full((len(seqs), longest), pad)",
-                          "torch.zeros(len(seqs), longest) + pad").ending_in(".long()"), EMBED,
-            "Large ids came back as others: on the way they were float32, which holds no whole number above "
-            "16,777,216 exactly."),
+        families.IDS_THROUGH_FLOATS(RIGHT.but("torch.full((len(seqs), longest), pad)",
+                          "torch.zeros(len(seqs), longest) + pad").ending_in(".long()"),
+            EMBED, name="float on the way"),
         mistake("int32", RIGHT.but("longest), pad", "longest), pad, dtype=torch.int32"), EMBED,
             "Your ids are int32. Long (int64) is what torch's own functions expect, for example as labels of a loss."),
         mistake("always the same width", LISTS.but(LONGEST, "10").but("list(seq)", "list(seq[:longest])"), PAD,

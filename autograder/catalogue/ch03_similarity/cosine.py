@@ -5,9 +5,11 @@ import math
 import torch
 from torch import Tensor
 
+from autograder.catalogue import families
 from autograder.catalogue.ch03_similarity.shared import EMBEDDINGS, WORDS, sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise, Law
-from autograder.catalogue.known_answers import answer, correct, formula, in_place, mistake, usual_mistakes
+from autograder.catalogue.families import in_place, usual_mistakes
+from autograder.catalogue.known_answers import answer, correct, formula, mistake
 from autograder.catalogue.probes import hidden, normal, usual_probes, visible
 from autograder.catalogue.quotes import row, sizes
 from transformer_ref.model import similarity
@@ -179,11 +181,9 @@ EXERCISE = Exercise(
         mistake("scaled dot product", RIGHT.but(A, "A").but(B, "B").ending_in(" / A.shape[-1] ** 0.5"), COSINE,
             """The dot products were divided by the root of d, one number for all pairs. A cosine divides by the two
             lengths of each pair.""", quotes=first_row),
-        mistake("mean taken away first", RIGHT.but(A, "F.normalize(A - A.mean(-1, keepdim=True), dim=-1)").but(
-                  B, "F.normalize(B - B.mean(-1, keepdim=True), dim=-1)"), COSINE,
-            "The mean of each vector was taken away first. That is a correlation; the cosine compares the arrows as "
-            "they are.",
-            quotes=first_row),
+        families.MEAN_TAKEN_AWAY(RIGHT.but(A, "F.normalize(A - A.mean(-1, keepdim=True), dim=-1)").but(
+                  B, "F.normalize(B - B.mean(-1, keepdim=True), dim=-1)"),
+            COSINE, quotes=first_row, vector="vector"),
         mistake("divided by the mean of the lengths",
                 OUTSIDE.but(LENGTHS, "(A.norm(dim=1)[:, None] + B.norm(dim=1)[None, :]) / 2"), COSINE,
             "The two lengths were added, and half their sum divided. Each vector is divided by its own length: they "

@@ -5,9 +5,11 @@ import math
 import torch
 from torch import Tensor
 
+from autograder.catalogue import families
 from autograder.catalogue.ch03_similarity.shared import EMBEDDINGS, WORDS, sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise
-from autograder.catalogue.known_answers import answer, correct, in_place, mistake
+from autograder.catalogue.families import in_place
+from autograder.catalogue.known_answers import answer, correct, mistake
 from autograder.catalogue.probes import hidden, normal, second_call, visible
 from transformer_ref.model import similarity
 
@@ -191,11 +193,9 @@ EXERCISE = Exercise(
             "Each word was divided by the sum of its absolute values. The length of a vector is the root of the sum "
             "of *squares*.",
             quotes=list_of),
-        mistake("mean taken away first",
-                RIGHT.but("F.normalize(W, dim=-1)", "F.normalize(W - W.mean(dim=-1, keepdim=True), dim=-1)"), COSINE,
-            "The mean of each word's numbers was taken away first. That is a correlation; the cosine compares the "
-            "arrows as they are.",
-            quotes=list_of),
+        families.MEAN_TAKEN_AWAY(
+            RIGHT.but("F.normalize(W, dim=-1)", "F.normalize(W - W.mean(dim=-1, keepdim=True), dim=-1)"),
+            COSINE, quotes=list_of, vector="word's numbers"),
         in_place("W", RIGHT.before(DIRECTIONS, "W /= W.norm(dim=-1, keepdim=True).clamp(min=1e-12)"), MANY,
                  "After one search every word has length 1, and the embeddings are lost."),
         mistake("everything with the same vector left out", RIGHT.but("i != own", "not torch.equal(W[i], W[own])"),

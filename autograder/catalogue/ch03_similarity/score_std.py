@@ -2,8 +2,10 @@
 
 import torch
 
+from autograder.catalogue import families
 from autograder.catalogue.ch03_similarity.shared import sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise
+from autograder.catalogue.families import Family
 from autograder.catalogue.known_answers import answer, correct, mistake
 from autograder.catalogue.numbers import number
 from autograder.catalogue.probes import hidden, second_call, visible
@@ -46,6 +48,12 @@ RIGHT = answer("""
         return products.std().item()
 """)
 NORMAL = "torch.randn(2, n, d, generator=generator)"
+
+ONE_QUERY = Family(
+    "one query for all pairs",
+    "One query met all the keys, so you measured the length of that one query: another draw, another result. Each "
+    "of the n pairs needs a query of its own.",
+)
 
 EXERCISE = Exercise(
     id="score-std", number="03.3", difficulty=2, minutes=8, visible_points=1, hidden_points=2,
@@ -115,13 +123,10 @@ EXERCISE = Exercise(
         mistake("pairs added up", RIGHT.but("dim=-1", "dim=0"), MEASURE,
             "The sum ran over the n pairs instead of the d numbers of each, so you got about the root of n.",
             quotes=yours),
-        mistake("one query for all pairs", RIGHT.but("q * k", "q[0] * k"), MEASURE,
-            """One query met all the keys, so you measured the length of that one query: another draw, another result.
-            Each of the n pairs needs a query of its own.""", quotes=yours),
-        mistake("one query for all pairs, drawn first", RIGHT.but(
-                  NORMAL, "torch.randn(d, generator=generator), torch.randn(n, d, generator=generator)"), MEASURE,
-            """One query met all the keys, so you measured the length of that one query: another draw, another result.
-            Each of the n pairs needs a query of its own.""", quotes=yours),
+        ONE_QUERY(RIGHT.but("q * k", "q[0] * k"), MEASURE, quotes=yours),
+        ONE_QUERY(RIGHT.but(
+                  NORMAL, "torch.randn(d, generator=generator), torch.randn(n, d, generator=generator)"),
+            MEASURE, quotes=yours, name="one query for all pairs, drawn first"),
         mistake("one of the two uniform", RIGHT.but(
                   NORMAL, "torch.randn(n, d, generator=generator), torch.rand(n, d, generator=generator)"), MEASURE,
             """Your number is 0.58 times the right one, as if one of the two vectors were drawn from 0 to 1. torch.rand
@@ -142,9 +147,7 @@ EXERCISE = Exercise(
         mistake("nothing drawn from the generator", "def score_std(d, n, generator): return d ** 0.5", MEASURE,
             """The size is right, but nothing was drawn from the generator: a formula, or another library's random
             numbers. This exercise is the measurement that the formula is about."""),
-        mistake("a tensor instead of a number", RIGHT.but(".item()", ""), MEASURE,
-            "A tensor without axes came back; return a plain Python number. A tensor of one number "
-            "can hand it over."),
+        families.A_TENSOR_FOR_A_NUMBER(RIGHT.but(".item()", ""), MEASURE),
         mistake("all the dot products", RIGHT.but(".std().item()", ""), MEASURE,
             "You returned the n dot products themselves. Return their standard deviation, one plain number."),
         mistake("the generator seeded anew", RIGHT.before(f"q, k = {NORMAL}", "generator.manual_seed(0)"), MEASURE,

@@ -5,7 +5,8 @@ from torch import Tensor
 
 from autograder.catalogue.ch04_softmax.shared import sections, sums
 from autograder.catalogue.exercise import Case, Exercise
-from autograder.catalogue.known_answers import answer, correct, in_place, mistake, usual_mistakes
+from autograder.catalogue.families import in_place, usual_mistakes
+from autograder.catalogue.known_answers import answer, correct, mistake
 from autograder.catalogue.laws import sums_to_one
 from autograder.catalogue.probes import hidden, normal, usual_probes, visible
 

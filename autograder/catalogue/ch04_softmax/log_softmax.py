@@ -3,10 +3,12 @@
 import torch
 from torch import Tensor
 
+from autograder.catalogue import families
 from autograder.catalogue.ch04_softmax import shared
 from autograder.catalogue.ch04_softmax.shared import THINGS, WINDOWS, first_row, scores, sections
 from autograder.catalogue.exercise import Case, Exercise, Law
-from autograder.catalogue.known_answers import answer, correct, in_place, mistake, usual_mistakes
+from autograder.catalogue.families import in_place, usual_mistakes
+from autograder.catalogue.known_answers import answer, correct, mistake
 from autograder.catalogue.probes import hidden, normal, usual_probes, visible
 from autograder.catalogue.quotes import sizes
 
@@ -99,9 +101,7 @@ EXERCISE = Exercise(
         mistake("one sum for the whole tensor", SHORT.but("x, dim=dim, keepdim=True", "x.flatten(), dim=0"), WHICH_AXIS,
             "One sum was taken over the whole tensor. Each row (or column: dim says which) has a sum of its own.",
             quotes=first_row),
-        mistake("an axis lost", SHORT.but(", keepdim=True", ""), WHICH_AXIS,
-            """A sum (or maximum) along dim drops that axis: (2, 3) became (2,), which cannot meet (2, 3) again. On a
-            square table it would meet it, along the wrong axis and without a word. Keep the axis, with length 1."""),
+        families.AXIS_LOST(SHORT.but(", keepdim=True", ""), WHICH_AXIS),
         mistake("shares instead of their logarithms", SHORT.but("x - total", "torch.exp(x - total)"), LOGARITHM,
             "These are the shares themselves, between 0 and 1. Return their logarithms, all 0 or below.",
             quotes=first_row),

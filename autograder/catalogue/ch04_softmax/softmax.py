@@ -3,10 +3,12 @@
 import torch
 from torch import Tensor
 
+from autograder.catalogue import families
 from autograder.catalogue.ch04_softmax import shared
 from autograder.catalogue.ch04_softmax.shared import THINGS, WINDOWS, first_row, scores, sections, sums
 from autograder.catalogue.exercise import Case, Evidence, Exercise
-from autograder.catalogue.known_answers import Answer, answer, correct, formula, in_place, mistake, usual_mistakes
+from autograder.catalogue.families import Family, in_place, usual_mistakes
+from autograder.catalogue.known_answers import Answer, answer, correct, formula, mistake
 from autograder.catalogue.probes import hidden, normal, usual_probes, visible
 from autograder.catalogue.quotes import row
 from transformer_ref.model import softmax as library
@@ -46,6 +48,15 @@ ONE_LARGEST = RIGHT.but(LARGEST, "x.max()")
 def always_along(axis: int) -> Answer:
     return RIGHT.but("amax(dim=dim", f"amax(dim={axis}").but("sum(dim=dim", f"sum(dim={axis}")
 
+
+ONE_SUM = Family(
+    "one sum for the whole tensor",
+    "All entries together sum to 1. Each row (or column: dim says which) shares out 1 of its own.",
+)
+ONE_MORE = Family(
+    "one more in the sum, after one maximum",
+    "Every row sums to less than 1: there is an extra 1 in the denominator, as if a silent score took part.",
+)
 
 EXERCISE = Exercise(
     id="softmax", number="04.2", difficulty=2, minutes=20, visible_points=3, hidden_points=4,
@@ -108,12 +119,8 @@ EXERCISE = Exercise(
         mistake("maximum along the wrong axis", RIGHT.but("amax(dim=dim", "amax(dim=0"), STABLE,
             """The maximum was taken along another axis than the sum. Then each score of a row loses a different number,
             and the shares change. The same number must leave every score that shares.""", quotes=first_row),
-        mistake("one sum for the whole tensor", ONE_LARGEST.but(SUM, "powers.sum()"), WHICH_AXIS,
-            "All entries together sum to 1. Each row (or column: dim says which) shares out 1 of its own.",
-            quotes=sums),
-        mistake("an axis lost", NAIVE.but(", keepdim=True", ""), WHICH_AXIS,
-            """A sum (or maximum) along dim drops that axis: (2, 3) became (2,), which cannot meet (2, 3) again. On a
-            square table it would meet it, along the wrong axis and without a word. Keep the axis, with length 1."""),
+        ONE_SUM(ONE_LARGEST.but(SUM, "powers.sum()"), WHICH_AXIS, quotes=sums),
+        families.AXIS_LOST(NAIVE.but(", keepdim=True", ""), WHICH_AXIS),
         mistake("maxima with their positions", RIGHT.but("x.amax", "x.max"), STABLE,
             """The maximum along an axis comes as a pair: the values, and their positions. Only the
             values can be taken away from the scores."""),
@@ -196,9 +203,8 @@ EXERCISE = Exercise(
         mistake("maximum always along the last axis", RIGHT.but("amax(dim=dim", "amax(dim=-1"), WHICH_AXIS,
             """The maximum was taken along the last axis and the sum along dim. What is taken away must be the same
             number for all scores that share 1, or their proportions change: both go along dim."""),
-        mistake("one sum for the whole tensor, each row's maximum", RIGHT.but(SUM, "powers.sum()"), WHICH_AXIS,
-            "All entries together sum to 1. Each row (or column: dim says which) shares out 1 of its own.",
-            quotes=sums),
+        ONE_SUM(RIGHT.but(SUM, "powers.sum()"),
+            WHICH_AXIS, quotes=sums, name="one sum for the whole tensor, each row's maximum"),
         mistake("largest score as the unit", NAIVE.but("exp(x)", "exp(x / x.abs().amax(dim=dim, keepdim=True))"),
                 STABLE,
             """The scores were *divided* by the largest, which makes them all alike. Taking the same number away from
@@ -234,12 +240,9 @@ EXERCISE = Exercise(
             "There is no exponential: scores, less their maximum, were divided by their sum. The largest score gets "
             "nothing then.",
             quotes=first_row),
-        mistake("one more in the sum, after one maximum", ONE_LARGEST.but("/ total", "/ (1 + total)"), POSITIVE,
-            "Every row sums to less than 1: there is an extra 1 in the denominator, as if a silent score took part.",
-            quotes=sums),
-        mistake("one more in the sum, after each maximum", RIGHT.but("/ total", "/ (1 + total)"), POSITIVE,
-            "Every row sums to less than 1: there is an extra 1 in the denominator, as if a silent score took part.",
-            quotes=sums),
+        ONE_MORE(ONE_LARGEST.but("/ total", "/ (1 + total)"), POSITIVE, quotes=sums),
+        ONE_MORE(RIGHT.but("/ total", "/ (1 + total)"),
+            POSITIVE, quotes=sums, name="one more in the sum, after each maximum"),
         *usual_mistakes(RIGHT, arguments="x", detached=CONTRACT, float32=CONTRACT, single=CONTRACT, squeezed=CONTRACT,
                         viewed=CONTRACT),
     ),

@@ -5,7 +5,8 @@ from torch import Tensor
 
 from autograder.catalogue.ch04_softmax.shared import first_row, sections
 from autograder.catalogue.exercise import Case, Exercise, Law
-from autograder.catalogue.known_answers import answer, correct, formula, in_place, mistake, usual_mistakes
+from autograder.catalogue.families import in_place, usual_mistakes
+from autograder.catalogue.known_answers import answer, correct, formula, mistake
 from autograder.catalogue.probes import hidden, normal, shares, usual_probes, visible
 from autograder.catalogue.quotes import sizes, wrong_row
 

@@ -3,9 +3,11 @@
 import torch
 from torch import Tensor
 
+from autograder.catalogue import families
 from autograder.catalogue.ch04_softmax.shared import ROWS_SUM_TO_ONE, THINGS, WINDOWS, first_row, sections, sums
 from autograder.catalogue.exercise import Case, Evidence, Exercise
-from autograder.catalogue.known_answers import answer, correct, in_place, mistake, usual_mistakes
+from autograder.catalogue.families import in_place, usual_mistakes
+from autograder.catalogue.known_answers import answer, correct, mistake
 from autograder.catalogue.probes import FAR, hidden, normal, usual_probes, visible
 from transformer_ref.model import softmax as library
 
@@ -127,9 +129,8 @@ EXERCISE = Exercise(
         mistake("divided after the softmax", RIGHT.but("x / tau, dim=-1)", "x, dim=-1) / tau"), TEMPERATURE,
             """The division came after the softmax, where it makes numbers that no longer sum to 1. It is the *scores*
             that tau divides.""", quotes=sums),
-        mistake("power without a new sum", RIGHT.but("x / tau, dim=-1)", "x, dim=-1) ** (1 / tau)"), TEMPERATURE,
-            """Raising the shares to the power 1 / tau is one way to do it, but afterwards they no longer sum to 1:
-            divide by their new sum.""", quotes=sums),
+        families.SHARES_TO_A_POWER(RIGHT.but("x / tau, dim=-1)", "x, dim=-1) ** (1 / tau)"),
+            TEMPERATURE, quotes=sums, power="1 / tau"),
         mistake("tau ignored", RIGHT.but("x / tau", "x"), TEMPERATURE,
             "Your shares are those of tau = 1: tau plays no part in them. (Adding it to every score, or taking it "
             "away, changes nothing.)", quotes=first_row),

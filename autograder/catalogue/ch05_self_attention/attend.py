@@ -5,9 +5,11 @@ import math
 import torch
 from torch import Tensor
 
+from autograder.catalogue import families
 from autograder.catalogue.ch05_self_attention.shared import EMBEDDINGS, WORDS, sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise
-from autograder.catalogue.known_answers import answer, correct, formula, mistake, usual_mistakes
+from autograder.catalogue.families import usual_mistakes
+from autograder.catalogue.known_answers import answer, correct, formula, mistake
 from autograder.catalogue.probes import FAR, hidden, normal, shares, usual_probes, visible
 from autograder.catalogue.quotes import row, sizes
 from transformer_ref.model import attention
@@ -103,9 +105,7 @@ EXERCISE = Exercise(
             "The batch axis is gone: only the first sentence was mixed.", quotes=sizes),
         mistake("first sentence's values for all", RIGHT.but("@ V", "@ V[0]"), SHAPES,
             "Sentence 1 was mixed from the values of sentence 0. Each sentence of the batch has its own."),
-        mistake("values added back", RIGHT.but("W @ V", "W @ V + V"), MIX,
-            """The values were added to the mixture. That sum, the residual connection, comes in chapter 09 and outside
-            of attention."""),
+        families.VALUES_ADDED_BACK(RIGHT.but("W @ V", "W @ V + V"), MIX),
         mistake("only the last word", RIGHT.but("mixed = W @ V", """
                   for k in range(V.shape[1]):
                       mixed = W[:, :, k, None] * V[:, None, k]"""), MIX,

@@ -5,9 +5,11 @@ import math
 import torch
 from torch import Tensor
 
+from autograder.catalogue import families
 from autograder.catalogue.ch05_self_attention.shared import EMBEDDINGS, FUSED, WORDS, sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise
-from autograder.catalogue.known_answers import answer, correct, formula, mistake, usual_mistakes
+from autograder.catalogue.families import Family, usual_mistakes
+from autograder.catalogue.known_answers import answer, correct, formula, mistake
 from autograder.catalogue.laws import ROWS_SUM_TO_ONE
 from autograder.catalogue.probes import FAR, hidden, normal, usual_probes, visible
 from autograder.catalogue.quotes import columns, row, row_sums, sizes
@@ -60,6 +62,12 @@ RIGHT = answer("""
 SCORES, DIVISION = "scores = Q @ K.transpose(-2, -1)", "scores = scores / Q.shape[-1] ** 0.5"
 SOFTMAX = "weights = torch.softmax(scores, dim=-1)"
 
+DISTANCE = Family(
+    "distance instead of dot product",
+    "A key near the query, as points are near, got the most. A score is a dot product, which grows with the "
+    "lengths, too.",
+)
+
 EXERCISE = Exercise(
     id="attention-weights", number="05.2", difficulty=2, minutes=20, visible_points=3, hidden_points=5,
     reference=attention_weights, section=DIVIDE, forbidden=FUSED,
@@ -94,9 +102,7 @@ EXERCISE = Exercise(
                 DIVIDE,
             """The division came after the softmax, where it makes shares that no longer sum to 1. It is the *scores*
             that are too large.""", quotes=row_sums),
-        mistake("softmax over the queries", RIGHT.but("dim=-1", "dim=-2"), AXIS,
-            "Each *query* must share out 1 among the keys. Here every key shares itself out among the queries.",
-            quotes=columns),
+        families.SOFTMAX_OVER_THE_QUERIES(RIGHT.but("dim=-1", "dim=-2"), AXIS, quotes=columns),
         mistake("softmax over the batch", RIGHT.but("dim=-1", "dim=0"), AXIS,
             """The sentences of the batch share 1 among themselves: axis 0 is the batch. Each query shares out 1 among
             its own keys.""", quotes=row_sums),
@@ -169,27 +175,21 @@ EXERCISE = Exercise(
             was transposed at the end; or keys asked queries, and the softmax ran along the queries' axis as well.)"""),
         mistake("queries with themselves", RIGHT.but("K.transpose", "Q.transpose"), AXIS,
             "The queries were compared with themselves; K plays no part in your result."),
-        mistake("the worst key wins", RIGHT.but(SCORES, SCORES.replace("= Q", "= -Q")), AXIS,
-            "The key that fits *worst* got the largest share: the sign of the scores is flipped. A large dot product "
-            "is a good fit."),
+        families.WORST_KEY_WINS(RIGHT.but(SCORES, SCORES.replace("= Q", "= -Q")), AXIS),
         mistake("divided by the root of two", RIGHT.but("Q.shape[-1] ** 0.5", "2 ** 0.5"), DIVIDE,
             "The root of 2 is written into the code: it belongs to the four words, which have d_k = 2. "
             "Take d_k from Q."),
         *wrong_scores(RIGHT, DIVISION, DIVIDE),
-        mistake("a look at the future forbidden", RIGHT.before(SOFTMAX, """
+        families.FUTURE_FORBIDDEN(RIGHT.before(SOFTMAX, """
                   later = torch.ones(scores.shape[-2:], dtype=torch.bool).triu(1)
-                  scores = scores.masked_fill(later, float("-inf"))"""), AXIS,
-            "Later words get weight 0: that is the causal mask of chapter 08. Here every query may look at all keys."),
+                  scores = scores.masked_fill(later, float("-inf"))"""),
+            AXIS, here="Here every query may look at all keys."),
         mistake("scores cut off at a limit", RIGHT.before(SOFTMAX, "scores = scores.clamp(-50, 50)"), STABLE,
             """Large scores came back with equal shares, as if they had been cut off at a limit. Nothing need be lost:
             subtracting the largest score of a row changes no share, and torch.softmax does so."""),
-        mistake("distance instead of dot product", RIGHT.but(SCORES, "scores = -torch.cdist(Q, K)"), DIVIDE,
-            "A key near the query, as points are near, got the most. A score is a dot product, which grows with the "
-            "lengths, too."),
-        mistake("squared distance instead of dot product", RIGHT.but(SCORES, "scores = -torch.cdist(Q, K) ** 2"),
-                DIVIDE,
-            "A key near the query, as points are near, got the most. A score is a dot product, which grows with the "
-            "lengths, too."),
+        DISTANCE(RIGHT.but(SCORES, "scores = -torch.cdist(Q, K)"), DIVIDE),
+        DISTANCE(RIGHT.but(SCORES, "scores = -torch.cdist(Q, K) ** 2"),
+            DIVIDE, name="squared distance instead of dot product"),
         mistake("the largest weight as the unit", RIGHT.ending_in(" / weights.amax(dim=-1, keepdim=True)"), AXIS,
             "The largest weight of each row is 1, so a row sums to more. Shares are divided by their sum, and softmax "
             "has done it.",
@@ -198,11 +198,10 @@ EXERCISE = Exercise(
                 RIGHT.but(SCORES, "scores = Q.sum(dim=-1)[..., None] + K.sum(dim=-1)[:, None]"), DIVIDE,
             """Query and key were added, not multiplied. What a query adds is the same for all keys, so it changes no
             share: all rows are alike."""),
-        mistake("own word hidden", RIGHT.before(SOFTMAX, """
+        families.OWN_WORD_HIDDEN(RIGHT.before(SOFTMAX, """
                   own = torch.eye(*scores.shape[-2:], dtype=torch.bool)
-                  scores = scores.masked_fill(own & (scores.shape[-1] > 1), -1e9)"""), AXIS,
-            "The diagonal is 0: each word is hidden from itself. Here every query may look at all keys, its own word "
-            "among them."),
+                  scores = scores.masked_fill(own & (scores.shape[-1] > 1), -1e9)"""),
+            AXIS, here="Here every query may look at all keys, its own word among them."),
         mistake("keys centered", RIGHT.but("K.transpose", "(K - K.mean(dim=-1, keepdim=True)).transpose"), DIVIDE,
             "The mean of each key's numbers was subtracted from it first. Keys are used as they come."),
         mistake("queries and keys standardized", RIGHT.but(

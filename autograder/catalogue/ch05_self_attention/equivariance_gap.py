@@ -5,8 +5,10 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
+from autograder.catalogue import families
 from autograder.catalogue.ch05_self_attention.shared import EMBEDDINGS, sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise
+from autograder.catalogue.families import Family
 from autograder.catalogue.known_answers import answer, correct, mistake
 from autograder.catalogue.numbers import number
 from autograder.catalogue.probes import FAR, hidden, normal, second_call, visible
@@ -96,6 +98,11 @@ RIGHT = answer("""
 BEFORE, AFTER = "shuffled_before = first(f(x[..., perm, :]))", "shuffled_after = first(f(x))[..., perm, :]"
 UNSHUFFLED, UNPACKED = "shuffled_after = first(f(x))", "result[0] if isinstance(result, tuple) else result"
 
+SIGN_KEPT = Family(
+    "sign kept",
+    "The largest *signed* difference came back, so a large negative one went unseen. Take absolute values first.",
+)
+
 EXERCISE = Exercise(
     id="equivariance-gap", number="05.6", difficulty=2, minutes=15, visible_points=1, hidden_points=3,
     reference=equivariance_gap, section=ORDER,
@@ -175,15 +182,9 @@ EXERCISE = Exercise(
                 ORDER,
             """x was shuffled by the inverse of perm, and the answer by perm itself. Both move the same way: place i
             gets what stood at place perm[i].""", quotes=your_gap),
-        mistake("sign kept", RIGHT.but(".abs()", ""), ORDER,
-            "The largest *signed* difference came back, so a large negative one went unseen. Take "
-            "absolute values first.",
-            quotes=your_gap),
-        mistake("sign kept, the other way round",
-                RIGHT.but("before - shuffled_after", "after - shuffled_before").but(".abs()", ""), ORDER,
-            "The largest *signed* difference came back, so a large negative one went unseen. Take "
-            "absolute values first.",
-            quotes=your_gap),
+        SIGN_KEPT(RIGHT.but(".abs()", ""), ORDER, quotes=your_gap),
+        SIGN_KEPT(RIGHT.but("before - shuffled_after", "after - shuffled_before").but(".abs()", ""),
+            ORDER, quotes=your_gap, name="sign kept, the other way round"),
         mistake("the last item of a tuple", RIGHT.but("result[0]", "result[-1]"), ORDER,
             "Of a tuple the *first* item counts; you took the last one, which may be anything."),
         mistake("always zero", RIGHT.but(AFTER, UNSHUFFLED).but("f(x[..., perm, :])", "f(x)"), ORDER,
@@ -192,9 +193,7 @@ EXERCISE = Exercise(
         mistake("x left out of the permutation", RIGHT.but("first(f(x))[", "x["), ORDER,
             """You compared f's answer with its own input. Compare two answers of f: for the permuted words, and for the
             words in their own order.""", quotes=your_gap),
-        mistake("a tensor instead of a number", RIGHT.but(".item()", ""), ORDER,
-            "The gap is a tensor without axes; return a plain Python number. A tensor of one number "
-            "can hand it over."),
+        families.A_TENSOR_FOR_A_NUMBER(RIGHT.but(".item()", ""), ORDER),
         mistake("yes or no", RIGHT.but(
                   "difference.abs().max().item()", "torch.allclose(shuffled_before, shuffled_after, atol=1e-5)"), ORDER,
             "You returned True or False. Return a size: how large the largest difference is."),

@@ -3,9 +3,11 @@
 import torch
 from torch import Tensor, nn
 
+from autograder.catalogue import families
 from autograder.catalogue.ch05_self_attention.shared import EMBEDDINGS, FUSED, WORDS, sections
 from autograder.catalogue.exercise import Case, Exercise, Role
-from autograder.catalogue.known_answers import Answer, answer, correct, mistake, usual_mistakes
+from autograder.catalogue.families import usual_mistakes
+from autograder.catalogue.known_answers import Answer, answer, correct, mistake
 from autograder.catalogue.laws import sums_to_one
 from autograder.catalogue.probes import FAR, hidden, normal, usual_probes, visible
 from autograder.catalogue.quotes import columns, row_sums
@@ -144,13 +146,10 @@ EXERCISE = Exercise(
         mistake("divided by the root of d_v", RIGHT.but(ROOT_OF_D_K, "self.d_v ** 0.5"), WHY_DIVIDE,
             """The scores were divided by the root of d_v. Values take no part in a score; the dot product adds up d_k
             products."""),
-        mistake("divided by d_k", RIGHT.but(ROOT_OF_D_K, "self.d_k"), WHY_DIVIDE,
-            "Your weights are too flat: the scores were divided by d_k itself instead of its square root."),
+        families.DIVIDED_BY_D_K(RIGHT.but(ROOT_OF_D_K, "self.d_k"), WHY_DIVIDE),
         mistake("no scaling", RIGHT.without(DIVISION), WHY_DIVIDE,
             "Your weights are too sharp: the division by the square root of d_k is missing."),
-        mistake("softmax over the queries", RIGHT.but("dim=-1", "dim=-2"), WHICH_AXIS,
-            "Each *query* must share out 1 among the keys. Here every key shares itself out among the queries.",
-            quotes=columns),
+        families.SOFTMAX_OVER_THE_QUERIES(RIGHT.but("dim=-1", "dim=-2"), WHICH_AXIS, quotes=columns),
         mistake("softmax over the batch", RIGHT.but("dim=-1", "dim=0"), WHICH_AXIS,
             "The sentences of the batch share 1 among themselves: axis 0 is the batch.", quotes=row_sums),
         mistake("scores returned instead of weights", RIGHT.but("@ v, weights", "@ v, scores"), WHICH_AXIS,
@@ -159,11 +158,10 @@ EXERCISE = Exercise(
         mistake("scores mixed without softmax", RIGHT.but(SOFTMAX, "weights = scores"), WHICH_AXIS,
             "The values were mixed by the scores themselves. Scores are not shares: turn each row into shares first.",
             quotes=row_sums),
-        mistake("a look at the future forbidden", RIGHT.before(SOFTMAX, """
+        families.FUTURE_FORBIDDEN(RIGHT.before(SOFTMAX, """
                   later = torch.ones(scores.shape[-2:], dtype=torch.bool, device=x.device).triu(1)
-                  scores = scores.masked_fill(later, float("-inf"))"""), PARAMETERS,
-            """Later words get weight 0: that is the causal mask of chapter 08. Here every word may look at the whole
-            sentence."""),
+                  scores = scores.masked_fill(later, float("-inf"))"""),
+            PARAMETERS, here="Here every word may look at the whole sentence."),
         mistake("only the output returned", RIGHT.but("@ v, weights", "@ v"), PARAMETERS,
             "One tensor came back. There should be two: the output and then the weights."),
         mistake("weights first", RIGHT.but("weights @ v, weights", "weights, weights @ v"), PARAMETERS,
@@ -175,38 +173,27 @@ EXERCISE = Exercise(
         mistake("weights transposed", RIGHT.but("weights @ v", "weights.mT @ v"), MIX,
             "The weights are right, and output 0 was mixed with *column* 0 of them. Row i of the weights belongs to "
             "query i."),
-        mistake("values added back", RIGHT.but("weights @ v,", "weights @ v + v,"), PARAMETERS,
-            """The values were added to the mixture. That sum, the residual connection, comes in chapter 09 and outside
-            of attention."""),
-        mistake("dropout that never sleeps", RIGHT.after(SOFTMAX, "weights = F.dropout(weights, 0.5)"), PARAMETERS,
-            """Some weights are 0 and the others doubled, in evaluation too: F.dropout is active unless you pass
-            training=False. This exercise has no dropout."""),
-        mistake("dropout in training", RIGHT.after(V_LAYER, "self.drop = nn.Dropout(0.5)").after(
-                  SOFTMAX, "weights = self.drop(weights)"), PARAMETERS,
-            "Evaluation is right, training is not: a dropout layer is at work. This exercise has none."),
-        mistake("frozen projections", RIGHT.after(V_LAYER, "self.requires_grad_(False)"), PARAMETERS,
-            "The values are right, but no gradient reaches the projections: they are frozen, so nothing can be "
-            "learned."),
+        families.VALUES_ADDED_BACK(RIGHT.but("weights @ v,", "weights @ v + v,"), PARAMETERS),
+        families.DROPOUT_ON_THE_WEIGHTS(RIGHT.after(SOFTMAX, "weights = F.dropout(weights, 0.5)"), PARAMETERS),
+        families.DROPOUT_IN_TRAINING(RIGHT.after(V_LAYER, "self.drop = nn.Dropout(0.5)").after(
+                  SOFTMAX, "weights = self.drop(weights)"),
+            PARAMETERS),
+        families.FROZEN_PROJECTIONS(RIGHT.after(V_LAYER, "self.requires_grad_(False)"), PARAMETERS),
         mistake("weights cut off from the gradient", RIGHT.but("dim=-1)", "dim=-1).detach()"), PARAMETERS,
             "The values are right, but the weights were detached: no gradient reaches the query and key projections."),
-        mistake("exponential without care", RIGHT.but(SOFTMAX, """
+        families.NAN_FOR_LARGE_SCORES(RIGHT.but(SOFTMAX, """
                   weights = torch.exp(scores)
-                  weights = weights / weights.sum(dim=-1, keepdim=True)"""), STABLE,
-            """With large scores you return NaN: the exponential overflows. Subtract the largest score of each row
-            first, or use chapter 04's softmax."""),
+                  weights = weights / weights.sum(dim=-1, keepdim=True)"""),
+            STABLE),
         mistake("a value projection that nobody uses", RIGHT.but("weights @ v", "weights @ x"), MIX,
             """You mixed the words themselves, so the output has d_model numbers per word. Mix what the value projection
             makes of them."""),
-        mistake("queries with themselves", RIGHT.but("k.transpose", "q.transpose"), PARAMETERS,
-            "The queries were compared with themselves: the keys are made and never used."),
+        families.QUERIES_WITH_THEMSELVES(RIGHT.but("k.transpose", "q.transpose"), PARAMETERS),
         mistake("divided by the root of the number of words", RIGHT.but(ROOT_OF_D_K, "x.shape[1] ** 0.5"), WHY_DIVIDE,
             "The scores were divided by the root of the number of words. What makes them large is the width "
             "d_k of a query."),
-        mistake("divided after the softmax", RIGHT.without(DIVISION).but("dim=-1)", "dim=-1) / self.d_k ** 0.5"),
-                WHY_DIVIDE,
-            "The division came after the softmax, so the shares no longer sum to 1. It is the *scores* that "
-            "are too large.",
-            quotes=row_sums),
+        families.DIVIDED_AFTER_THE_SOFTMAX(RIGHT.without(DIVISION).but("dim=-1)", "dim=-1) / self.d_k ** 0.5"),
+            WHY_DIVIDE, quotes=row_sums),
         mistake("the output divided", RIGHT.without(DIVISION).but("weights @ v,", "weights @ v / self.d_k ** 0.5,"),
                 WHY_DIVIDE,
             "The division by the root of d_k came at the end, on the output. It is the *scores* that are too large."),
@@ -244,11 +231,10 @@ EXERCISE = Exercise(
         mistake("x standardized first", RIGHT.before(PROJECTED, "x = F.layer_norm(x, x.shape[-1:])"), PARAMETERS,
             "Each word was brought to mean 0 and variance 1 first. Normalization comes in chapter 09; here words are "
             "projected as they come."),
-        mistake("own word hidden", RIGHT.before(SOFTMAX, """
+        families.OWN_WORD_HIDDEN(RIGHT.before(SOFTMAX, """
                   own = torch.eye(scores.shape[-1], dtype=torch.bool)
-                  scores = scores.masked_fill(own & (scores.shape[-1] > 1), float("-inf"))"""), WHICH_AXIS,
-            "The diagonal is 0: each word is hidden from itself. Here every word may look at the whole sentence, "
-            "itself included."),
+                  scores = scores.masked_fill(own & (scores.shape[-1] > 1), float("-inf"))"""),
+            WHICH_AXIS, here="Here every word may look at the whole sentence, itself included."),
         *usual_mistakes(RIGHT, arguments="x", squeezed=SHAPES, viewed=SHAPES, rounded=WHY_DIVIDE, root=ROOT_OF_D_K),
     ),
     correct=(

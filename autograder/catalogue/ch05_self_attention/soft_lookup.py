@@ -3,9 +3,11 @@
 import torch
 from torch import Tensor
 
+from autograder.catalogue import families
 from autograder.catalogue.ch05_self_attention.shared import sections
 from autograder.catalogue.exercise import Case, Exercise
-from autograder.catalogue.known_answers import answer, correct, formula, mistake, usual_mistakes
+from autograder.catalogue.families import usual_mistakes
+from autograder.catalogue.known_answers import answer, correct, formula, mistake
 from autograder.catalogue.probes import FAR, hidden, normal, usual_probes, visible
 from autograder.catalogue.quotes import first, sizes
 from autograder.catalogue.scores import wrong_scores
@@ -115,12 +117,9 @@ EXERCISE = Exercise(
         mistake("cut off from the gradient", RIGHT.but(SCORES, f"{SCORES}.detach()"), PARAMETERS,
             "The values are right, but no gradient reaches the query and the keys: something cut the "
             "graph on the way."),
-        mistake("power without a new sum", RIGHT.but(SCORES, "keys @ q").but("shares @", "shares ** beta @"), LOOKUP,
-            """Raising the shares to the power beta is one way to do it, but afterwards they no longer sum to 1: divide
-            by their new sum.""", quotes=first),
-        mistake("the worst key wins", RIGHT.but(SCORES, f"-{SCORES}"), LOOKUP,
-            """The key that fits *worst* got the largest share: the sign of the scores is flipped. A large dot product
-            is a good fit.""", quotes=first),
+        families.SHARES_TO_A_POWER(RIGHT.but(SCORES, "keys @ q").but("shares @", "shares ** beta @"),
+            LOOKUP, quotes=first, power="beta"),
+        families.WORST_KEY_WINS(RIGHT.but(SCORES, f"-{SCORES}"), LOOKUP, quotes=first),
         mistake("beta squared", RIGHT.but(SCORES, f"beta * {SCORES}"), LOOKUP,
             "beta entered twice: your answer is the one for beta squared.", quotes=first),
         *wrong_scores(RIGHT, "scores = beta * (keys @ q)", LOOKUP, quotes=first),

@@ -5,7 +5,8 @@ from torch import Tensor
 
 from autograder.catalogue.ch06_multi_head_attention.shared import THREE_WORDS, labeled, sections, stands
 from autograder.catalogue.exercise import Case, Exercise
-from autograder.catalogue.known_answers import answer, correct, formula, mistake, usual_mistakes
+from autograder.catalogue.families import usual_mistakes
+from autograder.catalogue.known_answers import answer, correct, formula, mistake
 from autograder.catalogue.probes import FAR, hidden, normal, usual_probes, visible
 from autograder.catalogue.quotes import sizes
 from transformer_ref.model import multi_head_attention

@@ -2,6 +2,7 @@
 
 import torch
 
+from autograder.catalogue import families
 from autograder.catalogue.ch06_multi_head_attention.shared import sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise
 from autograder.catalogue.known_answers import answer, correct, formula, mistake
@@ -128,10 +129,9 @@ EXERCISE = Exercise(
         mistake("a float", RIGHT.ending_in(" / 1"), COUNT,
             "The number is right, but it came as a float. A count is a whole number: // divides without leaving the "
             "integers."),
-        mistake("a text", RIGHT.but("return weights + biases", 'return f"{weights + biases:,}"'), COUNT,
-            "A text came back. Return the number itself."),
-        mistake("a tensor", RIGHT.but("return weights + biases", "return torch.tensor(weights + biases)"), COUNT,
-            "A tensor came back. Return a plain whole number."),
+        families.A_TEXT(RIGHT.but("return weights + biases", 'return f"{weights + biases:,}"'), COUNT),
+        families.A_TENSOR_FOR_A_COUNT(RIGHT.but("return weights + biases", "return torch.tensor(weights + biases)"),
+            COUNT),
     ),
     correct=(
         correct("sum", RIGHT),

@@ -6,9 +6,11 @@ from dataclasses import replace
 import torch
 from torch import Tensor, nn
 
+from autograder.catalogue import families
 from autograder.catalogue.ch06_multi_head_attention.shared import THREE_WORDS, WORDS, sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise, Role
-from autograder.catalogue.known_answers import Answer, answer, correct, mistake, usual_mistakes
+from autograder.catalogue.families import usual_mistakes
+from autograder.catalogue.known_answers import Answer, answer, correct, mistake
 from autograder.catalogue.laws import sums_to_one
 from autograder.catalogue.probes import FAR, hidden, normal, usual_probes, visible
 from autograder.catalogue.quotes import row
@@ -208,8 +210,7 @@ EXERCISE = Exercise(
             scores grow with the root of d_k."""),
         mistake("no scaling", NO_SCALE, MODULE,
             "Your weights are too sharp: the division by the root of d_k is missing. It is the d_k of one *head*."),
-        mistake("divided by d_k", RIGHT.but("self.d_k ** 0.5", "self.d_k"), MODULE,
-            "Your weights are too flat: the scores were divided by d_k itself instead of its square root."),
+        families.DIVIDED_BY_D_K(RIGHT.but("self.d_k ** 0.5", "self.d_k"), MODULE),
         mistake("divided by the root of h", RIGHT.but("self.d_k ** 0.5", "self.h ** 0.5"), MODULE,
             """The scores were divided by the root of the number of heads. What makes a score large is how many products
             it adds up: d_k."""),
@@ -259,10 +260,8 @@ EXERCISE = Exercise(
         mistake("no softmax", RIGHT.but(SOFTMAX, "weights = scores"), TWO_HEADS,
             "The values were mixed by the scores themselves. Scores are not shares: each query shares out 1.",
             quotes=row_sums),
-        mistake("divided after the softmax", NO_SCALE.but("dim=-1)", "dim=-1) / self.d_k ** 0.5"), MODULE,
-            "The division came after the softmax, so the shares no longer sum to 1. It is the *scores* that "
-            "are too large.",
-            quotes=row_sums),
+        families.DIVIDED_AFTER_THE_SOFTMAX(NO_SCALE.but("dim=-1)", "dim=-1) / self.d_k ** 0.5"),
+            MODULE, quotes=row_sums),
         mistake("mask ignored", RIGHT.but(MASKING, "pass"), MODULE,
             "The mask plays no part. Where it is False the query may not look: hide that score before the softmax."),
         mistake("mask the wrong way round", RIGHT.but("~mask", "mask"), MODULE,
@@ -333,15 +332,12 @@ EXERCISE = Exercise(
                   "if mask is not None:", "self.last_weights = torch.softmax(scores, dim=-1)"), MODULE,
             """The result is right, but .last_weights holds the shares before anything was hidden. Keep those that mixed
             the values."""),
-        mistake("weights returned too", RIGHT.but("return self.W_o(attended)", "return self.W_o(attended), weights"),
-                MODULE,
-            "Two things came back. forward returns only the output; the weights stay on the module, in "
-            ".last_weights."),
+        families.TWO_RESULTS(RIGHT.but("return self.W_o(attended)", "return self.W_o(attended), weights"),
+            MODULE, name="weights returned too", result="output; the weights stay on the module, in .last_weights"),
         mistake("queries and keys exchanged",
                 RIGHT.but(PROJECTED, "q, k, v = self.W_k(x_q), self.W_q(x_kv), self.W_v(x_kv)"), MODULE,
             "The projection named for the query makes your keys, and the other way round."),
-        mistake("queries with themselves", RIGHT.but("k.transpose(-2, -1)", "q.transpose(-2, -1)"), MODULE,
-            "The queries were compared with themselves: the keys are made and never used."),
+        families.QUERIES_WITH_THEMSELVES(RIGHT.but("k.transpose(-2, -1)", "q.transpose(-2, -1)"), MODULE),
         mistake("keys made by the query projection", RIGHT.but("self.W_k(x_kv)", "self.W_q(x_kv)"), MODULE,
             "The keys were made by the query projection; the one for keys was made and never used."),
         mistake("a ReLU at the end", RIGHT.but("self.W_o(attended)", "F.relu(self.W_o(attended))"), MODULE,
@@ -383,27 +379,22 @@ EXERCISE = Exercise(
         mistake("x added to the output", RIGHT.but("return self.W_o(attended)", "return x_q + self.W_o(attended)"),
                 MODULE,
             "x was added to the output. That sum, the residual, comes in chapter 09 and outside of attention."),
-        mistake("a look at the future forbidden", RIGHT.before(SOFTMAX, """
+        families.FUTURE_FORBIDDEN(RIGHT.before(SOFTMAX, """
                   later = torch.ones(scores.shape[-2:], dtype=torch.bool).triu(1)
-                  scores = scores.masked_fill(later, float("-inf"))"""), MODULE,
-            "Later words get weight 0: that is the causal mask of chapter 08. Only the mask that is passed "
-            "in hides words."),
-        mistake("dropout that never sleeps", RIGHT.after(SOFTMAX, "weights = F.dropout(weights, 0.5)"), MODULE,
-            "Some weights are 0 and the others doubled, in evaluation too. This exercise has no dropout."),
-        mistake("dropout in training", RIGHT.after(O_LAYER, "self.drop = nn.Dropout(0.5)").after(
-                  SOFTMAX, "weights = self.drop(weights)"), MODULE,
-            "Evaluation is right, training is not: a dropout layer is at work. This exercise has none."),
-        mistake("frozen projections", RIGHT.after(O_LAYER, "self.requires_grad_(False)"), MODULE,
-            "The values are right, but no gradient reaches the projections: they are frozen, so nothing can be "
-            "learned."),
+                  scores = scores.masked_fill(later, float("-inf"))"""),
+            MODULE, here="Only the mask that is passed in hides words."),
+        families.DROPOUT_ON_THE_WEIGHTS(RIGHT.after(SOFTMAX, "weights = F.dropout(weights, 0.5)"), MODULE),
+        families.DROPOUT_IN_TRAINING(RIGHT.after(O_LAYER, "self.drop = nn.Dropout(0.5)").after(
+                  SOFTMAX, "weights = self.drop(weights)"),
+            MODULE),
+        families.FROZEN_PROJECTIONS(RIGHT.after(O_LAYER, "self.requires_grad_(False)"), MODULE),
         mistake("weights cut off from the gradient", RIGHT.but("dim=-1)", "dim=-1).detach()"), MODULE,
             """The values are right, but the weights that mix the values were detached, so no gradient reaches the query
             and key projections. Detach only what you *keep*."""),
-        mistake("exponential without care", RIGHT.but(SOFTMAX, """
+        families.NAN_FOR_LARGE_SCORES(RIGHT.but(SOFTMAX, """
                   weights = torch.exp(scores)
-                  weights = weights / weights.sum(dim=-1, keepdim=True)"""), MODULE,
-            """With large scores you return NaN: the exponential overflows. Subtract the largest score of each row
-            first, or use chapter 04's softmax."""),
+                  weights = weights / weights.sum(dim=-1, keepdim=True)"""),
+            MODULE),
         mistake("softmax over the queries and no scaling", NO_SCALE.but("dim=-1", "dim=-2"), TWO_HEADS,
             "Two things at once: every key shares itself out among the queries, and the division by the root of d_k "
             "is missing.",

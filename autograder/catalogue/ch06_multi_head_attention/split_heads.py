@@ -3,9 +3,11 @@
 import torch
 from torch import Tensor
 
+from autograder.catalogue import families
 from autograder.catalogue.ch06_multi_head_attention.shared import THREE_WORDS, labeled, sections, stands
 from autograder.catalogue.exercise import Case, Exercise
-from autograder.catalogue.known_answers import answer, correct, mistake, usual_mistakes
+from autograder.catalogue.families import usual_mistakes
+from autograder.catalogue.known_answers import answer, correct, mistake
 from autograder.catalogue.probes import FAR, hidden, normal, usual_probes, visible
 from autograder.catalogue.quotes import sizes
 from transformer_ref.model import multi_head_attention
@@ -109,8 +111,7 @@ EXERCISE = Exercise(
         mistake("divided by the number of heads", RIGHT.ending_in(" / h"), SPLIT,
             "Everything was divided by the number of heads. The numbers only move; none of them changes.",
             quotes=stands),
-        mistake("a size that is a float", RIGHT.but("D // h).", "D / h)."), SPLIT,
-            "A size must be a whole number, and a single / makes a float, even of 4 / 2. // stays whole."),
+        families.A_SIZE_THAT_IS_A_FLOAT(RIGHT.but("D // h).", "D / h)."), SPLIT),
         mistake("a list of heads", RIGHT.but(SPLIT_LINE, "list(x.chunk(h, dim=-1))"), SPLIT,
             "A Python list of heads came back. Return one tensor; torch.stack makes it, and its dim says where the "
             "axis goes."),
@@ -120,11 +121,8 @@ EXERCISE = Exercise(
         mistake("no check of the sizes", RIGHT.but(CHECK, ""), SPLIT,
             """When D is not a multiple of h, torch stops with an error of its own. Ask first, and raise a ValueError
             that says what was expected."""),
-        mistake("an assert in place of ValueError", RIGHT.but(CHECK, "assert D % h == 0\n    "), SPLIT,
-            """The sizes are checked, but by assert, which raises AssertionError (and is skipped with python -O). The
-            task asks for a ValueError."""),
-        mistake("TypeError in place of ValueError", RIGHT.but("ValueError", "TypeError"), SPLIT,
-            "The sizes are checked, but another kind of error is raised. The value is wrong here, so: ValueError."),
+        families.SIZES_ASSERTED(RIGHT.but(CHECK, "assert D % h == 0\n    "), SPLIT),
+        families.ANOTHER_ERROR(RIGHT.but("ValueError", "TypeError"), SPLIT, name="TypeError in place of ValueError"),
         mistake("the words checked", RIGHT.but("D % h", "T % h"), SPLIT,
             """Your code requires the number of *words* to be a multiple of h. Words are not shared out among the heads,
             features are."""),

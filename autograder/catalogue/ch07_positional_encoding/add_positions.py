@@ -5,7 +5,8 @@ from torch import Tensor
 
 from autograder.catalogue.ch07_positional_encoding.shared import sections
 from autograder.catalogue.exercise import Case, Exercise
-from autograder.catalogue.known_answers import answer, correct, formula, in_place, mistake, usual_mistakes
+from autograder.catalogue.families import in_place, usual_mistakes
+from autograder.catalogue.known_answers import answer, correct, formula, mistake
 from autograder.catalogue.probes import FAR, PROMISED, hidden, normal, usual_probes, visible
 from autograder.catalogue.quotes import sizes
 from transformer_ref.model.positional_encoding import sinusoidal_table

@@ -5,6 +5,7 @@ import math
 import torch
 from torch import Tensor
 
+from autograder.catalogue import families
 from autograder.catalogue.ch07_positional_encoding.shared import in_single_precision, off_row, sections
 from autograder.catalogue.exercise import Case, Exercise
 from autograder.catalogue.known_answers import answer, correct, mistake
@@ -123,8 +124,7 @@ EXERCISE = Exercise(
             "The matrix of one step was multiplied by k. Going k steps is doing it k times: a power, or k "
             "times the angle.",
             quotes=off_row),
-        mistake("base 1,000", RIGHT.but("10000", "1000"), SPEEDS, "The base is 10,000; yours is 1,000.",
-                quotes=off_row),
+        families.BASE_1000(RIGHT.but("10000", "1000"), SPEEDS, quotes=off_row),
         mistake("degrees", RIGHT.but(ANGLE, "math.radians(k / 10000 ** (i / d))"), ROTATION,
             "The angles were taken for degrees; sine and cosine take radians.", quotes=off_row),
         mistake("the identity", RIGHT.but(ANGLE, "0.0"), ROTATION, "Nothing is moved: this is the identity.",

@@ -3,6 +3,7 @@
 import torch
 from torch import Tensor
 
+from autograder.catalogue import families
 from autograder.catalogue.ch07_positional_encoding.shared import in_single_precision, off_row, row_zero, sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise
 from autograder.catalogue.known_answers import answer, correct, mistake
@@ -124,8 +125,7 @@ EXERCISE = Exercise(
         mistake("i over d - 1 pairs", RIGHT.but("(two_i / d)", "(two_i / max(d - 2, 1))"), SPEEDS,
             """Your slowest speed is exactly 1/10,000: the exponents reach 1. By the paper's formula they run up to (d -
             2)/d, just short of it.""", quotes=off_row),
-        mistake("base 1,000", RIGHT.but("10000", "1000"), SPEEDS, "The base is 10,000; yours is 1,000.",
-                quotes=off_row),
+        families.BASE_1000(RIGHT.but("10000", "1000"), SPEEDS, quotes=off_row),
         mistake("base 100,000", RIGHT.but("10000", "100000"), SPEEDS, "The base is 10,000; yours is 100,000.",
                 quotes=off_row),
         mistake("multiplied instead of divided", RIGHT.but("pos / 10000", "pos * 10000"), SPEEDS,

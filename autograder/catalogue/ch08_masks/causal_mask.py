@@ -3,6 +3,7 @@
 import torch
 from torch import Tensor
 
+from autograder.catalogue import families
 from autograder.catalogue.ch08_masks.shared import open_cells, sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise
 from autograder.catalogue.known_answers import answer, correct, mistake
@@ -100,13 +101,11 @@ EXERCISE = Exercise(
             "Rows and columns are exchanged. A row belongs to the word that looks, a column to the word that is "
             "looked at.",
             quotes=first_row),
-        mistake("ones and zeros", RIGHT.but(RULE, "(key <= query).float()"), CONVENTION,
-            "The mask holds ones and zeros. Return a boolean one."),
+        families.ONES_AND_ZEROS(RIGHT.but(RULE, "(key <= query).float()"), CONVENTION),
         mistake("whole numbers", RIGHT.but(RULE, "(key <= query).long()"), CONVENTION,
             "The mask holds whole numbers. Return a boolean one."),
-        mistake("minus infinity",
-                RIGHT.but(RULE, "torch.zeros(Tq, Tq + offset).masked_fill(key > query, float('-inf'))"),
-            CONVENTION, "This is an additive mask, of zeros and minus infinity. Return bool here: True = may attend."),
+        families.MINUS_INFINITY(RIGHT.but(RULE, "torch.zeros(Tq, Tq + offset).masked_fill(key > query, float('-inf'))"),
+            CONVENTION),
         mistake("everything open", RIGHT.but(RULE, "torch.ones(Tq, Tq + offset, dtype=torch.bool)"), CAUSAL,
             "Every cell is open, so every word sees the whole sentence, the answer included.", quotes=open_cells),
         mistake("only the word itself", RIGHT.but(RULE, "key == query"), CAUSAL,

@@ -3,6 +3,7 @@
 import torch
 from torch import Tensor
 
+from autograder.catalogue import families
 from autograder.catalogue.ch08_masks.shared import PAD, SENTENCES, open_cells, sections, sentences, spread
 from autograder.catalogue.exercise import Case, Exercise
 from autograder.catalogue.known_answers import answer, correct, formula, mistake
@@ -111,10 +112,8 @@ EXERCISE = Exercise(
             "A word cannot see itself, so the first word of each sentence has nobody to look at.", quotes=open_cells),
         mistake("one word of the future open", RIGHT.but("tril()", "tril(1)"), CAUSAL,
             "Each word sees the very word that it is to predict.", quotes=open_cells),
-        mistake("pad 0 written in", RIGHT.but("!= pad", "!= 0"), BOTH,
-            "Your mask looks for id 0 whatever pad is. The pad's id is the second argument."),
-        mistake("ones and zeros", RIGHT.but("real & past", "(real & past).float()"), CONVENTION,
-            "The mask holds ones and zeros. Return a boolean one."),
+        families.PAD_0_WRITTEN_IN(RIGHT.but("!= pad", "!= 0"), BOTH, function="mask looks for", which="second"),
+        families.ONES_AND_ZEROS(RIGHT.but("real & past", "(real & past).float()"), CONVENTION),
     ),
     correct=(
         correct("multiplied",

@@ -3,6 +3,7 @@
 import torch
 from torch import Tensor
 
+from autograder.catalogue import families
 from autograder.catalogue.ch08_masks import models
 from autograder.catalogue.ch08_masks.models import Reader, V, attention, past
 from autograder.catalogue.ch08_masks.shared import sections
@@ -178,10 +179,8 @@ EXERCISE = Exercise(
         mistake("left in training mode", RIGHT.without("model.eval()").without("model.train(was_training)"), LEAK,
             """A sound model was accused: in training mode dropout draws anew at each call, so two answers to the same
             sentence differ. Evaluation mode first."""),
-        mistake("left in evaluation mode", RIGHT.without("model.train(was_training)"), LEAK,
-            "The model came back in evaluation mode. Leave it in the mode in which you got it."),
-        mistake("always put in training mode", RIGHT.but("model.train(was_training)", "model.train()"), LEAK,
-            "The model came back in training mode, whatever it was in. Leave it as you got it."),
+        families.LEFT_IN_EVALUATION_MODE(RIGHT.without("model.train(was_training)"), LEAK),
+        families.PUT_IN_TRAINING_MODE(RIGHT.but("model.train(was_training)", "model.train()"), LEAK),
         mistake("equal to the last digit", RIGHT.but(GAP, "gap = 1.0 - float(torch.equal(before, after))"), LEAK,
             """A sound model was accused for the noise of its arithmetic: two sums in another order differ in the last
             digits. Allow a small difference."""),

@@ -4,10 +4,12 @@
 import torch
 from torch import Tensor
 
+from autograder.catalogue import families
 from autograder.catalogue.ch05_self_attention.shared import FUSED
 from autograder.catalogue.ch08_masks.shared import EMBEDDINGS, WORDS, sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise, Law
-from autograder.catalogue.known_answers import answer, correct, in_place, mistake, usual_mistakes
+from autograder.catalogue.families import in_place, usual_mistakes
+from autograder.catalogue.known_answers import answer, correct, mistake
 from autograder.catalogue.probes import GRADIENTS, PROMISED, hidden, normal, second_call, turned, visible
 from autograder.catalogue.quotes import row, row_sums
 from transformer_ref.model import attention
@@ -240,8 +242,7 @@ EXERCISE = Exercise(
         """).but("weights @ V, weights", "mean @ V, weights"), NOBODY,
             """The weights of a query that may look at nobody are 0, but its output is a mean of all values. It should
             be 0 too."""),
-        mistake("only the output", RIGHT.but("weights @ V, weights", "weights @ V"), SCORES,
-            "Only the mixture came back. Return the weights as well, as a pair (out, weights)."),
+        families.WEIGHTS_NOT_RETURNED(RIGHT.but("weights @ V, weights", "weights @ V"), SCORES, result="mixture"),
         mistake("weights first", RIGHT.but("weights @ V, weights", "weights, weights @ V"), SCORES,
             "The pair is the wrong way round: the mixture comes first, then the weights."),
         mistake("a mask is needed", RIGHT.but("if mask is not None:", "if True:"), SCORES,

@@ -3,6 +3,7 @@
 import torch
 from torch import Tensor
 
+from autograder.catalogue import families
 from autograder.catalogue.ch08_masks.shared import SENTENCES, open_cells, over_all_queries, sections, sentences
 from autograder.catalogue.exercise import Case, Exercise
 from autograder.catalogue.known_answers import answer, correct, formula, mistake
@@ -74,8 +75,7 @@ EXERCISE = Exercise(
         mistake("the first sentence's for all",
                 RIGHT.but(RETURNED, "real[:1, None, None, :].expand(len(ids), -1, -1, -1)"), PADDING,
             "Every sentence got the mask of the first. Each has its own length.", quotes=open_cells),
-        mistake("pad 0 written in", RIGHT.but("pad\n", "0\n"), PADDING,
-            "Your mask looks for id 0 whatever pad is. The pad's id is the second argument."),
+        families.PAD_0_WRITTEN_IN(RIGHT.but("pad\n", "0\n"), PADDING, function="mask looks for", which="second"),
         mistake("up to the first pad", RIGHT.but(
                   REAL, "real = torch.arange(ids.shape[1]) < (ids == pad).int().argmax(dim=1, keepdim=True)"), PADDING,
             """A sentence without a pad comes out all hidden: where there is no first pad, argmax says 0. Ask each token
@@ -93,10 +93,9 @@ EXERCISE = Exercise(
         mistake("whole numbers", RIGHT.but(RETURNED, "real[:, None, None, :].long()"), CONVENTION,
             "The mask holds whole numbers. It should be boolean: `~1` is -2, and an index of ones and "
             "zeros picks rows."),
-        mistake("minus infinity",
-                RIGHT.but(RETURNED, "torch.zeros(ids.shape).masked_fill(~real, float('-inf'))[:, None, None, :]"),
-            CONVENTION, "This is an additive mask, of zeros and minus infinity. Return a boolean one: "
-                        "True = may attend."),
+        families.MINUS_INFINITY(
+            RIGHT.but(RETURNED, "torch.zeros(ids.shape).masked_fill(~real, float('-inf'))[:, None, None, :]"),
+            CONVENTION),
         mistake("the first pad stays", RIGHT.but(
                   REAL, "real = torch.cat([torch.ones_like(ids[:, :1], dtype=torch.bool), ids[:, :-1] != pad], dim=1)"),
                   PADDING,

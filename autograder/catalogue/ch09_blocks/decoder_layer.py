@@ -3,9 +3,11 @@
 import torch
 from torch import Tensor
 
+from autograder.catalogue import families
 from autograder.catalogue.ch09_blocks.shared import LIBRARY, WORKED, drawn, sections, silent, with_heads, wrong_word
 from autograder.catalogue.exercise import Block, Case, Exercise
-from autograder.catalogue.known_answers import correct, mistake, usual_mistakes
+from autograder.catalogue.families import Family, usual_mistakes
+from autograder.catalogue.known_answers import correct, mistake
 from autograder.catalogue.probes import FAR, hidden, normal, usual_probes, visible
 from transformer_ref.model import decoder
 
@@ -149,6 +151,12 @@ def no_residual(*places: int):
     return changed
 
 
+MASKS_INVERTED = Family(
+    "masks the wrong way round",
+    "The masks were inverted on their way. True = *may* attend, here and in your attention (nn.MultiheadAttention "
+    "means the opposite).",
+)
+
 EXERCISE = Exercise(
     id="decoder-layer", number="09.4", difficulty=3, minutes=35, visible_points=2, hidden_points=6,
     reference=DecoderLayer, roles=parts, section=DECODER, quotes=wrong_word, forbidden=LIBRARY,
@@ -208,17 +216,15 @@ EXERCISE = Exercise(
             "src_mask was not handed on to the second attention: the source's pads are read as if they were words."),
         mistake("both masks ignored", both(0, "tgt_mask", "None", both(1, "src_mask", "None")), DECODER,
             "Neither mask was passed on: later words and the source's pads are seen."),
-        mistake("masks the wrong way round", RIGHT.beginning_with(
+        MASKS_INVERTED(RIGHT.beginning_with(
                   "tgt_mask = None if tgt_mask is None else ~tgt_mask",
-                  "src_mask = None if src_mask is None else ~src_mask"), DECODER,
-            "The masks were inverted on their way. True = *may* attend, here and in your attention "
-            "(nn.MultiheadAttention means the opposite)."),
-        mistake("masks the wrong way round, zeros where none is left",
-                RIGHT.but("torch.softmax(scores, dim=-1)", "torch.softmax(scores, dim=-1).nan_to_num()").beginning_with(
+                  "src_mask = None if src_mask is None else ~src_mask"),
+            DECODER),
+        MASKS_INVERTED(RIGHT.but(
+                  "torch.softmax(scores, dim=-1)", "torch.softmax(scores, dim=-1).nan_to_num()").beginning_with(
                   "tgt_mask = None if tgt_mask is None else ~tgt_mask",
-                  "src_mask = None if src_mask is None else ~src_mask"), DECODER,
-            "The masks were inverted on their way. True = *may* attend, here and in your attention "
-            "(nn.MultiheadAttention means the opposite)."),
+                  "src_mask = None if src_mask is None else ~src_mask"),
+            DECODER, name="masks the wrong way round, zeros where none is left"),
         mistake("the source asked before the first sum", RIGHT.but(SEEN[1], "seen = self.norm2(seen)"), PLACEMENT,
             "In pre-norm the second attention asks with what the first one *read*. It asks with the normed y that the "
             "first sum left."),
@@ -300,16 +306,14 @@ EXERCISE = Exercise(
                   SEEN[1], "seen = self.norm2(came)"), DECODER,
             "The queries to the source were computed from the input of the layer. They ask after they have "
             "heard each other."),
-        mistake("norm before the sum", RIGHT.but(POST[0], f"y = y + self.norm1(self.drop({POST_SAID[0]}))").but(
+        families.NORM_BEFORE_THE_SUM(RIGHT.but(POST[0], f"y = y + self.norm1(self.drop({POST_SAID[0]}))").but(
                   POST[1], f"y = y + self.norm2(self.drop({POST_SAID[1]}))").but(POST[2],
-                      f"y = y + self.norm3(self.drop({POST_SAID[2]}))"), PLACEMENT,
-            "In post-norm you computed y + norm(f(y)). The paper's is norm(y + f(y))."),
-        mistake("always pre-norm", RIGHT.but("if self.norm_first:", "if True:"), PLACEMENT,
-            "norm_first=False is the paper's order: norm(y + f(y)). Yours is pre-norm whatever the flag says."),
+                      f"y = y + self.norm3(self.drop({POST_SAID[2]}))"),
+            PLACEMENT, x="y"),
+        families.ALWAYS_PRE_NORM(RIGHT.but("if self.norm_first:", "if True:"), PLACEMENT, x="y"),
         mistake("always post-norm", RIGHT.but("if self.norm_first:", "if False:"), PLACEMENT,
             "norm_first=True means y + f(norm(y)). Yours is post-norm whatever the flag says."),
-        mistake("the flag the wrong way round", RIGHT.but("if self.norm_first:", "if not self.norm_first:"), PLACEMENT,
-            "Pre-norm and post-norm are exchanged: norm_first=True means that the norm comes before the sub-layer."),
+        families.NORM_FIRST_INVERTED(RIGHT.but("if self.norm_first:", "if not self.norm_first:"), PLACEMENT),
         mistake("one norm for all",
                 RIGHT.but(NORMS, "self.norm1 = nn.LayerNorm(d)\n        self.norm2 = self.norm3 = self.norm1"), NORM,
             "One norm serves all three sub-layers. Each has its own, with its own scale and shift."),
@@ -321,22 +325,16 @@ EXERCISE = Exercise(
                 RIGHT.but(NORMS, "self.norm1, self.norm2, self.norm3 = nn.LayerNorm(d), nn.LayerNorm(d), "
                                  "nn.Identity()"), NORM,
             "There are two norms. There should be three: one for each sub-layer."),
-        mistake("dropout that never sleeps", RIGHT.but(DROP, "self.drop = lambda x: F.dropout(x, dropout)"), DECODER,
-            "Numbers are dropped in evaluation too: F.dropout does that unless you pass `training=self.training`."),
-        mistake("no dropout", RIGHT.but(DROP, "self.drop = nn.Identity()"), DECODER,
-            "Evaluation is right, and in training nothing is dropped. Dropout is put on what each sub-layer says, "
-            "before it is added."),
+        families.DROPOUT_NEVER_OFF(RIGHT.but(DROP, "self.drop = lambda x: F.dropout(x, dropout)"), DECODER),
+        families.NO_DROPOUT(RIGHT.but(DROP, "self.drop = nn.Identity()"), DECODER),
         mistake("dropout missing on the second attention", both(1, "self.drop(self.cross(seen, memory, src_mask))",
                   "self.cross(seen, memory, src_mask)"), DECODER,
             "In training one sub-layer's words are not dropped. All three sub-layers' words are, before "
             "they are added."),
-        mistake("no ReLU", RIGHT.but("torch.relu(self.widen(x))", "self.widen(x)"), FEED,
-            "There is nothing between the two maps of the feed-forward network, so they are one. A ReLU "
-            "belongs there."),
-        mistake("GELU", RIGHT.but("torch.relu(", "F.gelu("), FEED,
-            "There is a GELU between the two maps. Here it is ReLU, as in the paper."),
-        mistake("the weights returned too", RIGHT.ending_in(", None"), DECODER,
-            "Two things came back. forward returns only the words, (B, Tt, D)."),
+        families.NO_ACTIVATION(RIGHT.but("torch.relu(self.widen(x))", "self.widen(x)"), FEED, activation="A ReLU"),
+        families.GELU(RIGHT.but("torch.relu(", "F.gelu("), FEED),
+        families.TWO_RESULTS(RIGHT.ending_in(", None"),
+            DECODER, name="the weights returned too", result="words, (B, Tt, D)"),
         mistake("masks always needed", RIGHT.but("tgt_mask=None, src_mask=None", "tgt_mask, src_mask"), DECODER,
             "The masks may be left out: then nothing is hidden. Give both the default None."),
         mistake("attentions in a plain list", RIGHT.but(ATTENTIONS, "self.both = [Heads(d, h), Heads(d, h)]").but(

@@ -3,9 +3,11 @@
 import torch
 from torch import Tensor
 
+from autograder.catalogue import families
 from autograder.catalogue.ch09_blocks.shared import LIBRARY, WORKED, drawn, sections, silent, with_heads, wrong_word
 from autograder.catalogue.exercise import Block, Case, Exercise
-from autograder.catalogue.known_answers import correct, mistake, usual_mistakes
+from autograder.catalogue.families import usual_mistakes
+from autograder.catalogue.known_answers import correct, mistake
 from autograder.catalogue.probes import FAR, hidden, normal, usual_probes, visible
 from transformer_ref.model import encoder
 
@@ -158,21 +160,17 @@ EXERCISE = Exercise(
                 RESIDUAL,
             """In pre-norm you added to the *normed* x. When both sub-layers say nothing, x itself must come back; yours
             came back normed. The sub-layer reads the normed x, the sum is made with x."""),
-        mistake("norm before the sum",
-                RIGHT.but(POST_1, "x = x + self.norm1(self.drop(self.attention(x, x, mask)))").but(
-                  POST_2, "x = x + self.norm2(self.drop(self.think(x)))"), PLACEMENT,
-            "In post-norm you computed x + norm(f(x)): the norm is on the wrong side of the sum. The paper's is "
-            "norm(x + f(x))."),
+        families.NORM_BEFORE_THE_SUM(RIGHT.but(POST_1, "x = x + self.norm1(self.drop(self.attention(x, x, mask)))").but(
+                  POST_2, "x = x + self.norm2(self.drop(self.think(x)))"),
+            PLACEMENT, x="x"),
         mistake("norm after the sum in pre-norm", RIGHT.but(PRE_1,
                   "x = self.norm1(x + self.drop(self.attention(x, x, mask)))\n            seen = x").without(
                       SEEN_1).without(SEEN_2).but(
                   PRE_2, "x = self.norm2(x + self.drop(self.think(seen)))"), PLACEMENT,
             "With norm_first=True you normalize after the sum all the same. There the sub-layer reads norm(x), and "
             "the sum is left as it is."),
-        mistake("always pre-norm", RIGHT.but("if self.norm_first:", "if True:"), PLACEMENT,
-            "norm_first=False is the paper's order: norm(x + f(x)). Yours is pre-norm whatever the flag says."),
-        mistake("the flag the wrong way round", RIGHT.but("if self.norm_first:", "if not self.norm_first:"), PLACEMENT,
-            "Pre-norm and post-norm are exchanged: norm_first=True means that the norm comes before the sub-layer."),
+        families.ALWAYS_PRE_NORM(RIGHT.but("if self.norm_first:", "if True:"), PLACEMENT, x="x"),
+        families.NORM_FIRST_INVERTED(RIGHT.but("if self.norm_first:", "if not self.norm_first:"), PLACEMENT),
         mistake("norm of what is said",
                 RIGHT.but(PRE_1, PRE_1.replace("self.drop(", "self.drop(self.norm1(").replace("mask))", "mask)))")).but(
                   PRE_2, PRE_2.replace("self.drop(", "self.drop(self.norm2(") + ")").but(SEEN_1, "seen = x").but(SEEN_2,
@@ -191,17 +189,12 @@ EXERCISE = Exercise(
                 RIGHT.but(PRE_1, "x = self.norm1(x + self.drop(self.attention(seen, seen, mask)))").but(
                   PRE_2, "x = self.norm2(x + self.drop(self.think(seen)))"), PLACEMENT,
             "In pre-norm you normalize before the sub-layer and once more after the sum. The sum is left as it is."),
-        mistake("one norm for both", RIGHT.but(NORMS, "self.norm1 = nn.LayerNorm(d)\n        self.norm2 = self.norm1"),
-                NORM,
-            "One norm serves both sub-layers. Each has its own, with its own scale and shift.", quotes=None),
+        families.ONE_NORM_FOR_BOTH(RIGHT.but(NORMS, "self.norm1 = nn.LayerNorm(d)\n        self.norm2 = self.norm1"),
+            NORM, quotes=None),
         mistake("only one norm", RIGHT.but(NORMS, "self.norm1, self.norm2 = nn.LayerNorm(d), nn.Identity()"), NORM,
             "There is one norm. There should be two: each of the two sub-layers has its own."),
-        mistake("no norm at all", RIGHT.but(NORMS, "self.norm1, self.norm2 = nn.Identity(), nn.Identity()"), NORM,
-            "No norm was found that has a scale and a shift to learn. Each of the two sub-layers has one of its own."),
-        mistake("root mean square norms", RIGHT.but("nn.LayerNorm(d), nn.LayerNorm(d)", "nn.RMSNorm(d), nn.RMSNorm(d)"),
-                NORM,
-            "The norms have a scale and no shift: those are RMS norms, or layer norms without a bias. Here, "
-            "both are needed."),
+        families.NO_NORM(RIGHT.but(NORMS, "self.norm1, self.norm2 = nn.Identity(), nn.Identity()"), NORM, where=""),
+        families.RMS_NORMS(RIGHT.but("nn.LayerNorm(d), nn.LayerNorm(d)", "nn.RMSNorm(d), nn.RMSNorm(d)"), NORM),
         mistake("mask ignored",
                 RIGHT.but(PRE_1, PRE_1.replace("mask", "None")).but(POST_1, POST_1.replace("mask", "None")), LAYER,
             "The mask was not handed on to attention: pads are looked at as if they were words."),
@@ -210,19 +203,13 @@ EXERCISE = Exercise(
             (nn.MultiheadAttention means the opposite)."""),
         mistake("mask always needed", RIGHT.but("mask=None", "mask"), LAYER,
             "mask may be left out: then everybody may look everywhere. Give it the default None."),
-        mistake("dropout that never sleeps", RIGHT.but(DROP, "self.drop = lambda x: F.dropout(x, dropout)"), LAYER,
-            "Numbers are dropped in evaluation too: F.dropout does that unless you pass `training=self.training`. "
-            "nn.Dropout knows by itself."),
-        mistake("no dropout", RIGHT.but(DROP, "self.drop = nn.Identity()"), LAYER,
-            "Evaluation is right, and in training nothing is dropped. Dropout is put on what each sub-layer says, "
-            "before it is added."),
-        mistake("dropout after the sum",
-                RIGHT.but(PRE_1, "x = self.drop(x + self.attention(seen, seen, mask))").but(PRE_2,
+        families.DROPOUT_NEVER_OFF(RIGHT.but(DROP, "self.drop = lambda x: F.dropout(x, dropout)"), LAYER),
+        families.NO_DROPOUT(RIGHT.but(DROP, "self.drop = nn.Identity()"), LAYER),
+        families.DROPOUT_ON_THE_SUM(RIGHT.but(PRE_1, "x = self.drop(x + self.attention(seen, seen, mask))").but(PRE_2,
                   "x = self.drop(x + self.think(seen))").but(
                   POST_1, "x = self.norm1(self.drop(x + self.attention(x, x, mask)))").but(POST_2,
-                      "x = self.norm2(self.drop(x + self.think(x)))"), RESIDUAL,
-            """Dropout was put on the sum, so x itself is dropped with it. It is put on what the sub-layer says, before
-            the sum: the stream is not normalized."""),
+                      "x = self.norm2(self.drop(x + self.think(x)))"),
+            RESIDUAL),
         mistake("dropout after the norm",
                 RIGHT.but(POST_1, "x = self.drop(self.norm1(x + self.attention(x, x, mask)))").but(
                   POST_2, "x = self.drop(self.norm2(x + self.think(x)))"), RESIDUAL,
@@ -236,38 +223,31 @@ EXERCISE = Exercise(
                 RIGHT.but(PRE_1, "x = x + self.attention(seen, seen, mask)").but(
                   POST_1, "x = self.norm1(x + self.attention(x, x, mask))"), LAYER,
             "In training what attention says is not dropped. Both sub-layers' words are."),
-        mistake("feed-forward first", forward("""
+        families.FEED_FORWARD_FIRST(forward("""
             if self.norm_first:
                 x = x + self.drop(self.think(self.norm1(x)))
                 seen = self.norm2(x)
                 return x + self.drop(self.attention(seen, seen, mask))
             x = self.norm1(x + self.drop(self.think(x)))
-            return self.norm2(x + self.drop(self.attention(x, x, mask)))"""), LAYER,
-            "The sub-layers are in the wrong order: words listen to each other first, then each thinks."),
-        mistake("side by side", forward("""
+            return self.norm2(x + self.drop(self.attention(x, x, mask)))"""),
+            LAYER, words="words"),
+        families.IN_PARALLEL(forward("""
             if self.norm_first:
                 seen, again = self.norm1(x), self.norm2(x)
                 return x + self.drop(self.attention(seen, seen, mask)) + self.drop(self.think(again))
             heard = self.norm1(x + self.drop(self.attention(x, x, mask)))
-            return self.norm2(heard + self.drop(self.think(x)))"""), LAYER,
-            """The feed-forward network read the *input* of the layer, so it runs in parallel with the attention. It
-            reads what the words are after attention."""),
-        mistake("x as it came in added at the end",
-                RIGHT.but(PRE_1, "came = x\n            " + PRE_1).but(PRE_2,
+            return self.norm2(heard + self.drop(self.think(x)))"""),
+            LAYER, part="layer", words="words", more=""),
+        families.INPUT_ADDED_AT_THE_END(RIGHT.but(PRE_1, "came = x\n            " + PRE_1).but(PRE_2,
                     "x = came + self.drop(self.think(seen))").but(
                   POST_1, "came = x\n            " + POST_1).but(POST_2,
-                      "x = self.norm2(came + self.drop(self.think(x)))"), RESIDUAL,
-            "The second sum was made with the x that came into the layer, so what attention added is lost. Add to the "
-            "x of now."),
-        mistake("attention alone", RIGHT.without(PRE_2).without(POST_2).without(SEEN_2), LAYER,
-            "The feed-forward network was left out, and with it the second norm."),
+                      "x = self.norm2(came + self.drop(self.think(x)))"),
+            RESIDUAL, part="layer"),
+        families.NO_FEED_FORWARD(RIGHT.without(PRE_2).without(POST_2).without(SEEN_2), LAYER),
         mistake("the feed-forward network alone", RIGHT.without(PRE_1).without(POST_1).without(SEEN_1), LAYER,
             "Attention was left out, and with it a norm. Words have to hear each other first."),
-        mistake("no ReLU", RIGHT.but("torch.relu(self.widen(x))", "self.widen(x)"), FEED,
-            "There is nothing between the two maps of the feed-forward network, so they are one. A ReLU "
-            "belongs there."),
-        mistake("GELU", RIGHT.but("torch.relu(", "F.gelu("), FEED,
-            "There is a GELU between the two maps. Here it is ReLU, as in the paper."),
+        families.NO_ACTIVATION(RIGHT.but("torch.relu(self.widen(x))", "self.widen(x)"), FEED, activation="A ReLU"),
+        families.GELU(RIGHT.but("torch.relu(", "F.gelu("), FEED),
         mistake("a second ReLU", RIGHT.but(THINK, "return torch.relu(self.narrow(torch.relu(self.widen(x))))"), FEED,
             "There is a second ReLU, after the second map, so nothing is ever lowered. There is one between the two."),
         mistake("ReLU at the end", RIGHT.but(THINK, "return torch.relu(self.narrow(self.widen(x)))"), FEED,
@@ -277,10 +257,8 @@ EXERCISE = Exercise(
             "reads one thing."),
         mistake("the second norm forgotten in pre-norm", RIGHT.but(SEEN_2, "seen = x"), PLACEMENT,
             "In pre-norm the feed-forward network read x as it is. It reads a normed x, as attention does."),
-        mistake("scores not divided", RIGHT.but(" / q.shape[-1] ** 0.5", ""), LAYER,
-            "Your layer's attention does not divide the scores by the root of d_k (chapter 05)."),
-        mistake("one head", RIGHT.but("Heads(d, h)", "Heads(d, 1)"), LAYER,
-            "Attention works as one head, whatever h says. Hand h on."),
+        families.SCORES_NOT_DIVIDED(RIGHT.but(" / q.shape[-1] ** 0.5", ""), LAYER, part="layer"),
+        families.ONE_HEAD(RIGHT.but("Heads(d, h)", "Heads(d, 1)"), LAYER),
         mistake("heads and their width exchanged", RIGHT.but("Heads(d, h)", "Heads(d, d // h)"), LAYER,
             "Attention has d / h heads of width h. It has h heads, each d / h wide."),
         mistake("the batch taken for the words", RIGHT.but(PRE_1, PRE_1.replace("self.attention(seen, seen, mask)",
@@ -317,12 +295,11 @@ class EncoderLayer'''), NORM,
                   "nn.Linear(d, d_ff), nn.Linear(d_ff, d)",
                   "nn.Linear(d, d_ff, bias=False), nn.Linear(d_ff, d, bias=False)"), FEED,
             "The maps of the feed-forward network have no biases. Here they have: b1 and b2 of 09.2."),
-        mistake("the weights returned too", RIGHT.ending_in(", None"), LAYER,
-            "Two things came back. forward returns only the words, (B, T, D)."),
-        mistake("layers in a plain list", RIGHT.but(MAPS, "self.maps = [nn.Linear(d, d_ff), nn.Linear(d_ff, d)]").but(
-                  THINK, "return self.maps[1](torch.relu(self.maps[0](x)))"), LAYER,
-            "A Python list hides its layers from the module, so nobody trains them. nn.ModuleList or nn.Sequential "
-            "shows them."),
+        families.TWO_RESULTS(RIGHT.ending_in(", None"),
+            LAYER, name="the weights returned too", result="words, (B, T, D)"),
+        families.LAYERS_IN_A_LIST(RIGHT.but(MAPS, "self.maps = [nn.Linear(d, d_ff), nn.Linear(d_ff, d)]").but(
+                  THINK, "return self.maps[1](torch.relu(self.maps[0](x)))"),
+            LAYER, lists="nn.ModuleList or nn.Sequential"),
         mistake("maps made in forward", RIGHT.without(MAPS).but(
                   THINK, "return nn.Linear(4 * x.shape[-1], x.shape[-1])(torch.relu(nn.Linear(x.shape[-1], 4 * "
                          "x.shape[-1])(x)))"), LAYER,

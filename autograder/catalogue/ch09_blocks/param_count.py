@@ -2,6 +2,7 @@
 
 import torch
 
+from autograder.catalogue import families
 from autograder.catalogue.ch09_blocks.shared import sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise
 from autograder.catalogue.known_answers import answer, correct, mistake
@@ -172,10 +173,8 @@ EXERCISE = Exercise(
             "Your feed-forward networks are 4 D wide inside, whatever d_ff says. In the paper's model it is the same."),
         mistake("a float", RIGHT.ending_in(" / 1"), COUNT,
             "The number is right, but it came as a float. A count is a whole number."),
-        mistake("a tensor", RIGHT.ending_in(" + torch.tensor(0)"), COUNT,
-            "A tensor came back. Return a plain whole number."),
-        mistake("a text", RIGHT.but(SUM, f'return f"{{{SUM.removeprefix("return ")}:,}}"'), COUNT,
-            "A text came back. Return the number itself."),
+        families.A_TENSOR_FOR_A_COUNT(RIGHT.ending_in(" + torch.tensor(0)"), COUNT),
+        families.A_TEXT(RIGHT.but(SUM, f'return f"{{{SUM.removeprefix("return ")}:,}}"'), COUNT),
     ),
     correct=(
         correct("part by part", RIGHT),

@@ -5,9 +5,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from autograder.catalogue import families
 from autograder.catalogue.ch09_blocks.shared import HEADS, LIBRARY, drawn, first_number, sections
 from autograder.catalogue.exercise import Block, Case, Exercise
-from autograder.catalogue.known_answers import answer, correct, mistake, usual_mistakes
+from autograder.catalogue.families import usual_mistakes
+from autograder.catalogue.known_answers import answer, correct, mistake
 from autograder.catalogue.probes import GRADIENTS, PROMISED, hidden, second_call, visible
 from transformer_ref.config import ModelConfig
 from transformer_ref.model import transformer
@@ -247,18 +249,15 @@ EXERCISE = Exercise(
                   DECODER, "self.decoder = nn.ModuleList([Layer(cfg, True)] * cfg.decoder_layers)"), STACK,
             """Your layers are one object of each kind: however many there are, they have one set of parameters. [layer]
             * N repeats the same one. Make a new one each time."""),
-        mistake("layers in a plain list", RIGHT.but(ENCODER, ENCODER.replace("nn.ModuleList([", "list([")).but(
-                  DECODER, DECODER.replace("nn.ModuleList([", "list([")), STACK,
-            """A Python list hides its layers from the module: their parameters are not registered and nobody trains
-            them. nn.ModuleList shows them."""),
+        families.LAYERS_IN_A_LIST(RIGHT.but(ENCODER, ENCODER.replace("nn.ModuleList([", "list([")).but(
+                  DECODER, DECODER.replace("nn.ModuleList([", "list([")),
+            STACK, lists="nn.ModuleList"),
         mistake("the encoder in a plain list", RIGHT.but(ENCODER, ENCODER.replace("nn.ModuleList([", "list([")), STACK,
             "The encoder's layers lie in a Python list, which hides them: their parameters are not registered. "
             "nn.ModuleList shows them."),
-        mistake("softmax at the end", RIGHT.but(LAST, "return torch.softmax(self.output(y), dim=-1)"), ENDS,
-            "Your rows sum to 1: there is a softmax at the end. The loss of chapter 10 expects logits and makes the "
-            "softmax itself."),
-        mistake("log_softmax at the end", RIGHT.but(LAST, "return torch.log_softmax(self.output(y), dim=-1)"), ENDS,
-            "All your numbers are below 0: there is a log_softmax at the end. Return the logits as they are."),
+        families.SOFTMAX_AT_THE_END(RIGHT.but(LAST, "return torch.softmax(self.output(y), dim=-1)"),
+            ENDS, instead="The loss of chapter 10 expects logits and makes the softmax itself."),
+        families.LOG_SOFTMAX_AT_THE_END(RIGHT.but(LAST, "return torch.log_softmax(self.output(y), dim=-1)"), ENDS),
         mistake("no last norms",
                 RIGHT.but("nn.LayerNorm(cfg.d_model) if cfg.norm_first else nn.Identity()\n            "
                           "self.after_decoder".replace(
@@ -353,17 +352,13 @@ EXERCISE = Exercise(
             "The logits are (B, V, Tt). Wanted are (B, Tt, V): a row of scores for each word."),
         mistake("hidden vectors came back", RIGHT.but(LAST, "return y"), ENDS,
             "The decoder's vectors came back, D numbers a word. The output makes V scores of them."),
-        mistake("a pair came back", RIGHT.but(LAST, "return self.output(y), memory"), WHOLE,
-            "Two things came back. forward returns only the logits."),
-        mistake("no dropout on the embeddings", RIGHT.but("return self.drop(x)", "return x"), ENDS,
-            """In training the embedded words are not dropped. Dropout is put on words and positions together, as well
-            as on what every sub-layer says."""),
+        families.TWO_RESULTS(RIGHT.but(LAST, "return self.output(y), memory"), WHOLE, result="logits"),
+        families.EMBEDDINGS_NOT_DROPPED(RIGHT.but("return self.drop(x)", "return x"), ENDS, words="words"),
         mistake("sentences exchanged", RIGHT.but(
                   "memory, seen = self.encode(src)",
                   "src, tgt_in = tgt_in, src\n        memory, seen = self.encode(src)"), WHOLE,
             "Source and target are exchanged: the first argument is read, the second is being written."),
-        mistake("scores not divided", RIGHT.but(" / q.shape[-1] ** 0.5", ""), WHOLE,
-            "Your machine's attention does not divide the scores by the root of d_k (chapter 05)."),
+        families.SCORES_NOT_DIVIDED(RIGHT.but(" / q.shape[-1] ** 0.5", ""), WHOLE, part="machine"),
         mistake("no ReLU", RIGHT.but("torch.relu(self.widen(t))", "self.widen(t)"), WHOLE,
             "Your machine's feed-forward networks have no ReLU (09.2)."),
         mistake("no residual", RIGHT.but("x + self.drop(said(norm(x)))", "self.drop(said(norm(x)))").but(

@@ -5,9 +5,11 @@ import math
 import torch
 from torch import Tensor
 
+from autograder.catalogue import families
 from autograder.catalogue.ch10_training.shared import sections, sentences, the_number
 from autograder.catalogue.exercise import Case, Evidence, Exercise
-from autograder.catalogue.known_answers import answer, correct, mistake, usual_mistakes
+from autograder.catalogue.families import usual_mistakes
+from autograder.catalogue.known_answers import answer, correct, mistake
 from autograder.catalogue.numbers import number
 from autograder.catalogue.probes import FAR, PROMISED, hidden, normal, usual_probes, visible
 from transformer_ref.training.loss import masked_cross_entropy
@@ -196,8 +198,8 @@ EXERCISE = Exercise(
                       return F.cross_entropy(logits.view(-1, logits.shape[1]), labels.view(-1), ignore_index=pad)
             """), LOSS, """The scores were cut into rows as long as a *sentence*. A row of scores belongs to one place
             and is as long as the vocabulary, the last size of logits."""),
-        mistake("pad 0 written in", RIGHT.but("!= pad", "!= 0"), AVERAGE,
-            "Your loss leaves out id 0 whatever pad is. The pad's id is the third argument.", quotes=the_number),
+        families.PAD_0_WRITTEN_IN(RIGHT.but("!= pad", "!= 0"),
+            AVERAGE, quotes=the_number, function="loss leaves out", which="third"),
         mistake("log of the softmax",
                 RIGHT.but("torch.log_softmax(logits, dim=-1)", "torch.log(torch.softmax(logits, dim=-1))"), LOSS,
             """With large scores the softmax of the label underflows to 0, and the logarithm of 0 is minus infinity. The

@@ -3,9 +3,11 @@
 import torch
 from torch import Tensor
 
+from autograder.catalogue import families
 from autograder.catalogue.ch10_training.shared import BOS, LARGE_ID, TI_AMO, TWO, ids_of_the_first, sections, sentences
 from autograder.catalogue.exercise import Case, Exercise
-from autograder.catalogue.known_answers import answer, correct, formula, in_place, mistake, usual_mistakes
+from autograder.catalogue.families import in_place, usual_mistakes
+from autograder.catalogue.known_answers import answer, correct, formula, mistake
 from autograder.catalogue.probes import PROMISED, hidden, second_call, visible
 from autograder.catalogue.quotes import sizes
 from transformer_ref.data import batching
@@ -186,9 +188,7 @@ EXERCISE = Exercise(
             "They now begin with bos too, so the model is taught to say what it reads. Write into a new tensor."),
         mistake("floats", RIGHT.but(JOINED, JOINED + ".float()"), SHIFT,
             "Your ids are float32. They are numbers of rows in a table, so they stay whole: long (int64)."),
-        mistake("floats on the way", RIGHT.but(JOINED, "torch.cat([first.float(), rest.float()], dim=1).long()"), SHIFT,
-            "Large ids came back as others: on the way they were float32, which holds no whole number above "
-            "16,777,216 exactly."),
+        families.IDS_THROUGH_FLOATS(RIGHT.but(JOINED, "torch.cat([first.float(), rest.float()], dim=1).long()"), SHIFT),
         mistake("int32", RIGHT.but(JOINED, JOINED + ".int()"), SHIFT,
             "Your ids are int32. The result keeps the dtype of the labels, long (int64)."),
         mistake("a list", RIGHT.but(JOINED, JOINED + ".tolist()"), SHIFT,

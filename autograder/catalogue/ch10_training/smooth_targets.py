@@ -3,9 +3,11 @@
 import torch
 from torch import Tensor
 
+from autograder.catalogue import families
 from autograder.catalogue.ch10_training.shared import in_single_precision, sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise, Law
-from autograder.catalogue.known_answers import answer, correct, in_place, mistake, usual_mistakes
+from autograder.catalogue.families import in_place, usual_mistakes
+from autograder.catalogue.known_answers import answer, correct, mistake
 from autograder.catalogue.probes import PROMISED, hidden, second_call, visible
 from autograder.catalogue.quotes import row, sizes
 from transformer_ref.training import loss
@@ -177,9 +179,8 @@ EXERCISE = Exercise(
             "The label has 1 - eps, and nobody got the rest: the row sums to less than 1.", quotes=first_sum),
         mistake("shared among V - 3", RIGHT.but(SHARE, "eps / max(V - 3, 1)"), SMOOTH,
             "eps was shared among one too few: it is V less the label and the pad, V - 2.", quotes=first_sum),
-        mistake("pad 0 written in",
-                RIGHT.but("targets[..., pad]", "targets[..., 0]").but("labels == pad", "labels == 0"), SMOOTH,
-            "Your function leaves out id 0 whatever pad is. The pad's id is the fourth argument."),
+        families.PAD_0_WRITTEN_IN(RIGHT.but("targets[..., pad]", "targets[..., 0]").but("labels == pad", "labels == 0"),
+            SMOOTH, function="function leaves out", which="fourth"),
         mistake("the pad's column left out after the label was set, labels of pads too",
                 RIGHT.but("labels == pad] = 0", "labels == 0] = 0"), SMOOTH,
             "Rows whose label is 0 were made all 0, whatever pad is. The pad's id is the fourth argument."),

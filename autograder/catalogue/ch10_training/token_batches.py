@@ -8,7 +8,8 @@ import torch
 
 from autograder.catalogue.ch10_training.shared import Seen, sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise
-from autograder.catalogue.known_answers import answer, correct, in_place, mistake
+from autograder.catalogue.families import in_place
+from autograder.catalogue.known_answers import answer, correct, mistake
 from autograder.catalogue.probes import PROMISED, hidden, second_call, visible
 from transformer_ref.data import batching
 

@@ -5,6 +5,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from autograder.catalogue import families
 from autograder.catalogue.ch10_training.shared import Seen, sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise
 from autograder.catalogue.known_answers import answer, correct, mistake
@@ -216,8 +217,8 @@ EXERCISE = Exercise(
         mistake("pads counted", RIGHT.but(", ignore_index=pad", ""), AVERAGE,
             "The pads count as words, in the loss and in the gradients. The mean is only over the real labels.",
             quotes=losses),
-        mistake("pad 0 written in", RIGHT.but("ignore_index=pad", "ignore_index=0"), AVERAGE,
-            "Id 0 is left out whatever pad is. The pad's id is the fourth argument."),
+        families.PAD_0_WRITTEN_IN(RIGHT.but("ignore_index=pad", "ignore_index=0"),
+            AVERAGE, function="loss leaves out", which="fourth"),
         mistake("the mean of the sentences' means", RIGHT.but(LOSS, """
                   costs = F.cross_entropy(logits.transpose(1, 2), labels, ignore_index=pad, reduction="none")
                   loss = (costs.sum(1) / (labels != pad).sum(1)).mean()

@@ -6,6 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from autograder.catalogue import families
 from autograder.catalogue.ch11_inference.searches import Language, agreed, clear, search
 from autograder.catalogue.ch11_inference.shared import BOS, EOS, ids_as_text, sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise
@@ -289,10 +290,8 @@ EXERCISE = Exercise(
         mistake("no end", RIGHT.but("for step in range(max_len):", "while True:"), FINISHED,
             "Your loop has no end but eos: the model was given more tokens than max_len allows, and raised an error. "
             "Count the steps."),
-        mistake("eos written as 2", RIGHT.but("== eos", "== 2"), FINISHED,
-            "The id 2 is written into your code where eos belongs. Other vocabularies have other ids."),
-        mistake("bos written as 1", RIGHT.but("[([bos], 0.0)]", "[([1], 0.0)]"), BEAM,
-            "The id 1 is written into your code where bos belongs. Other vocabularies have other ids."),
+        families.ID_WRITTEN_IN(RIGHT.but("== eos", "== 2"), FINISHED, id="2", token="eos"),
+        families.ID_WRITTEN_IN(RIGHT.but("[([bos], 0.0)]", "[([1], 0.0)]"), BEAM, id="1", token="bos"),
         mistake("only the last word shown", RIGHT.but("[ids for ids, _ in live]", "[ids[-1:] for ids, _ in live]"),
                 BEAM,
             "The model was shown only the last word of each hypothesis. Show it the whole prefix, bos in front."),

@@ -5,6 +5,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from autograder.catalogue import families
 from autograder.catalogue.ch11_inference.models import Script
 from autograder.catalogue.ch11_inference.shared import BOS, EOS, PAD, ids_as_text, sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise
@@ -191,10 +192,8 @@ EXERCISE = Exercise(
         mistake("bos and eos written as 1 and 2", RIGHT.but("1), bos)", "1), 1)").but("== eos", "== 2"), STOP,
             "The ids 1 and 2 are written into your code. Other vocabularies have other ids: bos and eos are "
             "arguments."),
-        mistake("bos written as 1", RIGHT.but("1), bos)", "1), 1)"), STEPS,
-            "The id 1 is written into your code where bos belongs. Other vocabularies have other ids."),
-        mistake("eos written as 2", RIGHT.but("== eos", "== 2"), STOP,
-            "The id 2 is written into your code where eos belongs. Other vocabularies have other ids."),
+        families.ID_WRITTEN_IN(RIGHT.but("1), bos)", "1), 1)"), STEPS, id="1", token="bos"),
+        families.ID_WRITTEN_IN(RIGHT.but("== eos", "== 2"), STOP, id="2", token="eos"),
         mistake("pad written as 0", RIGHT.but("masked_fill(done, pad)", "masked_fill(done, 0)"), STOP,
             """The id 0 is written into your code where pad belongs. Other vocabularies have other ids: there, your
             finished rows went on with a word."""),
@@ -211,10 +210,8 @@ EXERCISE = Exercise(
         mistake("dropout left on", RIGHT.without("model.eval()").without(MODE), GREEDY,
             """The model came in training mode, and you asked it as it was: dropout then leaves out parts at random, and
             it says other words than it knows. Evaluation mode first."""),
-        mistake("left in evaluation mode", RIGHT.without(MODE), GREEDY,
-            "The model came in training mode and went back in evaluation mode. Leave it in the mode in which it came."),
-        mistake("always put in training mode", RIGHT.but(MODE, "model.train()"), GREEDY,
-            "The model went back in training mode, whatever it was in. Leave it in the mode in which it came."),
+        families.LEFT_IN_EVALUATION_MODE(RIGHT.without(MODE), GREEDY),
+        families.PUT_IN_TRAINING_MODE(RIGHT.but(MODE, "model.train()"), GREEDY),
         mistake("lists instead of a tensor", RIGHT.but("return out", "return out.tolist()"), STEPS,
             "A list came back. Return one tensor of ids, (B, at most max_len + 1); pads make the "
             "rows equally long."),

@@ -5,9 +5,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from autograder.catalogue import families
 from autograder.catalogue.ch11_inference.shared import sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise
-from autograder.catalogue.known_answers import answer, correct, in_place, mistake
+from autograder.catalogue.families import in_place
+from autograder.catalogue.known_answers import answer, correct, mistake
 from autograder.catalogue.probes import PROMISED, hidden, second_call, visible
 from autograder.catalogue.quotes import row
 from transformer_ref.decoding.sampling import sampling_probabilities
@@ -216,11 +218,8 @@ EXERCISE = Exercise(
             is the *logits*, before the softmax, that a temperature divides."""),
         mistake("multiplied by tau", RIGHT.but("logits / tau", "logits * tau"), TEMPERATURE,
             "Small tau made your shares flatter, and large tau sharper: divide by it."),
-        mistake("divided by the root of tau", RIGHT.but("logits / tau", "logits / tau ** 0.5"), TEMPERATURE,
-            "tau works too weakly: the logits were divided by its root. Divide by tau itself."),
-        mistake("tau = 0 divides", RIGHT.but(ZERO, "if False:"), TEMPERATURE,
-            "tau = 0 ended in a division by 0. As tau falls to 0 the likeliest token takes everything: that case is "
-            "an argmax."),
+        families.ROOT_OF_TAU(RIGHT.but("logits / tau", "logits / tau ** 0.5"), TEMPERATURE),
+        families.DIVIDED_BY_TAU_0(RIGHT.but(ZERO, "if False:"), TEMPERATURE),
         mistake("tau = 0 as if it were 1", RIGHT.but(ZERO, "if False:").but("logits / tau", "logits / (tau or 1)"),
                 TEMPERATURE,
             """With tau = 0 you draw all the same, as if tau were another number (`tau or 1` takes 0 for nothing). 0 is
@@ -242,21 +241,16 @@ EXERCISE = Exercise(
             shows=lambda evidence: isinstance(evidence.got, dict)
             and bool((evidence.got[EACH] == 1).any(dim=1).all())
             and not bool((evidence.expected[EACH] == 1).any(dim=1).all())),
-        mistake("the first row's shares for all", RIGHT.but(
+        families.FIRST_ROW_FOR_ALL(RIGHT.but(
                   DRAWN, "drawn = torch.multinomial(shares[0], len(shares), replacement=True, generator=g)[:, None]"),
-                  SAMPLE,
-            "All rows were drawn by the shares of row 0. Each row has its own."),
-        mistake("another generator", RIGHT.but(", generator=g", ""), SAMPLE,
-            "The generator g was not used: the draws came from torch's global random numbers, so nobody can repeat "
-            "them by giving you the same g."),
+            SAMPLE),
+        families.G_NOT_USED(RIGHT.but(", generator=g", ""), SAMPLE),
         mistake("a generator of its own", RIGHT.but("generator=g", "generator=torch.Generator().manual_seed(0)"),
                 SAMPLE,
             "The generator g was not used: yours is made anew at each call with the same seed, so every call draws "
             "the same. Draw from g."),
-        mistake("g seeded anew", RIGHT.but(DRAWN, "drawn = torch.multinomial(shares, 1, generator=g.manual_seed(0))"),
-                SAMPLE,
-            """You gave g another seed, so every call draws the same numbers. A generator goes on where the last call
-            left it: draw from it, and do not change its seed."""),
+        families.G_SEEDED(RIGHT.but(DRAWN, "drawn = torch.multinomial(shares, 1, generator=g.manual_seed(0))"),
+            SAMPLE, same="call draws the same numbers"),
         mistake("top_k not used", RIGHT.but("if top_k is not None:", "if False:"), NUCLEUS,
             "top_k has no effect: tokens beyond the likeliest k are drawn."),
         mistake("one more than top_k", RIGHT.but("min(top_k, ", "min(top_k + 1, "), NUCLEUS,

@@ -3,6 +3,7 @@
 import torch
 from torch import Tensor
 
+from autograder.catalogue import families
 from autograder.catalogue.ch12_capstone.shared import sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise
 from autograder.catalogue.known_answers import answer, correct, mistake
@@ -269,11 +270,10 @@ EXERCISE = Exercise(
         mistake("every state compared", RIGHT.but("for state in last:", "for state in states:"), AVERAGE,
             """A state before the last k was refused. Only the last k go into the mean, so only they have to be of one
             model."""),
-        mistake("asserted", RIGHT.but("""raise ValueError("states: expected the same names in each")""",
+        families.ASSERTED(RIGHT.but("""raise ValueError("states: expected the same names in each")""",
                                       "assert False").but(
-                  """raise ValueError("states: expected the same shapes in each")""", "assert False"), AVERAGE,
-            "An assertion fails where the task asks for a ValueError. Assertions vanish under python -O; an error that "
-            "callers rely on is raised."),
+                  """raise ValueError("states: expected the same shapes in each")""", "assert False"),
+            AVERAGE),
         mistake("any k is welcome", RIGHT.but("if k < 1:", "if False:").but("if k > len(states):", "if False:"),
                 AVERAGE,
             """k = 0 and a k beyond the list gave a result: a slice never complains, and the last 0 of a list,

@@ -8,6 +8,7 @@ from torch import Tensor
 
 from autograder.catalogue.ch12_capstone.shared import sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise
+from autograder.catalogue.families import Family
 from autograder.catalogue.known_answers import answer, correct, mistake
 from autograder.catalogue.probes import PROMISED, UNTOUCHED, hidden, normal, visible
 
@@ -136,6 +137,11 @@ def each(change: str) -> str:
     kinds = ", ".join(f'"{kind}": {kind}{change}' for kind in ("encoder", "decoder", "cross"))
     return RIGHT.but(FOUND, f"found.append({{{kinds}}})")
 
+
+DROPS_INVERTED = Family(
+    "drops the other way round",
+    "Your drops have the other sign: what is lost is counted as positive, whole minus what is left.",
+)
 
 EXERCISE = Exercise(
     id="export-attention", number="12.5", difficulty=2, minutes=30, visible_points=1, hidden_points=4,
@@ -266,16 +272,13 @@ EXERCISE = Exercise(
                     "control = [score(others) for others in controls]"), CONTROL,
             "These are the scores that are left, not what was lost. A drop is the whole model's score minus that.",
             quotes=numbers),
-        mistake("drops the other way round",
-                RIGHT.but(DROP, "drop = score(heads) - whole").but(CONTROLS,
-                    "control = [score(others) - whole for others in controls]"), CONTROL,
-            "Your drops have the other sign: what is lost is counted as positive, whole minus what is left.",
-            quotes=numbers),
-        mistake("drops and claim the other way round", RIGHT.but(DROP, "drop = score(heads) - whole").but(
+        DROPS_INVERTED(RIGHT.but(DROP, "drop = score(heads) - whole").but(CONTROLS,
+                    "control = [score(others) - whole for others in controls]"),
+            CONTROL, quotes=numbers),
+        DROPS_INVERTED(RIGHT.but(DROP, "drop = score(heads) - whole").but(
                   CONTROLS, "control = [score(others) - whole for others in controls]").but(HOLDS,
-                      "holds = drop < min(control)"), CONTROL,
-            "Your drops have the other sign: what is lost is counted as positive, whole minus what is left.",
-            quotes=numbers),
+                      "holds = drop < min(control)"),
+            CONTROL, quotes=numbers, name="drops and claim the other way round"),
         mistake("drops as sizes",
                 RIGHT.but(DROP, "drop = abs(whole - score(heads))").but(CONTROLS,
                     "control = [abs(whole - score(others)) for others in controls]"), CONTROL,

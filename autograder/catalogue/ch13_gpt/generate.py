@@ -5,9 +5,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from autograder.catalogue import families
 from autograder.catalogue.ch13_gpt.shared import generator, sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise
-from autograder.catalogue.known_answers import answer, correct, in_place, mistake
+from autograder.catalogue.families import in_place
+from autograder.catalogue.known_answers import answer, correct, mistake
 from autograder.catalogue.numbers import number
 from autograder.catalogue.probes import PROMISED, UNTOUCHED, hidden, second_call, visible
 from autograder.inside.fixtures.gpt import Teller
@@ -282,9 +284,7 @@ EXERCISE = Exercise(
             "n in all."),
         mistake("at least one token", RIGHT.but("range(n)", "range(max(n, 1))"), GENERATE,
             "With n = 0 a token was written all the same. n may be 0, and then the prompt comes back."),
-        mistake("tau = 0 divides", RIGHT.but("tau == 0", "False"), GENERATE,
-            "tau = 0 ended in a division by 0. As tau falls to 0 the likeliest token takes everything: that case is "
-            "an argmax."),
+        families.DIVIDED_BY_TAU_0(RIGHT.but("tau == 0", "False"), GENERATE),
         mistake("the least likely token", RIGHT.but("logits.argmax", "logits.argmin"), GENERATE,
             "With tau = 0 the smallest logit was chosen, the least likely token."),
         mistake("the largest of the whole batch",
@@ -303,8 +303,7 @@ EXERCISE = Exercise(
         mistake("tau not used", RIGHT.but("logits / tau", "logits"), GENERATE,
             """tau has no effect above 0. The logits are divided by it before the softmax. (Dividing the shares
             afterwards changes nothing: all alike.)""", quotes=first_shares),
-        mistake("divided by the root of tau", RIGHT.but("logits / tau", "logits / tau ** 0.5"), GENERATE,
-            "tau works too weakly: the logits were divided by its root. Divide by tau itself.", quotes=first_shares),
+        families.ROOT_OF_TAU(RIGHT.but("logits / tau", "logits / tau ** 0.5"), GENERATE, quotes=first_shares),
         mistake("softmax twice", RIGHT.but("torch.softmax(logits / tau", "torch.softmax(logits.softmax(-1) / tau"),
                 GENERATE,
             "A softmax was made of a softmax, which evens the shares out. tau divides the logits as they are; one "
@@ -330,16 +329,12 @@ EXERCISE = Exercise(
             """All tokens come nearly equally often. A likely one comes more often, by its share. (A softmax on the
             logits *before* tau divides them makes them nearly alike too: tau divides the logits as they are.)""",
             quotes=first_shares),
-        mistake("the first row's shares for all", RIGHT.but(
+        families.FIRST_ROW_FOR_ALL(RIGHT.but(
                   DRAW, "new = torch.multinomial(shares[0], len(shares), replacement=True, generator=g)[:, None]"),
-                  GENERATE,
-            "All rows were drawn by the shares of row 0. Each has its own.", quotes=first_shares),
-        mistake("another generator", RIGHT.but(", generator=g", ""), GENERATE,
-            """The generator g was not used: the draws came from the global random numbers, or from a generator of your
-            own. Nobody can repeat them by giving you the same g: draw from it."""),
-        mistake("g seeded anew", RIGHT.but(DRAW, "new = torch.multinomial(shares, 1, generator=g.manual_seed(step))"),
-                GENERATE,
-            "You gave g another seed, so every call draws the same numbers. Draw from it, and do not change its seed."),
+            GENERATE, quotes=first_shares),
+        families.G_NOT_USED(RIGHT.but(", generator=g", ""), GENERATE),
+        families.G_SEEDED(RIGHT.but(DRAW, "new = torch.multinomial(shares, 1, generator=g.manual_seed(step))"),
+            GENERATE, same="call draws the same numbers"),
         mistake("one seed in every step",
                 RIGHT.but(DRAW, "new = torch.multinomial(shares, 1, generator=g.manual_seed(0))"), GENERATE,
             "g got the same seed in every step, so all steps draw the same numbers. Draw from g, and do not change "
@@ -347,11 +342,8 @@ EXERCISE = Exercise(
         mistake("dropout left on", RIGHT.without("model.eval()").without(MODE), GENERATE,
             """The model came in training mode, and you asked it as it was: dropout then leaves out parts at random, and
             it says other tokens than it knows. Evaluation mode first."""),
-        mistake("left in evaluation mode", RIGHT.without(MODE), GENERATE,
-            "The model came in training mode and went back in evaluation mode. Leave it in the mode in which it came."),
-        mistake("always put in training mode", RIGHT.but(MODE, "model.train()"), GENERATE,
-            "The model came in evaluation mode and went back in training mode. Leave it in the mode in which it came, "
-            "whatever that was."),
+        families.LEFT_IN_EVALUATION_MODE(RIGHT.without(MODE), GENERATE),
+        families.PUT_IN_TRAINING_MODE(RIGHT.but(MODE, "model.train()"), GENERATE),
         mistake("left in another mode on one way out", RIGHT.after("model.eval()", "if n == 0:\n    return ids"),
                 GENERATE,
             """On one of the ways through your code the model is left in another mode than it came in, as by a return

@@ -5,12 +5,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from autograder.catalogue import families
 from autograder.catalogue.ch09_blocks.shared import LIBRARY, drawn, first_number
 from autograder.catalogue.ch13_gpt.gpt_block import BENDS, bent, filled
 from autograder.catalogue.ch13_gpt.gpt_block import parts as parts_of_block
 from autograder.catalogue.ch13_gpt.shared import BLOCK, DIVIDED, HEADS, HIDE, are_steep, sections, steep, with_block
 from autograder.catalogue.exercise import Block, Case, Exercise
-from autograder.catalogue.known_answers import answer, correct, mistake, usual_mistakes
+from autograder.catalogue.families import Family, usual_mistakes
+from autograder.catalogue.known_answers import answer, correct, mistake
 from autograder.catalogue.probes import GRADIENTS, PROMISED, hidden, second_call, visible
 from transformer_ref.beyond import gpt
 
@@ -130,6 +132,12 @@ TABLE, STACK = (
 LOOP, NORMED, LAST = "x = block(x)", "x = self.norm(x)", "return self.head(x)"
 HEAD, TIED = "self.head = nn.Linear(d_model, vocabulary, bias=False)", "self.head.weight = self.tokens.weight"
 
+LAST_TOKEN = Family(
+    "the last token alone",
+    "Only the logits of the last token came back. Training needs those of every place: (B, T, vocabulary). "
+    "Generation looks at the last one.",
+)
+
 EXERCISE = Exercise(
     id="gpt", number="13.3", difficulty=3, minutes=35, visible_points=2, hidden_points=3,
     reference=GPT, roles=parts, normalize=of_any_bend, section=MODEL, quotes=first_number, forbidden=LIBRARY,
@@ -225,16 +233,11 @@ EXERCISE = Exercise(
                   DROPPED, "x = self.drop(self.first(x))"), MODEL,
             """There is one norm too many, before the blocks perhaps. Each block has two of its own, and there is one
             after the last block: no others."""),
-        mistake("softmax at the end", RIGHT.but(LAST, "return torch.softmax(self.head(x), dim=-1)"), MODEL,
-            "Your rows sum to 1: there is a softmax at the end. The loss expects logits and makes the softmax itself."),
-        mistake("log_softmax at the end", RIGHT.but(LAST, "return torch.log_softmax(self.head(x), dim=-1)"), MODEL,
-            "All your numbers are below 0: there is a log_softmax at the end. Return the logits as they are."),
-        mistake("the last token alone", RIGHT.but(LAST, "return self.head(x[:, -1])"), MODEL,
-            "Only the logits of the last token came back. Training needs those of every place: (B, T, vocabulary). "
-            "Generation looks at the last one."),
-        mistake("the last token alone, with its axis", RIGHT.but(LAST, "return self.head(x[:, -1:])"), MODEL,
-            "Only the logits of the last token came back. Training needs those of every place: (B, T, vocabulary). "
-            "Generation looks at the last one."),
+        families.SOFTMAX_AT_THE_END(RIGHT.but(LAST, "return torch.softmax(self.head(x), dim=-1)"),
+            MODEL, instead="The loss expects logits and makes the softmax itself."),
+        families.LOG_SOFTMAX_AT_THE_END(RIGHT.but(LAST, "return torch.log_softmax(self.head(x), dim=-1)"), MODEL),
+        LAST_TOKEN(RIGHT.but(LAST, "return self.head(x[:, -1])"), MODEL),
+        LAST_TOKEN(RIGHT.but(LAST, "return self.head(x[:, -1:])"), MODEL, name="the last token alone, with its axis"),
         mistake("the last token cut off", RIGHT.but(LAST, "return self.head(x[:, :-1])"), MODEL,
             "The logits of the last token are missing. There is a row for every token that went in."),
         mistake("vocabulary before tokens", RIGHT.but(LAST, "return self.head(x).transpose(1, 2)"), MODEL,
@@ -291,16 +294,13 @@ EXERCISE = Exercise(
         mistake("no causal mask", RIGHT.without(HIDE), BLOCKS,
             "Every token sees those after it: the blocks hide nothing. Then the row of a token knows the token that "
             "it is to guess."),
-        mistake("one token of the future", RIGHT.but(".tril()", ".tril(1)"), BLOCKS,
-            "Every token sees the next one too: the causal mask is open by one place. That one token is just what the "
-            "model is to guess."),
+        families.ONE_TOKEN_OF_THE_FUTURE(RIGHT.but(".tril()", ".tril(1)"), BLOCKS),
         mistake("a mask of the last length",
                 RIGHT.but("open_ = torch.ones(x.shape[1], x.shape[1], dtype=torch.bool).tril()",
                   "open_ = torch.ones(5, 5, dtype=torch.bool).tril()"), BLOCKS,
             "Your causal mask has a fixed size. T differs from call to call: make it for as many tokens as there are, "
             "or cut it to them."),
-        mistake("scores not divided", RIGHT.but(DIVIDED, ""), BLOCKS,
-            "Your model's attention does not divide the scores by the root of d_k (chapter 05)."),
+        families.SCORES_NOT_DIVIDED(RIGHT.but(DIVIDED, ""), BLOCKS, part="model"),
         mistake("scores divided by the wrong root", RIGHT.but("q.shape[-1] ** 0.5", "x.shape[-1] ** 0.5"), BLOCKS,
             """Your model's attention divides the scores by the root of d_model. Each head's queries have d_model / h
             numbers: it is their root (chapter 06)."""),
@@ -315,14 +315,11 @@ EXERCISE = Exercise(
         mistake("shown a token twice", RIGHT.but(LOOP, "x = block(x) + x"), BLOCKS,
             "You added x to what a block returns. A block has its residual inside: what it returns is the stream "
             "already."),
-        mistake("another bend", RIGHT.but("F.gelu(", "F.silu("), BLOCKS,
-            """In the blocks, between the two maps, there is something that looks much like a ReLU or a GELU, but is
-            neither: SiLU, perhaps. Near 0 they differ."""),
+        families.ANOTHER_ACTIVATION(RIGHT.but("F.gelu(", "F.silu("),
+            BLOCKS, where="In the blocks, between the two maps,"),
         mistake("no activation", RIGHT.but("F.gelu(self.widen(x))", "self.widen(x)"), BLOCKS,
             "There is nothing between the two maps of your feed-forward networks (13.2)."),
-        mistake("no dropout on the embeddings", RIGHT.without(DROPPED), MODEL,
-            """In training the embedded tokens are not dropped. Dropout is put on tokens and positions together, as well
-            as on what every sub-layer says."""),
+        families.EMBEDDINGS_NOT_DROPPED(RIGHT.without(DROPPED), MODEL, words="tokens"),
         mistake("positions not dropped", RIGHT.but(f"{PLACED}\n        {DROPPED}", f"{DROPPED}\n        {PLACED}"),
                 MODEL,
             "In training the positions are not dropped: dropout came before they were added. It is put on "

@@ -5,6 +5,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from autograder.catalogue import families
 from autograder.catalogue.ch09_blocks.shared import LIBRARY, drawn, silent, wrong_word
 from autograder.catalogue.ch13_gpt.shared import (
     BLOCK,
@@ -19,7 +20,8 @@ from autograder.catalogue.ch13_gpt.shared import (
     with_heads,
 )
 from autograder.catalogue.exercise import Block, Case, Exercise
-from autograder.catalogue.known_answers import correct, mistake, usual_mistakes
+from autograder.catalogue.families import usual_mistakes
+from autograder.catalogue.known_answers import correct, mistake
 from autograder.catalogue.probes import FAR, hidden, normal, usual_probes, visible
 from transformer_ref.beyond import gpt
 
@@ -173,9 +175,7 @@ EXERCISE = Exercise(
                   SHARES, SHARES.replace("dim=-1)", "dim=-1).nan_to_num()")), BLOCKS,
             """A token sees those before it and not itself: the diagonal of the mask is hidden too. triu marks it as
             well, unless it begins one place later."""),
-        mistake("one token of the future", RIGHT.but(".tril()", ".tril(1)"), BLOCKS,
-            "Every token sees the next one too: the causal mask is open by one place. That one token is just what the "
-            "model is to guess."),
+        families.ONE_TOKEN_OF_THE_FUTURE(RIGHT.but(".tril()", ".tril(1)"), BLOCKS),
         mistake("a causal mask of one size", RIGHT.but(OPEN, "open_ = torch.ones(4, 4, dtype=torch.bool).tril()"),
                 BLOCKS,
             "Your mask fits only 4 tokens. T may be anything: make the mask for as many tokens as x has, or cut it "
@@ -190,8 +190,7 @@ EXERCISE = Exercise(
         mistake("softmax over the queries", RIGHT.but("softmax(scores, dim=-1)", "softmax(scores, dim=-2)"), BLOCKS,
             """The softmax runs over the queries: keys share out 1, not each query (chapter 05). With a causal mask that
             even lets a token feel those after it."""),
-        mistake("scores not divided", RIGHT.but(DIVIDED, ""), BLOCKS,
-            "Your block's attention does not divide the scores by the root of d_k (chapter 05)."),
+        families.SCORES_NOT_DIVIDED(RIGHT.but(DIVIDED, ""), BLOCKS, part="block"),
         mistake("divided by the root of d_model", RIGHT.but("q.shape[-1] ** 0.5", "x.shape[-1] ** 0.5"), BLOCKS,
             "The scores were divided by the root of d_model. Each head's queries have d_model / h numbers: it is "
             "their root (chapter 06)."),
@@ -257,20 +256,18 @@ EXERCISE = Exercise(
             "x is not added to what attention says, so the token that listened is lost."),
         mistake("no residual around the feed-forward network", RIGHT.but(ADD_2, ADD_2.replace("x + ", "")), STREAM,
             "x is not added to what the feed-forward network says."),
-        mistake("side by side", RIGHT.but(ADD_1, "heard = self.drop(self.attention(seen))").but(
-                  ADD_2, "x = x + heard + self.drop(self.think(seen))"), BLOCKS,
-            """The feed-forward network read the *input* of the block, so it runs in parallel with the attention. It
-            reads what the tokens are after attention. (Some later models do run them side by side. This one does
-            not.)"""),
-        mistake("x as it came in added at the end", RIGHT.but(SEEN_1, f"came = x\n        {SEEN_1}").but(
-                  ADD_2, "x = came + self.drop(self.think(seen))"), STREAM,
-            "The second sum was made with the x that came into the block, so what attention added is lost. Add to the "
-            "x of now."),
+        families.IN_PARALLEL(RIGHT.but(ADD_1, "heard = self.drop(self.attention(seen))").but(
+                  ADD_2, "x = x + heard + self.drop(self.think(seen))"),
+            BLOCKS, part="block", words="tokens",
+            more=" (Some later models do run them side by side. This one does not.)"),
+        families.INPUT_ADDED_AT_THE_END(RIGHT.but(SEEN_1, f"came = x\n        {SEEN_1}").but(
+                  ADD_2, "x = came + self.drop(self.think(seen))"),
+            STREAM, part="block"),
         mistake("only one norm used", RIGHT.without(SEEN_2), BLOCKS,
             """One norm is used; the feed-forward network reads what attention read, or has none. It reads the norm of x
             as it is *after* attention, by a norm of its own."""),
-        mistake("feed-forward first", RIGHT.but(BODY, f"{ADD_2}\n        {SEEN_2}\n        {ADD_1}"), BLOCKS,
-            "The sub-layers are in the wrong order: tokens listen to each other first, then each thinks."),
+        families.FEED_FORWARD_FIRST(RIGHT.but(BODY, f"{ADD_2}\n        {SEEN_2}\n        {ADD_1}"),
+            BLOCKS, words="tokens"),
         mistake("a cross-attention left in", RIGHT.but("self.attention = Heads(d_model, h)",
                   "self.attention, self.cross = Heads(d_model, h), Heads(d_model, h)").but(
                   NORMS, "self.norm1, self.norm2, self.norm3 = nn.LayerNorm(d_model), nn.LayerNorm(d_model), "
@@ -283,17 +280,14 @@ EXERCISE = Exercise(
                           f"def forward(self, x, memory):\n        {SEEN_1}"), DELETE,
             "forward asks for more than x. There is no source and no memory any more: a block takes only x, and makes "
             "its mask by itself."),
-        mistake("one norm for both",
-                RIGHT.but(NORMS, "self.norm1 = nn.LayerNorm(d_model)\n        self.norm2 = self.norm1"), BLOCKS,
-            "One norm serves both sub-layers. Each has its own, with its own scale and shift."),
-        mistake("no norm at all", RIGHT.but(NORMS, "self.norm1, self.norm2 = nn.Identity(), nn.Identity()"), BLOCKS,
-            "No norm was found that has a scale and a shift to learn. Each of the two sub-layers has one of its own, "
-            "before it."),
-        mistake("root mean square norms",
-                RIGHT.but("nn.LayerNorm(d_model), nn.LayerNorm(d_model)", "nn.RMSNorm(d_model), nn.RMSNorm(d_model)"),
-                BLOCKS,
-            "The norms have a scale and no shift: those are RMS norms, as later models have, or layer norms without a "
-            "bias. Here, both are needed."),
+        families.ONE_NORM_FOR_BOTH(
+            RIGHT.but(NORMS, "self.norm1 = nn.LayerNorm(d_model)\n        self.norm2 = self.norm1"),
+            BLOCKS),
+        families.NO_NORM(RIGHT.but(NORMS, "self.norm1, self.norm2 = nn.Identity(), nn.Identity()"),
+            BLOCKS, where=", before it"),
+        families.RMS_NORMS(
+            RIGHT.but("nn.LayerNorm(d_model), nn.LayerNorm(d_model)", "nn.RMSNorm(d_model), nn.RMSNorm(d_model)"),
+            BLOCKS),
         mistake("another epsilon", RIGHT.but(
                   "nn.LayerNorm(d_model), nn.LayerNorm(d_model)",
                   "nn.LayerNorm(d_model, eps=1e-1), nn.LayerNorm(d_model, eps=1e-1)"), BLOCKS,
@@ -303,14 +297,11 @@ EXERCISE = Exercise(
                   "nn.LayerNorm(d_model, eps=1e-6), nn.LayerNorm(d_model, eps=1e-6)"), BLOCKS,
             "Your norms add too little to the variance, as the 1e-6 of some libraries. eps is 0.00001, which "
             "nn.LayerNorm has by itself."),
-        mistake("no activation", RIGHT.but("F.gelu(self.widen(x))", "self.widen(x)"), BLOCKS,
-            "There is nothing between the two maps of the feed-forward network, so they are one. A ReLU or a GELU "
-            "belongs there."),
+        families.NO_ACTIVATION(RIGHT.but("F.gelu(self.widen(x))", "self.widen(x)"),
+            BLOCKS, name="no activation", activation="A ReLU or a GELU"),
         mistake("the activation at the end", RIGHT.but(THINK, "return F.gelu(self.narrow(self.widen(x)))"), BLOCKS,
             "The activation comes after the second map, so nothing is ever lowered. It belongs between the two."),
-        mistake("another bend", RIGHT.but("F.gelu(", "F.silu("), BLOCKS,
-            """Between the two maps there is something that looks much like a ReLU or a GELU, but is neither:
-            SiLU, perhaps. Near 0 they differ."""),
+        families.ANOTHER_ACTIVATION(RIGHT.but("F.gelu(", "F.silu("), BLOCKS, where="Between the two maps"),
         mistake("a quick GELU",
                 RIGHT.but(THINK, "wide = self.widen(x)\n        return self.narrow(wide * "
                                  "torch.sigmoid(1.702 * wide))"), BLOCKS,
@@ -322,8 +313,7 @@ EXERCISE = Exercise(
         mistake("a leaky ReLU", RIGHT.but("F.gelu(", "F.leaky_relu("), BLOCKS,
             "Between the two maps there is a leaky ReLU: it lets a hundredth of what is negative through. A ReLU or a "
             "GELU belongs there."),
-        mistake("no feed-forward network", RIGHT.without(ADD_2).without(SEEN_2), BLOCKS,
-            "The feed-forward network was left out, and with it the second norm."),
+        families.NO_FEED_FORWARD(RIGHT.without(ADD_2).without(SEEN_2), BLOCKS, name="no feed-forward network"),
         mistake("no attention", RIGHT.without(ADD_1).without(SEEN_1), BLOCKS,
             "Attention was left out, and with it the first norm: no token hears of another."),
         mistake("no output projection",
@@ -344,16 +334,11 @@ EXERCISE = Exercise(
                   BLOCKS,
             "The feed-forward network is 4 times as wide as the model. That is what GPT-2 takes; here d_ff says how "
             "wide it is."),
-        mistake("dropout that never sleeps", RIGHT.but(DROP, "self.drop = lambda x: F.dropout(x, dropout)"), BLOCKS,
-            "Numbers are dropped in evaluation too: F.dropout does that unless you pass `training=self.training`. "
-            "nn.Dropout knows by itself."),
-        mistake("no dropout", RIGHT.but(DROP, "self.drop = nn.Identity()"), BLOCKS,
-            "Evaluation is right, and in training nothing is dropped. Dropout is put on what each sub-layer says, "
-            "before it is added."),
-        mistake("dropout after the sum", RIGHT.but(ADD_1, "x = self.drop(x + self.attention(seen))").but(
-                  ADD_2, "x = self.drop(x + self.think(seen))"), STREAM,
-            "Dropout was put on the sum, so x itself is dropped with it. It is put on what a sub-layer says: the "
-            "stream is not normalized."),
+        families.DROPOUT_NEVER_OFF(RIGHT.but(DROP, "self.drop = lambda x: F.dropout(x, dropout)"), BLOCKS),
+        families.NO_DROPOUT(RIGHT.but(DROP, "self.drop = nn.Identity()"), BLOCKS),
+        families.DROPOUT_ON_THE_SUM(RIGHT.but(ADD_1, "x = self.drop(x + self.attention(seen))").but(
+                  ADD_2, "x = self.drop(x + self.think(seen))"),
+            STREAM),
         mistake("dropout on attention alone", RIGHT.but(ADD_2, "x = x + self.think(seen)"), BLOCKS,
             "In training what the feed-forward network says is not dropped. What both sub-layers say is."),
         mistake("dropout on the feed-forward network alone", RIGHT.but(ADD_1, "x = x + self.attention(seen)"), BLOCKS,

@@ -6,8 +6,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from autograder.catalogue import families
 from autograder.catalogue.ch13_gpt.shared import generator, sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise
+from autograder.catalogue.families import Family
 from autograder.catalogue.known_answers import answer, correct, mistake
 from autograder.catalogue.numbers import number
 from autograder.catalogue.probes import PROMISED, hidden, second_call, visible
@@ -239,6 +241,17 @@ SLICES = answer("""
         return x, y
 """)
 
+ONE_WINDOW_TOO_MANY = Family(
+    "one window too many",
+    "Your last window leaves y without its last token: the text ends before it. A window may begin at 0, 1 and so "
+    "on up to N - T - 1, since y reaches one token further than x.",
+)
+BEGINNING_ANYWHERE = Family(
+    "beginning anywhere",
+    "Windows may begin at any token of the text with you, so those near its end reach beyond it. The last place "
+    "at which one may begin is N - T - 1: T tokens for x, and y reaches one further.",
+)
+
 EXERCISE = Exercise(
     id="lm-batch", number="13.1", difficulty=1, minutes=15, visible_points=1, hidden_points=2,
     reference=lm_batch, normalize=what_they_are, section=BATCH, quotes=both,
@@ -343,18 +356,11 @@ EXERCISE = Exercise(
             """At some places no window ever begins. All N - T of them come, equally often: 0, 1 and so on up to N - T
             - 1.""",
             quotes=counted, shows=some_are_missing),
-        mistake("one window too many", RIGHT.but(LAST, "last = len(ids) - T + 1"), BATCH,
-            """Your last window leaves y without its last token: the text ends before it. A window may begin at 0, 1 and
-            so on up to N - T - 1, since y reaches one token further than x."""),
-        mistake("one window too many, in slices", SLICES.but("len(ids) - T, ", "len(ids) - T + 1, "), BATCH,
-            """Your last window leaves y without its last token: the text ends before it. A window may begin at 0, 1 and
-            so on up to N - T - 1, since y reaches one token further than x."""),
-        mistake("beginning anywhere", RIGHT.but(LAST, "last = len(ids)"), BATCH,
-            """Windows may begin at any token of the text with you, so those near its end reach beyond it. The last
-            place at which one may begin is N - T - 1: T tokens for x, and y reaches one further."""),
-        mistake("beginning anywhere, in slices", SLICES.but("len(ids) - T, ", "len(ids), "), BATCH,
-            """Windows may begin at any token of the text with you, so those near its end reach beyond it. The last
-            place at which one may begin is N - T - 1: T tokens for x, and y reaches one further."""),
+        ONE_WINDOW_TOO_MANY(RIGHT.but(LAST, "last = len(ids) - T + 1"), BATCH),
+        ONE_WINDOW_TOO_MANY(SLICES.but("len(ids) - T, ", "len(ids) - T + 1, "),
+            BATCH, name="one window too many, in slices"),
+        BEGINNING_ANYWHERE(RIGHT.but(LAST, "last = len(ids)"), BATCH),
+        BEGINNING_ANYWHERE(SLICES.but("len(ids) - T, ", "len(ids), "), BATCH, name="beginning anywhere, in slices"),
         mistake("going on at the beginning",
                 RIGHT.but(LAST, "last = len(ids)").but("x = ids[places]", "x = ids[places % len(ids)]").but(
                   LATER, "y = ids[(places + 1) % len(ids)]"), BATCH,
@@ -396,12 +402,8 @@ EXERCISE = Exercise(
             "Your tokens are floats. An embedding looks up whole numbers: they stay long, as they came."),
         mistake("lists", RIGHT.but(BOTH, "return x.tolist(), y.tolist()"), BATCH,
             "Lists came back. A model takes tensors: x and y, each (B, T)."),
-        mistake("another generator", RIGHT.but(", generator=g", ""), BATCH,
-            """The generator g was not used: the draws came from the global random numbers, or from a generator of your
-            own. Nobody can repeat them by giving you the same g: draw from it."""),
-        mistake("g seeded anew", RIGHT.but("generator=g", "generator=g.manual_seed(0)"), BATCH,
-            """You gave g another seed, so every batch is the same. A generator goes on where the last call left it:
-            draw from it, and do not change its seed."""),
+        families.G_NOT_USED(RIGHT.but(", generator=g", ""), BATCH),
+        families.G_SEEDED(RIGHT.but("generator=g", "generator=g.manual_seed(0)"), BATCH, same="batch is the same"),
         mistake("the text changed", RIGHT.but(BOTH, "ids += 0 * ids[0]\n    ids[0] += 1\n    return x, y"), BATCH,
             "Your function changed the caller's text. The next batch is cut from it as well: leave it as it is."),
     ),

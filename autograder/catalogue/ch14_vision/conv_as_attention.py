@@ -3,9 +3,11 @@
 import torch
 from torch import Tensor
 
+from autograder.catalogue import families
 from autograder.catalogue.ch14_vision.shared import counted, sections, wrong_pixel
 from autograder.catalogue.exercise import Case, Evidence, Exercise, Law
-from autograder.catalogue.known_answers import answer, correct, mistake, usual_mistakes
+from autograder.catalogue.families import Family, usual_mistakes
+from autograder.catalogue.known_answers import answer, correct, mistake
 from autograder.catalogue.probes import FAR, hidden, normal, usual_probes, visible
 from transformer_ref.beyond import vision
 
@@ -105,6 +107,12 @@ PIXEL, BACK = (
 )
 MIXING = RIGHT[RIGHT.index("    for a in range(k):\n        for b in range(k):\n            values") : RIGHT.index(
     "    out = total")]
+
+KERNEL_IN_WEIGHTS = Family(
+    "weights that hold the kernel",
+    "The weights hold the kernel's numbers. Weights say *where* a head looks, 1 or 0; what it takes from there is "
+    "the value.",
+)
 
 EXERCISE = Exercise(
     id="conv-as-attention", number="14.4", difficulty=3, minutes=35, visible_points=2, hidden_points=3,
@@ -282,17 +290,12 @@ EXERCISE = Exercise(
             "The weights are float32 whatever x is. They have the dtype of x, like the output."),
         mistake("weights as truth values", RIGHT.but("return out, weights", "return out, weights.bool()"), SHIFTS,
             "The weights came back as True and False. Return numbers, 0 and 1, of the dtype of x."),
-        mistake("weights that hold the kernel",
-                RIGHT.but("return out, weights", "return out, weights * kernel[0, 0].reshape(-1, 1, 1)"), SHIFTS,
-            "The weights hold the kernel's numbers. Weights say *where* a head looks, 1 or 0; what it takes from "
-            "there is the value."),
-        mistake("the kernel in the weights, for both",
-                RIGHT.but(VALUES, "values = pixels @ kernel[:, :, a, b].T / kernel[0, 0, a, b]").but(
-                  PIXEL, "weights = weights * kernel[0, 0].reshape(-1, 1, 1)\n    " + PIXEL), SHIFTS,
-            "The weights hold the kernel's numbers. Weights say *where* a head looks, 1 or 0; what it takes from "
-            "there is the value."),
-        mistake("only the output", RIGHT.but("return out, weights", "return out"), SHIFTS,
-            "Only the output came back. Return the weights as well, as a pair (out, weights)."),
+        KERNEL_IN_WEIGHTS(RIGHT.but("return out, weights", "return out, weights * kernel[0, 0].reshape(-1, 1, 1)"),
+            SHIFTS),
+        KERNEL_IN_WEIGHTS(RIGHT.but(VALUES, "values = pixels @ kernel[:, :, a, b].T / kernel[0, 0, a, b]").but(
+                  PIXEL, "weights = weights * kernel[0, 0].reshape(-1, 1, 1)\n    " + PIXEL),
+            SHIFTS, name="the kernel in the weights, for both"),
+        families.WEIGHTS_NOT_RETURNED(RIGHT.but("return out, weights", "return out"), SHIFTS, result="output"),
         mistake("weights first", RIGHT.but("return out, weights", "return weights, out"), SHIFTS,
             "The pair is the wrong way round: the output comes first, then the weights."),
         mistake("no check of k", RIGHT.but(CHECK, ""), SHIFTS,

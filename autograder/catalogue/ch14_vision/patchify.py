@@ -3,9 +3,11 @@
 import torch
 from torch import Tensor
 
+from autograder.catalogue import families
 from autograder.catalogue.ch14_vision.shared import counted, labeled, sections, wrong_patch
 from autograder.catalogue.exercise import Case, Exercise
-from autograder.catalogue.known_answers import answer, correct, mistake, usual_mistakes
+from autograder.catalogue.families import usual_mistakes
+from autograder.catalogue.known_answers import answer, correct, mistake
 from autograder.catalogue.probes import FAR, hidden, normal, usual_probes, visible
 from autograder.catalogue.quotes import sizes
 from transformer_ref.beyond import vision
@@ -183,8 +185,7 @@ EXERCISE = Exercise(
             "The patches are in the opposite order: the first is the one in the upper left corner."),
         mistake("divided by 255", RIGHT.ending_in(" / 255"), PATCHES,
             "The numbers were divided by 255. They only move; none of them changes."),
-        mistake("a size that is a float", RIGHT.but("H // p, p, W // p, p)", "H / p, p, W / p, p)"), PATCHES,
-            "A size must be a whole number, and a single / makes a float, even of 4 / 2. // stays whole."),
+        families.A_SIZE_THAT_IS_A_FLOAT(RIGHT.but("H // p, p, W // p, p)", "H / p, p, W / p, p)"), PATCHES),
         mistake("a list of patches", RIGHT.but("return patches", "return list(patches.unbind(1))"), PATCHES,
             "A Python list of patches came back. Return one tensor; torch.stack makes it, and its dim says where "
             "the axis goes."),
@@ -219,11 +220,8 @@ EXERCISE = Exercise(
                   CUT, "img = img[:, :, :H // p * p, :W // p * p]\n    " + CUT), PATCHES,
             """The number of pixels was checked instead of the two sides, and what does not fit into a side was dropped.
             p must divide the height *and* the width."""),
-        mistake("an assert in place of ValueError", RIGHT.but(CHECK, "assert H % p == 0 and W % p == 0\n    "), PATCHES,
-            """The sizes are checked, but by assert, which raises AssertionError (and is skipped with python -O). The
-            task asks for a ValueError."""),
-        mistake("another kind of error", RIGHT.but("ValueError", "TypeError"), PATCHES,
-            "The sizes are checked, but another kind of error is raised. The value is wrong here, so: ValueError."),
+        families.SIZES_ASSERTED(RIGHT.but(CHECK, "assert H % p == 0 and W % p == 0\n    "), PATCHES),
+        families.ANOTHER_ERROR(RIGHT.but("ValueError", "TypeError"), PATCHES),
         mistake("None for sizes that do not fit",
                 RIGHT.but('raise ValueError("p must divide the height and the width")', "return None"), PATCHES,
             "Where p does not divide the image you return None, which nobody hears. Raise a ValueError."),

@@ -7,7 +7,8 @@ from torch import Tensor
 
 from autograder.catalogue.ch14_vision.shared import labeled, sections, wrong_pixel
 from autograder.catalogue.exercise import Case, Exercise
-from autograder.catalogue.known_answers import answer, correct, in_place, mistake, usual_mistakes
+from autograder.catalogue.families import in_place, usual_mistakes
+from autograder.catalogue.known_answers import answer, correct, mistake
 from autograder.catalogue.probes import FAR, hidden, normal, usual_probes, visible
 from autograder.catalogue.quotes import sizes
 from transformer_ref.beyond import vision

@@ -2,10 +2,12 @@
 
 import torch
 
+from autograder.catalogue import families
 from autograder.catalogue.ch09_blocks.shared import HEADS, drawn
 from autograder.catalogue.ch14_vision.shared import first_logit, sections
 from autograder.catalogue.exercise import Block, Case, Evidence, Exercise
-from autograder.catalogue.known_answers import answer, correct, mistake, usual_mistakes
+from autograder.catalogue.families import usual_mistakes
+from autograder.catalogue.known_answers import answer, correct, mistake
 from autograder.catalogue.probes import FAR, hidden, normal, usual_probes, visible
 from transformer_ref.beyond import vision
 
@@ -289,20 +291,17 @@ EXERCISE = Exercise(
             "next one reads."),
         mistake("no residual", RIGHT.but(READ, READ.replace("x + ", "")).but(THINK, THINK.replace("x + ", "")), VIT,
             "The layers have no residuals: what a sub-layer says is added to the stream (09.3)."),
-        mistake("scores not divided", RIGHT.but(" / q.shape[-1] ** 0.5", ""), VIT,
-            "Your model's attention does not divide the scores by the root of d_k (chapter 05)."),
-        mistake("one head", RIGHT.but("Heads(d, h)", "Heads(d, 1)"), VIT,
-            "Attention works as one head, whatever h says. Hand h on."),
+        families.SCORES_NOT_DIVIDED(RIGHT.but(" / q.shape[-1] ** 0.5", ""), VIT, part="model"),
+        families.ONE_HEAD(RIGHT.but("Heads(d, h)", "Heads(d, 1)"), VIT),
         mistake("one layer used again", RIGHT.but(
                   "[Layer(d_model, h, d_ff, dropout) for _ in range(layers)]",
                   "[Layer(d_model, h, d_ff, dropout)] * layers"), VIT,
             "One layer is in the list several times: its weights are shared. Each layer is made anew."),
         mistake("one layer", RIGHT.but("range(layers)", "range(1)"), VIT,
             "There is one layer. The argument layers says how many there are."),
-        mistake("layers in a plain list",
-                RIGHT.but(LAYERS, "self.layers = [Layer(d_model, h, d_ff, dropout) for _ in range(layers)]"), VIT,
-            """A Python list hides its layers from the module: their parameters are not registered, so nobody trains
-            them. nn.ModuleList or nn.Sequential shows them."""),
+        families.LAYERS_IN_A_LIST(
+            RIGHT.but(LAYERS, "self.layers = [Layer(d_model, h, d_ff, dropout) for _ in range(layers)]"),
+            VIT, lists="nn.ModuleList or nn.Sequential"),
         mistake("no layers", RIGHT.but(LAYER, "pass"), VIT,
             "The layers were made and never used: the class token cannot have seen a single patch."),
         mistake("d_ff not used", RIGHT.but("d, d_ff), nn.Linear(d_ff, d)", "d, 4 * d), nn.Linear(4 * d, d)"), VIT,
@@ -345,11 +344,10 @@ EXERCISE = Exercise(
                          ":img.shape[3]:self.patch].flatten(2).transpose(1, 2)"), PATCHES,
             """The convolution looks over the edge of the patches: it is padded, or its stride is not the size of a
             patch. Patches lie side by side: kernel and stride are patch, and the padding is 0."""),
-        mistake("dropout that never sleeps", RIGHT.but(
+        families.DROPOUT_NEVER_OFF(RIGHT.but(
                   "self.drop = nn.Dropout(dropout)\n        self.layers",
-                  "self.drop = lambda x: F.dropout(x, dropout)\n        self.layers"), VIT,
-            "Numbers are dropped in evaluation too: F.dropout does that unless you pass `training=self.training`. "
-            "nn.Dropout knows by itself."),
+                  "self.drop = lambda x: F.dropout(x, dropout)\n        self.layers"),
+            VIT),
         mistake("no dropout on the words", RIGHT.without(DROP), VIT,
             """In training the words are not dropped. Dropout is put on tokens and positions together, before the first
             layer, as well as on what every sub-layer says."""),
@@ -361,17 +359,15 @@ EXERCISE = Exercise(
         mistake("no dropout in the layers",
                 RIGHT.but("[Layer(d_model, h, d_ff, dropout)", "[Layer(d_model, h, d_ff, 0.0)"), VIT,
             "In training nothing is dropped in the layers. Hand dropout on to them."),
-        mistake("a softmax at the end", RIGHT.ending_in(".softmax(-1)"), TOKEN,
-            "Your rows sum to 1: there is a softmax at the end. Return the logits as they are."),
-        mistake("a log_softmax at the end", RIGHT.ending_in(".log_softmax(-1)"), TOKEN,
-            "All your numbers are below 0: there is a log_softmax at the end. Return the logits as they are."),
+        families.SOFTMAX_AT_THE_END(RIGHT.ending_in(".softmax(-1)"),
+            TOKEN, name="a softmax at the end", instead="Return the logits as they are."),
+        families.LOG_SOFTMAX_AT_THE_END(RIGHT.ending_in(".log_softmax(-1)"), TOKEN, name="a log_softmax at the end"),
         mistake("the class token's vector", RIGHT.but(LAST, "return x[:, 0]"), TOKEN,
             "The class token's vector came back, d_model numbers. The head makes one score for each class of it."),
         mistake("the class itself", RIGHT.ending_in(".argmax(-1)"), TOKEN,
             "The number of the best class came back. Return logits, one for each class: choosing comes later, and "
             "has no gradient."),
-        mistake("a pair came back", RIGHT.but(LAST, "return self.head(x[:, 0]), x"), TOKEN,
-            "Two things came back. forward returns only the logits."),
+        families.TWO_RESULTS(RIGHT.but(LAST, "return self.head(x[:, 0]), x"), TOKEN, result="logits"),
         *usual_mistakes(RIGHT, detached=VIT, float32=VIT, squeezed=TOKEN),
         mistake("a dropout of another strength",
                 RIGHT.but("[Layer(d_model, h, d_ff, dropout)", "[Layer(d_model, h, d_ff, 0.1)"), VIT,

@@ -4,8 +4,10 @@ from typing import Any
 
 import torch
 
+from autograder.catalogue import families
 from autograder.catalogue.ch15_pretrained.shared import Seen, listed, sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise
+from autograder.catalogue.families import Family
 from autograder.catalogue.known_answers import answer, correct, mistake
 from autograder.catalogue.probes import PROMISED, UNTOUCHED, hidden, second_call, visible
 from transformer_ref.beyond.pretrained import freeze_except
@@ -119,6 +121,17 @@ RAISED = 'raise ValueError(f"names: the model has no {name}")'
 RETURNED = "return [full for full in parameters if chosen(full)]"
 IF_NOT = "if not chosen(full):"
 
+BEGINNING_OF_A_NAME = Family(
+    "the beginning of a name is enough",
+    "Names that merely begin alike are taken for the same: `head_norm` begins with `head`, and "
+    "`encoder.layers.10` with `encoder.layers.1`. After the name comes a dot, or nothing.",
+)
+LAST_NAME = Family(
+    "the last name alone",
+    "Each name undoes the one before: only what the last of them means learns. A parameter learns if *any* name "
+    "means it.",
+)
+
 EXERCISE = Exercise(
     id="freeze-except", number="15.3", difficulty=2, minutes=20, visible_points=1, hidden_points=4,
     reference=freeze_except, normalize=what_became, harness="freezing", section=FREEZE, quotes=learns,
@@ -185,20 +198,15 @@ EXERCISE = Exercise(
             """A name was looked for anywhere in the parameter's name: `head` is found in `head_norm` too, and
             `encoder.layers.1` in `encoder.layers.10`. It means what bears exactly this name, and what follows it and a
             dot."""),
-        mistake("the beginning of a name is enough",
-                RIGHT.but(CHOSEN, "return any(full.startswith(name) for name in names)"), FREEZE,
-            """Names that merely begin alike are taken for the same: `head_norm` begins with `head`, and
-            `encoder.layers.10` with `encoder.layers.1`. After the name comes a dot, or nothing."""),
+        BEGINNING_OF_A_NAME(RIGHT.but(CHOSEN, "return any(full.startswith(name) for name in names)"), FREEZE),
         mistake("a part of a name, even where nothing is meant",
                 RIGHT.but(CHOSEN, "return any(name in full for name in names)").but(
                   KNOWN, "if not any(name in full for full in parameters):"), FREEZE,
             """A name was looked for anywhere in the parameter's name: `head` is found in `head_norm` too, and `norm`
             everywhere. It means what bears exactly this name, and what follows it and a dot."""),
-        mistake("the beginning of a name, even where nothing is meant",
-                RIGHT.but(CHOSEN, "return any(full.startswith(name) for name in names)").but(
-                  KNOWN, "if not any(full.startswith(name) for full in parameters):"), FREEZE,
-            """Names that merely begin alike are taken for the same: `head_norm` begins with `head`, and
-            `encoder.layers.10` with `encoder.layers.1`. After the name comes a dot, or nothing."""),
+        BEGINNING_OF_A_NAME(RIGHT.but(CHOSEN, "return any(full.startswith(name) for name in names)").but(
+                  KNOWN, "if not any(full.startswith(name) for full in parameters):"),
+            FREEZE, name="the beginning of a name, even where nothing is meant"),
         mistake("whole names alone", RIGHT.but(CHOSEN, "return full in names").but(KNOWN, "if False:"), FREEZE,
             """Only parameters that are named in full learn; `head`, which means `head.weight` and `head.bias`, found
             nothing. A name means its own parameter, and all whose names go on after it with a dot."""),
@@ -217,17 +225,15 @@ EXERCISE = Exercise(
         mistake("the other way round, in the list too",
                 RIGHT.but("return any(full == name", "return not any(full == name"), FREEZE,
             "What was named is frozen and the rest learns, and the list says so too: the other way round."),
-        mistake("the last name alone, in the list too", RIGHT.but(CHOSEN, """
-                  return bool(names) and (full == names[-1] or full.startswith(names[-1] + "."))"""), FREEZE,
-            "Each name undoes the one before: only what the last of them means learns. A parameter learns if *any* "
-            "name means it."),
-        mistake("the last name alone", RIGHT.but(SET, """
+        LAST_NAME(RIGHT.but(CHOSEN, """
+                  return bool(names) and (full == names[-1] or full.startswith(names[-1] + "."))"""),
+            FREEZE, name="the last name alone, in the list too"),
+        LAST_NAME(RIGHT.but(SET, """
                   for name in names:
                       parameter.requires_grad = full == name or full.startswith(name + ".")
                   if not names:
-                      parameter.requires_grad = False"""), FREEZE,
-            "Each name undoes the one before: only what the last of them means learns. A parameter learns if *any* "
-            "name means it."),
+                      parameter.requires_grad = False"""),
+            FREEZE),
         mistake("the first name alone", RIGHT.but(SET, """
                   parameter.requires_grad = bool(names) and (full == names[0] or full.startswith(names[0] + "."))"""),
                   FREEZE,
@@ -263,9 +269,7 @@ EXERCISE = Exercise(
         mistake("only if no name means anything", RIGHT.but(KNOWN, "if not any(map(chosen, parameters)):"), FREEZE,
             "One name of the list means nothing, and it went by because the others do. Each name has to mean "
             "something."),
-        mistake("asserted", RIGHT.but(RAISED, "assert False"), FREEZE,
-            "An assertion fails where the task asks for a ValueError. Assertions vanish under python -O; an error that "
-            "callers rely on is raised."),
+        families.ASSERTED(RIGHT.but(RAISED, "assert False"), FREEZE),
         mistake("stops with KeyError", RIGHT.but("raise ValueError", "raise KeyError"), FREEZE,
             "A name that means nothing ends in a KeyError. Raise a ValueError, so that a caller can tell it from a "
             "bug in your code."),

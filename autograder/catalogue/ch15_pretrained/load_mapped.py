@@ -20,7 +20,8 @@ from autograder.catalogue.ch15_pretrained.foreign_file import (
 )  # fmt: skip
 from autograder.catalogue.ch15_pretrained.shared import sections
 from autograder.catalogue.exercise import Exercise
-from autograder.catalogue.known_answers import answer, correct, in_place, mistake
+from autograder.catalogue.families import Family, in_place
+from autograder.catalogue.known_answers import answer, correct, mistake
 from autograder.catalogue.probes import PROMISED, UNTOUCHED, hidden, second_call, visible
 
 MAP, FUSED, STRICT = sections("map fused strict")
@@ -107,6 +108,13 @@ HAND = RIGHT.but(LOAD, BY_HAND)
 COPIED = "parameter.copy_(ours[name])"
 LAX = RIGHT.but("strict=True", "strict=False")
 
+NOT_TURNED = Family(
+    "not turned",
+    "The matrices of the file have inputs along their rows, and nn.Linear has outputs there: they must be "
+    "transposed. Where inputs and outputs differ in number, torch stops; a square one goes in as it is, and no "
+    "error is raised.",
+)
+
 EXERCISE = Exercise(
     id="load-mapped", number="15.4", difficulty=3, minutes=40, visible_points=1, hidden_points=4,
     reference=load_mapped, normalize=what_is_held, harness="loading", section=MAP, quotes=other_weights, seconds=30.0,
@@ -156,14 +164,9 @@ EXERCISE = Exercise(
         second_call(weights, SIZES, checks=UNTOUCHED, announced_by=PROMISED),
     ),
     mistakes=(
-        mistake("not turned", RIGHT.but(TURN, "value = value"), FUSED,
-            """The matrices of the file have inputs along their rows, and nn.Linear has outputs there: they must be
-            transposed. Where inputs and outputs differ in number, torch stops; a square one goes in as it is, and no
-            error is raised."""),
-        mistake("not turned, cut along the columns", RIGHT.but(TURN, "value = value").but("dim=0", "dim=-1"), FUSED,
-            """The matrices of the file have inputs along their rows, and nn.Linear has outputs there: they must be
-            transposed. Where inputs and outputs differ in number, torch stops; a square one goes in as it is, and no
-            error is raised."""),
+        NOT_TURNED(RIGHT.but(TURN, "value = value"), FUSED),
+        NOT_TURNED(RIGHT.but(TURN, "value = value").but("dim=0", "dim=-1"),
+            FUSED, name="not turned, cut along the columns"),
         mistake("square matrices not turned", RIGHT.but(
                   'if transposed and name.endswith(".weight"):',
                   'if transposed and name.endswith(".weight") and value.shape[0] != value.shape[1]:'), FUSED,

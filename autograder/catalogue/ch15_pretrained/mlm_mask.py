@@ -5,9 +5,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from autograder.catalogue import families
 from autograder.catalogue.ch15_pretrained.shared import Seen, sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise
-from autograder.catalogue.known_answers import answer, correct, in_place, mistake
+from autograder.catalogue.families import in_place
+from autograder.catalogue.known_answers import answer, correct, mistake
 from autograder.catalogue.probes import PROMISED, hidden, second_call, visible
 from transformer_ref.beyond import pretrained
 
@@ -370,13 +372,12 @@ EXERCISE = Exercise(
             quotes=tables,
             shows=lambda evidence: near(evidence, CHOSEN) and evidence.got[COVERED] < 0.06
             and evidence.got[OTHER] > 0.75),
-        mistake("another generator",
-                RIGHT.but("chosen = torch.rand(ids.shape, generator=g)", "chosen = torch.rand(ids.shape)").but(
+        families.G_NOT_USED(RIGHT.but(
+                  "chosen = torch.rand(ids.shape, generator=g)", "chosen = torch.rand(ids.shape)").but(
                   "fate = torch.rand(ids.shape, generator=g)",
                   "fate = torch.rand(ids.shape)").but("torch.randint(V, ids.shape, generator=g)",
-                  "torch.randint(V, ids.shape)"), MLM,
-            "The generator g was not used: the draws came from torch's global random numbers, so nobody can repeat "
-            "them by giving you the same g."),
+                  "torch.randint(V, ids.shape)"),
+            MLM),
         mistake("labels first", RIGHT.but(RETURN, "return labels, inputs"), MLM,
             "Inputs and labels came back in the other order. First the input of the model, then the labels."),
         mistake("inputs alone", RIGHT.but(RETURN, "return inputs"), MLM,

@@ -3,9 +3,11 @@
 import torch
 from torch import Tensor
 
+from autograder.catalogue import families
 from autograder.catalogue.ch15_pretrained.shared import sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise
-from autograder.catalogue.known_answers import answer, correct, in_place, mistake, usual_mistakes
+from autograder.catalogue.families import Family, in_place, usual_mistakes
+from autograder.catalogue.known_answers import answer, correct, mistake
 from autograder.catalogue.probes import FAR, GRADIENTS, PROMISED, hidden, normal, turned, usual_probes, visible
 from autograder.catalogue.quotes import row, sizes
 from transformer_ref.beyond.pretrained import pool
@@ -101,6 +103,17 @@ MEAN = "return total / count"
 HIDDEN, LARGEST = 'hidden = h.masked_fill(~real, float("-inf"))', "largest = hidden.max(dim=1).values"
 BIGGEST, CLS = "return largest.masked_fill(~real.any(dim=1), 0.0)", "return h[:, 0]"
 REAL, REFUSED = "real = mask.unsqueeze(-1)", 'raise ValueError("how: expected mean, cls or max")'
+
+AXIS_KEPT = Family(
+    "an axis kept",
+    "An axis of size 1 was kept, where the tokens were. One vector for a sentence has the shape (D,), and a batch "
+    "of them (B, D).",
+)
+ANOTHER_WORD = Family(
+    "another word goes by",
+    "A word that is none of the three was taken for one of them, so a misspelling goes unnoticed for as long as "
+    "the training takes. It raises ValueError.",
+)
 
 EXERCISE = Exercise(
     id="pool", number="15.2", difficulty=1, minutes=15, visible_points=1, hidden_points=4,
@@ -217,21 +230,15 @@ EXERCISE = Exercise(
             "all its features."),
         mistake("cls is the second", RIGHT.but("h[:, 0]", "h[:, min(1, h.shape[1] - 1)]"), POOL,
             "Position 1 was taken. Python counts from 0, and the class token comes first."),
-        mistake("an axis kept, mean", RIGHT.but(MEAN, "return (total / count).unsqueeze(1)"), POOL,
-            "An axis of size 1 was kept, where the tokens were. One vector for a sentence has the shape (D,), and a "
-            "batch of them (B, D)."),
-        mistake("an axis kept, max",
-                RIGHT.but(BIGGEST, "return largest.masked_fill(~real.any(dim=1), 0.0).unsqueeze(1)"), POOL,
-            "An axis of size 1 was kept, where the tokens were. One vector for a sentence has the shape (D,), and a "
-            "batch of them (B, D)."),
+        AXIS_KEPT(RIGHT.but(MEAN, "return (total / count).unsqueeze(1)"), POOL, name="an axis kept, mean"),
+        AXIS_KEPT(RIGHT.but(BIGGEST, "return largest.masked_fill(~real.any(dim=1), 0.0).unsqueeze(1)"),
+            POOL, name="an axis kept, max"),
         mistake("an axis kept, cls", RIGHT.but("h[:, 0]", "h[:, :1]"), POOL,
             """An axis of size 1 was kept, where the tokens were: a slice keeps its axis, an index takes it away. A
             batch of vectors has the shape (B, D)."""),
-        mistake("an axis kept", RIGHT.but(MEAN, "return (total / count).unsqueeze(1)").but(
+        AXIS_KEPT(RIGHT.but(MEAN, "return (total / count).unsqueeze(1)").but(
                   BIGGEST, "return largest.masked_fill(~real.any(dim=1), 0.0).unsqueeze(1)").but("h[:, 0]", "h[:, :1]"),
-                  POOL,
-            "An axis of size 1 was kept, where the tokens were. One vector for a sentence has the shape (D,), and a "
-            "batch of them (B, D)."),
+            POOL),
         mistake("brought to length 1", RIGHT.but(MEAN, "return F.normalize(total / count, dim=-1)").but(
                   BIGGEST, "return F.normalize(largest.masked_fill(~real.any(dim=1), 0.0), dim=-1)").but(CLS,
                       "return F.normalize(h[:, 0], dim=-1)"), POOL,
@@ -266,20 +273,13 @@ EXERCISE = Exercise(
         mistake("an empty word goes by", RIGHT.but('if how == "cls":', 'if how in "cls":'), POOL,
             """An empty word was taken for one of the three. If you look for `how` inside a text, such as "mean max
             cls", the empty text is found in every text. Compare whole words."""),
-        mistake("another word goes by", RIGHT.but('if how == "cls":', "if True:"), POOL,
-            """A word that is none of the three was taken for one of them, so a misspelling goes unnoticed for as long
-            as the training takes. It raises ValueError."""),
-        mistake("another word taken for the mean", RIGHT.but('how == "mean"', 'how not in ("max", "cls")'), POOL,
-            """A word that is none of the three was taken for one of them, so a misspelling goes unnoticed for as long
-            as the training takes. It raises ValueError."""),
-        mistake("another word taken for max", RIGHT.but('how == "max"', 'how not in ("mean", "cls")'), POOL,
-            """A word that is none of the three was taken for one of them, so a misspelling goes unnoticed for as long
-            as the training takes. It raises ValueError."""),
+        ANOTHER_WORD(RIGHT.but('if how == "cls":', "if True:"), POOL),
+        ANOTHER_WORD(RIGHT.but('how == "mean"', 'how not in ("max", "cls")'),
+            POOL, name="another word taken for the mean"),
+        ANOTHER_WORD(RIGHT.but('how == "max"', 'how not in ("mean", "cls")'), POOL, name="another word taken for max"),
         mistake("nothing for another word", RIGHT.but(REFUSED, "return None"), POOL,
             "For a word that is none of the three nothing came back. The caller has to hear of it: ValueError."),
-        mistake("asserted", RIGHT.but(REFUSED, "assert False"), POOL,
-            "An assertion fails where the task asks for a ValueError. Assertions vanish under python -O; an error that "
-            "callers rely on is raised."),
+        families.ASSERTED(RIGHT.but(REFUSED, "assert False"), POOL),
         mistake("a dictionary of three", """
             def pool(h, mask, how):
                 real = mask.unsqueeze(-1)

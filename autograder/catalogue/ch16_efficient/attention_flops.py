@@ -2,6 +2,7 @@
 
 import torch
 
+from autograder.catalogue import families
 from autograder.catalogue.ch16_efficient.shared import sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise
 from autograder.catalogue.known_answers import answer, correct, mistake
@@ -176,10 +177,10 @@ EXERCISE = Exercise(
             "The number of operations came as a float. A count is a plain int: a single / or a 4.0 makes a float."),
         mistake("memory as a float", RIGHT.but(BYTES, "float((vectors + tables) * bytes_per_element)"), MEMORY,
             "The bytes came as a float. A count is a plain int: a single / or a 4.0 makes a float."),
-        mistake("32 bits", RIGHT.but(
+        families.OVERFLOW_32_BITS(RIGHT.but(
                   ALL, "return int(torch.tensor(4 * n, dtype=torch.int64) * n * d) % 2**32 if n < 10**6 else int(4 * "
-                       "n * n * d) % 2**32"), COST,
-            "Right until the count is beyond 32 bits, about 4 billion, where it runs over. A Python int has no limit."),
+                       "n * n * d) % 2**32"),
+            COST, count="count", billions="4"),
     ),
     correct=(
         correct("head by head", RIGHT),

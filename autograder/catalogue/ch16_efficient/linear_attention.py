@@ -7,7 +7,8 @@ from torch import Tensor
 
 from autograder.catalogue.ch16_efficient.shared import Seen, sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise
-from autograder.catalogue.known_answers import answer, correct, in_place, mistake, usual_mistakes
+from autograder.catalogue.families import in_place, usual_mistakes
+from autograder.catalogue.known_answers import answer, correct, mistake
 from autograder.catalogue.probes import FAR, UNTOUCHED, hidden, normal, second_call, turned, usual_probes, visible
 from autograder.catalogue.quotes import wrong_row
 from autograder.inside.fixtures.base import Growth

@@ -9,7 +9,8 @@ from torch import Tensor
 
 from autograder.catalogue.ch16_efficient.shared import Seen, sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise
-from autograder.catalogue.known_answers import answer, correct, mistake, usual_mistakes
+from autograder.catalogue.families import usual_mistakes
+from autograder.catalogue.known_answers import answer, correct, mistake
 from autograder.catalogue.probes import FAR, PROMISED, hidden, normal, second_call, turned, visible
 from autograder.catalogue.quotes import wrong_row
 from autograder.inside.fixtures.base import Reading

@@ -5,7 +5,8 @@ import torch
 from torch import Tensor
 
 from autograder.catalogue.exercise import Case, Exercise, Section
-from autograder.catalogue.known_answers import answer, correct, mistake, usual_mistakes
+from autograder.catalogue.families import usual_mistakes
+from autograder.catalogue.known_answers import answer, correct, mistake
 from autograder.catalogue.probes import normal, usual_probes, visible
 
 # CHANGE: where to reread. section("sec-05-why-divide") of autograder.catalogue.sections becomes a link into this book.

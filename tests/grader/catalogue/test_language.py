@@ -11,15 +11,8 @@ import torch
 from autograder import catalogue
 from autograder.catalogue import sections
 from autograder.catalogue.exercise import Case, EntryError, Evidence, Exercise, Misconception, Section
-from autograder.catalogue.known_answers import (
-    answer,
-    correct,
-    formula,
-    in_place,
-    lost_an_axis_of_1,
-    mistake,
-    usual_mistakes,
-)
+from autograder.catalogue.families import in_place, lost_an_axis_of_1, usual_mistakes
+from autograder.catalogue.known_answers import answer, correct, formula, mistake
 from autograder.catalogue.probes import FAR, PROMISED, SECOND_CALL, hidden, normal, usual_probes, visible
 
 RIGHT = answer("""
