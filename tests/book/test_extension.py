@@ -180,7 +180,11 @@ def test_every_file_of_ours_that_a_cell_imports_is_among_those_that_decide_wheth
     assert len(ours) > 100 and ours <= set(self_contained.code_files())
 
 
-ASIDES = ("09_blocks", "10_training", "11_inference")
+LONG = ("09_blocks", "10_training", "11_inference")
+MARK = "```{aside-section}"
+WITH_ASIDES = [
+    path.stem for path in sorted((ROOT / "book").glob("[0-9]*.md")) if MARK in path.read_text(encoding="utf-8")
+]
 MOST_WORDS = 3_800  # of a chapter's core
 
 
@@ -196,24 +200,37 @@ def test_the_core_of_a_page_is_what_is_not_folded(reading_time):
     assert reading_time.minutes_of_core(page.replace(mark, "")) == reading_time.minutes_to_read(page)
 
 
-@pytest.mark.parametrize("chapter", ASIDES)
+@pytest.mark.parametrize("chapter", LONG)
 def test_a_long_chapter_has_a_core_of_readable_length(reading_time, chapter):
     page = (ROOT / "book" / f"{chapter}.md").read_text(encoding="utf-8")
     assert reading_time.contents(reading_time.core(page))[0] <= MOST_WORDS
 
 
-@pytest.mark.parametrize("chapter", ASIDES)
+@pytest.mark.parametrize("chapter", WITH_ASIDES)
 def test_an_aside_is_a_closed_fold_below_its_title_that_says_how_long_it_takes(book, chapter):
     page = book.soup(chapter)
-    marked = (ROOT / "book" / f"{chapter}.md").read_text(encoding="utf-8").count("```{aside-section}")
+    marked = (ROOT / "book" / f"{chapter}.md").read_text(encoding="utf-8").count(MARK)
     sections = page.select("section.aside-section")
-    assert len(sections) == marked > 5
+    assert len(sections) == marked > (5 if chapter in LONG else 0)
     for section in sections:
         assert [child.name for child in section.find_all(True, recursive=False)][-2:] == ["h2", "details"]
         fold = section.find("details", recursive=False)
         assert not fold.has_attr("open") and len(fold.get_text().split()) > 30
         assert re.fullmatch(r"Aside, \d+ min: you may skip it", fold.summary.get_text())
     assert "with the asides" in page.select_one(".chapter-time").get_text()
+
+
+def test_the_section_of_an_exercise_is_no_aside(reading_time):
+    """A report may send to an aside, since the link opens it; what an exercise is about may not be skipped."""
+    needed = {exercise.section.label for assignment in catalogue.ASSIGNMENTS for exercise in assignment.exercises}
+    folded = {
+        label
+        for chapter in WITH_ASIDES
+        for part in reading_time.SECTION.split((ROOT / "book" / f"{chapter}.md").read_text(encoding="utf-8"))
+        if reading_time.ASIDE.search(part)
+        for label in re.findall(r"^\(([\w-]+)\)=$", part, re.MULTILINE)
+    }
+    assert len(folded) > 30 and not needed & folded
 
 
 @pytest.mark.browser
