@@ -55,6 +55,9 @@ ONLY_IN_ALL = {
         ("12_capstone", "13_gpt", "14_vision", "15_pretrained", "16_efficient"),
         "known answers of chapters 12 to 16 in real gradings",
     ),
+    # `release` refuses a solution that does not earn everything, and the committed exercises are what it released;
+    # test_entries judges the known answers of each entry.
+    "test_solutions_and_blanks": "what all solutions and all blanks earn",
     "test_grading_benchmark": "the benchmark of grading",  # test_grade grades a class
     "test_blank_capstone": "gradings of chapter 12 that train nothing",  # test_two_parts grades parts of a notebook
     "test_own_exercises": "a course with exercises of its own, graded",  # test_teach reads the page that shows one
@@ -160,17 +163,22 @@ def released(once) -> Callable[..., Path]:
     """released(assignment): a course with one assignment, released from its solution, and nobody's work yet.
 
     It is the sample class's assignment unless another is named. A test that changes the course takes a copy.
+    checked: as if the solution and the committed notebook had been checked before, which saves most of the time.
     """
     from autograder import course
-    from autograder.prepare import release, sample_class
+    from autograder.prepare import check_cache, release, sample_class
 
-    def of(assignment=sample_class.ASSIGNMENT) -> Path:
+    def of(assignment=sample_class.ASSIGNMENT, checked: bool = False) -> Path:
         def make(folder: Path) -> None:
             shutil.copy(sample_class.ROOT / course.MARKER, folder)
             shutil.copytree(sample_class.ROOT / "solutions" / assignment.id, folder / "solutions" / assignment.id)
+            if checked:
+                committed = check_cache.digest_folder(sample_class.ROOT / "exercises" / assignment.id)
+                known = check_cache.inputs(folder, assignment) | {check_cache.BLANKS: committed}
+                check_cache.CheckCache(folder).store(assignment, known)
             assert release.release([assignment.id], folder) == 0
 
-        return once(f"released-{assignment.id}", make)
+        return once(f"released-{assignment.id}{'-unchecked' if checked else ''}", make)
 
     return of
 

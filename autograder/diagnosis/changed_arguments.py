@@ -2,15 +2,23 @@
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 
-def changed_by(change: Callable[[Any], Any], value: Any) -> Any:
-    changed = change(value)
+class Change(NamedTuple):
+    """How an argument is changed. words: what is then the right result, such as "{name} read backward"."""
+
+    made: Callable[..., Any]
+    words: str
+
+
+def changed_by(change: Change, value: Any) -> Any:
+    """The changed argument; None where the change does not concern it, or leaves it as it is."""
+    changed = change.made(value)
     if isinstance(value, Tensor):
         return changed if changed is not None and not torch.equal(changed, value) else None
     return changed if repr(changed) != repr(value) else None  # a list may hold tensors, which are not equal or unequal
@@ -105,64 +113,155 @@ def _blank(place: int, alone: bool) -> Callable[[Tensor, int], Tensor]:
     return changed
 
 
-BLANKED: dict[str, Callable[[Tensor, int], Tensor]] = {
-    "first blank": _blank(0, alone=True),
-    "final blank": _blank(-1, alone=True),
-    "first blank beside others": _blank(0, alone=False),
-    "final blank beside others": _blank(-1, alone=False),
-    "running sum": lambda value, axis: value.cumsum(axis),
-    "sum for all": lambda value, axis: value.sum(axis, keepdim=True).expand_as(value),
-    "mean for all": lambda value, axis: value.mean(axis, keepdim=True).expand_as(value),
+def _hidden(place: int) -> Callable[[Tensor, int], Tensor]:
+    """False in one position of an axis."""
+
+    def changed(value: Tensor, axis: int) -> Tensor:
+        hidden = value.clone()
+        hidden.select(axis, place).fill_(False)
+        return hidden
+
+    return changed
+
+
+BLANKED: dict[str, Change] = {
+    "first blank": Change(_blank(0, alone=True), "{name} with 0 in its first {line}: it plays no part"),
+    "final blank": Change(_blank(-1, alone=True), "{name} with 0 in its last {line}: it plays no part"),
+    "first blank beside others": Change(_blank(0, alone=False), "{name} with 0 in its first {line}: it plays no part"),
+    "final blank beside others": Change(_blank(-1, alone=False), "{name} with 0 in its last {line}: it plays no part"),
+    "running sum": Change(lambda value, axis: value.cumsum(axis), "{name} with running sums of its {lines}"),
+    "sum for all": Change(
+        lambda value, axis: value.sum(axis, keepdim=True).expand_as(value),
+        "{name} with the sum of its {lines} in every place",
+    ),
+    "mean for all": Change(
+        lambda value, axis: value.mean(axis, keepdim=True).expand_as(value),
+        "{name} with the mean of its {lines} in every place",
+    ),
 }
-OF_NUMBERS: dict[str, Callable[[Any], Any]] = {  # looked for in one argument, and in two at once
-    "nonnegative": _of_numbers(torch.relu),
-    "opposite signs": _of_numbers(torch.neg),
-    "squared": _of_numbers(torch.square),
-    "unit rows": _of_numbers(lambda value: F.normalize(value, dim=-1) if value.ndim else value),
-    "unit columns": _of_numbers(lambda value: F.normalize(value, dim=-2) if value.ndim > 1 else value),
-    "centered rows": _of_numbers(lambda value: value - value.mean(-1, keepdim=True) if value.ndim else value),
-    "centered columns": _of_numbers(lambda value: value - value.mean(-2, keepdim=True) if value.ndim > 1 else value),
-    "rooted": _of_numbers(lambda value: value.sqrt() if bool((value >= 0).all()) else value),
-    "standardized rows": _of_numbers(lambda value: F.layer_norm(value, value.shape[-1:]) if value.ndim else value),
-    "shared rows": _of_numbers(lambda value: value.softmax(-1) if value.ndim else value),
-    "shared columns": _of_numbers(lambda value: value.softmax(-2) if value.ndim > 1 else value),
+ALONG_AN_AXIS: dict[str, Change] = {  # of a tensor, and one of its axes
+    "first for all": Change(
+        lambda value, axis: value.narrow(axis, 0, 1).expand_as(value), "{name} with its first {line} in every place"
+    ),
+    "final for all": Change(
+        lambda value, axis: value.narrow(axis, value.shape[axis] - 1, 1).expand_as(value),
+        "{name} with its last {line} in every place",
+    ),
+    "moved on": Change(
+        lambda value, axis: value.roll(1, axis),
+        "{name} with each {line} moved on by one place, and the last one in front",
+    ),
+    "moved back": Change(
+        lambda value, axis: value.roll(-1, axis),
+        "{name} with each {line} moved back by one place, and the first one at the end",
+    ),
+    "first hidden": Change(
+        _hidden(0), "{name} with False in its first place along axis {axis}: that place is never looked at"
+    ),
+    "last hidden": Change(
+        _hidden(-1), "{name} with False in its last place along axis {axis}: that place is never looked at"
+    ),
+    "flipped": Change(lambda value, axis: value.flip(axis), "{name} in the opposite order along axis {axis}"),
+    **BLANKED,
 }
-CHANGES: dict[str, Callable[[Any], Any]] = {
-    "one more": _shifted(1),
-    "one less": _shifted(-1),
-    "one less, from 0": _shifted(-1, 0),
-    "one less, from 1": _shifted(-1, 1),
-    "opposite": _of_masks(lambda mask: ~mask),
-    "opened": _of_masks(torch.ones_like),
-    "zeros": _of_numbers(torch.zeros_like),
-    "unsigned": _of_numbers(torch.abs),
-    "least for all": _everywhere(min),
-    "greatest for all": _everywhere(max),
-    "last for all": _everywhere(lambda numbers: numbers[-1]),
-    "without the first": _of_items(lambda items: items[1:]),
-    "without the last": _of_items(lambda items: items[:-1]),
-    "each turn on": _of_counts(lambda numbers: numbers[-1:] + numbers[:-1]),
-    "each turn back": _of_counts(lambda numbers: numbers[1:] + numbers[:1]),
-    "times itself": _of_squares(lambda x: x @ x),
-    "symmetric part": _of_squares(lambda x: (x + x.T) / 2),
-    "with 1s on the diagonal": _of_squares(lambda x: x + torch.eye(len(x), dtype=x.dtype)),
-    "inverted": _of_squares(torch.linalg.pinv),
-    "backward": _of_items(lambda items: items[::-1]),
-    "each once": _of_items(_once),
-    "each backward": _of_each(lambda items: items[::-1]),
-    "each without its first": _of_each(lambda items: items[1:]),
-    "each without its last": _of_each(lambda items: items[:-1]),
-    "longest first": lambda value: sorted(value, key=len, reverse=True) if _of_each(len)(value) is not None else None,
-    "shortest first": lambda value: sorted(value, key=len) if _of_each(len)(value) is not None else None,
-    "small letters": _small_letters,
-    "always -1": lambda value: -1 if type(value) is int else None,
-    "always 0": lambda value: 0 if type(value) is int else None,
-    "always 1": lambda value: 1 if type(value) is int else None,
-    "one over": _of_one_number(lambda value: 1 / value),
-    "e to the": _of_one_number(math.exp),
-    "cut to whole": lambda value: int(value) if type(value) is float else None,
-    "from the other end": lambda value: -value - 1 if type(value) is int and value >= 0 else None,
-    "root of": _of_one_number(lambda value: value**0.5),
-    "square of": _of_one_number(lambda value: value**2),
+OF_NUMBERS: dict[str, Change] = {  # looked for in one argument, and in two at once
+    "nonnegative": Change(_of_numbers(torch.relu), "{name} with 0 instead of its negative numbers"),
+    "opposite signs": Change(_of_numbers(torch.neg), "{name} with all its signs changed"),
+    "squared": Change(_of_numbers(torch.square), "{name} with all its numbers squared"),
+    "unit rows": Change(
+        _of_numbers(lambda value: F.normalize(value, dim=-1) if value.ndim else value),
+        "{name} with every row of it brought to length 1",
+    ),
+    "unit columns": Change(
+        _of_numbers(lambda value: F.normalize(value, dim=-2) if value.ndim > 1 else value),
+        "{name} with every column of it brought to length 1",
+    ),
+    "centered rows": Change(
+        _of_numbers(lambda value: value - value.mean(-1, keepdim=True) if value.ndim else value),
+        "{name} with the mean of every row taken away from it",
+    ),
+    "centered columns": Change(
+        _of_numbers(lambda value: value - value.mean(-2, keepdim=True) if value.ndim > 1 else value),
+        "{name} with the mean of every column taken away from it",
+    ),
+    "rooted": Change(
+        _of_numbers(lambda value: value.sqrt() if bool((value >= 0).all()) else value),
+        "{name} with the root of all its numbers",
+    ),
+    "standardized rows": Change(
+        _of_numbers(lambda value: F.layer_norm(value, value.shape[-1:]) if value.ndim else value),
+        "{name} with every row of it brought to mean 0 and variance 1",
+    ),
+    "shared rows": Change(
+        _of_numbers(lambda value: value.softmax(-1) if value.ndim else value),
+        "{name} with a softmax over every row of it first",
+    ),
+    "shared columns": Change(
+        _of_numbers(lambda value: value.softmax(-2) if value.ndim > 1 else value),
+        "{name} with a softmax over every column of it first",
+    ),
+}
+CHANGES: dict[str, Change] = {
+    "one more": Change(_shifted(1), "{name} + 1 instead of {name}"),
+    "one less": Change(_shifted(-1), "{name} - 1 instead of {name}"),
+    "one less, from 0": Change(_shifted(-1, 0), "{name} - 1 instead of {name}, and 0 where that would be less"),
+    "one less, from 1": Change(_shifted(-1, 1), "{name} - 1 instead of {name}, and 1 where that would be less"),
+    "opposite": Change(_of_masks(lambda mask: ~mask), "the opposite of {name}, with True and False exchanged"),
+    "opened": Change(_of_masks(torch.ones_like), "{name} with True everywhere: what it should hide still takes part"),
+    "zeros": Change(_of_numbers(torch.zeros_like), "{name} with nothing but zeros in it: its numbers play no part"),
+    "unsigned": Change(_of_numbers(torch.abs), "{name} without its minus signs"),
+    "least for all": Change(_everywhere(min), "the least number of {name} in every place of it"),
+    "greatest for all": Change(_everywhere(max), "the greatest number of {name} in every place of it"),
+    "last for all": Change(_everywhere(lambda numbers: numbers[-1]), "the last number of {name} in every place of it"),
+    "without the first": Change(_of_items(lambda items: items[1:]), "{name} without its first item"),
+    "without the last": Change(_of_items(lambda items: items[:-1]), "{name} without its last item"),
+    "each turn on": Change(
+        _of_counts(lambda numbers: numbers[-1:] + numbers[:-1]),
+        "{name} with its numbers moved on by one place, the last one in front",
+    ),
+    "each turn back": Change(
+        _of_counts(lambda numbers: numbers[1:] + numbers[:1]),
+        "{name} with its numbers moved back by one place, the first one at the end",
+    ),
+    "times itself": Change(
+        _of_squares(lambda x: x @ x), "{name} multiplied by itself instead of {name}: two steps where one is meant"
+    ),
+    "symmetric part": Change(
+        _of_squares(lambda x: (x + x.T) / 2), "the mean of {name} and its transpose instead of {name}"
+    ),
+    "with 1s on the diagonal": Change(
+        _of_squares(lambda x: x + torch.eye(len(x), dtype=x.dtype)), "{name} with 1 more on its diagonal"
+    ),
+    "inverted": Change(_of_squares(torch.linalg.pinv), "the inverse of {name} instead of {name}"),
+    "backward": Change(_of_items(lambda items: items[::-1]), "{name} read backward"),
+    "each once": Change(_of_items(_once), "{name} with what occurs again left out"),
+    "each backward": Change(_of_each(lambda items: items[::-1]), "{name} with every sequence in it read backward"),
+    "each without its first": Change(
+        _of_each(lambda items: items[1:]), "{name} with the first item of every sequence left out"
+    ),
+    "each without its last": Change(
+        _of_each(lambda items: items[:-1]), "{name} with the last item of every sequence left out"
+    ),
+    "longest first": Change(
+        lambda value: sorted(value, key=len, reverse=True) if _of_each(len)(value) is not None else None,
+        "{name} sorted by length, the longest first",
+    ),
+    "shortest first": Change(
+        lambda value: sorted(value, key=len) if _of_each(len)(value) is not None else None,
+        "{name} sorted by length, the shortest first",
+    ),
+    "small letters": Change(_small_letters, "{name} in small letters"),
+    "always -1": Change(lambda value: -1 if type(value) is int else None, "-1 instead of {name}, whatever it is"),
+    "always 0": Change(lambda value: 0 if type(value) is int else None, "0 instead of {name}, whatever it is"),
+    "always 1": Change(lambda value: 1 if type(value) is int else None, "1 instead of {name}, whatever it is"),
+    "one over": Change(_of_one_number(lambda value: 1 / value), "1 / {name} instead of {name}"),
+    "e to the": Change(_of_one_number(math.exp), "e to the power of {name} instead of {name}"),
+    "cut to whole": Change(lambda value: int(value) if type(value) is float else None, "{name} cut to a whole number"),
+    "from the other end": Change(
+        lambda value: -value - 1 if type(value) is int and value >= 0 else None,
+        "-{name} - 1 instead of {name}: the axis was counted from the other end",
+    ),
+    "root of": Change(_of_one_number(lambda value: value**0.5), "the root of {name} instead of {name}"),
+    "square of": Change(_of_one_number(lambda value: value**2), "the square of {name} instead of {name}"),
     **OF_NUMBERS,
 }

@@ -1,5 +1,6 @@
 """What the probes that fail have in common, and those that pass have not."""
 
+import inspect
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
@@ -8,24 +9,53 @@ import torch
 from torch import Tensor
 
 from autograder.catalogue.defaults import FAR_AWAY
-from autograder.diagnosis.evidence import Noticed
+from autograder.diagnosis.evidence import Fact, Names, Seen, seen
 from autograder.judging.observation import Outcome
+
+ONLY_THESE_SIZES = seen(
+    "only these sizes",
+    "Every check that fails has other sizes than the example: is a size of the example written into the code as a "
+    "number?",
+)
 
 
 @dataclass(frozen=True)
-class Sized(Noticed):
-    """A size that tells the checks that fail from those that pass. name: of a configuration's field, or the place of
-    the constructor's argument; fails, passes: the sizes of either kind, all of these larger than any of those."""
+class ArgumentIs(Fact, doubt=""):
+    """It fails where an argument is so, and only there. value: a name in KINDS."""
 
-    name: str | int = 0
-    fails: tuple[int, ...] = ()
-    passes: tuple[int, ...] = ()
+    argument: int
+    value: str
+
+    @property
+    def name(self) -> str:
+        return f"argument {self.value}"
+
+    def say(self, names: Names) -> str:
+        return f"It fails where {names.argument(self.argument)} is {self.value}, and only there."
+
+
+@dataclass(frozen=True)
+class SizeTells(Fact, name="size", doubt=""):
+    """A size that tells the checks that fail from those that pass. of: the name of a configuration's field, or the
+    place of the constructor's argument; fails, passes: the sizes of either
+    kind, all of these larger than any of those."""
+
+    of: str | int
+    fails: tuple[int, ...]
+    passes: tuple[int, ...]
+
+    def say(self, names: Names) -> str:
+        exercise = names.exercise
+        made = list(inspect.signature(exercise.reference[exercise.names[0]].__init__).parameters)[1:]
+        name = made[self.of] if isinstance(self.of, int) else self.of
+        fails, passes = (" or ".join(map(str, sizes)) for sizes in (self.fails, self.passes))
+        return f"It fails in every check where {name} is {fails}, and in none where {name} is {passes}."
 
 
 LARGE = 80.0  # beyond it a float32 exponential is soon infinite
 
 
-def about_probes(outcomes: Sequence[Outcome]) -> Iterator[Noticed]:
+def about_probes(outcomes: Sequence[Outcome]) -> Iterator[Fact]:
     """What the failing probes have in common and the passing ones do not."""
     asked = [outcome for outcome in outcomes if outcome.got is not None]
     failing = [outcome for outcome in asked if not outcome.passed]
@@ -38,19 +68,19 @@ def about_probes(outcomes: Sequence[Outcome]) -> Iterator[Noticed]:
     if (fact := _one_size(failing, passing)) is not None:
         yield fact
         return
-    for kind, holds in COMMON.items():
+    for fact, holds in COMMON.items():
         if all(map(holds, failing)) and not any(map(holds, passing)):
-            yield Noticed(kind)
+            yield fact
             return
     shown = {_shapes(outcome) for outcome in asked if not outcome.probe.hidden}
     others = [outcome for outcome in asked if _shapes(outcome) not in shown and _shapes(outcome)]
     telling = [outcome for outcome in others if not _has_a_one(outcome)]  # with an axis of 1 much comes out right
     all_other = all(_shapes(outcome) not in shown for outcome in failing)
     if telling and all_other and not any(outcome.passed for outcome in telling):
-        yield Noticed("only these sizes")
+        yield ONLY_THESE_SIZES
 
 
-def _one_argument(failing: Sequence[Outcome], passing: Sequence[Outcome]) -> Noticed | None:
+def _one_argument(failing: Sequence[Outcome], passing: Sequence[Outcome]) -> Fact | None:
     """A plain argument that has one kind of value in every check that fails and in no other; None where something else
     separates these checks as well, since then nothing shows that this argument is the reason."""
     asked = (*failing, *passing)
@@ -66,10 +96,10 @@ def _one_argument(failing: Sequence[Outcome], passing: Sequence[Outcome]) -> Not
     kinds = [(place, kind) for place, kind in found if kind in KINDS]
     if len(places) != 1 or not kinds or any(all(map(holds, failing)) for holds in COMMON.values()):
         return None
-    return Noticed(f"argument {kinds[0][1]}", argument=kinds[0][0])
+    return ArgumentIs(*kinds[0])
 
 
-def _one_size(failing: Sequence[Outcome], passing: Sequence[Outcome]) -> Sized | None:
+def _one_size(failing: Sequence[Outcome], passing: Sequence[Outcome]) -> Fact | None:
     """A size of the constructed object that is larger wherever it fails than wherever it passes; None where several
     are."""
     told = [_sizes(outcome) for outcome in failing]
@@ -80,7 +110,7 @@ def _one_size(failing: Sequence[Outcome], passing: Sequence[Outcome]) -> Sized |
     for name in set.intersection(*map(set, [*told, *others])):
         fails, passes = (sorted({sizes[name] for sizes in group}) for group in (told, others))
         if fails[0] > passes[-1]:
-            found.append(Sized("size", name=name, fails=tuple(fails), passes=tuple(passes)))
+            found.append(SizeTells(name, tuple(fails), tuple(passes)))
     return found[0] if len(found) == 1 else None
 
 
@@ -182,15 +212,52 @@ def _overflows(outcome: Outcome) -> bool:
     return any(float(a.abs().max()) > LARGE for a in tensors) and (outcome.passed or outcome.difference.kind == "nan")
 
 
-COMMON: dict[str, Callable[[Outcome], bool]] = {
-    "a second call": _asks_again,
-    "lost digits": _loses_digits,
-    "too large": _overflows,
-    "an axis of size 1": _has_a_one,
-    "no gradient": _misses_gradients,
-    "stops with gradients": _stops_with_gradients,
-    "another gradient": _asks_gradients,
-    "values with gradients": _differs_with_gradients,
-    "transposed in memory": _is_turned,
-    "float64": _is_float64,
+COMMON: dict[Seen, Callable[[Outcome], bool]] = {
+    seen(
+        "a second call",
+        "It fails only where it is called a second time, with other values: what does it keep from the first call, "
+        "in a dictionary, an attribute or a global name?",
+    ): _asks_again,
+    seen(
+        "lost digits",
+        "It fails only in float64, with large numbers that differ by little: is something rounded to float32 on the "
+        "way, a root or an exponential taken of what is too large, or a small number added to it?",
+    ): _loses_digits,
+    seen(
+        "too large",
+        "It fails only where numbers are large, and there with NaN: is exp taken of them directly? Only differences "
+        "matter to shares, so the largest can be subtracted first.",
+    ): _overflows,
+    seen(
+        "an axis of size 1",
+        "It fails only where an axis has the size 1: squeeze() takes such an axis away, and a special case for it "
+        "can be wrong by itself.",
+    ): _has_a_one,
+    seen(
+        "no gradient",
+        "All values are right; only no gradient flows. Where is a step cut off: .item(), .data, .detach(), no_grad, "
+        "numpy, torch.tensor(...) of a result?",
+    ): _misses_gradients,
+    seen(
+        "stops with gradients",
+        "It stops only where gradients are computed: does it write into an argument, by x[...] = or an operation "
+        "whose name ends in _, or make a numpy array of it?",
+    ): _stops_with_gradients,
+    seen(
+        "another gradient",
+        "All values are right; only the gradient is not. A step that changes no value, such as dividing by a sum "
+        "that is 1 already, changes the gradient; so does cutting off one of several ways back.",
+    ): _asks_gradients,
+    seen(
+        "values with gradients",
+        "It fails only where gradients are computed: does a step there depend on requires_grad?",
+    ): _differs_with_gradients,
+    seen(
+        "transposed in memory",
+        "It fails only where a tensor lies transposed in memory: view cannot cut it, and reshape can.",
+    ): _is_turned,
+    seen(
+        "float64",
+        "It fails only in float64: is a float32 made on the way, or too little precision kept?",
+    ): _is_float64,
 }

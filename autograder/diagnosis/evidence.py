@@ -1,38 +1,170 @@
-"""What is known of why an answer fails, as data; `sentences` and `feedback` put it into words."""
+"""What is known of why an answer fails: typed facts, each of which says its own sentence.
 
-from dataclasses import dataclass, fields, replace
+A detector finds facts: it yields what it sees in a failed check, and its module defines the facts that it yields, with
+their sentences. No fact holds a number of an input (but that it is 0, 1 or negative) or of a right result, so all of
+them may be said of hidden checks too.
+"""
 
-from autograder.catalogue.exercise import Evidence, Misconception
+import inspect
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, ClassVar, NamedTuple
+
+from autograder.catalogue.exercise import Evidence, Exercise, Misconception
 from autograder.judging.observation import Outcome
 from autograder.judging.verdict import Verdict
 
 FEWEST = 3  # different numbers that a result must hold before a pattern in it says something
+LINES = {  # by the number of axes and the distance from the last axis: what lies along that axis
+    0: ("numbers of each row", "number of each row"),
+    1: ("rows", "row"),
+}  # before these lies the batch, or time, or the heads: its number is true of all
 
 
 @dataclass(frozen=True)
-class Noticed:
-    """One fact.
+class Names:
+    """What a sentence may name. outcome: the first failure; of a hidden one no number is shown."""
 
-    kind: what was seen (see the functions below). axis, axes, size: where, if it concerns an axis of the result, of how
-    many, and how long it is; where "scaled" and "offset" speak of one plain number, size is 1. argument: its place, if
-    it concerns one. factor: the constant of "scaled" and "offset". sure: seen in more than one failure. beside: the
-    message of a known mistake to whose result it applies, where that is not the right one. where: the setting to which
-    it is confined (see `known_mistakes.setting`). part: which of several results it is about, from 1; 0 where there is
-    one, or it is the first that is wrong. partial: it holds in the first check that fails and in others, but not in
-    all; without it, it holds in every check that fails.
+    exercise: Exercise
+    outcome: Outcome
+
+    @property
+    def secret(self) -> bool:
+        """Whether no number may be shown."""
+        return self.outcome.secret
+
+    def argument(self, place: int) -> str:
+        """The name of an argument in the exercise's signature."""
+        names = argument_names(self.exercise, self.outcome)
+        return names[place] if place < len(names) else f"argument {place + 1}"
+
+
+def argument_names(exercise: Exercise, outcome: Outcome) -> list[str]:
+    """The names in the exercise's signature."""
+    if exercise.methods:
+        return ["calls"]  # of the class's methods, one after another
+    reference = exercise.reference[outcome.case.function or exercise.names[0]]
+    function = reference.forward if isinstance(reference, type) else reference
+    return [name for name in inspect.signature(function).parameters if name != "self"]
+
+
+class Traits(NamedTuple):
+    """What is true of all facts of a class, given where it is defined: `class Changed(Fact, name="changed")`."""
+
+    name: str = ""
+    exact: bool = False
+    settles: bool = False
+    once: bool = False
+    doubt: str = "It looks as if: "
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fact:
+    """One fact about the results of an answer. Two facts are equal where they say the same of two results.
+
+    sure: seen in more than one failure. beside: the message of a known mistake to whose result it applies, where that
+    is not the right one. where: the setting to which it is confined (see `known_mistakes.setting`). part: which of
+    several results it is about, from 1; 0 where there is one, or it is the first that is wrong. partial: it holds in
+    the first check that fails and in others, but not in all; without it, it holds in every check that fails.
     """
 
-    kind: str
-    axis: int = 0
-    axes: int = 0
-    size: int = 0
-    argument: int = 0
-    factor: float = 0.0
     sure: bool = True
     beside: str = ""
     where: tuple = ()
     part: int = 0
     partial: bool = False
+
+    _traits: ClassVar[Traits]
+
+    def __init_subclass__(cls, **traits: Any) -> None:
+        cls._traits = Traits(**traits)
+
+    @property
+    def name(self) -> str:
+        """What tests and records call it."""
+        return self._traits.name
+
+    @property
+    def exact(self) -> bool:
+        """Whether it explains every number of a result, and is rarely seen by chance."""
+        return self._traits.exact
+
+    @property
+    def settles(self) -> bool:
+        """Whether nothing else needs to be looked for."""
+        return self.exact or self._traits.settles
+
+    @property
+    def once(self) -> bool:
+        """Whether one failure is enough to be sure of it."""
+        return self._traits.once
+
+    @property
+    def doubt(self) -> str:
+        """What stands before its sentence where it is not sure; nothing where it is said as it is."""
+        return self._traits.doubt
+
+    def say(self, names: Names) -> str:
+        """One sentence, or a few."""
+        raise NotImplementedError
+
+    def in_a_setting(self) -> "Fact":
+        """The fact as it is said behind the words for the setting to which it is confined."""
+        return replace(self, where=())
+
+
+@dataclass(frozen=True)
+class Seen(Fact):
+    """A fact that needs no more than a sentence."""
+
+    sentence: str
+    traits: Traits
+
+    @property
+    def name(self) -> str:
+        return self.traits.name
+
+    @property
+    def exact(self) -> bool:
+        return self.traits.exact
+
+    @property
+    def settles(self) -> bool:
+        return self.exact or self.traits.settles
+
+    @property
+    def once(self) -> bool:
+        return self.traits.once
+
+    def say(self, names: Names) -> str:
+        return self.sentence
+
+
+def seen(name: str, sentence: str, **traits: bool) -> Seen:
+    """A fact that needs no more than a sentence; traits: see `Traits`."""
+    return Seen(sentence, Traits(name, **traits))
+
+
+@dataclass(frozen=True)
+class AlongAxis(Fact):
+    """A fact about an axis of the result, of how many axes."""
+
+    axis: int
+    axes: int = field(default=0, compare=False)
+
+    @property
+    def lines(self) -> str:
+        """What lies along the axis: "rows"."""
+        return along(self.axis, self.axes)[0]
+
+    @property
+    def line(self) -> str:
+        """One of them: "row"."""
+        return along(self.axis, self.axes)[1]
+
+
+def along(axis: int, axes: int) -> tuple[str, str]:
+    """What lies along an axis, and one of it."""
+    return LINES.get(axes - 1 - axis, (f"items along axis {axis}", f"item along axis {axis}"))
 
 
 @dataclass(frozen=True)
@@ -46,7 +178,7 @@ class Explained(Verdict):
     """
 
     diagnosis: tuple[Misconception, Evidence | None] | None = None
-    noticed: tuple[Noticed, ...] = ()
+    noticed: tuple[Fact, ...] = ()
     failed_explanation: str = ""
     counterexample: Outcome | None = None
     alike: tuple[str, ...] = ()

@@ -10,9 +10,9 @@ from dataclasses import replace
 
 from autograder.catalogue.exercise import Exercise
 from autograder.diagnosis.counterexample import smallest
-from autograder.diagnosis.counterfactuals import looked_at
 from autograder.diagnosis.evidence import Explained, explained
 from autograder.diagnosis.known_mistakes import diagnose
+from autograder.diagnosis.looking import looked_at
 from autograder.judging.judge import judge
 from autograder.judging.observation import Raised
 from autograder.judging.observe import Endpoint, EndpointGone

@@ -11,8 +11,9 @@ from typing import Any
 import torch
 
 from autograder.catalogue.exercise import Block, Evidence, Exercise, Misconception
-from autograder.diagnosis.evidence import Noticed, explained
-from autograder.diagnosis.sentences import IN_PLACE, argument_names, noticed_in
+from autograder.diagnosis.behavior import IN_PLACE
+from autograder.diagnosis.evidence import Fact, argument_names, explained
+from autograder.diagnosis.sentences import noticed_in
 from autograder.feedback.errors import about_error
 from autograder.feedback.values import called, cut, dtype_name, numbers_apart, tensors_apart
 from autograder.inside import wire
@@ -113,7 +114,7 @@ def seen(exercise: Exercise, outcome: Outcome) -> str:
     return place + _parted(exercise, outcome, parted)
 
 
-def unexplained(exercise: Exercise, outcome: Outcome, noticed: Sequence[Noticed] = ()) -> str:
+def unexplained(exercise: Exercise, outcome: Outcome, noticed: Sequence[Fact] = ()) -> str:
     """Sentences about the first failure, to be read after the line that shows it, and what was noticed in all."""
     facts = noticed_in(exercise, outcome, noticed)
     kind, result = outcome.difference.kind, outcome.got.result if outcome.got is not None else None

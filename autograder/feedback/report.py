@@ -9,8 +9,7 @@ from typing import Any
 import torch
 
 from autograder.catalogue.exercise import Exercise
-from autograder.diagnosis.evidence import Explained, explained
-from autograder.diagnosis.sentences import argument_names
+from autograder.diagnosis.evidence import Explained, argument_names, explained
 from autograder.feedback import render
 from autograder.feedback.errors import may_be_of_shapes
 from autograder.feedback.messages import below_the_lines, seen

@@ -8,8 +8,8 @@ from typing import Any
 import torch
 
 from autograder.catalogue.exercise import Exercise, Misconception, Section
+from autograder.diagnosis.evidence import argument_names
 from autograder.diagnosis.known_mistakes import namespace_of
-from autograder.diagnosis.sentences import argument_names
 from autograder.feedback.messages import seen
 from autograder.judging.compare import number
 from autograder.judging.judge import judge

@@ -24,7 +24,7 @@ def source_of(cell):
 
 @by_assignment
 def test_releasing_the_solution_gives_the_committed_exercise_to_the_byte(assignment, released):
-    made = course.notebook_path(released(assignment), "exercises", assignment).read_bytes()
+    made = course.notebook_path(released(assignment, checked=True), "exercises", assignment).read_bytes()
     assert made == course.notebook_path(ROOT, "exercises", assignment).read_bytes()
 
 

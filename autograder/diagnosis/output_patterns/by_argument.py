@@ -5,13 +5,13 @@ something. Each of them is tried; a fact is reported only where every failure sh
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from autograder.diagnosis.evidence import Noticed
+from autograder.diagnosis.evidence import Fact, Names
 from autograder.judging.closeness import near
 from autograder.judging.observation import Outcome
 
@@ -33,25 +33,102 @@ COUNTS: dict[str, Callable[[float], float]] = {
 }
 
 
-def by_argument(got: Tensor, expected: Tensor, outcome: Outcome) -> Iterator[Noticed]:
-    """Every number is the right one, divided by or multiplied with a property of an argument; or that one is added.
+MEASURED = {  # {1}: the argument; {2}: its axis; {0}: whether it is a size of it
+    "length": "the length (the root of the sum of squares) of {1} along {2}",
+    "squared length": "the sum of squares of {1} along {2}",
+    "sum of sizes": "the sum of the absolute values of {1} along {2}",
+    "sum": "the sum of {1} along {2}",
+    "largest": "the largest number of {1} along {2}",
+    "largest size": "the largest absolute value of {1} along {2}",
+    "count itself": "{0}{1}",
+    "count root": "the root of {0}{1}",
+    "count root of the root": "the root of the root of {0}{1}",
+    "count square": "the square of {0}{1}",
+    "count one less": "one less than {0}{1}",
+    "count one more": "one more than {0}{1}",
+}
+FROM_THE_END = {0: "its last axis", 1: "its last axis but one", 2: "its last axis but two"}
 
-    The axis of a fact is counted from the end: 0 is the last.
-    """
+
+def measured(measure: str, argument: str, axis: int) -> str:
+    """A measure of an argument in words. axis: counted from the end, 0 is the last; -1 for a plain number."""
+    words = FROM_THE_END.get(axis, "an earlier axis")
+    size = "" if axis < 0 else f"the size of {words.replace('its', 'the')} of "
+    return MEASURED[measure].format(size, argument, words)
+
+
+@dataclass(frozen=True)
+class Added(Fact, exact=True, doubt=""):
+    """The right result and an argument, or less it."""
+
+    argument: int
+    taken_away: bool = False
+
+    @property
+    def name(self) -> str:
+        return f"argument {'taken away' if self.taken_away else 'added'}"
+
+    def say(self, names: Names) -> str:
+        how = "taken away from it" if self.taken_away else "added to it"
+        return f"Your result is the right one with {names.argument(self.argument)} {how}."
+
+
+@dataclass(frozen=True)
+class MoreOrLess(Fact, exact=True, doubt=""):
+    """Every number is too large, or too small, by a measure of an argument."""
+
+    argument: int
+    measure: str
+    axis: int
+    less: bool
+
+    @property
+    def name(self) -> str:
+        return f"{'less' if self.less else 'more'} by {self.measure}"
+
+    def say(self, names: Names) -> str:
+        by = measured(self.measure, names.argument(self.argument), self.axis)
+        return f"Every number is too {'small' if self.less else 'large'} by {by}."
+
+
+@dataclass(frozen=True)
+class Quotient(Fact, exact=True, doubt="It looks as if "):
+    """Every number is divided by, or multiplied with, a measure of an argument; and its sign is changed if `turned`."""
+
+    argument: int
+    measure: str
+    axis: int
+    multiplied: bool
+    turned: bool
+
+    @property
+    def name(self) -> str:
+        how = "multiplied" if self.multiplied else "divided"
+        return f"{'turned, ' if self.turned else ''}{how} by {self.measure}"
+
+    def say(self, names: Names) -> str:
+        how = "multiplied with" if self.multiplied else "divided by"
+        by = measured(self.measure, names.argument(self.argument), self.axis)
+        turned = " and with its sign changed" if self.turned else ""
+        return f"Every number is the right one, {how} {by}{turned}."
+
+
+def by_argument(got: Tensor, expected: Tensor, outcome: Outcome) -> Iterator[Fact]:
+    """Every number is the right one, divided by or multiplied with a property of an argument; or that one is added."""
     if got.shape != expected.shape or not bool(got.isfinite().all()):
         return
     arguments = outcome.case.arguments
     floats = [(place, value) for place, value in enumerate(arguments) if _is_numbers(value)]
     for place, value in floats:
         value = value.detach().to(torch.float64)
-        for kind, more in (("added", value), ("taken away", -value)):
+        for taken_away, more in ((False, value), (True, -value)):
             if _fits(more, got) and bool(more.any()) and near(got, expected + more, outcome):
-                yield Noticed(f"argument {kind}", argument=place)
+                yield Added(place, taken_away)
     for place, axis, count in _counts(arguments):
         for name in ("itself", "root"):
-            for kind, more in (("more", COUNTS[name](count)), ("less", -COUNTS[name](count))):
+            for less, more in ((False, COUNTS[name](count)), (True, -COUNTS[name](count))):
                 if more and near(got, expected + more, outcome):
-                    yield Noticed(f"{kind} by count {name}", argument=place, axis=axis)
+                    yield MoreOrLess(place, f"count {name}", axis, less)
     if turned := not bool((got * expected > 1e-9).any()):
         got = -got
     if bool((got * expected < -1e-9).any()):  # neither lengths nor sizes turn a sign around
@@ -60,28 +137,23 @@ def by_argument(got: Tensor, expected: Tensor, outcome: Outcome) -> Iterator[Not
         for axis in range(value.ndim):
             for name, measure in MEASURES.items():
                 for spread in _spread(measure(value.detach().to(torch.float64), axis), axis, got):
-                    found = _quotient(got, expected, outcome, spread, name, place, value.ndim - 1 - axis)
-                    yield from _named(found, turned)
+                    for multiplied in _quotients(got, expected, outcome, spread):
+                        yield Quotient(place, name, value.ndim - 1 - axis, multiplied, turned)
     for place, axis, count in _counts(arguments):
         for name, of in COUNTS.items():
             if of(count) > 0:
-                found = _quotient(got, expected, outcome, torch.tensor(of(count)), f"count {name}", place, axis)
-                yield from _named(found, turned)
+                for multiplied in _quotients(got, expected, outcome, torch.tensor(of(count))):
+                    yield Quotient(place, f"count {name}", axis, multiplied, turned)
 
 
-def _named(found: Iterator[Noticed], turned: bool) -> Iterator[Noticed]:
-    return (replace(fact, kind=f"turned, {fact.kind}") if turned else fact for fact in found)
-
-
-def _quotient(
-    got: Tensor, expected: Tensor, outcome: Outcome, divisor: Tensor, name: str, place: int, axis: int
-) -> Iterator[Noticed]:
+def _quotients(got: Tensor, expected: Tensor, outcome: Outcome, divisor: Tensor) -> Iterator[bool]:
+    """Whether the right result is multiplied with it (True), or divided by it (False); nothing where it is neither."""
     if bool((divisor < 0).any()) or not bool((divisor > 0).any()) or bool((divisor == 1).all()):
         return
     divided = torch.where(divisor > 0, expected / divisor, got)  # what was done about a division by 0 is another matter
-    for kind, made in (("divided", divided), ("multiplied", expected * divisor)):
+    for multiplied, made in ((False, divided), (True, expected * divisor)):
         if near(got, made, outcome):
-            yield Noticed(f"{kind} by {name}", argument=place, axis=axis)
+            yield multiplied
 
 
 def _counts(arguments: tuple[Any, ...]) -> Iterator[tuple[int, int, float]]:

@@ -6,21 +6,44 @@ from typing import Any
 
 from torch import Tensor
 
-from autograder.diagnosis.evidence import Noticed
+from autograder.diagnosis.evidence import Fact, Names
 from autograder.judging.observation import Outcome
 
 FEWEST = 2  # failures, of different lengths, that must bear it out
 
 
-@dataclass(frozen=True)
-class Sized(Noticed):
-    """Axis `axis` of the result is as long as ... how: see `noticed_words.LENGTHS`; second: an axis of the argument."""
+LENGTHS = {  # of what has another length than it should
+    "axis": "as long as axis {1} of {0}",
+    "count": "as long as {0} has items",
+    "together": "as long as all items of {0} together, end to end",
+    "fixed": "of one and the same length wherever it is wrong",
+    "multiple": "rounded up to a multiple of {1}",
+    "mean": "as long as the items of {0} are on average",
+    "shortest": "as long as the shortest item of {0}",
+    "first": "as long as the first item of {0}",
+    "last": "as long as the last item of {0}",
+    "value": "as long as {0} says",
+    "one more": "one longer than {0} says",
+    "one less": "one shorter than {0} says",
+    "twice": "twice as long as it should be",
+}
 
-    how: str = ""
+
+@dataclass(frozen=True)
+class Length(Fact, name="size"):
+    """An axis of the result is as long as ... how: see LENGTHS; second: an axis of the argument, or a multiple."""
+
+    axis: int
+    how: str
+    argument: int = 0
     second: int = 0
 
+    def say(self, names: Names) -> str:
+        length = LENGTHS[self.how].format(names.argument(self.argument), self.second)
+        return f"Axis {self.axis} of your result is {length}."
 
-def about_sizes(failures: Sequence[Outcome]) -> Iterator[Sized]:
+
+def about_lengths(failures: Sequence[Outcome]) -> Iterator[Fact]:
     """The length that one axis has in every failure, where all others are right."""
     pairs = [(outcome.got.result, outcome.expected.result) for outcome in failures]
     if len(pairs) < FEWEST or not all(isinstance(x, Tensor) for pair in pairs for x in pair):
@@ -33,20 +56,20 @@ def about_sizes(failures: Sequence[Outcome]) -> Iterator[Sized]:
     wanted = [expected.shape[axis] for _, expected in pairs]
     if len(set(lengths)) < FEWEST:
         if len(set(wanted)) >= FEWEST:
-            yield Sized("size", axis=axis, how="fixed")
+            yield Length(axis, "fixed")
         return
     candidates = [dict(_lengths(outcome.case.arguments)) for outcome in failures]
     for what in candidates[0]:
         if all(each.get(what) == length for each, length in zip(candidates, lengths, strict=True)):
             place, how, second = what
-            yield Sized("size", axis=axis, argument=place, how=how, second=second)
+            yield Length(axis, how, place, second)
             return
     together = list(zip(lengths, wanted, strict=True))
     if all(length == 2 * right for length, right in together):
-        yield Sized("size", axis=axis, how="twice")
+        yield Length(axis, "twice")
     for multiple in (16, 8, 4, 2):
         if all(length == -(-right // multiple) * multiple for length, right in together):
-            yield Sized("size", axis=axis, how="multiple", second=multiple)
+            yield Length(axis, "multiple", second=multiple)
             return
 
 

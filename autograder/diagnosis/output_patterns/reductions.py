@@ -1,39 +1,66 @@
-"""What was done to the right result afterwards, or left of it: a softmax too many, a limit, a sum over an axis.
-
-A pattern is a kind and an axis (0 where it concerns none), for which the learner's tensor is the right one, changed.
-"""
+"""What was done to the right result afterwards, or left of it: a softmax too many, a limit, a sum over an axis."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-Near = Callable[[Tensor, Tensor], bool]
+from autograder.diagnosis.evidence import Fact, Names
+from autograder.judging.closeness import near
+from autograder.judging.observation import Outcome
+
 DECIMALS = (0, 1, 2, 3, 4)
+OFTEN_BY_CHANCE = ("rounded", "one hot", "cut below", "cut above")
 
 
-def done_afterward(got: Tensor, expected: Tensor, near: Near) -> Iterator[tuple[str, int]]:
+@dataclass(frozen=True)
+class Afterward(Fact):
+    """How the right result was changed, along an axis (0 where it concerns none, -1 for all places)."""
+
+    how: str
+    axis: int = 0
+
+    @property
+    def name(self) -> str:
+        return f"afterward {self.how}"
+
+    @property
+    def exact(self) -> bool:
+        return self.how in CHANGES
+
+    @property
+    def settles(self) -> bool:
+        return self.how not in OFTEN_BY_CHANCE
+
+    def say(self, names: Names) -> str:
+        return SENTENCES[self.how].format("all places" if self.axis < 0 else f"axis {self.axis}", self.axis)
+
+
+def afterward(got: Tensor, expected: Tensor, outcome: Outcome) -> Iterator[Fact]:
     """All that explains the difference; none that leaves the right result as it is."""
-    if got.shape == expected.shape:
-        changed = [(kind, 0, change(expected)) for kind, change in CHANGES.items()]
-        for axis in range(expected.ndim):
-            changed.append(("softmax again", axis, expected.softmax(axis)))
-            changed.append(("running sum", axis, expected.cumsum(axis)))
-            changed.append(
-                ("one hot", axis, torch.zeros_like(expected).scatter(axis, expected.argmax(axis, True), 1.0))
-            )
-            changed += [(kind, axis, change(expected, axis)) for kind, change in BY_LINE.items()]
-        changed += [("rounded", 0, expected.round(decimals=decimals)) for decimals in DECIMALS]
-        changed += [("cut below", 0, expected.clamp(min=got.min())), ("cut above", 0, expected.clamp(max=got.max()))]
-    else:
-        changed = list(_reduced(got, expected))
-    for kind, axis, result in changed:
+    if bool(got.isnan().any()):
+        return
+    changed = _changed(got, expected) if got.shape == expected.shape else list(_reduced(got, expected))
+    for how, axis, result in changed:
         if (
             result.shape == got.shape
-            and near(got, result)
-            and not (got.shape == expected.shape and near(result, expected))
+            and near(got, result, outcome)
+            and not (got.shape == expected.shape and near(result, expected, outcome))
         ):
-            yield kind, axis
+            yield Afterward(how, axis)
+
+
+def _changed(got: Tensor, expected: Tensor) -> list[tuple[str, int, Tensor]]:
+    """The right result, changed in each way."""
+    changed = [(how, 0, change(expected)) for how, change in CHANGES.items()]
+    for axis in range(expected.ndim):
+        changed.append(("softmax again", axis, expected.softmax(axis)))
+        changed.append(("running sum", axis, expected.cumsum(axis)))
+        changed.append(("one hot", axis, torch.zeros_like(expected).scatter(axis, expected.argmax(axis, True), 1.0)))
+        changed += [(how, axis, change(expected, axis)) for how, change in BY_LINE.items()]
+    changed += [("rounded", 0, expected.round(decimals=decimals)) for decimals in DECIMALS]
+    return [*changed, ("cut below", 0, expected.clamp(min=got.min())), ("cut above", 0, expected.clamp(max=got.max()))]
 
 
 def _reduced(got: Tensor, expected: Tensor) -> Iterator[tuple[str, int, Tensor]]:
@@ -92,4 +119,47 @@ BY_LINE: dict[str, _Change] = {  # what is done to each line along an axis
     "by the largest": lambda x, axis: x / x.amax(axis, True),
     "running sum from the end": lambda x, axis: x.flip(axis).cumsum(axis).flip(axis),
     "from 0 to 1": lambda x, axis: (x - x.amin(axis, True)) / (x.amax(axis, True) - x.amin(axis, True)),
+}
+SENTENCES = {  # {0}: the axis in words; {1}: its number
+    "softmax again": "Your result is the right one, sent through one more softmax.",
+    "one hot": "Of each row only the place of the largest number is left: a 1 there, and 0 elsewhere.",
+    "rounded": "These are the right numbers, rounded.",
+    "cut below": "All numbers below a limit came back as that limit: something cuts them off.",
+    "cut above": "All numbers above a limit came back as that limit: something cuts them off.",
+    **{
+        kind: f"Every number is the {kind} of the right one."
+        for kind in ("square", "root", "logarithm", "exponential", "reciprocal")
+    },
+    "no negative ones": "Where the right number is negative, yours is 0; all others are right.",
+    "sigmoid": "Your result is the right one, sent through a sigmoid.",
+    "tanh": "Your result is the right one, sent through tanh.",
+    "degrees": "These are the angles, in degrees, whose cosines are the right numbers.",
+    "lower triangle": "Only the diagonal and the entries below it are filled; above it you have 0.",
+    "upper triangle": "Only the diagonal and the entries above it are filled; below it you have 0.",
+    "lower triangle shared": "Above the diagonal you have 0, and the rest of each row was shared out anew: that is a "
+    "causal mask, which hides what comes later.",
+    "upper triangle shared": "Below the diagonal you have 0, and the rest of each row was shared out anew: a mask "
+    "hides what comes earlier.",
+    "diagonal gone": "The diagonal is 0; everything else is right.",
+    "all but the diagonal shared": "The diagonal is 0, and the rest of each row was shared out anew: something hides "
+    "each place from itself.",
+    "summed": "These are the right numbers, summed over {0}.",
+    "standardized": "The right numbers, but brought to mean 0 and spread 1 along axis {1}.",
+    "brought to length 1": "The right numbers, but divided along axis {1} by their length, the root of the sum of "
+    "squares.",
+    "centered": "The right numbers, but less their mean along axis {1}.",
+    "shares": "The right numbers, but divided by their sum along axis {1}.",
+    "shares of squares": "Along axis {1} your numbers are in proportion to the squares of the right ones.",
+    "shares of cubes": "Along axis {1} your numbers are in proportion to the third powers of the right ones.",
+    "shares of roots": "Along axis {1} your numbers are in proportion to the roots of the right ones.",
+    "shares of reciprocals": "Along axis {1} your numbers are large where the right ones are small, in proportion "
+    "to 1 divided by them.",
+    "by the largest": "The right numbers, but divided by the largest along axis {1}.",
+    "running sum": "Each number is the sum of the right ones up to it along axis {1}: is a sum kept that should "
+    "begin anew?",
+    "running sum from the end": "Each number is the sum of the right ones from it to the end along axis {1}.",
+    "from 0 to 1": "The right numbers, but stretched along axis {1} so that the smallest is 0 and the largest 1.",
+    "averaged": "These are the right numbers, averaged over {0}.",
+    "first alone": "Of {0}, only the first came back.",
+    "last alone": "Of {0}, only the last came back.",
 }

@@ -1,200 +1,143 @@
-"""Finds how a wrong result was computed: the right one times the root of a size or plus an argument; of plain numbers,
-the formula itself. Each holds for every probe that it covers, and names only arguments and axes.
-"""
+"""Patterns of size: a constant factor or amount, other signs, infinity, nearly right."""
 
-import inspect
-import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from fractions import Fraction
-from itertools import combinations, combinations_with_replacement
-from typing import Any
 
 import torch
 from torch import Tensor
 
-from autograder.catalogue.exercise import Exercise
-from autograder.diagnosis.evidence import Noticed
-from autograder.diagnosis.known_mistakes import setting, settings
-from autograder.diagnosis.output_patterns.axes import tensors
-from autograder.inside import wire
+from autograder.catalogue.numbers import number
+from autograder.diagnosis.evidence import Fact, Names, seen
 from autograder.judging.closeness import near
 from autograder.judging.observation import Outcome
 
-FEWEST = 2  # failures that must bear it out
-QUESTIONS = 3  # that a formula must answer, with different numbers
-TELLING = 1000  # what a number of a sum of two terms must come to, since small ones agree by chance
-POWERS = {
-    0.5: "multiplied by the square root of",
-    -0.5: "divided by the square root of",
-    1.0: "multiplied by",
-    -1.0: "divided by",
-    2.0: "multiplied by the square of",
-    -2.0: "divided by the square of",
-}
-COEFFICIENTS = (Fraction(1), Fraction(2), Fraction(3), Fraction(4), Fraction(1, 2))
+LITTLE = 0.01  # of a number: by no more than this are those wrong that are nearly right
+INFINITE = seen(
+    "infinite",
+    "Infinity came back: a power or a quotient became too large, or the logarithm of 0 was taken.",
+    once=True,
+)
+SIGNS = seen("signs", "The sizes of all numbers are right; some of the signs are not.", exact=True)
+AFFINE = seen("affine", "Every number is the right one times one constant, and another constant more.", exact=True)
+OFFSET_BY_LINE = seen(
+    "offset by line",
+    "Along one axis all numbers are wrong by the same amount, another for each line: what a whole line has in common "
+    "is wrong, such as its sum, its maximum or a bias.",
+)
+SCALED_BY_LINE = seen(
+    "scaled by line",
+    "Along one axis all numbers are the right ones times one number, another for each line: what a whole line is "
+    "divided by or multiplied with is wrong.",
+)
+NEARLY = seen(
+    "nearly",
+    "Your numbers are nearly right, wrong by less than one in a hundred: was something small added, such as an "
+    "epsilon, or a number rounded or written with too few digits?",
+    once=True,
+)
+
+
+def infinite(got: Tensor, expected: Tensor, outcome: Outcome) -> Iterator[Fact]:
+    """Infinity where the right result has none."""
+    if got.isinf().any() and not got.isnan().any():
+        yield INFINITE
 
 
 @dataclass(frozen=True)
-class Reckoned(Noticed):
-    """kind "reckoned". how: words with places for the argument's name and an axis; formula: of a plain number."""
+class Scaled(Fact, name="scaled", exact=True):
+    """A constant multiple of the right result."""
 
-    how: str = ""
-    second: int = 0
+    factor: float
 
-
-def about_reckoning(failures: Sequence[Outcome]) -> Iterator[Reckoned]:
-    """What was done with an argument or its sizes to the right tensor, in every failure."""
-    found = [tensors(outcome) for outcome in failures]
-    pairs = [pair for pair in found if pair is not None and pair[0].shape == pair[1].shape and pair[0].numel()]
-    if len(pairs) == len(found) >= FEWEST and all(bool(got.isfinite().all()) for got, _, _ in pairs):
-        yield from _sizes(pairs)
-        yield from _arguments(pairs)
+    def say(self, names: Names) -> str:
+        if self.factor == -1:
+            return "Every number has the opposite sign."
+        return f"Every number is {'a constant' if names.secret else number(self.factor)} times the right one."
 
 
-def _sizes(pairs: Sequence[tuple[Tensor, Tensor, Outcome]]) -> Iterator[Reckoned]:
-    """The right result times a power of a size, the same power of sizes that differ."""
-    factors = []
-    for got, expected, outcome in pairs:
+def scaled(got: Tensor, expected: Tensor, outcome: Outcome) -> Iterator[Fact]:
+    """A constant multiple of the right result."""
+    if comparable(got, expected) and bool(expected.any()):
         largest = expected.abs().flatten().argmax()
-        whole = float(expected.flatten()[largest])
-        factor = float(got.flatten()[largest]) / whole if whole else 0.0
-        if factor <= 0 or not near(got, factor * expected, outcome):
-            return
-        factors.append(factor)
-    for place, value in enumerate(pairs[0][2].case.arguments):
-        for axis in range(value.ndim) if isinstance(value, Tensor) else ():
-            found = [_size(outcome, place, axis) for _, _, outcome in pairs]
-            sizes = [size for size in found if size is not None]
-            for power, how in POWERS.items() if sizes == found and len(set(sizes)) >= FEWEST else ():
-                if all(math.isclose(size**power, f, rel_tol=1e-3) for size, f in zip(sizes, factors, strict=True)):
-                    said = f"Every number is the right one, {how} the size of {{0}} along axis {{1}}."
-                    yield Reckoned("reckoned", argument=place, second=axis, how=said)
+        factor = float(got.flatten()[largest] / expected.flatten()[largest])
+        if abs(factor) > 1e-6 and abs(factor - 1) > LITTLE and near(got, factor * expected, outcome):
+            yield Scaled(round(factor, 4))
 
 
-def _size(outcome: Outcome, place: int, axis: int) -> int | None:
-    value = outcome.case.arguments[place] if place < len(outcome.case.arguments) else None
-    return value.shape[axis] if isinstance(value, Tensor) and axis < value.ndim else None
+@dataclass(frozen=True)
+class Offset(Fact, name="offset", exact=True):
+    """The right result and a constant more."""
+
+    amount: float
+
+    def say(self, names: Names) -> str:
+        more = "by the same amount" if names.secret else f"by {number(abs(self.amount))}"
+        return f"Every number is too {'large' if self.amount > 0 else 'small'} {more}."
 
 
-def _arguments(pairs: Sequence[tuple[Tensor, Tensor, Outcome]]) -> Iterator[Reckoned]:
-    """The right result with an argument, or what is left of it along an axis, added, taken away or multiplied."""
-    got, expected, outcome = pairs[0]
-    for key, part in _parts(outcome, expected).items():
-        for how, made in _made(expected, part).items():
-            if near(got, made, outcome) and all(_holds(pair, key, how) for pair in pairs[1:]):
-                place, what, axis = key
-                yield Reckoned(
-                    "reckoned", argument=place, second=axis, how=f"Your result is the right one {how} {what}."
-                )
+def offset(got: Tensor, expected: Tensor, outcome: Outcome) -> Iterator[Fact]:
+    """The right result and a constant more."""
+    if comparable(got, expected):
+        more = float((got - expected).flatten()[0])
+        if near(got, expected + more, outcome) and not near(got, expected, outcome):  # as one part of a pair may be
+            yield Offset(round(more, 4))
 
 
-def _holds(pair: tuple[Tensor, Tensor, Outcome], key: tuple[int, str, int], how: str) -> bool:
-    got, expected, outcome = pair
-    part = _parts(outcome, expected).get(key)
-    return part is not None and near(got, _made(expected, part)[how], outcome)
+def affine(got: Tensor, expected: Tensor, outcome: Outcome) -> Iterator[Fact]:
+    """A constant multiple of the right result and a constant more."""
+    if comparable(got, expected) and expected.unique().numel() > 1:
+        ends = torch.stack([expected.argmax(), expected.argmin()])
+        (at_high, at_low), (top, bottom) = got.flatten()[ends], expected.flatten()[ends]
+        factor = (at_high - at_low) / (top - bottom)
+        if abs(float(factor)) > LITTLE and near(got, at_low + factor * (expected - bottom), outcome):
+            yield AFFINE
 
 
-def _made(expected: Tensor, part: Tensor) -> dict[str, Tensor]:
-    return {
-        "plus": expected + part,
-        "less": expected - part,
-        "times": expected * part,
-        "divided by": expected / part,
-    }
+def by_line(got: Tensor, expected: Tensor, outcome: Outcome) -> Iterator[Fact]:
+    """Every line along an axis is the right one and a number more, or times a number, another for each line."""
+    if comparable(got, expected):
+        for axis in range(got.ndim):
+            more = (got - expected).mean(axis, keepdim=True)
+            times = (got * expected).sum(axis, keepdim=True) / expected.square().sum(axis, keepdim=True)
+            for fact, made in ((OFFSET_BY_LINE, expected + more), (SCALED_BY_LINE, expected * times)):
+                if torch.allclose(got, made, rtol=1e-4, atol=1e-4 * float(got.abs().max())):
+                    yield fact
 
 
-def _parts(outcome: Outcome, expected: Tensor) -> dict[tuple[int, str, int], Tensor]:
-    """What can be combined with the right result: (the argument's place, words for it, an axis) -> numbers."""
-    parts: dict[tuple[int, str, int], Tensor] = {}
-    for place, value in enumerate(outcome.case.arguments):
-        whole = isinstance(value, list) and value and all(type(item) is int for item in value)
-        numbers = torch.tensor(value) if whole else value
-        if not isinstance(numbers, Tensor) or numbers.is_complex() or numbers.dtype == torch.bool:
-            continue
-        numbers = numbers.detach().to(torch.float64)
-        if numbers.shape == expected.shape:
-            parts[place, "{0}", 0] = numbers
-        elif numbers.ndim == 1 < expected.ndim and len(numbers) == expected.shape[0]:
-            parts[place, "{0}, one number of it for each row", 0] = numbers.view(-1, *[1] * (expected.ndim - 1))
-        elif numbers.ndim == expected.ndim + 1 and numbers.numel():
-            for axis in range(numbers.ndim):
-                if numbers.shape[:axis] + numbers.shape[axis + 1 :] == expected.shape:
-                    parts[place, "the first slice of {0} along axis {1}", axis] = numbers.select(axis, 0)
-                    parts[place, "the last slice of {0} along axis {1}", axis] = numbers.select(axis, -1)
-                    parts[place, "the sum of {0} along axis {1}", axis] = numbers.sum(axis)
-                    parts[place, "the mean of {0} along axis {1}", axis] = numbers.mean(axis)
-    return parts
+def unsigned(got: Tensor, expected: Tensor, outcome: Outcome) -> Iterator[Fact]:
+    """Right except for the signs."""
+    if got.shape == expected.shape and near(got.abs(), expected.abs(), outcome):
+        yield SIGNS
 
 
-# --- plain numbers ----------------------------------------------------------------------------------------------------
+def nearly(got: Tensor, expected: Tensor, outcome: Outcome) -> Iterator[Fact]:
+    """Wrong by little everywhere."""
+    if comparable(got, expected):
+        apart = (got - expected).abs()
+        if bool((apart <= LITTLE * expected.abs() + outcome.probe.atol).all()):
+            yield NEARLY
 
 
-def formula(exercise: Exercise, outcomes: Sequence[Outcome]) -> list[Reckoned]:
-    """The formula of whole-number arguments that an answer computes, where every probe under the first failure's
-    setting says the same."""
-    asked = [outcome for outcome in outcomes if outcome.got is not None]
-    failed = next(outcome for outcome in asked if not outcome.passed)
-    names = settings(exercise, asked)
-    where = [setting(exercise, failed.case, name) for name in names]
-    here = [o for o in asked if [setting(exercise, o.case, name) for name in names] == where]
-    here = [o for o in here if not isinstance(o.got.result, wire.Opaque)]  # as an integer of more than 64 bits
-    tables = [_whole_numbers(exercise, outcome) for outcome in here]
-    plain = all(type(outcome.got.result) is int and type(outcome.expected.result) is int for outcome in here)
-    variables = [name for name in tables[0] if len({table[name] for table in tables}) > 1] if tables else []
-    different = len({tuple(table.items()) for table in tables}) if plain and variables else 0
-    large = plain and min((abs(outcome.got.result) for outcome in here), default=0) >= TELLING
-    if different < (FEWEST if large else QUESTIONS):
-        return []
-    got = tuple(Fraction(outcome.got.result) for outcome in here)
-    right = tuple(Fraction(outcome.expected.result) for outcome in here)
-    if len(set(got)) < FEWEST:
-        return []
-    terms = _terms(variables, tables)
-    said = terms.get(got)
-    if said is None and different >= QUESTIONS and max(map(abs, got)) >= TELLING:
-        said = _right_and(terms, got, right) or _sum(terms, got)
-    place = [(w if w[1] else (w[0], "", None)) for w in where]
-    confined = next((w for w in place if w[1]), place[0] if place else ())
-    return [Reckoned("reckoned", how=f"What comes back is {said}.", where=confined)] if said else []
+@dataclass(frozen=True)
+class OneValue(Fact, name="one value"):
+    """One and the same number wherever it is wrong."""
+
+    value: float
+
+    def say(self, names: Names) -> str:
+        value = "the same number" if names.secret else f"{self.value:g}"
+        return f"Wherever your result is wrong, it is {value}: was the result made with it, or is it a fixed number?"
 
 
-def _right_and(terms: dict[tuple, str], got: tuple, right: tuple) -> str | None:
-    for sign, word in ((1, "plus"), (-1, "less")):
-        rest = tuple(sign * (one - other) for one, other in zip(got, right, strict=True))
-        if rest in terms:
-            return f"the right number {word} {terms[rest]}"
-    return None
+def one_value(got: Tensor, expected: Tensor, outcome: Outcome) -> Iterator[Fact]:
+    """One and the same number wherever it is wrong, where others belong; some places are right."""
+    if got.shape == expected.shape:
+        wrong = ~torch.isclose(got, expected, rtol=outcome.probe.rtol, atol=outcome.probe.atol)
+        held = got[wrong].unique()
+        if held.numel() == 1 and bool(held.isfinite()) and not bool(wrong.all()):
+            yield OneValue(float(held))
 
 
-def _sum(terms: dict[tuple, str], got: tuple) -> str | None:
-    for values, words in terms.items():
-        rest = tuple(one - other for one, other in zip(got, values, strict=True))
-        if rest in terms:
-            return f"{words} + {terms[rest]}"
-    return None
-
-
-def _terms(variables: Sequence[str], tables: Sequence[dict[str, int]]) -> dict[tuple, str]:
-    """What each product of powers comes to in every question, the simplest first."""
-    found: dict[tuple, str] = {}
-    for factors in (each for degree in range(1, 5) for each in combinations_with_replacement(variables, degree)):
-        values = tuple(Fraction(math.prod(table[name] for name in factors)) for table in tables)
-        for coefficient in COEFFICIENTS:
-            number = [] if coefficient == 1 else ["half of" if coefficient < 1 else f"{coefficient} *"]
-            words = " ".join([*number, " * ".join(factors)])
-            found.setdefault(tuple(coefficient * value for value in values), words)
-    return found
-
-
-def _whole_numbers(exercise: Exercise, outcome: Outcome) -> dict[str, int]:
-    """The arguments that are whole numbers, by name, those too that have a default; and how any two compare."""
-    reference: Any = exercise.reference[outcome.case.function or exercise.names[0]]
-    bound = inspect.signature(reference).bind(*outcome.case.arguments)
-    bound.apply_defaults()
-    numbers = {name: value for name, value in bound.arguments.items() if type(value) is int}
-    for (one, first), (other, second) in combinations(list(numbers.items()), 2):
-        numbers[f"|{one} - {other}|"] = abs(first - second)
-        numbers[f"max({one}, {other})"] = max(first, second)
-        numbers[f"min({one}, {other})"] = min(first, second)
-    return numbers
+def comparable(got: Tensor, expected: Tensor) -> bool:
+    """Whether every number of a result has a right one."""
+    return got.shape == expected.shape and got.numel() > 0 and bool(got.isfinite().all())

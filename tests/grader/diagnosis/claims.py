@@ -7,20 +7,21 @@ detector's tables, since the name of such a change is its definition; whether th
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from autograder.diagnosis import counterfactuals
-from autograder.diagnosis.conditions import Sized as SizedObject
-from autograder.diagnosis.evidence import Explained, Noticed
+from autograder.diagnosis.conditions import ArgumentIs, SizeTells
+from autograder.diagnosis.evidence import Explained, Fact
 from autograder.diagnosis.known_mistakes import namespace_of, setting
-from autograder.diagnosis.output_patterns.by_argument import COUNTS, MEASURES
-from autograder.diagnosis.output_patterns.lengths import Sized as SizedResult
+from autograder.diagnosis.output_patterns.by_argument import COUNTS, MEASURES, MoreOrLess, Quotient
+from autograder.diagnosis.output_patterns.formulas import Formula
+from autograder.diagnosis.output_patterns.lengths import Length
 from autograder.diagnosis.output_patterns.reductions import BY_LINE, CHANGES
-from autograder.diagnosis.output_patterns.scale import Reckoned
+from autograder.diagnosis.suppositions import Supposed
 from autograder.judging import compare
 from autograder.judging.observation import Outcome, Raised, Structure
 from autograder.judging.observe import Candidate, LocalEndpoint
@@ -40,7 +41,7 @@ def check(verdict: Explained, endpoint: LocalEndpoint) -> tuple[int, list[str]]:
         false += [f"known: {why}" for why in _known(verdict, failing, passing)]
     for fact in verdict.noticed:
         claims += 1
-        false += [f"{fact.kind}: {why}" for why in _fact(verdict, endpoint, fact, failing, passing)]
+        false += [f"{fact.name}: {why}" for why in _fact(verdict, endpoint, fact, failing, passing)]
     return claims, false
 
 
@@ -115,22 +116,22 @@ def _in(exercise, outcome: Outcome, where: tuple) -> bool:
 # --- facts ------------------------------------------------------------------------------------------------------------
 
 
-def _fact(verdict, endpoint, fact: Noticed, failing: Sequence[Outcome], passing: Sequence[Outcome]) -> list[str]:
+def _fact(verdict, endpoint, fact: Fact, failing: Sequence[Outcome], passing: Sequence[Outcome]) -> list[str]:
     exercise = verdict.exercise
     if fact.beside:
         return []
-    if fact.kind in OF_CHECKS:
-        return [] if OF_CHECKS[fact.kind](failing, passing) else ["the checks that fail or pass say otherwise"]
-    if fact.kind.startswith("argument ") and fact.kind not in ("argument added", "argument taken away"):
+    if fact.name in OF_CHECKS:
+        return [] if OF_CHECKS[fact.name](failing, passing) else ["the checks that fail or pass say otherwise"]
+    if isinstance(fact, ArgumentIs):
         return _of_argument(verdict, endpoint, fact, failing, passing)
-    if isinstance(fact, SizedObject):
+    if isinstance(fact, SizeTells):
         return _of_object(fact, failing, passing)
-    if fact.kind in SEEN_ONCE:
+    if fact.name in SEEN_ONCE:
         return []
-    if fact.kind in REPEATED:
-        return REPEATED[fact.kind](verdict, endpoint, fact, failing)
+    if fact.name in REPEATED:
+        return REPEATED[fact.name](verdict, endpoint, fact, failing)
     here = [each for each in failing if _in(exercise, each, fact.where)]
-    if isinstance(fact, counterfactuals.Supposed):
+    if isinstance(fact, Supposed):
         shows = lambda each: _supposed(exercise, fact, each)  # noqa: E731
         wrong = [each for each in passing if not _in_or_none(exercise, fact, each)]
         if wrong and not getattr(fact, "partial", False):
@@ -148,7 +149,7 @@ def _fact(verdict, endpoint, fact: Noticed, failing: Sequence[Outcome], passing:
 
 def _of_argument(verdict, endpoint, fact, failing, passing) -> list[str]:
     """Fails where an argument is so, and only there: no other value of it may fail in the same place."""
-    holds = VALUES[fact.kind.removeprefix("argument ")]
+    holds = VALUES[fact.value]
     value = lambda each: each.case.arguments[fact.argument]  # noqa: E731
     if not all(holds(value(each)) for each in failing) or any(holds(value(each)) for each in passing):
         return ["the checks that fail or pass say otherwise"]
@@ -157,7 +158,7 @@ def _of_argument(verdict, endpoint, fact, failing, passing) -> list[str]:
         for other in passing[:3]:
             arguments = list(outcome.case.arguments)
             arguments[fact.argument] = value(other)
-            case = counterfactuals.replace(outcome.case, arguments=tuple(arguments))
+            case = replace(outcome.case, arguments=tuple(arguments))
             expected = right_answer(exercise, outcome.probe, case)
             if isinstance(expected.result, Raised):
                 continue
@@ -180,9 +181,9 @@ VALUES: dict[str, Callable[[Any], bool]] = {
 
 def _of_object(fact, failing, passing) -> list[str]:
     def size(outcome):
-        if isinstance(fact.name, int):
-            return outcome.case.construct[fact.name]
-        return next(getattr(each, fact.name) for each in outcome.case.construct if hasattr(each, fact.name))
+        if isinstance(fact.of, int):
+            return outcome.case.construct[fact.of]
+        return next(getattr(each, fact.of) for each in outcome.case.construct if hasattr(each, fact.of))
 
     right = {*map(size, failing)} == {*fact.fails} and {*map(size, passing)} == {*fact.passes}
     return [] if right and not {*fact.fails} & {*fact.passes} else ["the checks that fail or pass say otherwise"]
@@ -260,7 +261,7 @@ def _kept(verdict, endpoint, fact, failing) -> list[str]:
     for outcome in failing:
         earlier = [each.expected.result for each in asked[: asked.index(outcome)]]
         if outcome.case.before:
-            before = counterfactuals.replace(outcome.case, arguments=outcome.case.before, before=())
+            before = replace(outcome.case, arguments=outcome.case.before, before=())
             earlier.append(right_answer(verdict.exercise, outcome.probe, before).result)
         probe, got = outcome.probe, outcome.got.result
         if isinstance(got, Raised) or all(
@@ -294,7 +295,7 @@ def _ignored(verdict, endpoint, fact, failing) -> list[str]:
     for other in drawn:
         arguments = list(outcome.case.arguments)
         arguments[fact.argument] = other.to(value.dtype)
-        case = counterfactuals.replace(outcome.case, arguments=tuple(arguments))
+        case = replace(outcome.case, arguments=tuple(arguments))
         got = candidate.observe(outcome.probe, case, right_answer(verdict.exercise, outcome.probe, case))
         if compare.value_difference(outcome.got.result, got.result, 1e-6, 1e-8):
             return [f"other numbers in argument {fact.argument} of {outcome.probe.name!r} give another result"]
@@ -314,7 +315,7 @@ def _near(one: Any, other: Any, outcome: Outcome) -> bool:
     return torch.allclose(one.double(), other.double(), rtol=2 * probe.rtol, atol=2 * probe.atol, equal_nan=True)
 
 
-def _pair(fact: Noticed, outcome: Outcome) -> tuple[Any, Any]:
+def _pair(fact: Fact, outcome: Outcome) -> tuple[Any, Any]:
     """The result and the right one that a fact is about."""
     got, expected = outcome.got.result, outcome.expected.result
     if isinstance(got, tuple) and isinstance(expected, tuple) and len(got) == len(expected) and got:
@@ -328,17 +329,17 @@ def _pair(fact: Noticed, outcome: Outcome) -> tuple[Any, Any]:
     return got, expected
 
 
-def _shows(fact: Noticed, outcome: Outcome) -> bool:
+def _shows(fact: Fact, outcome: Outcome) -> bool:
     got, expected = _pair(fact, outcome)
     if isinstance(got, (Raised, Structure)) or got is None:
         return False
-    if isinstance(fact, Reckoned):
+    if isinstance(fact, Formula):
         return _reckoned(fact, outcome, got, expected)
-    if isinstance(fact, SizedResult):
+    if isinstance(fact, Length):
         return _sized(fact, outcome, got, expected)
-    if fact.kind in ITEMS:
+    if fact.name in ITEMS:
         alike = type(got) is type(expected) and isinstance(got, (list, str))
-        return alike and ITEMS[fact.kind](list(got), list(expected))
+        return alike and ITEMS[fact.name](list(got), list(expected))
     if not isinstance(got, Tensor) or not isinstance(expected, Tensor):
         return _plain(fact, got, expected)
     try:
@@ -347,15 +348,15 @@ def _shows(fact: Noticed, outcome: Outcome) -> bool:
         return False
 
 
-def _plain(fact: Noticed, got: Any, expected: Any) -> bool:
+def _plain(fact: Fact, got: Any, expected: Any) -> bool:
     if not all(type(each) in (int, float) for each in (got, expected)):
         return False
     close = lambda one, other: abs(one - other) <= 2e-4 * max(abs(one), abs(other)) + 1e-12  # noqa: E731
-    match fact.kind:
+    match fact.name:
         case "whole":
             return got == round(got) and expected != round(expected)
         case "offset":
-            return abs((got - expected) - fact.factor) <= 1e-4 * abs(fact.factor) and abs(fact.factor) > 0
+            return abs((got - expected) - fact.amount) <= 1e-4 * abs(fact.amount) and abs(fact.amount) > 0
         case "scaled":
             return close(got, fact.factor * expected) or abs(got / expected - fact.factor) < 1e-4
     return False
@@ -388,8 +389,8 @@ ITEMS: dict[str, Callable[[list, list], bool]] = {
 }
 
 
-def _of_tensors(fact: Noticed, outcome: Outcome, got: Tensor, expected: Tensor) -> bool:
-    kind, axis = fact.kind, fact.axis
+def _of_tensors(fact: Fact, outcome: Outcome, got: Tensor, expected: Tensor) -> bool:
+    kind, axis = fact.name, getattr(fact, "axis", 0)
     near = lambda one, other: _near(one, other, outcome)  # noqa: E731
     size = lambda of, along: of.shape[along] if of.ndim > along else 0  # noqa: E731
     same_shape = got.shape == expected.shape
@@ -398,7 +399,7 @@ def _of_tensors(fact: Noticed, outcome: Outcome, got: Tensor, expected: Tensor) 
     if kind in ("argument added", "argument taken away"):
         more = outcome.case.arguments[fact.argument].double()
         return near(got, expected + more if kind == "argument added" else expected - more)
-    if kind.startswith(("divided by ", "multiplied by ", "turned, ", "more by ", "less by ")):
+    if isinstance(fact, (Quotient, MoreOrLess)):
         return _by_argument(fact, outcome, got, expected, near)
     if kind.startswith(("only the ", "first only")) and kind != "only the diagonal":
         if not same_shape:
@@ -417,7 +418,7 @@ def _of_tensors(fact: Noticed, outcome: Outcome, got: Tensor, expected: Tensor) 
     diagonal = torch.eye(max(got.shape[-2:], default=1), dtype=torch.bool) if got.ndim > 1 else None
     match kind:
         case "transposed":
-            return near(got, expected.transpose(fact.axis, fact.axes))
+            return near(got, expected.transpose(fact.axis, fact.other))
         case "infinite":
             return bool(got.isinf().any())
         case "constant":
@@ -427,7 +428,7 @@ def _of_tensors(fact: Noticed, outcome: Outcome, got: Tensor, expected: Tensor) 
         case "scaled":
             return same_shape and (near(got, fact.factor * expected) or _close(got, fact.factor * expected))
         case "offset":
-            return same_shape and (near(got, fact.factor + expected) or _close(got - expected, fact.factor))
+            return same_shape and (near(got, fact.amount + expected) or _close(got - expected, fact.amount))
         case "affine" | "offset by line" | "scaled by line" | "nearly":
             return same_shape and _loose(kind, got, expected, outcome)
         case "signs":
@@ -473,7 +474,7 @@ def _of_tensors(fact: Noticed, outcome: Outcome, got: Tensor, expected: Tensor) 
             return list(expected.shape) == [*got.shape[:axis], *got.shape[axis + 1 :]]
         case "one value":
             wrong = ~torch.isclose(got, expected, rtol=outcome.probe.rtol, atol=outcome.probe.atol)
-            return same_shape and bool((got[wrong] - fact.factor).abs().max() < 1e-6 + 1e-6 * abs(fact.factor))
+            return same_shape and bool((got[wrong] - fact.value).abs().max() < 1e-6 + 1e-6 * abs(fact.value))
     raise NotImplementedError(f"no oracle for {kind}")
 
 
@@ -535,11 +536,12 @@ def _afterward(kind: str, axis: int, got: Tensor, expected: Tensor, near: Callab
     raise NotImplementedError(f"no oracle for afterward {kind}")
 
 
-def _by_argument(
-    fact: Noticed, outcome: Outcome, got: Tensor, expected: Tensor, near: Callable[[Any, Any], bool]
-) -> bool:
-    how, _, name = fact.kind.removeprefix("turned, ").partition(" by ")
-    got = -got if fact.kind.startswith("turned, ") else got
+def _by_argument(fact: Fact, outcome: Outcome, got: Tensor, expected: Tensor, near: Callable[[Any, Any], bool]) -> bool:
+    name = fact.measure
+    if isinstance(fact, MoreOrLess):
+        how = "less" if fact.less else "more"
+    else:
+        how, got = "multiplied" if fact.multiplied else "divided", -got if fact.turned else got
     value = outcome.case.arguments[fact.argument]
     if name.startswith("count "):
         count = value.shape[-1 - fact.axis] if fact.axis >= 0 else value
@@ -592,21 +594,21 @@ def _sized(fact, outcome: Outcome, got: Any, expected: Any) -> bool:
 def _reckoned(fact, outcome: Outcome, got: Any, expected: Any) -> bool:
     """The formula of a result, parsed from its sentence."""
     value = outcome.case.arguments[fact.argument] if fact.argument < len(outcome.case.arguments) else None
-    words = fact.how
+    words = fact.sentence
     if words.startswith("What comes back is "):
         return type(got) is int  # its formula is checked where the names of arguments are known
     number = torch.as_tensor(value).double() if isinstance(value, (Tensor, list)) else None
     if "size of {0}" in words:
-        size = value.shape[fact.second]
+        size = value.shape[fact.argument_axis]
         power = 2.0 if "square of" in words else 0.5 if "square root" in words else 1.0
         factor = size**power if "multiplied" in words else size**-power
         return _near(got, factor * expected, outcome)
     if "one number of it for each row" in words:
         part = number.view(-1, *[1] * (expected.ndim - 1))
     elif " slice of " in words:
-        part = number.select(fact.second, 0 if "first" in words else -1)
+        part = number.select(fact.argument_axis, 0 if "first" in words else -1)
     elif "the sum of" in words or "the mean of" in words:
-        part = number.sum(fact.second) if "the sum of" in words else number.mean(fact.second)
+        part = number.sum(fact.argument_axis) if "the sum of" in words else number.mean(fact.argument_axis)
     else:
         part = number
     sign = re.search(r"right one (plus|less|times|divided by)", words)[1]
@@ -619,8 +621,8 @@ def _reckoned(fact, outcome: Outcome, got: Any, expected: Any) -> bool:
 
 def _right_for(exercise, fact, outcome: Outcome) -> Any:
     """What the reference returns to the changed arguments; None where the change does not apply."""
-    case = counterfactuals._case(fact, outcome.case)
-    return None if case is None else counterfactuals._back(fact, right_answer(exercise, outcome.probe, case).result)
+    case = fact.understood(outcome.case)
+    return None if case is None else fact.back(right_answer(exercise, outcome.probe, case).result)
 
 
 def _supposed(exercise, fact, outcome: Outcome) -> bool:

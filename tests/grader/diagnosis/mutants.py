@@ -65,7 +65,7 @@ def examine(exercise: Exercise, change: str, source: str) -> dict:
     return found | {
         "state": verdict.state,
         "named": verdict.misconception.name if verdict.misconception else "",
-        "noticed": [each.kind for each in verdict.noticed],
+        "noticed": [each.name for each in verdict.noticed],
         "claims": made,
         "false": false,
         "said": explanation(verdict) if false else "",

@@ -1,0 +1,86 @@
+"""What can be seen in an answer whose mistake nobody knows: four families of detectors, asked in one order.
+
+    behavior         an argument is changed or ignored, an earlier result comes back
+    output_patterns  the result is a transformation of the right one
+    counterfactuals  the result is right for another input, or is a known mistake's with one slip more
+    conditions       which checks fail, and which pass
+
+Every detector yields facts (`evidence.Fact`). Looking ends at the first fact that settles the matter.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from autograder.catalogue.exercise import Exercise
+from autograder.diagnosis.behavior import Differs, Ignored, changed, fixed, kept, repeated
+from autograder.diagnosis.conditions import about_probes
+from autograder.diagnosis.counterfactuals import FEWEST, beside_known, can_be_asked, suppose
+from autograder.diagnosis.evidence import Fact
+from autograder.diagnosis.known_mistakes import setting, settings
+from autograder.diagnosis.output_patterns.axes import CutShort, GoesOn
+from autograder.diagnosis.output_patterns.formulas import about_formulas, formula
+from autograder.diagnosis.output_patterns.lengths import about_lengths
+from autograder.diagnosis.output_patterns.results import about_results
+from autograder.judging.observation import Outcome
+from autograder.judging.repeat_run import RepeatRun
+
+
+def looked_at(exercise: Exercise, outcomes: Sequence[Outcome], again: RepeatRun | None) -> list[Fact]:
+    """All that is found in an answer without a known mistake, the most telling first."""
+    facts = notice(exercise, outcomes, again)
+    if all(outcome.passed or outcome.got is None for outcome in outcomes):
+        return facts
+    if any(fact.settles and not fact.partial for fact in facts):
+        return facts
+    found = suppose(exercise, outcomes) or beside_known(exercise, outcomes)
+    if found or not all(isinstance(fact, Ignored) for fact in facts):
+        return found or facts
+    return [*(_in_one_setting(exercise, outcomes) or _formula(exercise, outcomes)), *facts]
+
+
+def notice(exercise: Exercise, outcomes: Sequence[Outcome], again: RepeatRun | None = None) -> list[Fact]:
+    """Facts about an answer that fails, by its behavior, its results and which checks fail; at most one about results.
+
+    A fact about the results holds in every check that fails. One that holds in the first and in others, though not in
+    all, is `partial`; any other is left out.
+    """
+    failures = [outcome for outcome in outcomes if not outcome.passed and outcome.got is not None]
+    if not failures:
+        return []
+    facts = [*changed(failures), *(repeated(again) if again else ())]
+    if same := [*kept(exercise, outcomes)]:
+        return [*facts, *same]
+    values = [o for o in failures if o.difference.kind in ("value", "shape", "length") or _items(o)]
+    found = [*about_formulas(values), *about_results(values)]
+    if not found or isinstance(found[0], (CutShort, GoesOn)):
+        found = [*about_lengths(values), *found]
+    if len(values) < len(failures):  # of another kind, such as an error, in which no pattern of values can hold
+        first = values[:1] == failures[:1]
+        found = [replace(fact, partial=True) for fact in found if first and (len(values) > 1 or fact.once)]
+    found = [*fixed(values), *found]
+    by_chance = any(isinstance(fact, Differs) for fact in facts)  # then which probes fail says nothing
+    return [*facts, *found[:1], *(() if by_chance else about_probes(outcomes))][:3]
+
+
+def _items(outcome: Outcome) -> bool:
+    """Whether it is an item of a list that is of another type than it should be."""
+    return outcome.difference.kind == "type" and isinstance(outcome.got.result, list) and bool(outcome.difference.where)
+
+
+def _formula(exercise: Exercise, outcomes: Sequence[Outcome]) -> list[Fact]:
+    asked = [outcome for outcome in outcomes if outcome.got is not None]
+    return formula(exercise, asked) if not exercise.is_class and can_be_asked(exercise, asked) else []
+
+
+def _in_one_setting(exercise: Exercise, outcomes: Sequence[Outcome]) -> list[Fact]:
+    """A pattern of all results under the first failure's setting: its function, or the value of a flag or a text."""
+    asked = [outcome for outcome in outcomes if outcome.got is not None]
+    failed = next(outcome for outcome in asked if not outcome.passed)
+    for name in settings(exercise, asked):
+        where = setting(exercise, failed.case, name)
+        here = [outcome for outcome in asked if setting(exercise, outcome.case, name) == where]
+        if FEWEST <= len(here) < len(asked) and not any(outcome.passed for outcome in here):
+            found = [fact for fact in about_results(here) if fact.sure and not fact.partial]
+            if found:
+                return [replace(found[0], where=where)]
+    return []

@@ -1,0 +1,137 @@
+"""Patterns of lists, texts and plain numbers: items missing or too many, another order, off by one amount."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from math import isclose, isfinite
+from typing import Any
+
+from autograder.catalogue.numbers import number
+from autograder.diagnosis.evidence import Fact, Names, Seen, seen
+from autograder.diagnosis.output_patterns.scale import Offset, Scaled
+from autograder.judging.closeness import same
+from autograder.judging.observation import Outcome
+
+
+def _first_of_each(items: list) -> list:
+    first: dict[str, Any] = {}
+    for item in items:
+        first.setdefault(repr(item), item)
+    return list(first.values())
+
+
+def _kinds(items: list) -> set[type]:
+    return set(map(type, items))
+
+
+def _in_order(few: list, many: list) -> bool:
+    """Whether the few items, two or more, are among the many in their order."""
+    rest = iter(many)
+    return len(few) >= 2 and all(any(same(item, other) for other in rest) for item in few)
+
+
+ITEMS: dict[Seen, Callable[[list, list], bool]] = {  # the first that holds is said
+    seen("items reversed", "These are the right items in the opposite order.", exact=True): lambda got, expected: same(
+        got, expected[::-1]
+    ),
+    seen("first item missing", "The first item is missing; the others are right.", exact=True): lambda got, expected: (
+        same(got, expected[1:])
+    ),
+    seen("last item missing", "The last item is missing; the others are right.", exact=True): lambda got, expected: (
+        same(got, expected[:-1])
+    ),
+    seen("ends early", "What comes back is right as far as it goes; it ends too early."): lambda got, expected: (
+        len(got) < len(expected) and same(got, expected[: len(got)])
+    ),
+    seen(
+        "an item too many in front", "There is one item too many in front; all that follows is right."
+    ): lambda got, expected: same(got[1:], expected),
+    seen(
+        "an item too many at the end", "There is one item too many at the end; all before it is right."
+    ): lambda got, expected: same(got[:-1], expected),
+    seen("goes too far", "The beginning is what should come back; then it goes on."): lambda got, expected: (
+        len(got) > len(expected) and same(got[: len(expected)], expected)
+    ),
+    seen("repeated items lost", "What occurs several times came back once."): lambda got, expected: same(
+        got, _first_of_each(expected)
+    ),
+    seen(
+        "items of another kind",
+        "The list holds items of a different kind than it should: ids where words belong, say, or texts where pairs "
+        "do.",
+    ): lambda got, expected: bool(got) and bool(expected) and not _kinds(got) & _kinds(expected),
+    seen(
+        "items missing", "Some items are missing; those that came back are right, in the right order."
+    ): lambda got, expected: len(got) < len(expected) and _in_order(got, expected),
+    seen(
+        "items too many", "All the right items are there, in the right order, and others with them."
+    ): lambda got, expected: len(got) > len(expected) and _in_order(expected, got),
+    seen("another order", "These are the right items in another order."): lambda got, expected: (
+        sorted(map(repr, got)) == sorted(map(repr, expected))
+    ),
+}
+
+
+def about_items(failures: Sequence[Outcome]) -> Iterator[Fact]:
+    """What the items of a list or the letters of a text have in common with the right ones, in every failure."""
+    pairs = [(outcome.got.result, outcome.expected.result) for outcome in failures]
+    if not pairs or not all(isinstance(x, (list, str)) and type(x) is type(y) for x, y in pairs):
+        return
+    told = [(list(got), list(expected)) for got, expected in pairs]
+    for fact, holds in ITEMS.items():
+        if all(holds(got, expected) for got, expected in told):
+            yield replace(fact, sure=len(told) > 1)
+            return
+
+
+# --- plain numbers ----------------------------------------------------------------------------------------------------
+
+WHOLE = seen(
+    "whole", "Whole numbers came back where the right ones are not: was the result rounded, or cut by int or //?"
+)
+
+
+@dataclass(frozen=True)
+class NumberOffset(Fact, name="offset", exact=True):
+    """A plain number is too large by one amount, wherever it is wrong."""
+
+    amount: float
+
+    def say(self, names: Names) -> str:
+        more = "by the same amount" if names.secret else f"by {abs(self.amount):g}"
+        return f"Wherever your number is wrong, it is too {'large' if self.amount > 0 else 'small'} {more}."
+
+    def in_a_setting(self) -> Fact:
+        return Offset(self.amount, sure=self.sure)
+
+
+@dataclass(frozen=True)
+class NumberScaled(Fact, name="scaled", exact=True):
+    """A plain number is the right one times a factor, wherever it is wrong."""
+
+    factor: float
+
+    def say(self, names: Names) -> str:
+        if names.secret:
+            return "Wherever your number is wrong, it is times the right one, always by the same factor."
+        return f"Wherever your number is wrong, it is {number(self.factor)} times the right one."
+
+    def in_a_setting(self) -> Fact:
+        return Scaled(self.factor, sure=self.sure)
+
+
+def _all_near(numbers: Sequence[float]) -> bool:
+    """Whether numbers equal one up to rounding, however small they are."""
+    return all(isclose(number, numbers[0], rel_tol=1e-5) for number in numbers)
+
+
+def about_numbers(failures: Sequence[Outcome]) -> Iterator[Fact]:
+    """Plain numbers that are off by one and the same amount, or factor, in at least two failures."""
+    pairs = [(outcome.got.result, outcome.expected.result) for outcome in failures]
+    if len(pairs) < 2 or not all(type(x) in (int, float) and isfinite(x) for pair in pairs for x in pair):
+        return
+    if all(got == round(got) and expected != round(expected) and abs(got - expected) <= 1 for got, expected in pairs):
+        yield WHOLE
+    elif _all_near(gaps := [got - expected for got, expected in pairs]):
+        yield NumberOffset(gaps[0])
+    elif all(y for _, y in pairs) and len({round(got / expected, 4) for got, expected in pairs}) == 1:
+        yield NumberScaled(round(pairs[0][0] / pairs[0][1], 4))

@@ -1,0 +1,32 @@
+"""A failed check as a pair of tensors: the result and the right one."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from autograder.judging.closeness import near
+from autograder.judging.observation import Outcome
+
+
+def holds_infinity(value: Any) -> bool:
+    return isinstance(value, Tensor) and not bool(value.isfinite().all())
+
+
+def tensors(outcome: Outcome, part: int = 0) -> tuple[Tensor, Tensor, Outcome] | None:
+    """Result and right result as float64; None where there are none.
+
+    part: of a tuple, which, from 1; 0 is the first that differs.
+    """
+    got, expected = outcome.got.result, outcome.expected.result
+    if isinstance(got, tuple) and isinstance(expected, tuple) and len(got) == len(expected):
+        parts = [
+            (one, other) for one, other in zip(got, expected, strict=True) if part or not near(one, other, outcome)
+        ]
+        got, expected = parts[max(part - 1, 0)] if len(parts) >= part and parts else (None, None)
+    elif part:
+        return None
+    numbers = isinstance(got, Tensor) and isinstance(expected, Tensor) and not got.is_complex()
+    if not numbers or got.numel() > 10**6 or holds_infinity(expected):
+        return None
+    return got.detach().to(torch.float64), expected.detach().to(torch.float64), outcome

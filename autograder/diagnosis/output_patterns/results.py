@@ -1,0 +1,107 @@
+"""What the results of all failed checks have in common: the first pattern that each of them shows."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+
+from torch import Tensor
+
+from autograder.catalogue.defaults import FAR_AWAY
+from autograder.diagnosis.evidence import FEWEST, Fact
+from autograder.diagnosis.output_patterns import axes, order, scale
+from autograder.diagnosis.output_patterns.by_argument import by_argument
+from autograder.diagnosis.output_patterns.lists import about_items, about_numbers
+from autograder.diagnosis.output_patterns.pairs import holds_infinity, tensors
+from autograder.diagnosis.output_patterns.reductions import afterward
+from autograder.judging.observation import Outcome
+
+Pattern = Callable[[Tensor, Tensor, Outcome], Iterator[Fact]]  # (a result, the right one, their check) -> what it shows
+PATTERNS: tuple[Pattern, ...] = (  # the most telling first
+    axes.transposed,
+    scale.infinite,
+    axes.reshaped,
+    axes.cut,
+    axes.alike,
+    afterward,
+    axes.first_only,
+    order.reverse,
+    scale.scaled,
+    scale.offset,
+    by_argument,
+    order.shifted,
+    order.elsewhere,
+    scale.unsigned,
+    axes.one_place,
+    axes.diagonal,
+    axes.of_another_shape,
+    scale.nearly,
+    scale.by_line,
+    scale.affine,
+    scale.one_value,
+)
+WHOLE = (  # seen wherever there are two of each
+    axes.transposed,
+    axes.cut,
+    axes.alike,
+    order.reverse,
+    scale.scaled,
+    scale.offset,
+    scale.unsigned,
+    scale.one_value,
+)
+
+
+def about_results(failures: Sequence[Outcome]) -> list[Fact]:
+    """Patterns in which all these results differ from the expected ones."""
+    return [*_about_values(failures), *about_items(failures), *about_numbers(failures)]
+
+
+def _about_values(failures: Sequence[Outcome]) -> list[Fact]:
+    """A pattern of the results; of several, of the first that is wrong, else of the one from which that may be made."""
+    several = [len(outcome.got.result) for outcome in failures if isinstance(outcome.got.result, tuple)]
+    parts = range(2, min(several) + 1) if several and len(several) == len(failures) else ()
+    found = _about_part(failures, 0)
+    for part in parts if not found else ():
+        found = [replace(fact, part=part) for fact in _about_part(failures, part)]
+        if found:
+            break
+    return found
+
+
+def _about_part(failures: Sequence[Outcome], part: int) -> list[Fact]:
+    """The first pattern that every failing tensor shows that is large and varied enough to tell, and has no infinity.
+
+    If one of the others does not show it, the fact is partial.
+    """
+    finite = [outcome for outcome in failures if not holds_infinity(outcome.expected.result)]
+    pairs = [pair for outcome in finite if (pair := tensors(outcome, part)) is not None]
+    if not pairs or len(pairs) != len(finite):
+        return []
+    in_some: list[Fact] = []
+    for pattern in PATTERNS:
+        shown = [(list(dict.fromkeys(pattern(*pair))), pair[1]) for pair in pairs]
+        telling = [facts for facts, expected in shown if _tells(expected, pattern in WHOLE)]
+        telling = telling or [facts for facts, expected in shown if _may_tell(facts, expected)]
+        common = [fact for fact in telling[0] if all(fact in facts for facts in telling)] if telling else []
+        if not common or (isinstance(common[0], axes.BySizes) and sum(type(f) is type(common[0]) for f in common) > 1):
+            continue  # of axes of equal size it may be the one or the other
+        if common[0] == scale.NEARLY and all(float(expected.abs().max()) >= FAR_AWAY for _, expected in shown):
+            continue  # the digits that a large number lost
+        fact = common[0]
+        bearing = [fact in facts for facts, _ in shown]
+        fact = replace(fact, sure=sum(bearing) > 1 or fact.once)
+        if sum(bearing) == len(failures):
+            return [fact]
+        if fact.sure and bearing[0] and finite[0] is failures[0]:
+            in_some.append(replace(fact, partial=True))
+    return in_some[:1]
+
+
+def _may_tell(facts: Sequence[Fact], expected: Tensor) -> bool:
+    """Whether a pattern seen in a small result is more than a coincidence."""
+    return bool(facts) and (expected.unique().numel() > 1 or any(fact.once for fact in facts))
+
+
+def _tells(expected: Tensor, whole: bool) -> bool:
+    """Whether a pattern that is not to be seen in this result is not there: it may be too small, or too much alike."""
+    smallest = min(expected.shape, default=0)
+    return smallest >= 2 if whole else smallest >= FEWEST and expected.unique().numel() >= FEWEST
