@@ -44,308 +44,147 @@ class Family:
         )
 
 
+# fmt: off
 # --- Attention: scores, shares, mixtures ------------------------------------------------------------------------------
 
-NAN_FOR_LARGE_SCORES = Family(
-    "exponential without care",
-    "With large scores you return NaN: the exponential overflows. Subtract the largest score of each row first, "
-    "or use chapter 04's softmax.",
-)
-DIVIDED_BY_D_K = Family(
-    "divided by d_k",
-    "Your weights are too flat: the scores were divided by d_k itself instead of its square root.",
-)
-DIVIDED_AFTER_THE_SOFTMAX = Family(
-    "divided after the softmax",
-    "The division came after the softmax, so the shares no longer sum to 1. It is the *scores* that are too large.",
-)
-SOFTMAX_OVER_THE_QUERIES = Family(
-    "softmax over the queries",
-    "Each *query* must share out 1 among the keys. Here every key shares itself out among the queries.",
-)
-WORST_KEY_WINS = Family(
-    "the worst key wins",
-    "The key that fits *worst* got the largest share: the sign of the scores is flipped. A large dot product is a "
-    "good fit.",
-)
-QUERIES_WITH_THEMSELVES = Family(
-    "queries with themselves",
-    "The queries were compared with themselves: the keys are made and never used.",
-)
-VALUES_ADDED_BACK = Family(
-    "values added back",
-    "The values were added to the mixture. That sum, the residual connection, comes in chapter 09 and outside of "
-    "attention.",
-)
-FROZEN_PROJECTIONS = Family(
-    "frozen projections",
-    "The values are right, but no gradient reaches the projections: they are frozen, so nothing can be learned.",
-)
-DROPOUT_IN_TRAINING = Family(
-    "dropout in training",
-    "Evaluation is right, training is not: a dropout layer is at work. This exercise has none.",
-)
-DROPOUT_ON_THE_WEIGHTS = Family(
-    "dropout that never sleeps",
-    "Some weights are 0 and the others doubled, in evaluation too: F.dropout is active unless you pass "
-    "training=False. This exercise has no dropout.",
-)
-FUTURE_FORBIDDEN = Family(
-    "a look at the future forbidden",
-    "Later words get weight 0: that is the causal mask of chapter 08. {here}",
-)
-OWN_WORD_HIDDEN = Family(
-    "own word hidden",
-    "The diagonal is 0: each word is hidden from itself. {here}",
-)
-WEIGHTS_NOT_RETURNED = Family(
-    "only the output",
-    "Only the {result} came back. Return the weights as well, as a pair (out, weights).",
-)
-SHARES_TO_A_POWER = Family(
-    "power without a new sum",
-    "Raising the shares to the power {power} is one way to do it, but afterwards they no longer sum to 1: divide "
-    "by their new sum.",
-)
-AXIS_LOST = Family(
-    "an axis lost",
-    "A sum (or maximum) along dim drops that axis: (2, 3) became (2,), which cannot meet (2, 3) again. On a "
-    "square table it would meet it, along the wrong axis and without a word. Keep the axis, with length 1.",
-)
+NAN_FOR_LARGE_SCORES = Family("exponential without care", """With large scores you return NaN: the exponential
+    overflows. Subtract the largest score of each row first, or use chapter 04's softmax.""")
+DIVIDED_BY_D_K = Family("divided by d_k", """Your weights are too flat: the scores were divided by d_k itself instead
+    of its square root.""")
+DIVIDED_AFTER_THE_SOFTMAX = Family("divided after the softmax", """The division came after the softmax, so the shares
+    no longer sum to 1. It is the *scores* that are too large.""")
+SOFTMAX_OVER_THE_QUERIES = Family("softmax over the queries", """Each *query* must share out 1 among the keys. Here
+    every key shares itself out among the queries.""")
+WORST_KEY_WINS = Family("the worst key wins", """The key that fits *worst* got the largest share: the sign of the
+    scores is flipped. A large dot product is a good fit.""")
+QUERIES_WITH_THEMSELVES = Family("queries with themselves", """The queries were compared with themselves: the keys are
+    made and never used.""")
+VALUES_ADDED_BACK = Family("values added back", """The values were added to the mixture. That sum, the residual
+    connection, comes in chapter 09 and outside of attention.""")
+FROZEN_PROJECTIONS = Family("frozen projections", """The values are right, but no gradient reaches the projections:
+    they are frozen, so nothing can be learned.""")
+DROPOUT_IN_TRAINING = Family("dropout in training", """Evaluation is right, training is not: a dropout layer is at
+    work. This exercise has none.""")
+DROPOUT_ON_THE_WEIGHTS = Family("dropout that never sleeps", """Some weights are 0 and the others doubled, in
+    evaluation too: F.dropout is active unless you pass training=False. This exercise has no dropout.""")
+FUTURE_FORBIDDEN = Family("a look at the future forbidden", """Later words get weight 0: that is the causal mask of
+    chapter 08. {here}""")
+OWN_WORD_HIDDEN = Family("own word hidden", "The diagonal is 0: each word is hidden from itself. {here}")
+WEIGHTS_NOT_RETURNED = Family("only the output", """Only the {result} came back. Return the weights as well, as a pair
+    (out, weights).""")
+SHARES_TO_A_POWER = Family("power without a new sum", """Raising the shares to the power {power} is one way to do it,
+    but afterwards they no longer sum to 1: divide by their new sum.""")
+AXIS_LOST = Family("an axis lost", """A sum (or maximum) along dim drops that axis: (2, 3) became (2,), which cannot
+    meet (2, 3) again. On a square table it would meet it, along the wrong axis and without a word. Keep the axis, with
+    length 1.""")
 
 # --- Masks ------------------------------------------------------------------------------------------------------------
 
-ONES_AND_ZEROS = Family(
-    "ones and zeros",
-    "The mask holds ones and zeros. Return a boolean one.",
-)
-MINUS_INFINITY = Family(
-    "minus infinity",
-    "This is an additive mask, of zeros and minus infinity. Return a boolean one: True = may attend.",
-)
-PAD_0_WRITTEN_IN = Family(
-    "pad 0 written in",
-    "Your {function} id 0 whatever pad is. The pad's id is the {which} argument.",
-)
-ONE_TOKEN_OF_THE_FUTURE = Family(
-    "one token of the future",
-    "Every token sees the next one too: the causal mask is open by one place. That one token is just what the "
-    "model is to guess.",
-)
+ONES_AND_ZEROS = Family("ones and zeros", "The mask holds ones and zeros. Return a boolean one.")
+MINUS_INFINITY = Family("minus infinity", """This is an additive mask, of zeros and minus infinity. Return a boolean
+    one: True = may attend.""")
+PAD_0_WRITTEN_IN = Family("pad 0 written in", """Your {function} id 0 whatever pad is. The pad's id is the {which}
+    argument.""")
+ONE_TOKEN_OF_THE_FUTURE = Family("one token of the future", """Every token sees the next one too: the causal mask is
+    open by one place. That one token is just what the model is to guess.""")
 
 # --- Layers and their parts -------------------------------------------------------------------------------------------
 
-SCORES_NOT_DIVIDED = Family(
-    "scores not divided",
-    "Your {part}'s attention does not divide the scores by the root of d_k (chapter 05).",
-)
-ONE_HEAD = Family(
-    "one head",
-    "Attention works as one head, whatever h says. Hand h on.",
-)
-NO_ACTIVATION = Family(
-    "no ReLU",
-    "There is nothing between the two maps of the feed-forward network, so they are one. {activation} belongs there.",
-)
-GELU = Family(
-    "GELU",
-    "There is a GELU between the two maps. Here it is ReLU, as in the paper.",
-)
-ANOTHER_ACTIVATION = Family(
-    "another bend",
-    "{where} there is something that looks much like a ReLU or a GELU, but is neither: SiLU, perhaps. Near 0 they "
-    "differ.",
-)
-NO_FEED_FORWARD = Family(
-    "attention alone",
-    "The feed-forward network was left out, and with it the second norm.",
-)
-FEED_FORWARD_FIRST = Family(
-    "feed-forward first",
-    "The sub-layers are in the wrong order: {words} listen to each other first, then each thinks.",
-)
-IN_PARALLEL = Family(
-    "side by side",
-    "The feed-forward network read the *input* of the {part}, so it runs in parallel with the attention. It reads "
-    "what the {words} are after attention.{more}",
-)
-INPUT_ADDED_AT_THE_END = Family(
-    "x as it came in added at the end",
-    "The second sum was made with the x that came into the {part}, so what attention added is lost. Add to the x "
-    "of now.",
-)
-NORM_FIRST_INVERTED = Family(
-    "the flag the wrong way round",
-    "Pre-norm and post-norm are exchanged: norm_first=True means that the norm comes before the sub-layer.",
-)
-ALWAYS_PRE_NORM = Family(
-    "always pre-norm",
-    "norm_first=False is the paper's order: norm({x} + f({x})). Yours is pre-norm whatever the flag says.",
-)
-NORM_BEFORE_THE_SUM = Family(
-    "norm before the sum",
-    "In post-norm you computed {x} + norm(f({x})): the norm is on the wrong side of the sum. The paper's is "
-    "norm({x} + f({x})).",
-)
-ONE_NORM_FOR_BOTH = Family(
-    "one norm for both",
-    "One norm serves both sub-layers. Each has its own, with its own scale and shift.",
-)
-NO_NORM = Family(
-    "no norm at all",
-    "No norm was found that has a scale and a shift to learn. Each of the two sub-layers has one of its own{where}.",
-)
-RMS_NORMS = Family(
-    "root mean square norms",
-    "The norms have a scale and no shift: those are RMS norms, as later models have, or layer norms without a "
-    "bias. Here, both are needed.",
-)
-NO_DROPOUT = Family(
-    "no dropout",
-    "Evaluation is right, and in training nothing is dropped. Dropout is put on what each sub-layer says, before "
-    "it is added.",
-)
-DROPOUT_NEVER_OFF = Family(
-    "dropout that never sleeps",
-    "Numbers are dropped in evaluation too: F.dropout does that unless you pass `training=self.training`. "
-    "nn.Dropout knows by itself.",
-)
-DROPOUT_ON_THE_SUM = Family(
-    "dropout after the sum",
-    "Dropout was put on the sum, so x itself is dropped with it. It is put on what a sub-layer says, before the "
-    "sum: the stream is not normalized.",
-)
-EMBEDDINGS_NOT_DROPPED = Family(
-    "no dropout on the embeddings",
-    "In training the embedded {words} are not dropped. Dropout is put on {words} and positions together, as well "
-    "as on what every sub-layer says.",
-)
-LAYERS_IN_A_LIST = Family(
-    "layers in a plain list",
-    "A Python list hides its layers from the module: their parameters are not registered, so nobody trains them. "
-    "{lists} shows them.",
-)
+SCORES_NOT_DIVIDED = Family("scores not divided", """Your {part}'s attention does not divide the scores by the root of
+    d_k (chapter 05).""")
+ONE_HEAD = Family("one head", "Attention works as one head, whatever h says. Hand h on.")
+NO_ACTIVATION = Family("no ReLU", """There is nothing between the two maps of the feed-forward network, so they are
+    one. {activation} belongs there.""")
+GELU = Family("GELU", "There is a GELU between the two maps. Here it is ReLU, as in the paper.")
+ANOTHER_ACTIVATION = Family("another bend", """{where} there is something that looks much like a ReLU or a GELU, but is
+    neither: SiLU, perhaps. Near 0 they differ.""")
+NO_FEED_FORWARD = Family("attention alone", "The feed-forward network was left out, and with it the second norm.")
+FEED_FORWARD_FIRST = Family("feed-forward first", """The sub-layers are in the wrong order: {words} listen to each
+    other first, then each thinks.""")
+IN_PARALLEL = Family("side by side", """The feed-forward network read the *input* of the {part}, so it runs in parallel
+    with the attention. It reads what the {words} are after attention.{more}""")
+INPUT_ADDED_AT_THE_END = Family("x as it came in added at the end", """The second sum was made with the x that came
+    into the {part}, so what attention added is lost. Add to the x of now.""")
+NORM_FIRST_INVERTED = Family("the flag the wrong way round", """Pre-norm and post-norm are exchanged: norm_first=True
+    means that the norm comes before the sub-layer.""")
+ALWAYS_PRE_NORM = Family("always pre-norm", """norm_first=False is the paper's order: norm({x} + f({x})). Yours is
+    pre-norm whatever the flag says.""")
+NORM_BEFORE_THE_SUM = Family("norm before the sum", """In post-norm you computed {x} + norm(f({x})): the norm is on the
+    wrong side of the sum. The paper's is norm({x} + f({x})).""")
+ONE_NORM_FOR_BOTH = Family("one norm for both", """One norm serves both sub-layers. Each has its own, with its own
+    scale and shift.""")
+NO_NORM = Family("no norm at all", """No norm was found that has a scale and a shift to learn. Each of the two
+    sub-layers has one of its own{where}.""")
+RMS_NORMS = Family("root mean square norms", """The norms have a scale and no shift: those are RMS norms, as later
+    models have, or layer norms without a bias. Here, both are needed.""")
+NO_DROPOUT = Family("no dropout", """Evaluation is right, and in training nothing is dropped. Dropout is put on what
+    each sub-layer says, before it is added.""")
+DROPOUT_NEVER_OFF = Family("dropout that never sleeps", """Numbers are dropped in evaluation too: F.dropout does that
+    unless you pass `training=self.training`. nn.Dropout knows by itself.""")
+DROPOUT_ON_THE_SUM = Family("dropout after the sum", """Dropout was put on the sum, so x itself is dropped with it. It
+    is put on what a sub-layer says, before the sum: the stream is not normalized.""")
+EMBEDDINGS_NOT_DROPPED = Family("no dropout on the embeddings", """In training the embedded {words} are not dropped.
+    Dropout is put on {words} and positions together, as well as on what every sub-layer says.""")
+LAYERS_IN_A_LIST = Family("layers in a plain list", """A Python list hides its layers from the module: their parameters
+    are not registered, so nobody trains them. {lists} shows them.""")
 
 # --- Models and what they return --------------------------------------------------------------------------------------
 
-SOFTMAX_AT_THE_END = Family(
-    "softmax at the end",
-    "Your rows sum to 1: there is a softmax at the end. {instead}",
-)
-LOG_SOFTMAX_AT_THE_END = Family(
-    "log_softmax at the end",
-    "All your numbers are below 0: there is a log_softmax at the end. Return the logits as they are.",
-)
-TWO_RESULTS = Family(
-    "a pair came back",
-    "Two things came back. forward returns only the {result}.",
-)
-LEFT_IN_EVALUATION_MODE = Family(
-    "left in evaluation mode",
-    "The model came in training mode and went back in evaluation mode. Leave it in the mode in which it came.",
-)
-PUT_IN_TRAINING_MODE = Family(
-    "always put in training mode",
-    "The model came in evaluation mode and went back in training mode. Leave it in the mode in which it came.",
-)
+SOFTMAX_AT_THE_END = Family("softmax at the end", "Your rows sum to 1: there is a softmax at the end. {instead}")
+LOG_SOFTMAX_AT_THE_END = Family("log_softmax at the end", """All your numbers are below 0: there is a log_softmax at
+    the end. Return the logits as they are.""")
+TWO_RESULTS = Family("a pair came back", "Two things came back. forward returns only the {result}.")
+LEFT_IN_EVALUATION_MODE = Family("left in evaluation mode", """The model came in training mode and went back in
+    evaluation mode. Leave it in the mode in which it came.""")
+PUT_IN_TRAINING_MODE = Family("always put in training mode", """The model came in evaluation mode and went back in
+    training mode. Leave it in the mode in which it came.""")
 
 # --- Tokens, and how they are drawn -----------------------------------------------------------------------------------
 
-ID_WRITTEN_IN = Family(
-    "{token} written as {id}",
-    "The id {id} is written into your code where {token} belongs. Other vocabularies have other ids.",
-)
-IDS_THROUGH_FLOATS = Family(
-    "floats on the way",
-    "Large ids came back as others: on the way they were float32, which holds no whole number above 16,777,216 "
-    "exactly.",
-)
-G_NOT_USED = Family(
-    "another generator",
-    "The generator g was not used: the draws came from the global random numbers, or from a generator of your "
-    "own. Nobody can repeat them by giving you the same g: draw from it.",
-)
-G_SEEDED = Family(
-    "g seeded anew",
-    "You gave g another seed, so every {same}. A generator goes on where the last call left it: draw from it, and "
-    "do not change its seed.",
-)
-ROOT_OF_TAU = Family(
-    "divided by the root of tau",
-    "tau works too weakly: the logits were divided by its root. Divide by tau itself.",
-)
-DIVIDED_BY_TAU_0 = Family(
-    "tau = 0 divides",
-    "tau = 0 ended in a division by 0. As tau falls to 0 the likeliest token takes everything: that case is an argmax.",
-)
-FIRST_ROW_FOR_ALL = Family(
-    "the first row's shares for all",
-    "All rows were drawn by the shares of row 0. Each has its own.",
-)
-END_MARK_CUT = Family(
-    "</w> as four letters",
-    "The end mark fell apart into its four characters. </w> is one symbol; add it to the list of letters, not to "
-    "the text.",
-)
-TEXT_REPLACED = Family(
-    "text replaced",
-    'Replacing text also joined pieces that only *end* like the pair: in "ne s" the text "e s" is found, although '
-    "the piece there is ne and not e. Compare whole pieces.",
-)
-LIST_SHRINKS = Family(
-    "list grows shorter under the loop",
-    "A range is fixed when the loop begins, but the list grows shorter with every merge, so the last indices are "
-    "no longer there. Ask for the length anew at each step, or write into a new list.",
-)
+ID_WRITTEN_IN = Family("{token} written as {id}", """The id {id} is written into your code where {token} belongs. Other
+    vocabularies have other ids.""")
+IDS_THROUGH_FLOATS = Family("floats on the way", """Large ids came back as others: on the way they were float32, which
+    holds no whole number above 16,777,216 exactly.""")
+G_NOT_USED = Family("another generator", """The generator g was not used: the draws came from the global random
+    numbers, or from a generator of your own. Nobody can repeat them by giving you the same g: draw from it.""")
+G_SEEDED = Family("g seeded anew", """You gave g another seed, so every {same}. A generator goes on where the last call
+    left it: draw from it, and do not change its seed.""")
+ROOT_OF_TAU = Family("divided by the root of tau", """tau works too weakly: the logits were divided by its root. Divide
+    by tau itself.""")
+DIVIDED_BY_TAU_0 = Family("tau = 0 divides", """tau = 0 ended in a division by 0. As tau falls to 0 the likeliest token
+    takes everything: that case is an argmax.""")
+FIRST_ROW_FOR_ALL = Family("the first row's shares for all", """All rows were drawn by the shares of row 0. Each has
+    its own.""")
+END_MARK_CUT = Family("</w> as four letters", """The end mark fell apart into its four characters. </w> is one symbol;
+    add it to the list of letters, not to the text.""")
+TEXT_REPLACED = Family("text replaced", """Replacing text also joined pieces that only *end* like the pair: in "ne s"
+    the text "e s" is found, although the piece there is ne and not e. Compare whole pieces.""")
+LIST_SHRINKS = Family("list grows shorter under the loop", """A range is fixed when the loop begins, but the list grows
+    shorter with every merge, so the last indices are no longer there. Ask for the length anew at each step, or write
+    into a new list.""")
 
 # --- Numbers and errors -----------------------------------------------------------------------------------------------
 
-A_TEXT = Family(
-    "a text",
-    "A text came back. Return the number itself.",
-)
-A_TENSOR_FOR_A_COUNT = Family(
-    "a tensor",
-    "A tensor came back. Return a plain whole number.",
-)
-A_TENSOR_FOR_A_NUMBER = Family(
-    "a tensor instead of a number",
-    "A tensor without axes came back; return a plain Python number. A tensor of one number can hand it over.",
-)
-OVERFLOW_32_BITS = Family(
-    "32 bits",
-    "Right until the {count} is beyond 32 bits, about {billions} billion, where it runs over. A Python int has no "
-    "limit.",
-)
-A_SIZE_THAT_IS_A_FLOAT = Family(
-    "a size that is a float",
-    "A size must be a whole number, and a single / makes a float, even of 4 / 2. // stays whole.",
-)
-SIZES_ASSERTED = Family(
-    "an assert in place of ValueError",
-    "The sizes are checked, but by assert, which raises AssertionError (and is skipped with python -O). The task "
-    "asks for a ValueError.",
-)
-ANOTHER_ERROR = Family(
-    "another kind of error",
-    "The sizes are checked, but another kind of error is raised. The value is wrong here, so: ValueError.",
-)
-ASSERTED = Family(
-    "asserted",
-    "An assertion fails where the task asks for a ValueError. Assertions vanish under python -O; an error that "
-    "callers rely on is raised.",
-)
-BASE_1000 = Family(
-    "base 1,000",
-    "The base is 10,000; yours is 1,000.",
-)
-MEAN_TAKEN_AWAY = Family(
-    "mean taken away first",
-    "The mean of each {vector} was taken away first. That is a correlation; the cosine compares the arrows as "
-    "they are.",
-)
+A_TEXT = Family("a text", "A text came back. Return the number itself.")
+A_TENSOR_FOR_A_COUNT = Family("a tensor", "A tensor came back. Return a plain whole number.")
+A_TENSOR_FOR_A_NUMBER = Family("a tensor instead of a number", """A tensor without axes came back; return a plain
+    Python number. A tensor of one number can hand it over.""")
+OVERFLOW_32_BITS = Family("32 bits", """Right until the {count} is beyond 32 bits, about {billions} billion, where it
+    runs over. A Python int has no limit.""")
+A_SIZE_THAT_IS_A_FLOAT = Family("a size that is a float", """A size must be a whole number, and a single / makes a
+    float, even of 4 / 2. // stays whole.""")
+SIZES_ASSERTED = Family("an assert in place of ValueError", """The sizes are checked, but by assert, which raises
+    AssertionError (and is skipped with python -O). The task asks for a ValueError.""")
+ANOTHER_ERROR = Family("another kind of error", """The sizes are checked, but another kind of error is raised. The
+    value is wrong here, so: ValueError.""")
+ASSERTED = Family("asserted", """An assertion fails where the task asks for a ValueError. Assertions vanish under
+    python -O; an error that callers rely on is raised.""")
+BASE_1000 = Family("base 1,000", "The base is 10,000; yours is 1,000.")
+MEAN_TAKEN_AWAY = Family("mean taken away first", """The mean of each {vector} was taken away first. That is a
+    correlation; the cosine compares the arrows as they are.""")
 
 
+# fmt: on
 # --- What every exercise may meet -----------------------------------------------------------------------------------
 
 

@@ -73,11 +73,10 @@ LOOPS = answer("""
 """)
 ADDED = RIGHT.but("a @ b", "(a[:, :, :, None] * b[:, None, :, :]).sum(dim=2)")
 
-EVERY_WITH_EVERY = Family(
-    "every a with every b",
-    "An axis too many: every matrix of a met every matrix of b. Only those at the same place in the batch belong "
-    "together.",
-)
+# fmt: off
+EVERY_WITH_EVERY = Family("every a with every b", """An axis too many: every matrix of a met every matrix of b. Only
+    those at the same place in the batch belong together.""")
+# fmt: on
 
 EXERCISE = Exercise(
     id="batch-matmul", number="00.1", difficulty=1, minutes=5, visible_points=1, hidden_points=1,

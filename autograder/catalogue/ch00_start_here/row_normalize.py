@@ -72,10 +72,10 @@ RIGHT = answer("""
 """)
 SUMS, DIVISION = "x.sum(dim=1, keepdim=True)", "shares = x / sums"
 
-ONLY_THE_SUMS = Family(
-    "only the sums",
-    "The row sums came back. They are what to divide *by*; the result has the shape of x.",
-)
+# fmt: off
+ONLY_THE_SUMS = Family("only the sums", """The row sums came back. They are what to divide *by*; the result has the
+    shape of x.""")
+# fmt: on
 
 EXERCISE = Exercise(
     id="row-normalize", number="00.2", difficulty=2, minutes=6, visible_points=1, hidden_points=1,

@@ -49,11 +49,10 @@ RIGHT = answer("""
 """)
 NORMAL = "torch.randn(2, n, d, generator=generator)"
 
-ONE_QUERY = Family(
-    "one query for all pairs",
-    "One query met all the keys, so you measured the length of that one query: another draw, another result. Each "
-    "of the n pairs needs a query of its own.",
-)
+# fmt: off
+ONE_QUERY = Family("one query for all pairs", """One query met all the keys, so you measured the length of that one
+    query: another draw, another result. Each of the n pairs needs a query of its own.""")
+# fmt: on
 
 EXERCISE = Exercise(
     id="score-std", number="03.3", difficulty=2, minutes=8, visible_points=1, hidden_points=2,

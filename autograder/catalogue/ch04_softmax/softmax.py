@@ -49,14 +49,12 @@ def always_along(axis: int) -> Answer:
     return RIGHT.but("amax(dim=dim", f"amax(dim={axis}").but("sum(dim=dim", f"sum(dim={axis}")
 
 
-ONE_SUM = Family(
-    "one sum for the whole tensor",
-    "All entries together sum to 1. Each row (or column: dim says which) shares out 1 of its own.",
-)
-ONE_MORE = Family(
-    "one more in the sum, after one maximum",
-    "Every row sums to less than 1: there is an extra 1 in the denominator, as if a silent score took part.",
-)
+# fmt: off
+ONE_SUM = Family("one sum for the whole tensor", """All entries together sum to 1. Each row (or column: dim says which)
+    shares out 1 of its own.""")
+ONE_MORE = Family("one more in the sum, after one maximum", """Every row sums to less than 1: there is an extra 1 in
+    the denominator, as if a silent score took part.""")
+# fmt: on
 
 EXERCISE = Exercise(
     id="softmax", number="04.2", difficulty=2, minutes=20, visible_points=3, hidden_points=4,

@@ -62,11 +62,10 @@ RIGHT = answer("""
 SCORES, DIVISION = "scores = Q @ K.transpose(-2, -1)", "scores = scores / Q.shape[-1] ** 0.5"
 SOFTMAX = "weights = torch.softmax(scores, dim=-1)"
 
-DISTANCE = Family(
-    "distance instead of dot product",
-    "A key near the query, as points are near, got the most. A score is a dot product, which grows with the "
-    "lengths, too.",
-)
+# fmt: off
+DISTANCE = Family("distance instead of dot product", """A key near the query, as points are near, got the most. A score
+    is a dot product, which grows with the lengths, too.""")
+# fmt: on
 
 EXERCISE = Exercise(
     id="attention-weights", number="05.2", difficulty=2, minutes=20, visible_points=3, hidden_points=5,

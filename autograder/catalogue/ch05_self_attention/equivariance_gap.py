@@ -98,10 +98,10 @@ RIGHT = answer("""
 BEFORE, AFTER = "shuffled_before = first(f(x[..., perm, :]))", "shuffled_after = first(f(x))[..., perm, :]"
 UNSHUFFLED, UNPACKED = "shuffled_after = first(f(x))", "result[0] if isinstance(result, tuple) else result"
 
-SIGN_KEPT = Family(
-    "sign kept",
-    "The largest *signed* difference came back, so a large negative one went unseen. Take absolute values first.",
-)
+# fmt: off
+SIGN_KEPT = Family("sign kept", """The largest *signed* difference came back, so a large negative one went unseen. Take
+    absolute values first.""")
+# fmt: on
 
 EXERCISE = Exercise(
     id="equivariance-gap", number="05.6", difficulty=2, minutes=15, visible_points=1, hidden_points=3,

@@ -151,11 +151,10 @@ def no_residual(*places: int):
     return changed
 
 
-MASKS_INVERTED = Family(
-    "masks the wrong way round",
-    "The masks were inverted on their way. True = *may* attend, here and in your attention (nn.MultiheadAttention "
-    "means the opposite).",
-)
+# fmt: off
+MASKS_INVERTED = Family("masks the wrong way round", """The masks were inverted on their way. True = *may* attend, here
+    and in your attention (nn.MultiheadAttention means the opposite).""")
+# fmt: on
 
 EXERCISE = Exercise(
     id="decoder-layer", number="09.4", difficulty=3, minutes=35, visible_points=2, hidden_points=6,

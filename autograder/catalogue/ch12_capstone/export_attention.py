@@ -138,10 +138,10 @@ def each(change: str) -> str:
     return RIGHT.but(FOUND, f"found.append({{{kinds}}})")
 
 
-DROPS_INVERTED = Family(
-    "drops the other way round",
-    "Your drops have the other sign: what is lost is counted as positive, whole minus what is left.",
-)
+# fmt: off
+DROPS_INVERTED = Family("drops the other way round", """Your drops have the other sign: what is lost is counted as
+    positive, whole minus what is left.""")
+# fmt: on
 
 EXERCISE = Exercise(
     id="export-attention", number="12.5", difficulty=2, minutes=30, visible_points=1, hidden_points=4,

@@ -132,11 +132,10 @@ TABLE, STACK = (
 LOOP, NORMED, LAST = "x = block(x)", "x = self.norm(x)", "return self.head(x)"
 HEAD, TIED = "self.head = nn.Linear(d_model, vocabulary, bias=False)", "self.head.weight = self.tokens.weight"
 
-LAST_TOKEN = Family(
-    "the last token alone",
-    "Only the logits of the last token came back. Training needs those of every place: (B, T, vocabulary). "
-    "Generation looks at the last one.",
-)
+# fmt: off
+LAST_TOKEN = Family("the last token alone", """Only the logits of the last token came back. Training needs those of
+    every place: (B, T, vocabulary). Generation looks at the last one.""")
+# fmt: on
 
 EXERCISE = Exercise(
     id="gpt", number="13.3", difficulty=3, minutes=35, visible_points=2, hidden_points=3,

@@ -241,16 +241,13 @@ SLICES = answer("""
         return x, y
 """)
 
-ONE_WINDOW_TOO_MANY = Family(
-    "one window too many",
-    "Your last window leaves y without its last token: the text ends before it. A window may begin at 0, 1 and so "
-    "on up to N - T - 1, since y reaches one token further than x.",
-)
-BEGINNING_ANYWHERE = Family(
-    "beginning anywhere",
-    "Windows may begin at any token of the text with you, so those near its end reach beyond it. The last place "
-    "at which one may begin is N - T - 1: T tokens for x, and y reaches one further.",
-)
+# fmt: off
+ONE_WINDOW_TOO_MANY = Family("one window too many", """Your last window leaves y without its last token: the text ends
+    before it. A window may begin at 0, 1 and so on up to N - T - 1, since y reaches one token further than x.""")
+BEGINNING_ANYWHERE = Family("beginning anywhere", """Windows may begin at any token of the text with you, so those near
+    its end reach beyond it. The last place at which one may begin is N - T - 1: T tokens for x, and y reaches one
+    further.""")
+# fmt: on
 
 EXERCISE = Exercise(
     id="lm-batch", number="13.1", difficulty=1, minutes=15, visible_points=1, hidden_points=2,

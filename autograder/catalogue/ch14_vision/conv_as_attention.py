@@ -108,11 +108,10 @@ PIXEL, BACK = (
 MIXING = RIGHT[RIGHT.index("    for a in range(k):\n        for b in range(k):\n            values") : RIGHT.index(
     "    out = total")]
 
-KERNEL_IN_WEIGHTS = Family(
-    "weights that hold the kernel",
-    "The weights hold the kernel's numbers. Weights say *where* a head looks, 1 or 0; what it takes from there is "
-    "the value.",
-)
+# fmt: off
+KERNEL_IN_WEIGHTS = Family("weights that hold the kernel", """The weights hold the kernel's numbers. Weights say
+    *where* a head looks, 1 or 0; what it takes from there is the value.""")
+# fmt: on
 
 EXERCISE = Exercise(
     id="conv-as-attention", number="14.4", difficulty=3, minutes=35, visible_points=2, hidden_points=3,

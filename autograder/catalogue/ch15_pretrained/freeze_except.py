@@ -121,16 +121,13 @@ RAISED = 'raise ValueError(f"names: the model has no {name}")'
 RETURNED = "return [full for full in parameters if chosen(full)]"
 IF_NOT = "if not chosen(full):"
 
-BEGINNING_OF_A_NAME = Family(
-    "the beginning of a name is enough",
-    "Names that merely begin alike are taken for the same: `head_norm` begins with `head`, and "
-    "`encoder.layers.10` with `encoder.layers.1`. After the name comes a dot, or nothing.",
-)
-LAST_NAME = Family(
-    "the last name alone",
-    "Each name undoes the one before: only what the last of them means learns. A parameter learns if *any* name "
-    "means it.",
-)
+# fmt: off
+BEGINNING_OF_A_NAME = Family("the beginning of a name is enough", """Names that merely begin alike are taken for the
+    same: `head_norm` begins with `head`, and `encoder.layers.10` with `encoder.layers.1`. After the name comes a dot,
+    or nothing.""")
+LAST_NAME = Family("the last name alone", """Each name undoes the one before: only what the last of them means learns.
+    A parameter learns if *any* name means it.""")
+# fmt: on
 
 EXERCISE = Exercise(
     id="freeze-except", number="15.3", difficulty=2, minutes=20, visible_points=1, hidden_points=4,

@@ -108,12 +108,11 @@ HAND = RIGHT.but(LOAD, BY_HAND)
 COPIED = "parameter.copy_(ours[name])"
 LAX = RIGHT.but("strict=True", "strict=False")
 
-NOT_TURNED = Family(
-    "not turned",
-    "The matrices of the file have inputs along their rows, and nn.Linear has outputs there: they must be "
-    "transposed. Where inputs and outputs differ in number, torch stops; a square one goes in as it is, and no "
-    "error is raised.",
-)
+# fmt: off
+NOT_TURNED = Family("not turned", """The matrices of the file have inputs along their rows, and nn.Linear has outputs
+    there: they must be transposed. Where inputs and outputs differ in number, torch stops; a square one goes in as it
+    is, and no error is raised.""")
+# fmt: on
 
 EXERCISE = Exercise(
     id="load-mapped", number="15.4", difficulty=3, minutes=40, visible_points=1, hidden_points=4,

@@ -104,16 +104,12 @@ HIDDEN, LARGEST = 'hidden = h.masked_fill(~real, float("-inf"))', "largest = hid
 BIGGEST, CLS = "return largest.masked_fill(~real.any(dim=1), 0.0)", "return h[:, 0]"
 REAL, REFUSED = "real = mask.unsqueeze(-1)", 'raise ValueError("how: expected mean, cls or max")'
 
-AXIS_KEPT = Family(
-    "an axis kept",
-    "An axis of size 1 was kept, where the tokens were. One vector for a sentence has the shape (D,), and a batch "
-    "of them (B, D).",
-)
-ANOTHER_WORD = Family(
-    "another word goes by",
-    "A word that is none of the three was taken for one of them, so a misspelling goes unnoticed for as long as "
-    "the training takes. It raises ValueError.",
-)
+# fmt: off
+AXIS_KEPT = Family("an axis kept", """An axis of size 1 was kept, where the tokens were. One vector for a sentence has
+    the shape (D,), and a batch of them (B, D).""")
+ANOTHER_WORD = Family("another word goes by", """A word that is none of the three was taken for one of them, so a
+    misspelling goes unnoticed for as long as the training takes. It raises ValueError.""")
+# fmt: on
 
 EXERCISE = Exercise(
     id="pool", number="15.2", difficulty=1, minutes=15, visible_points=1, hidden_points=4,
