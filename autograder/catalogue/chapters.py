@@ -1,5 +1,6 @@
 """A chapter's assignment, whose entries are files of one package, each read when it is first asked for."""
 
+import re
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -8,6 +9,7 @@ from typing import Any
 from autograder.catalogue.exercise import Assignment, Exercise
 
 HERE = Path(__file__).parent
+BORROWED = re.compile(r"^\s*from autograder\.catalogue\.(ch\d\d_\w+\.\w+) import", re.MULTILINE)
 
 
 def chapter(package: str, exercises: str, visible_modules: tuple[str, ...] = (), **settings: Any) -> Assignment:
@@ -26,5 +28,12 @@ def chapter(package: str, exercises: str, visible_modules: tuple[str, ...] = (),
 
 
 def sources(assignment: Assignment) -> list[Path]:
-    """The files in which a chapter's exercises are written."""
-    return sorted((HERE / f"ch{assignment.id}").glob("*.py"))
+    """The files in which a chapter's exercises are written, and those of other chapters that these import."""
+    found: set[Path] = set()
+    waiting = set((HERE / f"ch{assignment.id}").glob("*.py"))
+    while waiting:
+        file = waiting.pop()
+        found.add(file)
+        named = [module.replace(".", "/") for module in BORROWED.findall(file.read_text("utf-8"))]
+        waiting |= {HERE / f"{each}.py" for each in named} - found
+    return sorted(found)

@@ -24,6 +24,7 @@ DECIDING = (  # what of the grader decides points; the exercises are looked at a
     *("grade/execute.py", "policy/points.py", "policy/late.py", "policy/arrival.py", "policy/times.py"),
 )
 NOT_DECIDING = ("benchmark", "visualization")  # folders of transformer_ref that no answer is compared with
+MESSAGES = ("families.py", "quotes.py")  # files of the catalogue that no points depend on
 EXPLAINING = (  # arguments of an entry that no points depend on
     *("mistakes", "correct", "hints", "section", "quotes"),
     *("difficulty", "minutes"),
@@ -48,7 +49,7 @@ def versions(assignment: str, released: Path) -> dict[str, str]:
     else:
         entry = catalogue.find_assignment(assignment)
         sources = chapters.sources(entry) if entry else []
-        entries = {f"the catalogue ({sources[0].parent.name})": sources} if entry else {}
+        entries = {f"the catalogue (ch{assignment})": sources} if entry else {}
     return {
         **{what: _digest(*files) for what, files in entries.items()},
         "the released notebook": _digest_of_notebooks(sorted(released.rglob("*.ipynb"))),
@@ -58,13 +59,17 @@ def versions(assignment: str, released: Path) -> dict[str, str]:
 
 def installed() -> dict[str, str]:
     """What every grade depends on, whatever the assignment."""
-    judging = (path for pattern in DECIDING for path in GRADER.glob(pattern))
     return {
-        "the grader": _digest(*sorted(judging)),
+        "the grader": _digest(*deciding()),
         "transformer_ref": _digest(*sorted(_package())),
         "torch": metadata.version("torch"),
         "Python": platform.python_version(),
     }
+
+
+def deciding() -> list[Path]:
+    """The files of the grader that decide points, whatever the exercise."""
+    return sorted(path for pattern in DECIDING for path in GRADER.glob(pattern) if path.name not in MESSAGES)
 
 
 def _package() -> Iterator[Path]:
@@ -151,7 +156,14 @@ def _code(content: bytes) -> bytes:
             node.body = node.body[1:]
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Exercise":
             node.keywords = [each for each in node.keywords if each.arg not in EXPLAINING]
+    tree.body = [node for node in tree.body if not _is_message(node)]
     return _written(tree).encode()
+
+
+def _is_message(node: ast.stmt) -> bool:
+    """Whether a statement names a family of mistakes."""
+    made = node.value if isinstance(node, ast.Assign) else None
+    return isinstance(made, ast.Call) and isinstance(made.func, ast.Name) and made.func.id == "Family"
 
 
 def _written(node: object) -> str:

@@ -8,6 +8,7 @@ import pytest
 from nbgrader.api import Gradebook
 
 from autograder import catalogue
+from autograder.catalogue import chapters
 from autograder.diagnosis import explain as explaining
 from autograder.diagnosis.evidence import explained
 from autograder.diagnosis.explain import explain, judge_and_explain
@@ -156,6 +157,24 @@ def test_the_rules_are_the_whole_folder_that_judges_and_nothing_that_explains():
     assert "judging" in decides and not decides & {"diagnosis", "feedback", "notebook", "reports"}
 
 
+def test_messages_that_exercises_share_decide_nothing():
+    catalogue_files = {path.name for path in changes.deciding() if path.parent.name == "catalogue"}
+    assert "probes.py" in catalogue_files and not catalogue_files & {"families.py", "quotes.py"}
+
+
+def test_a_chapter_is_graded_by_the_files_of_others_that_it_imports_too():
+    chapters_of_08 = {path.parent.name for path in chapters.sources(catalogue.find_assignment("08_masks"))}
+    assert chapters_of_08 == {"ch08_masks", "ch05_self_attention"}
+    assert {path.parent.name for path in chapters.sources(catalogue.find_assignment("05_self_attention"))} == {
+        "ch05_self_attention"
+    }
+
+
+def test_a_reworded_family_of_mistakes_outdates_no_grade(tmp_path):
+    before, after = reworded(POOL, tmp_path, "An axis of size 1 was kept, where", "An axis was kept where")
+    assert before == after
+
+
 def reworded(path: Path, tmp_path: Path, old: str, new: str) -> tuple[str, str]:
     """Digests of a file before and after a text in it is replaced."""
     content = path.read_text(encoding="utf-8")
@@ -166,6 +185,7 @@ def reworded(path: Path, tmp_path: Path, old: str, new: str) -> tuple[str, str]:
 
 
 ENTRY = Path(catalogue.__file__).parent / "ch05_self_attention" / "attention_weights.py"
+POOL = Path(catalogue.__file__).parent / "ch15_pretrained" / "pool.py"
 
 
 @pytest.mark.parametrize(
