@@ -19,6 +19,7 @@ try:
     from transformer_ref.fast.loss import PackedLoss as TrainingLoss
     from transformer_ref.fast.memory import freed_memory_kept
     from transformer_ref.fast.muon import BatchedMuon as Muon  # pyright: ignore[reportAssignmentType]  # same calls
+    from transformer_ref.fast.packed import faster_linear
     from transformer_ref.fast.top_k import quick_top_k as top_k
     from transformer_ref.fast.top_k import top_k_length
 except ModuleNotFoundError as missing:
@@ -30,7 +31,7 @@ except ModuleNotFoundError as missing:
 
     TrainingLoss, top_k = MeanLoss, torch.topk
 
-    attention_kernel = top_k_length = None
+    attention_kernel = faster_linear = top_k_length = None
 
     def accelerate(model):
         return model
@@ -44,5 +45,5 @@ except ModuleNotFoundError as missing:
 def measure_machine(device: torch.device) -> list[Choice]:
     """Return everything that is chosen for a device by a measurement, each measured now if it was not before."""
     choices = [faster_precision(device), faster_muon_precision(device)]
-    kernels = [] if device.type != "cpu" else [attention_kernel, top_k_length]
+    kernels = [] if device.type != "cpu" else [attention_kernel, faster_linear, top_k_length]
     return choices + [measure() for measure in kernels if measure]

@@ -27,6 +27,7 @@ VALUES: dict[str, tuple[str, ...]] = {  # what can be chosen, and from what; fro
     "muon": ("fp32", "bf16"),
     "attention": ("kernel", "products"),
     "top_k": (),
+    "linear": ("plain", "packed"),
     "int8": ("fbgemm", "onednn", "qnnpack"),
     "threads": (),
 }
@@ -35,6 +36,7 @@ SENTENCES = {
     "muon": "Muon's matrix products: {}",
     "attention": "attention in bf16: {}",
     "top_k": "top k in pieces: from {} tokens on",
+    "linear": "linear layers while decoding in fp32: {}",
     "int8": "products in int8: {}",
     "threads": "threads: {}",
 }

@@ -547,11 +547,13 @@ import os, sys
 class Watch:
     def find_spec(self, name, *rest):
         if name == "torch":
-            print(os.environ.get("OMP_WAIT_POLICY")); sys.stdout.flush(); os._exit(0)
+            print(os.environ.get("OMP_WAIT_POLICY"), os.environ.get("GOMP_SPINCOUNT")); sys.stdout.flush(); os._exit(0)
 sys.meta_path.insert(0, Watch())
 import transformer_ref.__main__
 """
-    for policy in ({}, {"OMP_WAIT_POLICY": "active"}):
-        without = {name: value for name, value in os.environ.items() if name != "OMP_WAIT_POLICY"}
+    for policy, expected in (({}, "passive 5000"), ({"OMP_WAIT_POLICY": "active"}, "active None")):
+        without = {
+            name: value for name, value in os.environ.items() if name not in ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT")
+        }
         run = subprocess.run([sys.executable, "-c", program], env=without | policy, capture_output=True, text=True)
-        assert run.stdout.strip() == policy.get("OMP_WAIT_POLICY", "passive")
+        assert run.stdout.strip() == expected

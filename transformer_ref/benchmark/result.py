@@ -6,6 +6,7 @@ There is one entry for each machine and instruction set. `machine` holds
 
     device           the processor's or the GPU's name
     instruction_set  such as "AVX2" or "AVX512-bf16", see `instruction_sets`
+    limited          whether the processor has more, and was limited to it
     threads          of torch and of CTranslate2
     torch, python, system
     peers            {package: version} of the installed peers
@@ -27,6 +28,7 @@ from typing import Any
 import torch
 
 from transformer_ref.benchmark.contest import Row
+from transformer_ref.benchmark.instruction_sets import AVX2
 
 WORKS = ("training", "recipe", "greedy", "beam")
 CONFIGS = ("d256", "d128", "grammar", "multi30k")  # sizes of models, and corpora of recipes
@@ -40,6 +42,7 @@ def machine(device: torch.device, instruction_set: str) -> dict[str, Any]:
     return {
         "device": torch.cuda.get_device_name(device) if device.type == "cuda" else _processor(),
         "instruction_set": instruction_set,
+        "limited": any(name in os.environ for name in AVX2.environment),
         "threads": torch.get_num_threads(),
         "torch": torch.__version__,
         "python": platform.python_version(),

@@ -76,14 +76,12 @@ def _where(entries: Sequence[Entry]) -> str:
     for entry in entries:
         measured = entry["machine"]
         key = measured["device"], measured["threads"], measured["torch"]
-        by_conditions.setdefault(key, []).append(measured["instruction_set"])
+        limited = " (to which the processor was limited)" if measured.get("limited") else ""
+        by_conditions.setdefault(key, []).append(f"{measured['instruction_set']}{limited}")
     described = []
     for (device, threads, torch), sets in by_conditions.items():
-        is_limited = "AVX2" in sets and len(sets) > 1
-        names = [
-            "AVX2 (to which the processor was limited)" if is_limited and name == "AVX2" else name for name in sets
-        ]
-        described.append(f"{' and '.join(names)} on {device}, {threads} threads, torch {torch}")
+        own = " (a machine each)" if len(sets) > 1 and not any("limited" in each for each in sets) else ""
+        described.append(f"{' and '.join(sets)} on {device}{own}, {threads} threads, torch {torch}")
     return f"Measured with {'; '.join(described)}."
 
 

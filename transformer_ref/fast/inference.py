@@ -19,6 +19,7 @@ from transformer_ref.config import ModelConfig
 from transformer_ref.fast.attention import SHORTEST, quick_attention
 from transformer_ref.fast.dropout import PooledDropout
 from transformer_ref.fast.int8 import Int8Linear
+from transformer_ref.fast.packed import PackedLinear, faster_linear
 from transformer_ref.model.attention import fused_attention
 from transformer_ref.model.decoder import Decoded, Decoder, DecoderLayer
 from transformer_ref.model.embedding import Embedding
@@ -131,7 +132,7 @@ class InferenceTransformer:
     def __init__(self, model: Transformer, int8: bool = False) -> None:
         self.config: ModelConfig = model.config
         self._model = model
-        linear = Int8Linear if int8 else _linear
+        linear = Int8Linear if int8 else _linear_in(model.output.weight.dtype)
         self._encoder_layers = [_InferenceLayer(layer, linear) for layer in model.encoder.layers]
         self._decoder_layers = [_InferenceLayer(layer, linear) for layer in model.decoder.layers]
         self.logits: Product = linear(model.output.weight, model.output.bias)
@@ -255,6 +256,12 @@ def _side_by_side(projections: list[tuple[nn.Linear, float]]) -> tuple[Tensor, T
     weights = [projection.weight.detach() * factor for projection, factor in projections]
     biases = [None if each.bias is None else each.bias.detach() * factor for each, factor in projections]
     return torch.cat(weights), None if biases[0] is None else torch.cat(biases)  # all have a bias, or none has
+
+
+def _linear_in(dtype: torch.dtype) -> Callable[..., Product]:
+    """Return what makes a product of weights in this dtype."""
+    packed = dtype == torch.float32 and faster_linear().value == "packed"
+    return PackedLinear if packed else _linear
 
 
 def _linear(weight: Tensor, bias: Tensor | None = None, relu: bool = False) -> Product:

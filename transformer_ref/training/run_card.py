@@ -96,10 +96,11 @@ def page(card: Mapping[str, Any]) -> str:
     """Return the card as Markdown."""
     machine = card["machine"]
     validation = card["curves"]["validation"]
+    epochs = "whole epoch" if card["epochs"] == 1 else "whole epochs"
     lines = [
         f"# {card['corpus']}, {card['source']} to {card['target']}",
         "",
-        f"{card['steps']:,} steps, {card['epochs']:,} whole epochs and {card['target_tokens']:,} target tokens in "
+        f"{card['steps']:,} steps, {card['epochs']:,} {epochs} and {card['target_tokens']:,} target tokens in "
         f"{card['seconds']:,.0f} seconds: {card['target_tokens_per_second']:,.0f} tokens a second.",
         "",
         f"{machine['device']}, {machine['processes']} process(es) of {machine['threads']} thread(s); "
