@@ -1,8 +1,8 @@
-"""What is known of why an answer fails: typed facts, each of which says its own sentence.
+"""Why an answer fails, as typed facts. Each fact produces its own sentence.
 
-A detector finds facts: it yields what it sees in a failed check, and its module defines the facts that it yields, with
-their sentences. No fact holds a number of an input (but that it is 0, 1 or negative) or of a right result, so all of
-them may be said of hidden checks too.
+A detector yields the facts that it sees in failed checks. Its module defines these facts, with their sentences. No fact
+holds a number of an input (but that it is 0, 1 or negative) or of a right result, so all of them may be reported for
+hidden checks too.
 """
 
 import inspect
@@ -22,7 +22,7 @@ LINES = {  # by the number of axes and the distance from the last axis: what lie
 
 @dataclass(frozen=True)
 class Names:
-    """What a sentence may name. outcome: the first failure; of a hidden one no number is shown."""
+    """The names for a sentence. outcome: the first failure; of a hidden one no number is shown."""
 
     exercise: Exercise
     outcome: Outcome
@@ -48,7 +48,7 @@ def argument_names(exercise: Exercise, outcome: Outcome) -> list[str]:
 
 
 class Traits(NamedTuple):
-    """What is true of all facts of a class, given where it is defined: `class Changed(Fact, name="changed")`."""
+    """Properties of all facts of a class, given at its definition: `class Changed(Fact, name="changed")`."""
 
     name: str = ""
     exact: bool = False
@@ -59,7 +59,7 @@ class Traits(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Fact:
-    """One fact about the results of an answer. Two facts are equal where they say the same of two results.
+    """One fact about the results of an answer. Two facts are equal if they report the same of two results.
 
     sure: seen in more than one failure. beside: the message of a known mistake to whose result it applies, where that
     is not the right one. where: the setting to which it is confined (see `known_mistakes.setting`). part: which of
@@ -80,17 +80,17 @@ class Fact:
 
     @property
     def name(self) -> str:
-        """What tests and records call it."""
+        """The name in tests and records."""
         return self._traits.name
 
     @property
     def exact(self) -> bool:
-        """Whether it explains every number of a result, and is rarely seen by chance."""
+        """Whether it explains every number of a result, and rarely occurs by chance."""
         return self._traits.exact
 
     @property
     def settles(self) -> bool:
-        """Whether nothing else needs to be looked for."""
+        """Whether the search can end with it."""
         return self.exact or self._traits.settles
 
     @property
@@ -100,21 +100,21 @@ class Fact:
 
     @property
     def doubt(self) -> str:
-        """What stands before its sentence where it is not sure; nothing where it is said as it is."""
+        """The words before its sentence if it is not sure; empty if the sentence is shown unchanged."""
         return self._traits.doubt
 
     def say(self, names: Names) -> str:
-        """One sentence, or a few."""
+        """Return its sentence or sentences."""
         raise NotImplementedError
 
     def in_a_setting(self) -> "Fact":
-        """The fact as it is said behind the words for the setting to which it is confined."""
+        """Return the fact to report after the words for its setting, as in "Where causal is True: ..."."""
         return replace(self, where=())
 
 
 @dataclass(frozen=True)
 class Seen(Fact):
-    """A fact that needs no more than a sentence."""
+    """A fact that consists of its sentence."""
 
     sentence: str
     traits: Traits
@@ -140,30 +140,30 @@ class Seen(Fact):
 
 
 def seen(name: str, sentence: str, **traits: bool) -> Seen:
-    """A fact that needs no more than a sentence; traits: see `Traits`."""
+    """Return a fact that consists of its sentence; traits: see `Traits`."""
     return Seen(sentence, Traits(name, **traits))
 
 
 @dataclass(frozen=True)
 class AlongAxis(Fact):
-    """A fact about an axis of the result, of how many axes."""
+    """A fact about one axis of a result; axes: how many the result has."""
 
     axis: int
     axes: int = field(default=0, compare=False)
 
     @property
     def lines(self) -> str:
-        """What lies along the axis: "rows"."""
+        """The name of the items along the axis, such as "rows"."""
         return along(self.axis, self.axes)[0]
 
     @property
     def line(self) -> str:
-        """One of them: "row"."""
+        """The name of one item, such as "row"."""
         return along(self.axis, self.axes)[1]
 
 
 def along(axis: int, axes: int) -> tuple[str, str]:
-    """What lies along an axis, and one of it."""
+    """Return the name of the items along an axis, and of one item."""
     return LINES.get(axes - 1 - axis, (f"items along axis {axis}", f"item along axis {axis}"))
 
 

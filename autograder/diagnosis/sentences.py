@@ -1,4 +1,4 @@
-"""Puts facts into words: each says its own sentence (`Fact.say`); here it gets its setting and its doubt."""
+"""Puts facts into words: each fact has its own sentence (`Fact.say`); the setting and the doubt are added here."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -23,7 +23,7 @@ BESIDE = {  # the words of a fact about a known mistake's result instead of the 
 
 
 def noticed_in(exercise: Exercise, outcome: Outcome, noticed: Sequence[Fact]) -> str:
-    """What was noticed, as sentences. outcome: the first failure; of a hidden one no number is shown."""
+    """The facts as sentences. outcome: the first failure; of a hidden one no number is shown."""
     names = Names(exercise, outcome)
     said_already = outcome.difference.kind == "inputs"
     told = [fact for fact in noticed if not (said_already and isinstance(fact, Changed))]

@@ -1,6 +1,6 @@
 """Ways to have misunderstood a question: an argument is changed, two are exchanged, another value is meant.
 
-A supposition makes, of a question that was asked, the one that was understood instead, and says it in words.
+A supposition changes the question that was asked into the one that was understood instead, and describes the change.
 """
 
 from collections.abc import Iterator, Sequence
@@ -24,11 +24,11 @@ class Supposed(Fact, doubt=""):
 
     @property
     def blunt(self) -> bool:
-        """Whether, beside a second slip, it would explain too much."""
+        """Whether it would explain too much together with a second mistake."""
         return False
 
     def understood(self, case: Case) -> Case | None:
-        """The question that is supposed to have been understood; None where the supposition says nothing of it."""
+        """The question that was understood instead; None if the supposition does not apply."""
         if self.argument >= len(case.arguments):
             return None
         value = case.arguments[self.argument]
@@ -36,11 +36,11 @@ class Supposed(Fact, doubt=""):
         return None if changed is None else with_arguments(case, {self.argument: changed})
 
     def changed(self, value: Any) -> Any:
-        """The changed argument; None where the supposition says nothing of it."""
+        """The changed argument; None if the supposition does not apply."""
         raise NotImplementedError
 
     def back(self, result: Any) -> Any:
-        """What becomes of the result."""
+        """The result, changed back where the supposition asks for it."""
         return result
 
 
@@ -188,7 +188,7 @@ class ExchangedAxes(Supposed, name="turned", doubt=""):
 
 
 def suppositions(asked: Sequence[Outcome]) -> Iterator[Supposed]:
-    """All that the first failure's arguments suggest."""
+    """All suppositions that the arguments of the first failure allow."""
     arguments = asked[0].case.arguments
     for place, value in enumerate(arguments):
         if isinstance(value, (str, bool)):
@@ -215,7 +215,7 @@ def suppositions(asked: Sequence[Outcome]) -> Iterator[Supposed]:
 
 
 def _of_tensor(arguments: tuple, place: int) -> Iterator[Supposed]:
-    """What else one tensor suggests: another one changed with it, and changes along each of its axes."""
+    """Further suppositions about one tensor: another one changed with it, and changes along each of its axes."""
     value = arguments[place]
     for other in range(place + 1, len(arguments)):
         for name, change in OF_NUMBERS.items():
