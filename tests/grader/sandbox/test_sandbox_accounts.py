@@ -46,8 +46,8 @@ def fill_up(submission, source: str) -> None:
 
 def test_many_small_children_together_count_as_much_as_a_large_one(submission):
     children = (
-        f"{FILL}import os, time\nfor _ in range(12):\n"
-        "    if os.fork() == 0:\n        held = fill(bytearray(140 << 20))\n        time.sleep(3600)\ntime.sleep(3600)"
+        f"{FILL}import os, time\nfor _ in range(9):\n"
+        "    if os.fork() == 0:\n        held = fill(bytearray(130 << 20))\n        time.sleep(3600)\ntime.sleep(3600)"
     )
     with pytest.raises(Ended, match="more than 1 GiB of memory"):
         fill_up(submission, children)
