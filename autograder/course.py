@@ -88,12 +88,8 @@ NBGRADER = "import autograder.grade; from nbgrader.apps.nbgraderapp import main;
 
 def nbgrader_command(*arguments: str) -> tuple[list[str], dict[str, str]]:
     """Command and environment that run nbgrader: it starts a program of its environment by the bare name."""
-    return [sys.executable, "-c", NBGRADER, *arguments], {**os.environ, "PATH": nbgrader_path()}
-
-
-def nbgrader_path() -> str:
-    """The search path with which nbgrader finds the programs of its environment."""
-    return os.pathsep.join([os.path.dirname(sys.executable), os.environ.get("PATH", "")])
+    path = os.pathsep.join([os.path.dirname(sys.executable), os.environ.get("PATH", "")])
+    return [sys.executable, "-c", NBGRADER, *arguments], {**os.environ, "PATH": path}
 
 
 def notebook_path(root: Path, step: str, assignment: Assignment) -> Path:

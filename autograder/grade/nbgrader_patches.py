@@ -1,6 +1,6 @@
 """What nbgrader does again for every step of every notebook, done once: its gradebook opened, its own schema checked.
 
-Nothing is patched at import: `install` is called by a worker and by the writer, never by nbgrader's own commands.
+Nothing is patched at import: commands of ours ask for it, nbgrader's own never do.
 """
 
 import functools
@@ -10,7 +10,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import jsonschema
-from nbgrader import api
+from nbgrader import api, dbutil
 from nbgrader.nbgraderformat import common
 from sqlalchemy.engine import Engine
 from sqlalchemy.orm import Session, scoped_session, sessionmaker
@@ -28,6 +28,16 @@ def install() -> None:
     api.create_engine = functools.cache(api.create_engine)
     api.Gradebook.__init__, api.Gradebook.close = _begin, _close
     common.jsonschema = SimpleNamespace(validate=_validate)
+    make_gradebooks_here()
+
+
+def make_gradebooks_here() -> None:
+    """Let this process make a gradebook without another program.
+
+    To learn the version of its tables, nbgrader starts alembic by its bare name: where the search path leads there,
+    that program imports all of nbgrader for seconds.
+    """
+    api.get_alembic_version = _tables_version
 
 
 @contextmanager
@@ -51,6 +61,13 @@ def one_gradebook(address: str, course: str, keep: bool) -> Iterator[None]:
         del _shared[address]
         shared.session.remove()
         engine.dispose()
+
+
+@functools.cache
+def _tables_version() -> str:
+    from alembic.script import ScriptDirectory  # only for a new gradebook
+
+    return ScriptDirectory(dbutil.ALEMBIC_DIR).get_current_head() or ""
 
 
 class _Pending(Session):

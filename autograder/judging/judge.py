@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from autograder.catalogue.exercise import Case, Exercise, Probe
 from autograder.course import CourseError
 from autograder.judging import compare
-from autograder.judging.observation import Difference, Observation, Outcome, Raised
+from autograder.judging.observation import Difference, Observation, Outcome, Raised, Structure
 from autograder.judging.observe import Candidate, Endpoint, EndpointGone
 from autograder.judging.probe_inputs import question_of
 from autograder.judging.repeat_run import RepeatRun, repeat
@@ -145,8 +145,8 @@ class JudgingSession:
         """
         asked = [self._outcomes[probe.name] for probe in self.exercise.probes if probe.name in self._outcomes]
         failures = [outcome for outcome in asked if not outcome.passed and outcome.got is not None]
-        if not failures or isinstance(failures[0].got.result, Raised):
-            return None
+        if not failures or isinstance(failures[0].got.result, (Raised, Structure)):
+            return None  # what parameters a class holds depends on no seed and on no input
         try:
             return repeat(self.exercise, self._candidate, failures[0], may_be_shown)
         except EndpointGone as gone:

@@ -106,8 +106,9 @@ def repeat(exercise: Exercise, candidate: Candidate, failed: Outcome, may_be_sho
 
 def _plays_no_part(exercise: Exercise, candidate: Candidate, failed: Outcome, place: int) -> bool:
     """Whether the result does not depend on an argument with other values in the rest either."""
-    first, *others = (
+    answers = (
         candidate.observe(failed.probe, case, right_answer(exercise, failed.probe, case))
         for case in varied(failed.case, place)
     )
-    return all(same(first.result, other.result) for other in others)
+    first = next(answers)
+    return all(same(first.result, other.result) for other in answers)  # the first that differs is the last one asked

@@ -6,7 +6,6 @@ cannot work is refused by line before anything is written.
 """
 
 import argparse
-import os
 import unicodedata
 from collections import defaultdict
 from collections.abc import Iterable
@@ -17,6 +16,7 @@ from nbgrader.api import Gradebook
 
 from autograder import course
 from autograder.course import CourseError
+from autograder.grade import nbgrader_patches
 from autograder.platforms import tables
 from autograder.platforms.tables import Table, cell, read_table
 from autograder.reports import results
@@ -49,7 +49,7 @@ def run(chosen: argparse.Namespace) -> int:
     places = results.directory(course.find_root())
     students = read(chosen.file)
     given = {student.id for student in students}
-    os.environ["PATH"] = course.nbgrader_path()  # to make a gradebook, nbgrader starts a program by name
+    nbgrader_patches.make_gradebooks_here()
     with Gradebook(places.db_url, places.course_id) as gradebook:
         there = {row.id for row in gradebook.students}
         if wrong := only_in_case([*there, *given], given):

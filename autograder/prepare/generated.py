@@ -1,17 +1,15 @@
 """Student notebooks: nbgrader writes them to a temporary folder, and after the checks they move to exercises/."""
 
-import contextlib
 import os
 import shutil
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 from nbgrader.converters import GenerateAssignment
 from nbgrader.utils import capture_log
 
-from autograder import course
 from autograder.catalogue.exercise import Assignment
+from autograder.grade import nbgrader_patches
 from autograder.reports import results
 
 NOT_SHOWN = ("[INFO]", "[DEBUG]")
@@ -43,8 +41,8 @@ class Generated:
         nbgrader's warnings and errors are printed.
         """
         self._places.assignment_id = assignment.id
-        with _programs():
-            done = capture_log(GenerateAssignment(coursedir=self._places, config=self._settings))
+        nbgrader_patches.make_gradebooks_here()
+        done = capture_log(GenerateAssignment(coursedir=self._places, config=self._settings))
         shown = [line for line in done.get("log", "").splitlines() if not line.startswith(NOT_SHOWN)]
         if not done["success"] and not shown:
             shown = done.get("error", "").splitlines()[-1:]
@@ -67,17 +65,3 @@ class Generated:
                 half = (target / name).with_name(f".{name.name}.{os.getpid()}")  # classroom/ may be on another disk
                 shutil.copy(made / name, half)
                 half.replace(target / name)
-
-
-@contextlib.contextmanager
-def _programs() -> Iterator[None]:
-    """Let nbgrader find the programs of its environment, such as alembic, which makes a gradebook."""
-    before = os.environ.get("PATH")
-    os.environ["PATH"] = course.nbgrader_path()
-    try:
-        yield
-    finally:
-        if before is None:
-            del os.environ["PATH"]
-        else:
-            os.environ["PATH"] = before

@@ -8,8 +8,10 @@ from pathlib import Path
 import graded_class
 import pytest
 from graded_course import Graded
+from warm import Warm
 
 from autograder.catalogue.exercise import Assignment
+from autograder.grade import fork_server
 from autograder.notebook import progress_store
 from autograder.prepare import sample_class
 from autograder.prepare.sample_class import ASSIGNMENT
@@ -21,6 +23,21 @@ SECRET = bytes(range(32))  # of every class here, so that each run asks the same
 def sandbox_or_trust():
     """Only the tests of attacks and of the sandboxes themselves need isolation; they skip where there is none."""
     sample_class.trust_where_nothing_isolates()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def forked_from_a_warm_process():
+    """nbgrader's commands and the workers of gradings find their imports made; `warm` says why."""
+    warm, spawned, program = Warm(), fork_server.ForkServer._spawned, fork_server.PROGRAM
+    ours = pytest.MonkeyPatch()
+    ours.setattr(sample_class, "nbgrader", warm.nbgrader)
+    ours.setattr(
+        fork_server.ForkServer,
+        "_spawned",
+        lambda one, line: (warm.spawned if fork_server.PROGRAM is program else spawned)(one, line),
+    )
+    yield
+    ours.undo()
 
 
 @pytest.fixture(autouse=True)

@@ -45,7 +45,12 @@ def twin(folder: Path, of: Path) -> Path:
 
 
 def grade(folder: Path, *arguments: str, assignment: str = ASSIGNMENT.id) -> subprocess.CompletedProcess:
-    """What `python -m autograder grade` does in the course, with its exit code and output; the writer runs here."""
+    """What `python -m autograder grade` does in the course, with its exit code and output; the writer runs here.
+
+    One worker unless more are asked for: each starts a sandbox, which imports torch, for a few students.
+    """
+    if "--workers" not in arguments:
+        arguments = (*arguments, "--workers", "1")
     said, shown, before = io.StringIO(), io.StringIO(), os.getcwd()
     os.chdir(folder)
     try:

@@ -12,7 +12,7 @@ from graded_class import contents, grade
 from autograder.grade import outdated
 from autograder.policy import late
 from autograder.prepare import release, sample_class
-from autograder.prepare.sample_class import ASSIGNMENT, nbgrader
+from autograder.prepare.sample_class import ASSIGNMENT
 
 pytestmark = pytest.mark.xdist_group("grade")
 
@@ -51,7 +51,7 @@ def test_plain_autograde_asks_the_gradebook_too(copy):
     before = contents(copy)
     with graded_class.gradebook(copy) as book:
         book.remove_submission(ASSIGNMENT.id, "blank")
-    done = nbgrader(copy, "autograde", ASSIGNMENT.id, "--student=blank")
+    done = sample_class.nbgrader(copy, "autograde", ASSIGNMENT.id, "--student=blank")
     assert done.returncode == 0 and "the gradebook has nothing of it: graded again" in done.stdout
     assert contents(copy) == before
 

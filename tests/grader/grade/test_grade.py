@@ -16,7 +16,8 @@ from graded_class import NAMES, contents, files, grade, gradebook, logs, of
 from autograder.grade import fork_server, pool
 from autograder.grade.gradebook import Classroom
 from autograder.grade.messages import Result, Submission
-from autograder.prepare.sample_class import ASSIGNMENT, nbgrader
+from autograder.prepare import sample_class
+from autograder.prepare.sample_class import ASSIGNMENT
 
 pytestmark = pytest.mark.xdist_group("grade")
 
@@ -124,7 +125,7 @@ def regraded(plain, ours, tmp_path_factory) -> tuple[Path, Path, str]:
     start = json.loads(start)
     start["versions"]["the catalogue (ch05_self_attention)"] = "as it was before it was put right"
     path.write_text("\n".join([json.dumps(start), *rest]) + "\n", encoding="utf-8")
-    done = nbgrader(folders[0], "autograde", ASSIGNMENT.id, "--student=[np]*", "--force")
+    done = sample_class.nbgrader(folders[0], "autograde", ASSIGNMENT.id, "--student=[np]*", "--force")
     assert done.returncode == 0, done.stdout
     done = grade(folders[1], "--student", "no-*", "--student", "perfect", "--force", "--workers", "1")
     assert done.returncode == 0, done.stderr

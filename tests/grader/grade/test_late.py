@@ -15,8 +15,8 @@ from traitlets.config import Config
 from autograder import course
 from autograder.course import CourseError
 from autograder.policy import late
-from autograder.prepare import doctor
-from autograder.prepare.sample_class import ASSIGNMENT, ROOT, nbgrader
+from autograder.prepare import doctor, sample_class
+from autograder.prepare.sample_class import ASSIGNMENT, ROOT
 
 DUE = datetime(2026, 3, 2, 12)
 UTC = ZoneInfo("UTC")
@@ -237,7 +237,7 @@ def ten_percent(ours, tmp_path) -> Path:
 @pytest.mark.xdist_group("grade")
 def test_the_rules_hold_in_plain_nbgrader_and_in_grade_alike(ten_percent, tmp_path):
     other = graded_class.twin(tmp_path / "other", ten_percent)
-    done = nbgrader(other, "autograde", ASSIGNMENT.id, "--student=einsum", "--force")
+    done = sample_class.nbgrader(other, "autograde", ASSIGNMENT.id, "--student=einsum", "--force")
     assert done.returncode == 0, done.stdout
     done = grade(ten_percent, "--student", "einsum", "--force", "--workers", "1")
     assert done.returncode == 0, done.stderr
@@ -250,7 +250,7 @@ def test_the_rules_hold_in_plain_nbgrader_and_in_grade_alike(ten_percent, tmp_pa
 def test_neither_grades_while_the_extensions_cannot_be_read(ten_percent):
     (ten_percent / late.EXTENSIONS).write_text("id,assignment,days\neinsum,05_self_attention,x\n", encoding="utf-8")
     before = contents(ten_percent)
-    done = nbgrader(ten_percent, "autograde", ASSIGNMENT.id, "--student=einsum", "--force")
+    done = sample_class.nbgrader(ten_percent, "autograde", ASSIGNMENT.id, "--student=einsum", "--force")
     assert done.returncode != 0
     assert "line 2, column days: expected a number of days, got 'x'" in done.stdout
     done = grade(ten_percent, "--student", "einsum", "--force", "--workers", "1")

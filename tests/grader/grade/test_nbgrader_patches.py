@@ -7,9 +7,9 @@ import sys
 
 import jsonschema
 import pytest
-from nbgrader import api
+from nbgrader import api, dbutil
 from nbgrader.nbgraderformat import common
-from sqlalchemy import exc
+from sqlalchemy import exc, text
 
 from autograder import course
 from autograder.grade import nbgrader_patches
@@ -18,7 +18,7 @@ from autograder.grade import nbgrader_patches
 @pytest.fixture
 def address(tmp_path, monkeypatch) -> str:
     """Of a gradebook with one assignment, while the patches hold."""
-    for holder, name in ((api, "create_engine"), (common, "jsonschema")):
+    for holder, name in ((api, "create_engine"), (api, "get_alembic_version"), (common, "jsonschema")):
         monkeypatch.setattr(holder, name, getattr(holder, name))
     for name in ("__init__", "close"):
         monkeypatch.setattr(api.Gradebook, name, getattr(api.Gradebook, name))
@@ -42,6 +42,19 @@ def hand_in(address: str, student: str) -> None:
         gradebook.update_or_create_student(student)
     with api.Gradebook(address) as gradebook:
         gradebook.update_or_create_submission("first", student)
+
+
+def test_a_new_gradebook_says_the_version_that_nbgrader_s_own_program_says(tmp_path, monkeypatch):
+    (_, *_), environment = course.nbgrader_command()
+    monkeypatch.setattr(api, "get_alembic_version", api.get_alembic_version)
+    nbgrader_patches.make_gradebooks_here()
+    monkeypatch.setenv("PATH", "")
+    with api.Gradebook(f"sqlite:///{tmp_path / 'gradebook.db'}", "course") as gradebook:
+        (made,) = gradebook.db.execute(text("SELECT version_num FROM alembic_version")).one()
+    monkeypatch.setenv("PATH", environment["PATH"])
+    with dbutil._temp_alembic_ini(f"sqlite:///{tmp_path / 'gradebook.db'}") as settings:
+        said = subprocess.run(["alembic", "-c", settings, "heads"], capture_output=True, text=True, check=True)
+    assert said.stdout.split() == [made, "(head)"]
 
 
 def test_what_one_step_stores_the_next_one_sees_and_others_only_at_the_end(address):

@@ -16,8 +16,8 @@ from autograder.grade import outdated as rules_of_then
 from autograder.grade.messages import Result
 from autograder.grade.worker import unchecked
 from autograder.policy import points
-from autograder.prepare import doctor, entry_words, release
-from autograder.prepare.sample_class import ASSIGNMENT, ROOT, lay_out, nbgrader
+from autograder.prepare import doctor, entry_words, release, sample_class
+from autograder.prepare.sample_class import ASSIGNMENT, ROOT, lay_out
 
 FIRST, SECOND = STUDENTS
 PROJECT = catalogue.find("project")
@@ -106,7 +106,7 @@ def test_nobody_is_graded_while_notebook_and_catalogue_count_differently(ungrade
     folder = small(tmp_path / "course", ungraded)
     with_points(folder, 6)
     words = "the check of project: 6, in the catalogue 3"
-    for done in (grade(folder), nbgrader(folder, "autograde", ASSIGNMENT.id)):
+    for done in (grade(folder), sample_class.nbgrader(folder, "autograde", ASSIGNMENT.id)):
         assert done.returncode != 0
         assert words in f"{done.stdout}{done.stderr}"
     assert not (folder / "classroom" / "autograded").exists()

@@ -9,6 +9,7 @@ from nbgrader.api import Gradebook
 
 from autograder import __main__ as command_line
 from autograder import course
+from autograder.grade import nbgrader_patches
 from autograder.prepare import doctor, sample_class
 from autograder.prepare.sample_class import ASSIGNMENT
 from autograder.sandbox import backends
@@ -99,8 +100,8 @@ def test_looking_makes_no_secret_and_no_gradebook(folder):
     assert not (folder / "classroom" / "gradebook.db").exists()
 
 
-def test_a_gradebook_is_counted_and_a_broken_one_is_a_failure(folder, monkeypatch):
-    monkeypatch.setenv("PATH", course.nbgrader_command()[1]["PATH"])  # a new gradebook asks for a program by its name
+def test_a_gradebook_is_counted_and_a_broken_one_is_a_failure(folder):
+    nbgrader_patches.make_gradebooks_here()
     path = folder / "classroom" / "gradebook.db"
     path.parent.mkdir(exist_ok=True)
     with Gradebook(f"sqlite:///{path}", "attention-by-hand") as gradebook:

@@ -1,0 +1,150 @@
+"""Processes of nbgrader and of `grade`, forked from one that has imported what they need: imports take seconds each.
+
+That is what a command of the grader does itself where it may (see `autograder.grade.fork_server`). Here it serves many
+commands in turn. Tests of starting a process, of `python -m autograder grade` and of the command line start their own.
+"""
+
+import atexit
+import contextlib
+import gc
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import traceback
+from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
+
+MAX_BYTES = 1 << 16
+DESCRIPTORS = 3
+
+
+class Warm:
+    """The warm process; it starts when the first process is wanted, and ends with this one."""
+
+    def __init__(self) -> None:
+        self._line: socket.socket | None = None
+        self._lock = threading.Lock()
+
+    def nbgrader(self, folder: Path, *arguments: str) -> subprocess.CompletedProcess:
+        """As `sample_class.nbgrader`: one nbgrader command in a course, with its output."""
+        from autograder import course
+
+        command, environment = course.nbgrader_command(*arguments)
+        reading, writing = os.pipe()
+        with open(reading, encoding="utf-8") as output:
+            try:
+                order = {"do": "nbgrader", "folder": str(folder), "environment": environment, "arguments": arguments}
+                pid = self._ask(order, [writing])["pid"]
+            finally:
+                os.close(writing)
+            said = output.read()
+        return subprocess.CompletedProcess(command, self._wait(pid), said)
+
+    def spawned(self, fork_server, control: int):
+        """As `ForkServer._spawned`: how to end it, and how to wait for its end."""
+        environment = {**os.environ, "OMP_NUM_THREADS": "1", **fork_server._environment}
+        order = {
+            "do": "serve",
+            "folder": os.getcwd(),
+            "environment": environment,
+            "assignment": fork_server._assignment,
+        }
+        pid = self._ask(order, [control, fork_server._errors.fileno()])["pid"]
+        return lambda: os.kill(pid, signal.SIGKILL), lambda: self._wait(pid)
+
+    def _wait(self, pid: int) -> int:
+        return os.waitstatus_to_exitcode(self._ask({"do": "wait", "pid": pid})["status"])
+
+    def _ask(self, order: dict, descriptors: Sequence[int] = ()) -> dict:
+        with self._lock:
+            if self._line is None:
+                self._line, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+                with theirs:
+                    subprocess.Popen(
+                        [sys.executable, __file__, str(theirs.fileno())],
+                        pass_fds=[theirs.fileno()],
+                        env={**os.environ, "OMP_NUM_THREADS": "1"},
+                        stdin=subprocess.DEVNULL,
+                        start_new_session=True,
+                    )
+            socket.send_fds(self._line, [json.dumps(order).encode()], descriptors)
+            return json.loads(self._line.recv(MAX_BYTES))
+
+
+def serve(line: socket.socket) -> None:
+    """Fork what is asked for until nobody asks any more."""
+    while True:
+        message, descriptors, _, _ = socket.recv_fds(line, MAX_BYTES, DESCRIPTORS)
+        if not message:
+            return
+        order = json.loads(message)
+        if order["do"] == "wait":
+            reply = {"status": os.waitpid(order["pid"], 0)[1]}
+        else:
+            reply = {"pid": os.fork()}
+            if reply["pid"] == 0:
+                line.close()
+                become(order, descriptors)
+        for descriptor in descriptors:
+            os.close(descriptor)
+        line.send(json.dumps(reply).encode())
+
+
+def become(order: dict, descriptors: Sequence[int]) -> None:
+    """In a fork: do what a new process would do that is started in this folder with these variables."""
+    code = 1
+    try:
+        os.environ.clear()
+        os.environ.update(order["environment"])
+        os.chdir(order["folder"])
+        tempfile.tempdir = None
+        output = descriptors[-1]
+        for standard in (1, 2):
+            os.dup2(output, standard)
+        os.close(output)
+        code = nbgrader(order["arguments"]) if order["do"] == "nbgrader" else fork_server(order, descriptors[0])
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        with contextlib.suppress(Exception):
+            atexit._run_exitfuncs()
+            sys.stdout.flush()
+            sys.stderr.flush()
+        os._exit(code)
+
+
+def nbgrader(arguments: Sequence[str]) -> int:
+    """The command line `nbgrader ...`; returns its exit code."""
+    sys.argv[:] = ["nbgrader", *arguments]
+    try:
+        import_module("nbgrader.apps.nbgraderapp").main()
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else 0 if end.code is None else 1
+    return 0
+
+
+def fork_server(order: dict, control: int) -> None:
+    """The program autograder.grade.fork_server, which ends the process."""
+    from autograder.grade import fork_server, worker
+
+    os.setsid()
+    fork_server.prepare(order["assignment"])
+    fork_server.serve(control, worker.main)
+
+
+if __name__ == "__main__":
+    sys.path[0] = ""  # where a command starts, not where this file is
+    import autograder.grade  # noqa: F401 (first: it saves nbgrader a second)
+
+    import_module("nbgrader.apps.nbgraderapp")
+    from autograder.grade.fork_server import prepare
+
+    prepare("05_self_attention")
+    gc.freeze()
+    serve(socket.socket(fileno=int(sys.argv[1])))
