@@ -1,6 +1,7 @@
 """Whether two values are the same, or near enough under a probe's tolerances, whatever they are."""
 
 from collections.abc import Callable
+from math import isfinite
 from typing import Any
 
 import torch
@@ -15,7 +16,12 @@ def near(one: Any, other: Any, outcome: Outcome) -> bool:
     if one.shape != other.shape:
         return False
     one, other = one.to(torch.float64), other.to(torch.float64)
-    return torch.allclose(one, other, rtol=outcome.probe.rtol, atol=outcome.probe.atol, equal_nan=True)
+    rtol, atol = outcome.probe.rtol, outcome.probe.atol
+    if one.numel():  # most often the first number tells, in a tenth of the time
+        a, b = one.flatten()[0].item(), other.flatten()[0].item()
+        if isfinite(a) and isfinite(b) and abs(a - b) > atol + rtol * abs(b):
+            return False
+    return torch.allclose(one, other, rtol=rtol, atol=atol, equal_nan=True)
 
 
 def close(outcome: Outcome) -> Callable[[Tensor, Tensor], bool]:

@@ -15,6 +15,7 @@ from autograder.diagnosis.evidence import Fact, Names
 from autograder.judging.closeness import near
 from autograder.judging.observation import Outcome
 
+ROUNDED = 1e-5  # by which one number, made by itself, may differ from what tensors make
 MEASURES: dict[str, Callable[[Tensor, int], Tensor]] = {
     "length": lambda value, axis: value.norm(dim=axis, keepdim=True),
     "squared length": lambda value, axis: value.square().sum(axis, keepdim=True),
@@ -150,10 +151,22 @@ def _quotients(got: Tensor, expected: Tensor, outcome: Outcome, divisor: Tensor)
     """Whether the right result is multiplied with it (True), or divided by it (False); nothing where it is neither."""
     if bool((divisor < 0).any()) or not bool((divisor > 0).any()) or bool((divisor == 1).all()):
         return
+    if not _may_be(got, expected, outcome, divisor):
+        return
     divided = torch.where(divisor > 0, expected / divisor, got)  # what was done about a division by 0 is another matter
     for multiplied, made in ((False, divided), (True, expected * divisor)):
         if near(got, made, outcome):
             yield multiplied
+
+
+def _may_be(got: Tensor, expected: Tensor, outcome: Outcome, divisor: Tensor) -> bool:
+    """Whether the largest number of the right result, multiplied or divided, may be the learner's: most divisors are
+    out by it, in a small part of the time."""
+    place = int(expected.abs().argmax())
+    wanted, there = expected.flatten()[place].item(), got.flatten()[place].item()
+    by = divisor.expand(got.shape).flatten()[place].item()
+    rtol, atol = 2 * outcome.probe.rtol + ROUNDED, 2 * outcome.probe.atol
+    return by == 0 or any(not abs(made - there) > atol + rtol * abs(made) for made in (wanted / by, wanted * by))
 
 
 def _counts(arguments: tuple[Any, ...]) -> Iterator[tuple[int, int, float]]:

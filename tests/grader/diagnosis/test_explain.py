@@ -1,6 +1,7 @@
 """No points depend on an explanation: whatever an explanation raises, the verdict stays the same and is reported."""
 
 import ast
+import functools
 import json
 from pathlib import Path
 
@@ -37,9 +38,15 @@ def verdicts(source):
         yield judge_and_explain(EXERCISE, LocalEndpoint(namespace_of(source)), KEY, disclosed=disclosed)
 
 
+@functools.cache
+def undisturbed(source):
+    """The same while nothing raises."""
+    return list(verdicts(source))
+
+
 @pytest.mark.parametrize("part", ["diagnose", "looked_at"])
 def test_an_explanation_that_raises_changes_no_points_and_no_outcome(part, monkeypatch):
-    before = [verdict for source in ANSWERS for verdict in verdicts(source)]
+    before = [verdict for source in ANSWERS for verdict in undisturbed(source)]
     monkeypatch.setattr(explaining, part, refuses)
     after = [verdict for source in ANSWERS for verdict in verdicts(source)]
     assert [verdict.points for verdict in after] == [verdict.points for verdict in before]
@@ -50,7 +57,7 @@ def test_an_explanation_that_raises_changes_no_points_and_no_outcome(part, monke
 
 
 def test_a_repeated_run_that_raises_changes_no_points(monkeypatch):
-    before = [verdict.points for source in ANSWERS for verdict in verdicts(source)]
+    before = [verdict.points for source in ANSWERS for verdict in undisturbed(source)]
     monkeypatch.setattr("autograder.judging.judge.repeat", refuses)
     assert [verdict.points for source in ANSWERS for verdict in verdicts(source)] == before
 
@@ -59,7 +66,7 @@ def test_a_repeated_run_that_raises_changes_no_points(monkeypatch):
 def test_a_report_is_written_whatever_its_sentences_raise(part, monkeypatch):
     monkeypatch.setattr(report, part, refuses)
     for source in ANSWERS:
-        for verdict in verdicts(source):
+        for verdict in undisturbed(source):
             written = report.as_text(verdict)
             assert EXERCISE.id in written and f"{verdict.points:g}" in written
 
@@ -67,11 +74,11 @@ def test_a_report_is_written_whatever_its_sentences_raise(part, monkeypatch):
 def test_what_is_kept_of_a_verdict_is_kept_whatever_its_sentences_raise(monkeypatch, tmp_path):
     monkeypatch.setattr(verdict_log, "explanation", refuses)
     monkeypatch.setattr(verdict_log, "seen", refuses)
-    for verdict in verdicts(UNKNOWN):
+    for verdict in undisturbed(UNKNOWN):
         verdict_log.add_to_log(tmp_path, "student", "assignment", KEY, verdict)
         assert verdict_log.as_record(verdict)["points"] == verdict.points
     logged = verdict_log.path_of(tmp_path, "assignment").read_text(encoding="utf-8").splitlines()
-    assert [json.loads(line)["points"] for line in logged] == [verdict.points for verdict in verdicts(UNKNOWN)]
+    assert [json.loads(line)["points"] for line in logged] == [verdict.points for verdict in undisturbed(UNKNOWN)]
 
 
 def test_a_learners_check_shows_the_points_and_no_traceback_when_an_explanation_raises(monkeypatch, capfd):

@@ -3,6 +3,7 @@
 import json
 import random
 import shutil
+from itertools import islice
 
 import judged_class
 import pytest
@@ -167,9 +168,12 @@ def first_unexplained(exercise: Exercise) -> tuple[str, list[str]]:
     raise AssertionError("none")
 
 
-def test_a_comment_becomes_an_entry_with_a_program_of_ours(folder, capsys):
+def test_a_comment_becomes_an_entry_with_a_program_of_ours(folder, monkeypatch):
     exercise = next(each for each in ASSIGNMENT.exercises if each.id == "attend")
-    _, alike = first_unexplained(exercise)
+    source, alike = first_unexplained(exercise)
+    some = list(islice(class_mistakes.candidates(exercise), 30))  # all of them are tried for a comment on nobody
+    assert source in some
+    monkeypatch.setattr(class_mistakes, "candidates", lambda _: iter(some))
     nobody = ("f" * 24,)
     shared_comments.write(
         folder, [shared_comments.Comment("attend", tuple(alike), TEXT), shared_comments.Comment("attend", nobody, "?")]
