@@ -118,6 +118,9 @@ def copy(value: Any, proxies: list[Proxy] | None = None, make_proxy: Callable[[i
     return decode(message[8 : 8 + header_length], message[8 + header_length :], make_proxy)
 
 
+PLAIN = {bool, float, type(None)}  # what is its own copy
+
+
 class _Indirect(Exception):
     """A value whose copy is made by way of a message."""
 
@@ -133,6 +136,9 @@ def _copied(value: Any, depth: int) -> Any:
         if value.dtype in DTYPE_NAMES and value.dim() <= MAX_AXES and max(value.numel(), *value.shape, 0) <= MAX_DIRECT:
             return _copied_tensor(value.detach())
     elif depth < MAX_DEPTH and kind in (list, tuple) and len(value) <= MAX_DIRECT:
+        kinds = set(map(type, value))
+        if kinds <= PLAIN or (kinds == {int} and -(1 << 63) < min(value) and max(value) < 1 << 63):
+            return kind(value)
         return kind([_copied(item, depth + 1) for item in value])
     elif depth < MAX_DEPTH and kind is dict and len(value) <= MAX_DIRECT and all(type(key) is str for key in value):
         return {_copied(key, depth): _copied(item, depth + 1) for key, item in value.items()}
@@ -400,7 +406,7 @@ def _is_small(content: Any) -> bool:
 
 def printable(text: str) -> str:
     """The text with halves of surrogate pairs replaced, which no file could hold."""
-    return text.encode("utf-8", "replace").decode()
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
 def _decode_tensor(content: Any, buffers: list[bytes]) -> torch.Tensor:
