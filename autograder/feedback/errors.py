@@ -1,11 +1,13 @@
 """Sentences about an exception that ended a learner's function: what it is about, and where to look."""
 
 import re
+from collections.abc import Sequence
 
 import torch
 
 from autograder import catalogue
 from autograder.catalogue.exercise import Exercise
+from autograder.diagnosis.evidence import argument_names
 from autograder.judging.observation import Outcome, Raised
 from autograder.judging.verdict import NO_FORWARD, UNWRITTEN
 
@@ -74,6 +76,10 @@ def about_error(exercise: Exercise, outcome: Outcome, error: Raised) -> str:
             f"The check calls {name} with the arguments of the signature in the task's cell, in that order, and may "
             "leave out those that have a default there. Keep that signature."
         )
+    if said := _other_order(
+        "forward" if exercise.is_class else name, argument_names(exercise, outcome), error.parameters
+    ):
+        return said
     if error.about == ("handed over",):
         return "What stopped is a function that the check passed in. Look at what your line calls it with."
     if error.about[:1] == ("attribute",) and len(error.about) == 3:
@@ -111,6 +117,18 @@ def about_error(exercise: Exercise, outcome: Outcome, error: Raised) -> str:
     tensors = any(isinstance(value, torch.Tensor) for value in outcome.case.arguments)
     what = "shapes" if tensors else "values"
     return f"The line above is where it stopped. Print the {what} just before it and compare them with what you expect."
+
+
+def _other_order(name: str, asked: Sequence[str], taken: Sequence[str]) -> str:
+    """That the learner's function takes an argument in another place; empty where no name says so."""
+    moved = [each for each in asked[: len(taken)] if each in taken and taken.index(each) != asked.index(each)]
+    if not moved:
+        return ""
+    there = taken[asked.index(moved[0])]
+    return (
+        f"The check calls {name}({', '.join(asked)}), and yours is {name}({', '.join(taken)}): {there} gets the value "
+        f"that is meant for {moved[0]}. Keep the order of the signature in the task's cell."
+    )
 
 
 def _cell_of(exercise: Exercise, name: str) -> str:

@@ -20,6 +20,7 @@ from autograder.inside.fixtures.base import STAGES
 
 MAX_MESSAGE = 400
 MAX_SHAPES = 6
+MAX_PARAMETERS = 20
 SEED = 6_201_703_762
 
 
@@ -249,13 +250,15 @@ def _gradients(result: Any, cotangent: Any, inputs: list, parameters: dict[str, 
 def describe(error: BaseException, namespace: Mapping[str, Any]) -> dict[str, Any]:
     """The error's type and text, with the last line of the learner's own code that it passed through.
 
-    "shapes" holds [name, shape] of the tensors that this line names.
+    "shapes" holds [name, shape] of the tensors that this line names; "parameters" the names of the arguments of the
+    learner's function or method that was called, in its order; of a constructor none.
     """
-    line, source, trace, last, own = 0, "", error.__traceback__, None, None
+    line, source, trace, last, own, first = 0, "", error.__traceback__, None, None, None
     while trace is not None:
         last = trace.tb_frame
         if last.f_globals is namespace:
             own, line = last, trace.tb_lineno
+            first = first or last
             source = linecache.getline(trace.tb_frame.f_code.co_filename, line, trace.tb_frame.f_globals).strip()
         trace = trace.tb_next
     if isinstance(error, SyntaxError) and not line:  # the cell could not be begun
@@ -272,7 +275,15 @@ def describe(error: BaseException, namespace: Mapping[str, Any]) -> dict[str, An
         "line": line,
         "source": source[:MAX_MESSAGE],
         "shapes": _shapes(own, source) if own is not None else [],
+        "parameters": _parameters(first) if first is not None else [],
     }
+
+
+def _parameters(frame: FrameType) -> list[str]:
+    if frame.f_code.co_name == "__init__":
+        return []
+    names = frame.f_code.co_varnames[: frame.f_code.co_argcount]
+    return [name for name in names[:MAX_PARAMETERS] if name != "self"]
 
 
 def _shapes(frame: FrameType, line: str) -> list[list[Any]]:

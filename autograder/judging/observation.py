@@ -14,7 +14,8 @@ class Raised:
     """An exception of the learner's, with the last of their own lines that it passed through.
 
     kinds: the names of its class and of the classes that it comes from. about: what is known of it without reading its
-    message (see `answerer.describe`). shapes: of the tensors that this line names, as they were when it stopped.
+    message (see `responder.describe`). shapes: of the tensors that this line names, as they were when it stopped.
+    parameters: the names of the arguments in the learner's own definition.
     """
 
     type: str
@@ -24,6 +25,7 @@ class Raised:
     kinds: tuple[str, ...] = ()
     about: tuple[str, ...] = ()
     shapes: tuple[tuple[str, tuple[int, ...]], ...] = ()
+    parameters: tuple[str, ...] = ()
 
 
 def raised_in_cell(error: Mapping[str, Any]) -> Raised:

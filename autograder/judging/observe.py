@@ -343,9 +343,9 @@ def _raised(reply: dict[str, Any]) -> Raised:
         _field(error, name, str)[: responder.MAX_MESSAGE] for name in ("type", "message", "source")
     )
     line = error.get("line")
-    kinds, about = (error[name] if isinstance(error.get(name), list) else [] for name in ("kinds", "about"))
+    kinds, about, parameters = (_names(error.get(name)) for name in ("kinds", "about", "parameters"))
     line = line if type(line) is int else 0
-    return Raised(kind, message, line, source, _names(kinds), _names(about), _named_shapes(error.get("shapes")))
+    return Raised(kind, message, line, source, kinds, about, _named_shapes(error.get("shapes")), parameters)
 
 
 def _named_shapes(sent: Any) -> tuple[tuple[str, tuple[int, ...]], ...]:

@@ -269,6 +269,35 @@ def test_a_class_without_forward_is_no_blank():
     assert "no method called forward" in messages.explanation(verdict)
 
 
+def said_in_a_notebook(exercise, source):
+    """Of an answer in one namespace, as a notebook's is."""
+    namespace = {"torch": torch, "nn": torch.nn}
+    exec(source, namespace)
+    return messages.explanation(judge_and_explain(catalogue.find(exercise), LocalEndpoint(namespace), None))
+
+
+@pytest.mark.parametrize(
+    ("body", "words_of_ours"),
+    [
+        ("(K, Q):\n    return Q.soft", "yours is attention_weights(K, Q): K gets the value that is meant for Q."),
+        ("(x, Q=None):\n    return x.soft", "yours is attention_weights(x, Q): x gets the value that is meant for Q."),
+        ("(queries, keys):\n    return queries.soft", "is of type Tensor, which has no soft"),
+    ],
+)
+def test_arguments_in_another_order_explain_an_error(body, words_of_ours):
+    assert words_of_ours in said_in_a_notebook("attention-weights", f"def attention_weights{body}\n")
+
+
+def test_a_methods_arguments_are_compared_and_a_constructors_are_not():
+    source = "class SelfAttention(nn.Module):\n    def __init__(self, a, x, b):\n        super().__init__()\n"
+    said = said_in_a_notebook("self-attention", f"{source}        self.width = a.soft\n")
+    assert "is of type int, which has no soft" in said and "meant for" not in said
+    said = said_in_a_notebook(
+        "self-attention", f"{source}    def forward(self, mask, x=None):\n        return x.soft\n"
+    )
+    assert "yours is forward(mask, x): mask gets the value that is meant for x." in said
+
+
 def test_torch_still_says_what_we_know_its_errors_by():
     class Unmade(torch.nn.Module):
         def __init__(self, part):
