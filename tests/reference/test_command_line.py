@@ -53,6 +53,7 @@ def test_training_shows_step_loss_speed_and_time_left_on_stderr_and_nothing_on_s
     shown = capsys.readouterr()
     assert shown.out == ""
     assert re.search(r"step 2 \(100%\)  loss \d\.\d{3}  [\d,]+ tokens/s  0:00 left", shown.err)
+    assert "?" not in shown.err and "step 1 " not in shown.err  # its speed is measured from the second step on
     assert "validation loss" in shown.err and "done after 2 steps" in shown.err
     assert re.search(r"cost: 2 steps are \d\.\de\+\d+ operations, about \d+ seconds at 60% of the", shown.err)
 

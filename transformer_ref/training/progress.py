@@ -31,7 +31,7 @@ class ProgressLine:
         line = self.line(progress)
         if self._stream.isatty():
             self._stream.write(f"\r{line}\x1b[K" + ("\n" if progress.share >= 1 else ""))
-        elif progress.share * LINES_WITHOUT_TERMINAL >= self._written:
+        elif (self._tokens or progress.share >= 1) and progress.share * LINES_WITHOUT_TERMINAL >= self._written:
             self._written = int(progress.share * LINES_WITHOUT_TERMINAL) + 1
             self._stream.write(line + "\n")
         self._stream.flush()
@@ -41,14 +41,13 @@ class ProgressLine:
         self.interrupt(f"validation loss {loss:.3f} after {progress.step:,} steps")
 
     def line(self, progress: Progress) -> str:
-        """Return "step 120 (13 %)  loss 1.84  9,800 tokens/s  0:48 left"."""
+        """Return "step 120 (13 %)  loss 1.84  9,800 tokens/s  0:48 left"; after the first step without the speed."""
+        done = f"step {progress.step:,} ({progress.share:.0%})  loss {self._loss:.3f}"
         seconds = progress.seconds - (self._first_seconds or 0.0)
-        speed = f"{self._tokens / seconds:,.0f}" if seconds > 0 else "?"
+        if not self._tokens or seconds <= 0:
+            return done
         left = progress.seconds / progress.share * (1 - progress.share) if progress.share else 0.0
-        return (
-            f"step {progress.step:,} ({progress.share:.0%})  loss {self._loss:.3f}  {speed} tokens/s  "
-            f"{clock(left)} left"
-        )
+        return f"{done}  {self._tokens / seconds:,.0f} tokens/s  {clock(left)} left"
 
     def interrupt(self, text: str) -> None:
         """Write a line of its own between two updates."""
