@@ -124,7 +124,7 @@ class Outcome:
 
     @property
     def secret(self) -> bool:
-        """Whether no number, text or name may be shown of what was asked and answered."""
+        """Whether no number, text or name of the question and the answer may be shown."""
         return self.probe.hidden and not self.disclosed
 
     @property

@@ -1,6 +1,6 @@
 """Putting a probe's question to an answer, wherever the answer lives, and noting everything that it shows.
 
-The other side may be hostile. Of a reply only what has the form that was asked for becomes part of an observation;
+The other side may be hostile. Only those parts of a reply that have the requested form become part of an observation;
 anything else ends the questions (`EndpointGone`), in words of ours alone.
 """
 
@@ -22,7 +22,7 @@ MAX_CALLBACK_NUMBERS = 20_000  # given to the functions that an exercise hands o
 MAX_RECEIVED = (4 * wire.MAX_HEADER_BYTES, 4 * wire.MAX_BODY_BYTES)  # of one exercise, by headers and bodies
 MAX_PARAMETERS, MAX_PARAMETER_NUMBERS = 1_000, 10_000_000
 MAX_NAME = 100
-MAX_SIZE = 10**9  # of an axis that is said to have met another
+MAX_SIZE = 10**9  # of an axis that, by a reply, met another
 UNREADABLE = "the notebook's process sent an answer that cannot be read"
 
 

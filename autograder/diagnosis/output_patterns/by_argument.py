@@ -116,7 +116,7 @@ class Quotient(Fact, exact=True, doubt="It looks as if "):
 
 def by_argument(got: Tensor, expected: Tensor, outcome: Outcome) -> Iterator[Fact]:
     """Every number is the right one, divided by or multiplied with a property of an argument; or that one is added."""
-    if got.shape != expected.shape or not bool(got.isfinite().all()):
+    if got.shape != expected.shape or not got.numel() or not bool(got.isfinite().all()):
         return
     arguments = outcome.case.arguments
     floats = [(place, value) for place, value in enumerate(arguments) if _is_numbers(value)]

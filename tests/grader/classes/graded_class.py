@@ -47,7 +47,7 @@ def twin(folder: Path, of: Path) -> Path:
 def grade(folder: Path, *arguments: str, assignment: str = ASSIGNMENT.id) -> subprocess.CompletedProcess:
     """What `python -m autograder grade` does in the course, with its exit code and output; the writer runs here.
 
-    One worker unless more are asked for: each starts a sandbox, which imports torch, for a few students.
+    One worker, unless `arguments` names a number: each starts a sandbox, which imports torch, for a few students.
     """
     if "--workers" not in arguments:
         arguments = (*arguments, "--workers", "1")

@@ -1,7 +1,7 @@
-"""Processes of nbgrader and of `grade`, forked from one that has imported what they need: imports take seconds each.
+"""Forks nbgrader's commands and the workers of gradings from one process that has made their imports.
 
-That is what a command of the grader does itself where it may (see `autograder.grade.fork_server`). Here it serves many
-commands in turn. Tests of starting a process, of `python -m autograder grade` and of the command line start their own.
+Each import takes seconds; a command of the grader forks its workers for the same reason (`grade.fork_server`).
+Tests about starting a process, about `python -m autograder grade` and about the command line start their own.
 """
 
 import atexit
@@ -25,7 +25,7 @@ DESCRIPTORS = 3
 
 
 class Warm:
-    """The warm process; it starts when the first process is wanted, and ends with this one."""
+    """A process with everything imported. It starts with the first order and ends together with this process."""
 
     def __init__(self) -> None:
         self._line: socket.socket | None = None
@@ -78,7 +78,7 @@ class Warm:
 
 
 def serve(line: socket.socket) -> None:
-    """Fork what is asked for until nobody asks any more."""
+    """Fork a process for each order, until the other side closes the line."""
     while True:
         message, descriptors, _, _ = socket.recv_fds(line, MAX_BYTES, DESCRIPTORS)
         if not message:
@@ -97,7 +97,7 @@ def serve(line: socket.socket) -> None:
 
 
 def become(order: dict, descriptors: Sequence[int]) -> None:
-    """In a fork: do what a new process would do that is started in this folder with these variables."""
+    """In a fork: do what a new process does that starts in this folder, with these variables."""
     code = 1
     try:
         os.environ.clear()
