@@ -35,10 +35,12 @@ def far_away(g: torch.Generator) -> Case:
 
 
 def large_scores(g: torch.Generator) -> Case:
-    """Whole numbers and d_k = 4, so scores are exact in any order of operations, up to 1,800. One query is zero."""
+    """Whole numbers and d_k = 4, so scores are exact in any order of operations, up to 1,800. One query is zero, and
+    another has two scores that a limit would make equal."""
     Q = torch.randint(-9, 10, (2, 3, 4), generator=g).float()
     K = torch.randint(-9, 10, (2, 6, 4), generator=g).float()
     Q[0, 0], K[0, 2], Q[0, 1], K[1, 5], Q[1, 2] = 30.0, 30.0, 0.0, -30.0, -30.0
+    K[0, 3] = 29.0
     # one query whose shares lie close together
     Q[1, 0], K[1, 0], K[1, 1] = torch.tensor([1.0, 0.0, 0.0, 0.0]), 9.0, 8.0
     return Case((Q, K))
