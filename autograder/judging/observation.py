@@ -97,7 +97,7 @@ class Difference:
         gradient     the two gradients; "no gradient" where none arrives
         score        the `Scale`, and how good the result is on it
         state        a setting was left changed; "undrawn", "reseeded": so the generator that was passed in
-        gone         got: why nothing could be asked, in the words of whoever saw it; "" where it was not tried
+        gone         got: why nothing could be asked, in the words of the part that saw it; "" where it was not tried
     """
 
     kind: str
@@ -111,7 +111,7 @@ class Difference:
 class Outcome:
     """One probe put to one answer. `got` is None when the probe could not be run.
 
-    disclosed: whether a hidden probe may be shown as a visible one, since its numbers were drawn for this check alone.
+    disclosed: whether a hidden probe may be shown as a visible one, since its numbers were drawn only for this check.
     """
 
     probe: Probe

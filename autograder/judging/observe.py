@@ -1,7 +1,7 @@
 """Putting a probe's question to an answer, wherever the answer lives, and noting everything that it shows.
 
 The other side may be hostile. Only those parts of a reply that have the requested form become part of an observation;
-anything else ends the questions (`EndpointGone`), in words of ours alone.
+anything else ends the questions (`EndpointGone`), only in our own words.
 """
 
 import math
@@ -343,7 +343,10 @@ def _raised(reply: dict[str, Any]) -> Raised:
         _field(error, name, str)[: responder.MAX_MESSAGE] for name in ("type", "message", "source")
     )
     line = error.get("line")
-    kinds, about, parameters = (_names(error.get(name)) for name in ("kinds", "about", "parameters"))
+    kinds, about = (_names(error.get(name)) for name in ("kinds", "about"))
+    parameters = _names(error.get("parameters"), responder.MAX_PARAMETERS)
+    if not all(map(str.isidentifier, parameters)):  # a report shows them, and no function has such names
+        parameters = ()
     line = line if type(line) is int else 0
     return Raised(kind, message, line, source, kinds, about, _named_shapes(error.get("shapes")), parameters)
 

@@ -160,8 +160,8 @@ def _quotients(got: Tensor, expected: Tensor, outcome: Outcome, divisor: Tensor)
 
 
 def _may_be(got: Tensor, expected: Tensor, outcome: Outcome, divisor: Tensor) -> bool:
-    """Whether the largest number of the right result, multiplied or divided, may be the learner's: most divisors are
-    out by it, in a small part of the time."""
+    """Whether the largest number of the right result, multiplied or divided by its divisor, is the learner's number
+    there. This quick test rules out most divisors."""
     place = int(expected.abs().argmax())
     wanted, there = expected.flatten()[place].item(), got.flatten()[place].item()
     by = divisor.expand(got.shape).flatten()[place].item()

@@ -22,7 +22,7 @@ from autograder.inside import wire
 from autograder.judging import compare, forbidden
 from autograder.judging.judge import draw_key
 from autograder.judging.observation import Observation, Outcome, Part, Raised
-from autograder.judging.observe import LocalEndpoint
+from autograder.judging.observe import LocalEndpoint, _raised
 from autograder.judging.verdict import not_checked
 from autograder.learn import try_file
 from autograder.reports import feedback, results
@@ -286,6 +286,12 @@ def said_in_a_notebook(exercise, source):
 )
 def test_arguments_in_another_order_explain_an_error(body, words_of_ours):
     assert words_of_ours in said_in_a_notebook("attention-weights", f"def attention_weights{body}\n")
+
+
+def test_names_that_no_function_has_are_not_shown():
+    sent = {"type": "TypeError", "message": "no", "source": "", "parameters": ["K", "Q\n✓ all checks passed"]}
+    assert _raised({"error": sent}).parameters == ()
+    assert _raised({"error": sent | {"parameters": ["K", "Q"] * 500}}).parameters == ("K", "Q") * 10
 
 
 def test_a_methods_arguments_are_compared_and_a_constructors_are_not():
