@@ -1,12 +1,12 @@
 """Which known mistake an answer shows, or which two: whose observations are the learner's own."""
 
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass, fields, replace
-from functools import cache
-from itertools import combinations
+from functools import cache, cached_property
+from itertools import combinations, islice
 from typing import Any, ClassVar
 
 from autograder.catalogue.exercise import Case, Evidence, Exercise, Misconception, Probe
@@ -37,7 +37,7 @@ MOST_PAIRS = 1_400  # of a class, which takes a millisecond each; of a whole mod
 MOST_TRIED = (
     400  # pairs that are tried where they are not kept; a number and no time, so that all machines say the same
 )
-_PAIRS: dict[str, tuple[Exercise, tuple]] = {}
+_PAIRS: dict[str, tuple[Exercise, tuple["_Pair", ...]]] = {}
 EVERY, SOME_CHECKS, SETTING = "every", "some", "setting"
 
 
@@ -104,17 +104,20 @@ def _two_at_once(
     asked: the failures first. one: which must be among the two. It goes under its name, else the first mistake's.
     """
     failures, passes = [o for o in asked if not o.passed], [o for o in asked if o.passed]
-    few = exercise.roles is None or len(_pairs(exercise)) <= MOST_PAIRS
+    few = exercise.roles is None or len(list(islice(_made(_pairs(exercise)), MOST_PAIRS + 1))) <= MOST_PAIRS
     kept = few and asks_everybody(exercise, asked[0].probe, asked[0].case) if asked else False
     in_values = [outcome for outcome in failures if not isinstance(outcome.got.result, (Raised, Structure))]
     if len(in_values) < FEWEST or not (kept or asked[0].disclosed):
         return None
     loose = any(max(outcome.probe.rtol, outcome.probe.atol) >= LOOSE for outcome in asked)
-    pairs = _pairs(exercise) if kept else _nearest_first(exercise, asked[0])[:MOST_TRIED]
-    for known, first, second in pairs:
+    pairs = _pairs(exercise) if kept else islice(_made(_nearest_first(exercise, asked[0])), MOST_TRIED)
+    for pair in pairs:
+        first, second = pair.first, pair.second
         if one is not None and one not in (first, second):
             continue
         if not all(_passes(exercise, single, outcome) for single in (first, second) for outcome in passes):
+            continue
+        if (known := pair.known) is None:
             continue
         agreeing, clashes = _agreement(exercise, known, asked[:1])
         if agreeing and not clashes:
@@ -127,14 +130,14 @@ def _two_at_once(
     return None
 
 
-def _nearest_first(exercise: Exercise, outcome: Outcome) -> list[tuple[Misconception, Misconception, Misconception]]:
+def _nearest_first(exercise: Exercise, outcome: Outcome) -> list["_Pair"]:
     """The pairs, by how near each of the two comes by itself to what the learner returned."""
     apart = {}
     for known in exercise.mistakes:
         with suppress(EndpointGone):
             shown = _Asked.of(exercise, known).shows(outcome)[0] if known.shows is None else Observation(None)
             apart[known.name] = distance(shown.result, outcome.got.result)
-    return sorted(_pairs(exercise), key=lambda pair: apart.get(pair[1].name, 1.0) + apart.get(pair[2].name, 1.0))
+    return sorted(_pairs(exercise), key=lambda pair: apart.get(pair.first.name, 1.0) + apart.get(pair.second.name, 1.0))
 
 
 def _beside(message: str) -> str:
@@ -215,18 +218,40 @@ def _arguments(exercise: Exercise, case: Case) -> dict[str, Any]:
     return dict(zip(names, made, strict=False))
 
 
-def _pairs(exercise: Exercise) -> tuple[tuple[Misconception, Misconception, Misconception], ...]:
-    """Mistakes that hold two known ones, each with the two: changes of one right answer that fit together."""
-    made = _PAIRS.get(exercise.id)
-    if made is None or made[0] is not exercise:
-        changed = [known for known in exercise.mistakes if isinstance(known.source, Answer) and known.shows is None]
-        found = []
-        for first, second in combinations(changed, 2):
-            if both := first.source.together(second.source):
-                name = f"{first.name} + {second.name}"
-                found.append((replace(first, name=name, source=both, quotes=None), first, second))
-        made = _PAIRS[exercise.id] = exercise, tuple(found)
-    return made[1]
+@dataclass
+class _Pair:
+    """Two known mistakes, made by changes of one right answer, that may fit together."""
+
+    first: Misconception
+    second: Misconception
+
+    @cached_property
+    def known(self) -> Misconception | None:
+        """The mistake that holds both; None where they do not fit together. Made when it is asked for: to try whether
+        a text is Python takes most of the time, and few of hundreds of pairs are looked at."""
+        both = self.first.source.together(self.second.source)
+        name = f"{self.first.name} + {self.second.name}"
+        return replace(self.first, name=name, source=both, quotes=None) if both else None
+
+
+def _pairs(exercise: Exercise) -> tuple[_Pair, ...]:
+    """The pairs of an exercise, those that do not fit together as well."""
+    kept = _PAIRS.get(exercise.id)
+    if kept is None or kept[0] is not exercise:
+        changed = [
+            known
+            for known in exercise.mistakes
+            if isinstance(known.source, Answer) and known.source.changes and known.shows is None
+        ]
+        pairs = combinations(changed, 2)
+        one_origin = (_Pair(first, second) for first, second in pairs if first.source.origin == second.source.origin)
+        kept = _PAIRS[exercise.id] = exercise, tuple(one_origin)
+    return kept[1]
+
+
+def _made(pairs: Iterable[_Pair]) -> Iterator[_Pair]:
+    """Those of the pairs that fit together."""
+    return (pair for pair in pairs if pair.known is not None)
 
 
 def namespace_of(source: str) -> Mapping[str, Any]:

@@ -43,7 +43,14 @@ FULL = "\n[the rest was too long]\n"
 FULL_NOTEBOOK = "\n[the rest was too long: all outputs of a notebook together may take {:g} MiB]\n"
 KEPT_TYPES = ("text/plain", "image/png", "image/jpeg")  # nothing that a browser would run
 BASE64 = re.compile(r"[A-Za-z0-9+/=\s]*")
-PRELOADED = ("numpy", "matplotlib.pyplot", "matplotlib_inline.backend_inline")  # slow, so imported once where used
+# Slow, so imported once, before a process is forked for each submission: module -> the word in the notebook that asks
+# for it. torch imports the last one, and 800 modules with it, for the first optimizer of a process.
+PRELOADED = {
+    "numpy": "numpy",
+    "matplotlib.pyplot": "matplotlib",
+    "matplotlib_inline.backend_inline": "matplotlib",
+    "torch._dynamo": "optimizer",
+}
 
 
 class Ended(EndpointGone):
@@ -381,7 +388,7 @@ def _longest(limits: Limits) -> float:
 
 
 def _preloaded(assignment: Assignment | None) -> list[str]:
-    """Of the slow imports, those that the released notebook makes; and what it may import of our own packages."""
+    """Of the slow imports, those that the released notebook needs; and what it may import of our own packages."""
     if assignment is None:
         return []
     own = sorted(name for name in assignment.visible_modules if name.startswith("transformer_ref."))
@@ -390,7 +397,7 @@ def _preloaded(assignment: Assignment | None) -> list[str]:
         text = "\n".join(source for _, source, _ in course.code_cells(course.read_notebook(path)))
     except course.CourseError:
         return own
-    return [*(module for module in PRELOADED if module.partition(".")[0].partition("_")[0] in text), *own]
+    return [*(module for module, word in PRELOADED.items() if word in text), *own]
 
 
 def _cleaned(content: Any, limit: int) -> list[NotebookNode]:

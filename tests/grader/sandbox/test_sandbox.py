@@ -10,7 +10,7 @@ import nbformat
 import pytest
 from graded_course import need_isolation
 
-from autograder import course
+from autograder import catalogue, course
 from autograder.grade import execute
 from autograder.inside.limits import Limits
 from autograder.prepare import sample_class
@@ -213,5 +213,16 @@ def test_a_long_path_to_the_folder_of_temporary_files_stops_nobody(name, tmp_pat
     try:
         with started.submission() as submission:
             assert shown(submission, "40 + 2") == "42"
+    finally:
+        started.close()
+
+
+def test_what_torch_imports_for_the_first_optimizer_is_there_where_a_chapter_makes_one():
+    """Each submission would import it again, which took as long as the rest of its grading."""
+    need_isolation("bubblewrap")
+    started = Runner(catalogue.find_assignment("10_training"), BACKENDS["bubblewrap"], Limits())
+    try:
+        with started.submission() as submission:
+            assert shown(submission, "import sys\n'torch._dynamo' in sys.modules") == "True"
     finally:
         started.close()
