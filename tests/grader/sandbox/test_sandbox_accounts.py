@@ -3,6 +3,7 @@
 import os
 import resource
 import signal
+from dataclasses import replace
 
 import nbformat
 import psutil
@@ -36,24 +37,22 @@ def processes_of(warm) -> list[psutil.Process]:
 FILL = "def fill(block):\n    block[::4096] = b'x' * len(block[::4096])\n    return block\n"
 
 
-def fill_up(submission, source: str) -> None:
-    """Run a cell whose children fill memory. Filling may cost a slow machine more than the cell's second; what the
-    children hold is there when one of the next cells is run."""
-    submission.run(source)
-    for _ in range(6):
-        submission.run("import time\ntime.sleep(0.5)")
+@pytest.fixture
+def patient(warm, monkeypatch):
+    """A cell's second is for tests about time; filling memory or starting processes may take a slow machine longer."""
+    monkeypatch.setattr(warm, "limits", replace(LIMITS, cell_seconds=60.0, notebook_seconds=120.0))
 
 
-def test_many_small_children_together_count_as_much_as_a_large_one(submission):
+def test_many_small_children_together_count_as_much_as_a_large_one(submission, patient):
     children = (
         f"{FILL}import os, time\nfor _ in range(9):\n"
         "    if os.fork() == 0:\n        held = fill(bytearray(130 << 20))\n        time.sleep(3600)\ntime.sleep(3600)"
     )
     with pytest.raises(Ended, match="more than 1 GiB of memory"):
-        fill_up(submission, children)
+        submission.run(children)
 
 
-def test_children_that_only_share_what_they_were_lent_cost_nothing(submission):
+def test_children_that_only_share_what_they_were_lent_cost_nothing(submission, patient):
     children = (
         "import os, time\nfor _ in range(12):\n    if os.fork() == 0:\n        time.sleep(0.5)\n        os._exit(0)\n"
         "'all'"
@@ -62,7 +61,7 @@ def test_children_that_only_share_what_they_were_lent_cost_nothing(submission):
     assert shown(submission, "1 + 1") == "2"
 
 
-def test_shared_memory_that_is_out_of_sight_counts(warm):
+def test_shared_memory_that_is_out_of_sight_counts(warm, patient):
     if warm.backend not in ("bubblewrap", "landlock"):
         pytest.skip("a container's own limit ends it first")
     hidden = (
@@ -72,7 +71,7 @@ def test_shared_memory_that_is_out_of_sight_counts(warm):
         "        time.sleep(3600)\ntime.sleep(3600)"
     )
     with warm.submission() as submission, pytest.raises(Ended, match="more than 1 GiB of memory"):
-        fill_up(submission, hidden)
+        submission.run(hidden)
 
 
 def test_what_may_lie_in_the_buffers_of_sockets_counts(warm):
@@ -102,7 +101,7 @@ def test_no_program_of_the_machine_is_handed_a_core(submission):
     assert shown(submission, core) == str((min(allowed, 1) if allowed >= 0 else 1,) * 2)
 
 
-def test_a_file_without_a_name_counts_as_written(warm):
+def test_a_file_without_a_name_counts_as_written(warm, patient):
     if warm.backend != "landlock":
         pytest.skip("elsewhere a file system of its own limits it")
     write = (
@@ -143,7 +142,7 @@ def test_no_namespace_can_be_made_and_none_of_its_rights_be_had(submission):
     assert "1" not in shown(submission, "open('/proc/self/status').read().split('CapEff:')[1].split()[0]")
 
 
-def test_threads_processes_and_data_loaders_work(submission):
+def test_threads_processes_and_data_loaders_work(submission, patient):
     threads = "import threading\nt = threading.Thread(target=print, args=('in a thread',)); t.start(); t.join()"
     assert "in a thread" in shown(submission, threads)
     assert "ok" in shown(
