@@ -75,8 +75,8 @@ WEIGHTS_NOT_RETURNED = Family("only the output", """Only the {result} came back.
 SHARES_TO_A_POWER = Family("power without a new sum", """Raising the shares to the power {power} is one way to do it,
     but afterwards they no longer sum to 1: divide by their new sum.""")
 AXIS_LOST = Family("an axis lost", """A sum (or maximum) along dim drops that axis: (2, 3) became (2,), which cannot
-    meet (2, 3) again. On a square table it would meet it, along the wrong axis and without a word. Keep the axis, with
-    length 1.""")
+    meet (2, 3) again. On a square table it would meet it, along the wrong axis and without an error. Keep the axis,
+    with length 1.""")
 
 # --- Masks ------------------------------------------------------------------------------------------------------------
 
@@ -92,15 +92,15 @@ ONE_TOKEN_OF_THE_FUTURE = Family("one token of the future", """Every token sees 
 
 SCORES_NOT_DIVIDED = Family("scores not divided", """Your {part}'s attention does not divide the scores by the root of
     d_k (chapter 05).""")
-ONE_HEAD = Family("one head", "Attention works as one head, whatever h says. Hand h on.")
+ONE_HEAD = Family("one head", "Attention works as one head, whatever h is. Pass h on.")
 NO_ACTIVATION = Family("no ReLU", """There is nothing between the two maps of the feed-forward network, so they are
     one. {activation} belongs there.""")
 GELU = Family("GELU", "There is a GELU between the two maps. Here it is ReLU, as in the paper.")
 ANOTHER_ACTIVATION = Family("another bend", """{where} there is something that looks much like a ReLU or a GELU, but is
     neither: SiLU, perhaps. Near 0 they differ.""")
 NO_FEED_FORWARD = Family("attention alone", "The feed-forward network was left out, and with it the second norm.")
-FEED_FORWARD_FIRST = Family("feed-forward first", """The sub-layers are in the wrong order: {words} listen to each
-    other first, then each thinks.""")
+FEED_FORWARD_FIRST = Family("feed-forward first", """The sub-layers are in the wrong order: attention mixes the {words}
+    first, then the feed-forward network transforms each of them.""")
 IN_PARALLEL = Family("side by side", """The feed-forward network read the *input* of the {part}, so it runs in parallel
     with the attention. It reads what the {words} are after attention.{more}""")
 INPUT_ADDED_AT_THE_END = Family("x as it came in added at the end", """The second sum was made with the x that came
@@ -117,16 +117,18 @@ NO_NORM = Family("no norm at all", """No norm was found that has a scale and a s
     sub-layers has one of its own{where}.""")
 RMS_NORMS = Family("root mean square norms", """The norms have a scale and no shift: those are RMS norms, as later
     models have, or layer norms without a bias. Here, both are needed.""")
-NO_DROPOUT = Family("no dropout", """Evaluation is right, and in training nothing is dropped. Dropout is put on what
-    each sub-layer says, before it is added.""")
+NO_DROPOUT = Family("no dropout", """Evaluation is right, and in training nothing is dropped. Dropout acts on the output
+    of each sub-layer, before the sum.""")
 DROPOUT_NEVER_OFF = Family("dropout that never sleeps", """Numbers are dropped in evaluation too: F.dropout does that
     unless you pass `training=self.training`. nn.Dropout knows by itself.""")
 DROPOUT_ON_THE_SUM = Family("dropout after the sum", """Dropout was put on the sum, so x itself is dropped with it. It
-    is put on what a sub-layer says, before the sum: the stream is not normalized.""")
+    belongs on the output of a sub-layer, before the sum: x itself passes unchanged.""")
+FEED_FORWARD_NOT_DROPPED = Family("dropout on attention alone", """In training no dropout acts on the output of the
+    feed-forward network. Both sub-layers have one.""")
 EMBEDDINGS_NOT_DROPPED = Family("no dropout on the embeddings", """In training the embedded {words} are not dropped.
-    Dropout is put on {words} and positions together, as well as on what every sub-layer says.""")
+    Dropout acts on the sum of {words} and positions, and on the output of every sub-layer.""")
 LAYERS_IN_A_LIST = Family("layers in a plain list", """A Python list hides its layers from the module: their parameters
-    are not registered, so nobody trains them. {lists} shows them.""")
+    are not registered, so no optimizer trains them. {lists} shows them.""")
 
 # --- Models and what they return --------------------------------------------------------------------------------------
 
@@ -160,7 +162,7 @@ END_MARK_CUT = Family("</w> as four letters", """The end mark fell apart into it
 TEXT_REPLACED = Family("text replaced", """Replacing text also joined pieces that only *end* like the pair: in "ne s"
     the text "e s" is found, although the piece there is ne and not e. Compare whole pieces.""")
 LIST_SHRINKS = Family("list grows shorter under the loop", """A range is fixed when the loop begins, but the list grows
-    shorter with every merge, so the last indices are no longer there. Ask for the length anew at each step, or write
+    shorter with every merge, so the last indices are no longer there. Compute the length again at each step, or write
     into a new list.""")
 
 # --- Numbers and errors -----------------------------------------------------------------------------------------------

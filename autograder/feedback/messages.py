@@ -63,8 +63,7 @@ VISIBLE = {
     "torch.tensor(...) of a result, or a layer that holds a copy.",
     "gradient": "The values are right; only the gradient is not. A step that changes no value changes it, such as "
     "dividing by a sum that is 1 already; so does cutting off one of several ways back.",
-    "not raised": "The caller has to hear of it: an error is raised. One that is returned or printed goes by "
-    "unnoticed.",
+    "not raised": "Raise the error, so that the caller notices. An error that is returned or printed goes unnoticed.",
 }
 MOST_PARAMETERS = 400  # letters
 SINGLE = (

@@ -95,14 +95,14 @@ EXERCISE = Exercise(
             whole *row* of a meets a whole *column* of b, and the products are added over the shared size d.""",
             quotes=cell),
         mistake("b.T", RIGHT.but("a @ b", "a @ b.T"), PRODUCT,
-            """b already has d in the middle, so nothing has to be turned around. And .T turns *all three* axes around:
-            it exchanges the batch with the columns.""", quotes=cell),
+            """b already has d in the middle, so nothing has to be transposed. And .T reverses *all three* axes: it
+            exchanges the batch with the columns.""", quotes=cell),
         mistake("b with its last two axes exchanged", RIGHT.but("a @ b", "a @ b.transpose(1, 2)"), PRODUCT,
-            """b was turned around before the product, so rows of a met *rows* of b. b has shape (B, d, m): its d is
+            """b was transposed before the product, so rows of a met *rows* of b. b has shape (B, d, m): its d is
             already in the middle, where the product needs it.""", quotes=cell),
         mistake("a with its last two axes exchanged", RIGHT.but("a @ b", "a.transpose(1, 2) @ b"), PRODUCT,
-            """a was turned around before the product, so *columns* of a met columns of b. a has shape (B, n, d): its d
-            is last already, where the product wants it.""", quotes=cell),
+            """a was transposed before the product, so *columns* of a met columns of b. a has shape (B, n, d): its d is
+            last already, where the product wants it.""", quotes=cell),
         mistake("b times a", RIGHT.but("a @ b", "b @ a"), PRODUCT,
             """The two factors are exchanged. b @ a is another product than a @ b; here the rows of *a* meet the columns
             of b.""", quotes=cell),

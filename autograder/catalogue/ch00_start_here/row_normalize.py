@@ -169,8 +169,8 @@ EXERCISE = Exercise(
         ONLY_THE_SUMS(RIGHT.but(", keepdim=True", "").but("x / sums", "sums"), SPREAD, quotes=sizes),
         ONLY_THE_SUMS(RIGHT.but("x / sums", "sums"), SPREAD, quotes=sizes, name="only the sums, upright"),
         mistake("turned and not turned back", RIGHT.but(", keepdim=True", "").but("x / sums", "x.T / sums"), SPREAD,
-            """The numbers are right and lie on their side: x was transposed so that the sums would fit, and never
-            transposed back. The result has the shape of x.""", quotes=sizes),
+            """The values are right but transposed: x was transposed so that the sums would fit, and never transposed
+            back. The result has the shape of x.""", quotes=sizes),
         mistake("first row only", RIGHT.but("return shares", "return shares[0]"), SPREAD,
             "One row came back: the loop was left in its first round. Collect the rows, and return after the loop.",
             quotes=sizes),

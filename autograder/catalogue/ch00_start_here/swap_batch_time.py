@@ -97,7 +97,7 @@ EXERCISE = Exercise(
             """All three axes moved, and the sentences came last. Read the list of permute as: which *old* axis comes
             here? The last one stays where it is.""", quotes=sizes),
         mistake("only two axes named", RIGHT.but(SWAP, "x.permute(1, 0)"), TURN,
-            "permute wants to hear about *every* axis, also about those that stay: three axes, three numbers."),
+            "permute needs *every* axis, including those that stay: three axes, three numbers."),
         mistake("torch.t", RIGHT.but(SWAP, "x.t()"), TURN,
             "t() is for tables with two axes; yours has three. There is another word for exchanging two axes of many."),
         mistake("mirrored instead of turned", RIGHT.but("transpose", "flip"), TURN,

@@ -139,7 +139,7 @@ EXERCISE = Exercise(
             among its own words.""", quotes=down),
         mistake("no tanh", RIGHT.but(SCORES, "(asks + answers) @ va"), LOOK_BACK,
             """The tanh is missing, so the score is linear, and then s adds the same number to every word: softmax does
-            not see it. Your weights would be the same whatever the decoder asks."""),
+            not see it. Your weights would be the same whatever the decoder's state is."""),
         mistake("tanh too late", RIGHT.but(SCORES, "torch.tanh((asks + answers) @ va)"), LOOK_BACK,
             """The tanh came after the sum with va, so no score leaves -1 to 1 and no word can get most of the weight.
             It belongs on the sum of the two projections."""),
@@ -173,10 +173,10 @@ EXERCISE = Exercise(
             words. The weight must be 0, not the state.""", quotes=on_pads),
         mistake("mask turned around",
                 RIGHT.but("(~mask, -math", "(mask, -math").but(ZEROS, "weights = weights.nan_to_num()"), SHARES,
-            "The mask was read the wrong way round: True means *may attend*, and your weight lies on the pads.",
+            "The mask was read the wrong way round: True means *may attend*, and your weights go to the pads.",
             quotes=on_pads),
         mistake("mask turned around, and NaN", RIGHT.but("(~mask, -math", "(mask, -math").without(ZEROS), SHARES,
-            """The mask was read the wrong way round: True means *may attend*, and your weight lies on the pads. Where
+            """The mask was read the wrong way round: True means *may attend*, and your weights go to the pads. Where
             there are none, nothing is left to share out, and NaN comes back.""", quotes=on_pads),
         mistake("words added up without weights", RIGHT.but("weights.unsqueeze(2) * H", "mask.unsqueeze(2) * H"),
                 SHARES,
@@ -233,7 +233,7 @@ EXERCISE = Exercise(
             """The weighted states were added up across their *features*. Add across the words, so that a vector of Dh
             numbers is left.""", quotes=context_size),
         mistake("s as the value", RIGHT.but("unsqueeze(2) * H", "unsqueeze(2) * s.unsqueeze(1)"), LOOK_BACK,
-            "You mix s, the state that asks, and a mixture of copies of s is s. Mix the states of the source.",
+            "You mix s, the decoder's state, and a mixture of copies of s is s. Mix the states of the source.",
             quotes=context_size),
         mistake("the first sentence's state for all", RIGHT.but("(s @ Wa)", "(s[:1] @ Wa)"), LOOK_BACK,
             "The state of the first sentence was used for every sentence. Row i of s belongs to sentence i."),

@@ -124,8 +124,8 @@ EXERCISE = Exercise(
             quotes=sizes),
         mistake("the last state left out", RIGHT.but(RESULT, "torch.stack(norms[:0:-1]) if T > 1 else W.new_zeros(0)"),
                 GRADIENT,
-            """One value is missing: t runs up to T itself, where the derivative of the last state by itself is the
-            identity.""", quotes=sizes),
+            """One value is missing: t runs up to T itself, where the derivative of the last state with respect to
+            itself is the identity.""", quotes=sizes),
         mistake("power of the norm", RIGHT.but(NORM, "torch.linalg.matrix_norm(W, 2) ** n"), GRADIENT,
             """This is the norm of one step, raised to a power, which is only an upper bound: two steps need not stretch
             the same direction. (The same numbers come out when W and its transpose take turns.) Multiply the same W

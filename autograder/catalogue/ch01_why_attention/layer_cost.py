@@ -98,20 +98,21 @@ EXERCISE = Exercise(
            "repeated items": "the sizes of one layer"},
     mistakes=(
         mistake("attention as a recurrent step", RIGHT.but(ATTENTION, "return n * d * d"), COST,
-            """Doubling n must quadruple attention: every word asks every word. Yours only doubles. One pair of words
-            costs one dot product of d numbers; how many pairs are there?""", quotes=priced),
+            """Doubling n must quadruple attention: every word attends to every word. Yours only doubles. One pair of
+            words costs one dot product of d numbers; how many pairs are there?""", quotes=priced),
         mistake("pairs only", RIGHT.but(ATTENTION, "return n * n"), COST,
             """That is the number of pairs. Each pair costs a dot product, and a dot product of two vectors of d numbers
             takes d multiplications.""", quotes=priced),
         mistake("each word once", RIGHT.but(ATTENTION, "return n * d"), COST,
-            "That is one dot product a word. Each of the n words asks *all* n words.", quotes=priced),
+            "That is one dot product a word. Each of the n words attends to *all* n words.", quotes=priced),
         mistake("each pair once", RIGHT.but(ATTENTION, "return n * (n - 1) // 2 * d"), COST,
-            """You counted each pair once and left out the word itself. A asks B and B asks A are two questions, and
-            each word asks itself as well.""", quotes=priced),
+            """You counted each pair once and left out the word itself. A attending to B and B attending to A are two
+            pairs, and each word attends to itself as well.""", quotes=priced),
         mistake("each pair once, and itself", RIGHT.but(ATTENTION, "return n * (n + 1) // 2 * d"), COST,
-            "You counted each pair once. A asks B and B asks A are two questions: n times n of them.", quotes=priced),
+            "You counted each pair once. A attending to B and B attending to A are two pairs: n times n of "
+            "them.", quotes=priced),
         mistake("no word asks itself", RIGHT.but(ATTENTION, "return n * (n - 1) * d"), COST,
-            "You left out the pairs of a word with itself. Each word asks every word, itself too: n times n.",
+            "You left out the pairs of a word with itself. Each word attends to every word, itself too: n times n.",
             quotes=priced),
         mistake("both squared", RIGHT.but(ATTENTION, "return n * n * d * d"), COST,
             "d times too many: for each of the n times n pairs there is a *dot product*, d multiplications, "

@@ -148,7 +148,7 @@ EXERCISE = Exercise(
             "n squared is what attention *costs*, counted in pairs. The way from one word to another is a single step.",
             quotes=said),
         mistake("attention walks as well", RIGHT.but(DIRECT, "distance"), PATHS,
-            "In attention every word asks every other word directly. How far apart they are makes no difference.",
+            "In attention every word attends to every other word directly. Distance makes no difference.",
             quotes=said),
         mistake("attention passes every word", RIGHT.but(DIRECT, "max(i, j)"), PATHS,
             """That counts words of the sentence. Attention may *look at* all of them, but from one to another it is a

@@ -185,8 +185,8 @@ EXERCISE = Exercise(
         mistake("unknown letter crashes", RIGHT.but("pieces = " + START, """
                   known = {letter: letter for pair in merges for letter in "".join(pair)}
                   pieces = [known[letter] for letter in word] + ["</w>"]"""), CUT,
-            """A letter that no merge has seen stops your code. It stays a piece of its own; what to do with it is for
-            the vocabulary to say."""),
+            """A letter that no merge has seen stops your code. It stays a separate piece; the vocabulary decides what
+            becomes of it."""),
         mistake("unknown letter as <unk>", RIGHT.but(
                   START, '[c if any(c in a + b for a, b in merges) else "<unk>" for c in word] + ["</w>"]'), CUT,
             """A letter that no merge has seen became <unk>. It stays itself, a piece of its own; turning pieces into
@@ -242,7 +242,7 @@ EXERCISE = Exercise(
             """You looked up the rank of a pair that is not a merge. Most neighbors in a word are none: only those
             that are may compete, and when none is left the word is done."""),
         mistake("the best of nothing", RIGHT.without("if not present:").without(RESULT), CUT,
-            """When no pair of the word is a merge, your code asks for the best of nothing and stops. Then the word is
+            """When no pair of the word is a merge, your code looks for the best of no pairs and stops. Then the word is
             done: return its pieces."""),
         mistake("merges returned",
                 ONE_PASS.but("pieces = [", "used, pieces = [], [").after("out.append(left + right)",

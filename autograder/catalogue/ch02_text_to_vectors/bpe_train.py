@@ -152,13 +152,13 @@ EXERCISE = Exercise(
         mistake("one merge too few", RIGHT.but("< n:", "< n - 1:"), TRAIN,
             "One merge is missing at the end: the loop ran n − 1 times.", quotes=first_other_merge),
         mistake("one merge too many", RIGHT.but("< n:", "< n + 1:"), TRAIN,
-            "There is one merge more than asked for: the loop ran n + 1 times.", quotes=first_other_merge),
+            "There is one merge too many: the loop ran n + 1 times.", quotes=first_other_merge),
         mistake("stops at count 1", RIGHT.but("not counts", "not counts or max(counts.values()) < 2"), RULES,
             "Learning stopped when no pair occurred twice. Here it goes on down to count 1, until every "
             "word is one piece."),
         mistake("fails when nothing is left", RIGHT.without("if not counts:").without("break"), RULES,
-            """When every word is one piece there is no pair left, and your code asks for the best of nothing. Then the
-            merges found so far are the answer."""),
+            """When every word is one piece there is no pair left, and your code looks for the best of no pairs. Then
+            the merges found so far are the answer."""),
         mistake("nothing returned at the end", RIGHT.but("break", "return"), RULES,
             """When no pair was left, your function ended without a result: a bare return gives None. Then the merges
             found so far are the answer."""),

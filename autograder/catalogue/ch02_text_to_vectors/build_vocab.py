@@ -159,8 +159,8 @@ EXERCISE = Exercise(
             "Your ids begin at 1. An id is the number of a row in a table, and rows are counted from 0.",
             quotes=misplaced),
         mistake("id to word", RIGHT.but(NUMBERED, "dict(enumerate(tokens))"), VOCABULARY,
-            "Your dictionary leads from ids to words. Encoding asks the other way: the word is the key, "
-            "its id the value."),
+            "Your dictionary leads from ids to words. Encoding needs the opposite: the word is the key, its id the "
+            "value."),
         mistake("a list of words", RIGHT.but(NUMBERED, "tokens"), VOCABULARY,
             """You returned the tokens as a list, in the right order. Return a dictionary: each token with
             its place in that list."""),

@@ -148,7 +148,7 @@ EXERCISE = Exercise(
         mistake("ids by place", RIGHT.but(ID, 'list(vocab).index(token if token in vocab else "<unk>")').but(
                   'vocab["<eos>"]', 'list(vocab).index("<eos>")'), ENCODE,
             """The place of a word in the dictionary was taken for its id. They agree as long as nobody builds the
-            vocabulary in another order; the id is what the dictionary *says*."""),
+            vocabulary in another order; the id is the *value* that the dictionary holds."""),
         mistake("letters encoded", RIGHT.but("for token in tokens]", "for token in ' '.join(tokens)]"), ENCODE,
             "The *letters* of the text were looked up, and a vocabulary of words knows hardly any. tokens is a list "
             "of words already."),
@@ -168,7 +168,7 @@ EXERCISE = Exercise(
         mistake("<eos> always", RIGHT.but(" if add_eos else ids", ""), ENCODE,
             "<eos> came although add_eos was False: the argument is never looked at.", quotes=returned),
         mistake("<bos> added", RIGHT.but("ids = [", 'ids = [vocab["<bos>"]] + ['), SPECIAL,
-            "Nobody asked for <bos>. A source sentence goes without it; chapter 10 puts it before the decoder's input.",
+            "<bos> does not belong here. A source sentence has none; chapter 10 puts it before the decoder's input.",
             quotes=returned),
         mistake("<eos> in front", RIGHT.but('ids + [vocab["<eos>"]]', '[vocab["<eos>"]] + ids'), SPECIAL,
             "The end symbol is at the beginning. It comes after the last word.", quotes=returned),
@@ -353,8 +353,7 @@ EXERCISE = Exercise(
         "a dictionary can look up a key that may be missing, and it can be inverted.",
         "encode: n tokens give n or n + 1 ids. decode: find the first <eos>, keep what comes before it, leave the "
         "special tokens out.",
-        "encode: for each token its id, or that of <unk>; then <eos> if asked. decode: turn the dictionary around; "
-        "for each "
-            "id: stop at <eos>, skip specials, else keep the word.",
+        "encode: for each token its id, or that of <unk>; then <eos> if asked. decode: invert the dictionary; for each "
+        "id: stop at <eos>, skip specials, else keep the word.",
     ),
 )

@@ -105,8 +105,8 @@ EXERCISE = Exercise(
                   batch = torch.tensor(rows)
                   batch[batch == 0] = pad
                   return batch"""), PAD,
-            """A real token whose id is 0 was turned into a pad. Filling with 0 first and replacing the zeros later
-            cannot tell the two apart."""),
+            """A real token whose id is 0 became a pad. Filling with 0 first and replacing the zeros later cannot tell
+            the two apart."""),
         mistake("float", RIGHT.but("torch.full((len(seqs), longest), pad)", "torch.zeros(len(seqs), longest) + pad"),
                 EMBED,
             """Your ids are float32. They are numbers of rows, and there is no row 4.0: a lookup needs integers, in

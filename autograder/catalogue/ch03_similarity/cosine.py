@@ -159,8 +159,8 @@ EXERCISE = Exercise(
             """The lengths of A were laid along the columns of the table and those of B down its rows. Row i belongs to
             vector i of A."""),
         mistake("lengths as two columns", OUTSIDE.but("[None, :]", "[:, None]"), TABLE,
-            """Both lists of lengths are columns. Those of A belong to the rows of the table and may; those of B
-            belong to its columns, so they have to lie down."""),
+            """Both lists of lengths are columns. Those of A belong to the rows of the table and may; those of B belong
+            to its columns, so they have to form a row."""),
         mistake("similarity over the wrong axis", RIGHT.but("a @ b.T", "F.cosine_similarity(A[:, None], B[None])"),
                 MANY,
             """F.cosine_similarity sums over axis 1 unless told otherwise. With every row of A spread against every row

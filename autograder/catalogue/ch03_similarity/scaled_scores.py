@@ -129,7 +129,7 @@ EXERCISE = Exercise(
             """The numbers were multiplied cell by cell, and nothing was added. Each cell of the result is a whole dot
             product, of one query with one key."""),
         in_place("Q", RIGHT.without(DIVISION).before("scores = Q @ K.T", "Q /= Q.shape[-1] ** 0.5"), MANY,
-                 "(When K is the same tensor, it even changes under your hands.)"),
+                 "(When K is the same tensor, it changes as well.)"),
         mistake("divided by twice d", RIGHT.but("** 0.5", "** 1 / 2"), ROOT,
             """Your divisor is twice d: Python reads d ** 1 / 2 from the left, and the power comes before the division.
             The root is d to the power of one half, with brackets or as 0.5."""),

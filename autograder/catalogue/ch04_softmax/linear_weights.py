@@ -84,8 +84,8 @@ EXERCISE = Exercise(
             """The sum was taken of absolute values, so (1, -1) comes back as 0.5 and -0.5: a negative share, and a
             total of 0. Refuse negative scores instead."""),
         mistake("negative scores cut to zero", RIGHT.before("total = x.sum()", "x = x.clamp(min=0)"), SUM,
-            """Negative scores were silently replaced by 0. The caller asked for shares of *these* scores and gets those
-            of others, without a word. Say ValueError."""),
+            """Negative scores were silently replaced by 0. The caller wants the shares of *these* scores and silently
+            gets those of others. Raise a ValueError."""),
         mistake("smallest score moved to zero", RIGHT.before("total = x.sum()", "x = x - x.min()"), SUM,
             """The smallest score was subtracted from all, so the least similar word always gets exactly nothing,
             however similar it is."""),

@@ -153,7 +153,7 @@ EXERCISE = Exercise(
     ),
     hints=(
         "raise one score a little: what happens to its own share, and what to the others? Their changes cancel.",
-        "p is (n,), the result (n, n): entry (i, j) says how share i answers to score j. It needs p_i and p_j.",
+        "p is (n,), the result (n, n): entry (i, j) says how share i changes with score j. It needs p_i and p_j.",
         "on the diagonal p_i (1 - p_i); off it -p_i p_j. Both at once: p on a diagonal, minus all products "
         "of two shares.",
     ),

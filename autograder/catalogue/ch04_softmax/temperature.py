@@ -116,10 +116,10 @@ EXERCISE = Exercise(
             """A negative tau is accepted: then the *worst* score gets the largest share, without any warning. Raise
             ValueError."""),
         mistake("sign of tau dropped", ANY_SIGN.before(IF_COLDEST, "tau = abs(tau)"), TEMPERATURE,
-            """A negative tau was silently made positive. It is a mistake of the caller's, who should hear of it: raise
-            ValueError."""),
+            """A negative tau was silently made positive. That is the caller's mistake, and an error should say so:
+            raise ValueError."""),
         mistake("negative tau taken for zero", ANY_SIGN.but("tau == 0", "tau <= 0"), TEMPERATURE,
-            "A negative tau was treated like 0. It is a mistake of the caller's, who should hear of it: raise "
+            "A negative tau was treated like 0. That is the caller's mistake, and an error should say so: raise "
             "ValueError."),
         mistake("assert instead of ValueError", ANY_SIGN.before(IF_COLDEST, "assert tau >= 0"), CONTRACT,
             "A negative tau raises AssertionError. For an input that the caller can get wrong, "

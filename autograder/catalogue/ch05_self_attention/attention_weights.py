@@ -136,13 +136,13 @@ EXERCISE = Exercise(
         mistake("cosine instead of scaling", RIGHT.without(DIVISION).but(
                   "Q @ K.transpose(-2, -1)", "F.normalize(Q, dim=-1) @ F.normalize(K, dim=-1).transpose(-2, -1)"),
                   DIVIDE,
-            """The scores were divided by the lengths of the vectors, which is cosine similarity. Then a longer query or
-            key could not ask louder. The division is by one number, the same for every pair."""),
+            """The scores were divided by the lengths of the vectors, which is cosine similarity. Then the length of a
+            query or key no longer counts. The division is by one number, the same for every pair."""),
         mistake("cosine beside the scaling", RIGHT.but(
                   "Q @ K.transpose(-2, -1)", "F.normalize(Q, dim=-1) @ F.normalize(K, dim=-1).transpose(-2, -1)"),
                   DIVIDE,
-            """Queries and keys were brought to length 1 before they met. Then a longer query or key could not ask
-            louder. The only division is the one by the root of d_k."""),
+            """Queries and keys were brought to length 1 before they met. Then the length of a query or key no longer
+            counts. The only division is the one by the root of d_k."""),
         mistake("keys ask, queries answer", RIGHT.but("Q @ K.transpose", "K @ Q.transpose"), AXIS,
             "Rows and columns are exchanged: there should be one row for each query and one column for each key.",
             quotes=sizes),
@@ -172,8 +172,9 @@ EXERCISE = Exercise(
             """Two things at once: every key shares itself out among the queries, where each *query* must share out 1
             among the keys, and the division by the square root of d_k is missing.""", quotes=columns),
         mistake("the table turned at the end", RIGHT.but("return weights", "return weights.transpose(-2, -1)"), AXIS,
-            """These are the right shares with rows and columns exchanged: return one row for each query. (The table
-            was transposed at the end; or keys asked queries, and the softmax ran along the queries' axis as well.)"""),
+            """These are the right shares with rows and columns exchanged: return one row for each query. (The table was
+            transposed at the end; or the product was k times q, and the softmax ran along the queries' axis as
+            well.)"""),
         mistake("queries with themselves", RIGHT.but("K.transpose", "Q.transpose"), AXIS,
             "The queries were compared with themselves; K plays no part in your result."),
         families.WORST_KEY_WINS(RIGHT.but(SCORES, SCORES.replace("= Q", "= -Q")), AXIS),
@@ -207,8 +208,8 @@ EXERCISE = Exercise(
             "The mean of each key's numbers was subtracted from it first. Keys are used as they come."),
         mistake("queries and keys standardized", RIGHT.but(
                   "Q @ K", "F.layer_norm(Q, Q.shape[-1:]) @ F.layer_norm(K, K.shape[-1:])"), DIVIDE,
-            """Queries and keys were brought to mean 0 and variance 1 before they met, so a long one could not ask
-            louder. One number divides all scores: the root of d_k."""),
+            """Queries and keys were brought to mean 0 and variance 1 before the product, so their lengths no longer
+            count. One number divides all scores: the root of d_k."""),
         *usual_mistakes(RIGHT, arguments="Q K", detached=LEARN, float32=SHAPES, single=STABLE, squeezed=SHAPES,
                         viewed=SHAPES,
                         rounded=DIVIDE, root="Q.shape[-1] ** 0.5", quotes_size=sizes),

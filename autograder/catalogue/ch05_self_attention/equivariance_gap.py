@@ -180,15 +180,15 @@ EXERCISE = Exercise(
             quotes=your_gap),
         mistake("inverse permutation before f", RIGHT.but("f(x[..., perm, :])", "f(x[..., torch.argsort(perm), :])"),
                 ORDER,
-            """x was shuffled by the inverse of perm, and the answer by perm itself. Both move the same way: place i
-            gets what stood at place perm[i].""", quotes=your_gap),
+            """x was shuffled by the inverse of perm, and the answer by perm itself. Both move the same way: position i
+            gets the word from position perm[i].""", quotes=your_gap),
         SIGN_KEPT(RIGHT.but(".abs()", ""), ORDER, quotes=your_gap),
         SIGN_KEPT(RIGHT.but("before - shuffled_after", "after - shuffled_before").but(".abs()", ""),
             ORDER, quotes=your_gap, name="sign kept, the other way round"),
         mistake("the last item of a tuple", RIGHT.but("result[0]", "result[-1]"), ORDER,
             "Of a tuple the *first* item counts; you took the last one, which may be anything."),
         mistake("always zero", RIGHT.but(AFTER, UNSHUFFLED).but("f(x[..., perm, :])", "f(x)"), ORDER,
-            """Your gap comes out as 0 where it is not: f was not asked, or asked twice about the same words, or
+            """Your gap comes out as 0 where it is not: f was not called, or called twice with the same words, or
             differences of both signs were added up and cancel. A test that cannot fail tests nothing."""),
         mistake("x left out of the permutation", RIGHT.but("first(f(x))[", "x["), ORDER,
             """You compared f's answer with its own input. Compare two answers of f: for the permuted words, and for the

@@ -135,8 +135,8 @@ EXERCISE = Exercise(
             """The projection named for the query makes your keys and the other way round, so rows and columns of the
             scores are exchanged."""),
         mistake("values not projected", RIGHT.without(V_LAYER).but("self.W_v(x)", "x"), PARAMETERS,
-            """The words themselves were mixed: there is no projection to d_v. What a word *is found by* and what it
-            *hands over* are different things; the value projection makes the second."""),
+            """The words themselves were mixed: there is no projection to d_v. What a word *is found by* (its key) and
+            what it *passes on* (its value) are different things; the value projection makes the second."""),
         mistake("keys mixed instead of values", RIGHT.but("weights @ v", "weights @ k"), MIX,
             """Your output is a mixture of the keys and has d_k numbers per word. Keys are for being found; the values
             are what is mixed."""),

@@ -230,15 +230,14 @@ EXERCISE = Exercise(
                        "heads avoid."),
         mistake("keys and values from those who ask",
                 RIGHT.but("self.W_k(x_kv), self.W_v(x_kv)", "self.W_k(x_q), self.W_v(x_q)"), CROSS,
-            """Changing x_kv did not change the result: keys and values were made from the words that ask, or x_kv was
-            overwritten. In cross-attention they come from the *other* sentence."""),
+            """Changing x_kv did not change the result: keys and values were computed from x_q, or x_kv was overwritten.
+            In cross-attention they come from the *other* sentence."""),
         mistake("keys from those who ask", RIGHT.but("self.W_k(x_kv)", "self.W_k(x_q)"), CROSS,
-            "The keys were made from the words that ask. x_kv gives keys *and* values."),
+            "The keys were computed from x_q. Both keys *and* values come from x_kv."),
         mistake("values from those who ask", RIGHT.but("self.W_v(x_kv)", "self.W_v(x_q)"), CROSS,
-            "The values were made from the words that ask. x_kv gives keys *and* values."),
+            "The values were computed from x_q. Both keys *and* values come from x_kv."),
         mistake("queries from those who are asked", RIGHT.but("self.W_q(x_q)", "self.W_q(x_kv)"), CROSS,
-            "The queries were made from x_kv, so nobody asks on behalf of x_q. Return one output for "
-            "each word of x_q."),
+            "The queries were computed from x_kv, so x_q plays no part. Return one output for each word of x_q."),
         mistake("the two sentences exchanged",
                 RIGHT.but(PROJECTED, "q, k, v = self.W_q(x_kv), self.W_k(x_q), self.W_v(x_q)"), CROSS,
             "The two sentences are exchanged: the first argument gives the queries, the second gives keys and values. "
@@ -255,7 +254,7 @@ EXERCISE = Exercise(
             "the last axis.",
             quotes=over_heads),
         mistake("softmax over the queries", RIGHT.but("dim=-1", "dim=-2"), TWO_HEADS,
-            "Every key shares itself out among the queries. Each *query* shares out 1 over the keys: the last axis.",
+            "The softmax runs over the queries. The weights of each *query* sum to 1 over the keys: the last axis.",
             quotes=row_sums),
         mistake("no softmax", RIGHT.but(SOFTMAX, "weights = scores"), TWO_HEADS,
             "The values were mixed by the scores themselves. Scores are not shares: each query shares out 1.",
@@ -308,7 +307,7 @@ EXERCISE = Exercise(
             "There is one head of d_model features, whatever h is: the projections were never split."),
         mistake("values not split", RIGHT.but("self.split(v)", "v[:, None].expand(-1, self.h, -1, -1)").but(
                   "self.merge(weights @ v)", "(weights @ v).mean(dim=1)"), SPLIT,
-            "Queries and keys are split, the values are not: each head hands over all of them, and the heads were "
+            "Queries and keys are split, the values are not: each head returns all of them, and the heads were "
             "averaged."),
         mistake("input cut in place of projections", RIGHT.but(LAYERS, """
                   self.W_q = nn.Linear(self.d_k, self.d_k, bias=bias)

@@ -77,8 +77,8 @@ EXERCISE = Exercise(
                    "are shared out.",
             quotes=sizes),
         mistake("d_k and words exchanged", RIGHT.but(".transpose(1, 2)", ".permute(0, 2, 3, 1)"), SPLIT,
-            """The heads are right, but each lies on its side: d_k before the words. The features of a word come last:
-            (B, h, T, d_k).""", quotes=sizes),
+            """The heads are right, but each is transposed: d_k comes before the words. The features of a word come
+            last: (B, h, T, d_k).""", quotes=sizes),
         mistake("features turned forward, then cut",
                 RIGHT.but(SPLIT_LINE, "x.transpose(1, 2).reshape(B, h, T, D // h)"), SPLIT,
             """The features were moved before the words, and then the strip was cut: numbers of several words share a
@@ -127,9 +127,9 @@ EXERCISE = Exercise(
             """Your code requires the number of *words* to be a multiple of h. Words are not shared out among the heads,
             features are."""),
         mistake("divided the wrong way round", RIGHT.but("D % h", "h % D"), SPLIT,
-            "ValueError comes even where the heads fit: D must be a multiple of h, and you asked the opposite."),
+            "ValueError comes even where the heads fit: D must be a multiple of h, and you checked the opposite."),
         mistake("an error that is returned", RIGHT.but("raise ValueError", "return ValueError"), SPLIT,
-            "The ValueError is made and returned as if it were a result. It must be raised, or nobody hears of it."),
+            "The ValueError is made and returned as if it were a result. Raise it, or the caller never notices."),
         mistake("None for sizes that do not fit",
                 RIGHT.but('raise ValueError("D must be a multiple of h")', "return None"), SPLIT,
             "Where D is not a multiple of h you return None, which nobody notices. Raise a ValueError."),

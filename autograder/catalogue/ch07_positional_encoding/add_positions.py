@@ -79,8 +79,8 @@ EXERCISE = Exercise(
         mistake("offset twice", RIGHT.but(ROWS, "rows = pe[2 * offset:][:T]"), OFFSET,
             "The rows begin at twice the offset: it was counted two times."),
         mistake("rolled the wrong way", RIGHT.but(ROWS, "rows = pe.roll(offset, 0)[:T]"), OFFSET,
-            "The table was rolled the wrong way: row 0 lies at place `offset` now, and row `offset` should lie at "
-            "place 0."),
+            "The table was rolled the wrong way: row 0 is at position `offset` now, and row `offset` should be at "
+            "position 0."),
         mistake("as many rows as features", RIGHT.but("x.shape[1]", "x.shape[-1]"), ADD,
             """As many rows were taken as a word has *features*. The words are counted by the second axis, x.shape[1]
             (in the example both are 4)."""),

@@ -237,8 +237,8 @@ EXERCISE = Exercise(
         mistake("growing with the gap", RIGHT.but(CONSISTENT, CONSISTENT + """ and all(
                 sum(seen[gap]) / len(seen[gap]) < sum(seen[gap + 1]) / len(seen[gap + 1]) for gap in range(1, 30))"""),
                 CRITERIA,
-            """You ask that distance grows with the gap. That is another property, which the sinusoids do not have: from
-            position 0, position 4 is nearer than position 3.""", quotes=as_told),
+            """You test whether distance grows with the gap. That is a different property, which the sinusoids do not
+            have: from position 0, position 4 is nearer than position 3.""", quotes=as_told),
         mistake("equal to the last digit", RIGHT.but("apart < 1e-6", "apart == 0"), CRITERIA,
             "Rows that differ by less than a millionth count as the same. Yours must be equal to the last digit."),
         mistake("distances equal to the last digit",

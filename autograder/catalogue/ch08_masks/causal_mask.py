@@ -67,8 +67,8 @@ EXERCISE = Exercise(
             """The mask is True exactly at the later words, which must be hidden. In this course True means *may
             attend*; some libraries mean the opposite.""", quotes=first_row),
         mistake("the diagonal blocked", RIGHT.but(RULE, "key < query"), CAUSAL,
-            """A word cannot see itself, and row 0 has nobody to look at. The word at place i is known when place i + 1
-            is predicted: it may be seen.""", quotes=first_row),
+            """A word cannot see itself, and row 0 has no key at all. The word at position i is known when position i +
+            1 is predicted, so it may attend to itself.""", quotes=first_row),
         mistake("one word of the future open", RIGHT.but(RULE, "key <= query + 1"), CAUSAL,
             "Each word sees one word too many: the very one that it is to predict.", quotes=first_row),
         mistake("offset ignored",
@@ -86,8 +86,8 @@ EXERCISE = Exercise(
             quotes=first_row),
         mistake("the whole square",
                 RIGHT.but("torch.arange(Tq)[:, None] + offset", "torch.arange(Tq + offset)[:, None]"), CACHE,
-            """There is a row for every word that was ever said. Only the Tq new ones ask: rows offset to offset + Tq -
-            1 of that square."""),
+            """Your mask has a row for every word so far. Only the Tq new words are queries: rows offset to offset + Tq
+            - 1 of that square."""),
         mistake("cached keys at the end", RIGHT.but(RULE, "(key - offset <= query - 2 * offset) | (key >= Tq)"), CACHE,
             "The open columns for the cached words are at the end. Those words came first, so their "
             "columns come first.",

@@ -85,11 +85,11 @@ EXERCISE = Exercise(
         mistake("counted from the front", RIGHT.but("real = (ids != pad)[:, None, None, :]",
                   "real = (torch.arange(T) < (ids != pad).sum(dim=1, keepdim=True))[:, None, None, :]"), BOTH,
             """The words of a sentence were counted, and as many tokens opened from its beginning. Pads may come first:
-            ask each token whether it is one.""", quotes=open_cells),
+            check each token separately.""", quotes=open_cells),
         mistake("ends at the first pad", RIGHT.but(REAL, "real = (ids != pad).cumprod(dim=1).bool()[:, None, None, :]"),
                 BOTH,
-            "Everything after the first pad is closed. Pads may come first, and words after them: ask each token "
-            "by itself.",
+            "Everything after the first pad is closed. Pads may come first, and words after them: check each token "
+            "separately.",
             quotes=open_cells),
         mistake("everything open", RIGHT.but("real & past", "torch.ones(len(ids), 1, T, T, dtype=torch.bool)"), BOTH,
             "Every cell is open: pads are looked at, and so is the future.", quotes=open_cells),
@@ -109,7 +109,7 @@ EXERCISE = Exercise(
         mistake("both the wrong way round", RIGHT.but("real & past", "~(real & past)"), CONVENTION,
             "The mask is True where looking is forbidden. In this course True means *may attend*.", quotes=open_cells),
         mistake("the diagonal blocked", RIGHT.but("tril()", "tril(-1)"), CAUSAL,
-            "A word cannot see itself, so the first word of each sentence has nobody to look at.", quotes=open_cells),
+            "A word cannot see itself, so the first word of each sentence has no key to attend to.", quotes=open_cells),
         mistake("one word of the future open", RIGHT.but("tril()", "tril(1)"), CAUSAL,
             "Each word sees the very word that it is to predict.", quotes=open_cells),
         families.PAD_0_WRITTEN_IN(RIGHT.but("!= pad", "!= 0"), BOTH, function="mask looks for", which="second"),

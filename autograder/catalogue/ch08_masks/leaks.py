@@ -164,8 +164,8 @@ EXERCISE = Exercise(
             """You wrote zeros. Where the tokens were 0 already nothing changed, and no leak can show. Make sure that
             every token becomes another one."""),
         mistake("the highest id written", RIGHT.but(CHANGE, "changed[:, t:] = vocabulary - 1"), LEAK,
-            "You wrote one fixed id. Where it stood already nothing changed. Make sure that every token becomes "
-            "another one."),
+            "You wrote one fixed id. Where that id was already, nothing changed. Make sure that every token becomes a "
+            "different one."),
         mistake("beyond the vocabulary", RIGHT.but(CHANGE, "changed[:, t:] = ids[:, t:] + 1"), LEAK,
             """One more than the highest id is not a token, and the model stops. The size of the vocabulary is the last
             size of the logits: come round to 0."""),
@@ -199,7 +199,7 @@ EXERCISE = Exercise(
             """Token t itself was left as it was, so a model that peeks one word ahead goes free, and at the last place
             nothing is changed at all. Change the tokens from t on, t among them."""),
         mistake("sound and leaking exchanged", RIGHT.but("gap > 1e-4", "gap <= 1e-4"), LEAK,
-            "True should mean that the model leaks. Yours says it of sound ones."),
+            "True should mean that the model leaks. Yours returns it for sound models."),
         mistake("only token t", RIGHT.but(CHANGE, "changed[:, t] = (ids[:, t] + 3) % vocabulary"), LEAK,
             """Only token t became another one, so a model whose earlier places read a later token, such as the last of
             the sentence, goes free. Change all tokens from t on."""),

@@ -193,23 +193,23 @@ EXERCISE = Exercise(
             """Your constant is -100 or so. Scores of -200 occur, and beat it: then the hidden words get everything. Use
             minus infinity, or the least number that the dtype has."""),
         mistake("minus ten thousand", hides_by("-1e4"), CONSTANTS,
-            """Your constant is -10,000 or so. Scores below it are rare, but a model can learn them, and a query without
-            any key then shares itself out over forbidden ones. Use minus infinity, or the least number that the dtype
-            has."""),
+            """Your constant is -10,000 or so. Scores below it are rare, but a model can learn them, and the weights of
+            a query without any allowed key then go to forbidden ones. Use minus infinity, or the least number that the
+            dtype has."""),
         mistake("minus a billion", hides_by("-1e9"), NOBODY,
-            """A query that may look at nobody shares itself out equally over the words that it must not see: all its
-            scores are the same constant. It should get zeros, and its output too. And float16 ends at 65,504: there
-            -1e9 is an error."""),
+            """A query without any allowed key weights all forbidden words equally, since all its scores are the same
+            constant. Its weights should be zeros, and its output too. And float16 ends at 65,504: there -1e9 is an
+            error."""),
         mistake("the least number of the dtype", hides_by("torch.finfo(scores.dtype).min"), NOBODY,
-            """A query that may look at nobody shares itself out equally over the words that it must not see: all its
-            scores are the same least number. It should get zeros, and its output too."""),
+            """A query without any allowed key weights all forbidden words equally, since all its scores are the same
+            least number. Its weights should be zeros, and its output too."""),
         mistake("not a number", RIGHT.without(NAN), NOBODY,
-            """A query that may look at nobody has only minus infinity to share out: 0/0, which is NaN. It should get
-            zeros, and its output too."""),
+            """A query without any allowed key has only scores of minus infinity, so its softmax is 0/0, which is NaN.
+            Its weights should be zeros, and its output too."""),
         mistake("added minus infinity",
                 RIGHT.but(HIDE, "scores = scores + torch.zeros(mask.shape, dtype=scores.dtype).masked_fill(~mask, "
                                 "float('-inf'))"),
-            NOBODY, """The output is right, but the gradient of a query that may look at nobody is NaN: adding minus
+            NOBODY, """The output is right, but the gradient of a query without any allowed key is NaN: adding minus
             infinity lets the NaN flow back through the softmax into Q and K. Filling (masked_fill, where) cuts that
             way; adding does not."""),
         mistake("softmax over the queries", RIGHT.but("dim=-1", "dim=-2"), AXIS,
@@ -235,12 +235,12 @@ EXERCISE = Exercise(
                 weights = weights * mask
                 weights = weights / weights.sum(dim=-1, keepdim=True)
         """), NOBODY, """Hiding shares and dividing by what is left is right, except where nothing is left: 0/0 is NaN,
-            for a query that may look at nobody, and where all allowed shares are too small for a float."""),
+            for a query without any allowed key, and where all allowed shares are too small for a float."""),
         mistake("the output's row not emptied", RIGHT.but(NAN, """
             mean = weights.nan_to_num(1 / weights.shape[-1])
             weights = weights.nan_to_num()
         """).but("weights @ V, weights", "mean @ V, weights"), NOBODY,
-            """The weights of a query that may look at nobody are 0, but its output is a mean of all values. It should
+            """The weights of a query without any allowed key are 0, but its output is a mean of all values. It should
             be 0 too."""),
         families.WEIGHTS_NOT_RETURNED(RIGHT.but("weights @ V, weights", "weights @ V"), SCORES, result="mixture"),
         mistake("weights first", RIGHT.but("weights @ V, weights", "weights, weights @ V"), SCORES,
@@ -251,7 +251,7 @@ EXERCISE = Exercise(
             "The second of the pair is the table of scores. Wanted are the weights, after the softmax."),
         mistake("only the output cleaned",
                 RIGHT.without(NAN).but("weights @ V, weights", "torch.nan_to_num(weights @ V), weights"), NOBODY,
-            """The output of a query that may look at nobody is 0, but its weights came back as NaN. Clean the weights;
+            """The output of a query without any allowed key is 0, but its weights came back as NaN. Clean the weights;
             the output follows from them."""),
         mistake("NaN overwritten in place", RIGHT.but(NAN, "weights[torch.isnan(weights)] = 0.0"), NOBODY,
             """The numbers are right, but no gradient can be computed: you wrote into the softmax's own result, which

@@ -54,8 +54,8 @@ EXERCISE = Exercise(
             """Your mask silences the *queries* that are pads; every word still looks at the pads. A pad must not be
             looked *at*: the mask belongs on the axis of the keys, the last one.""", quotes=open_cells),
         mistake("on both axes", RIGHT.but(RETURNED, "real[:, None, None, :] & real[:, None, :, None]"), AXIS,
-            """Pads are hidden as keys and as queries. Then a pad's own row has nobody to look at, and a softmax over
-            nothing is NaN. Hide the keys only: what a pad gathers is never read.""", quotes=open_cells),
+            """Pads are hidden as keys and as queries. Then a pad's own row has no key to attend to, and its softmax is
+            NaN. Hide the keys only: what a pad gathers is never read.""", quotes=open_cells),
         mistake("the wrong way round", RIGHT.but("!=", "=="), CONVENTION,
             """The mask is True at the pads, so words may look at pads and at nothing else. In this course True means
             *may attend*.""",
@@ -78,8 +78,8 @@ EXERCISE = Exercise(
         families.PAD_0_WRITTEN_IN(RIGHT.but("pad\n", "0\n"), PADDING, function="mask looks for", which="second"),
         mistake("up to the first pad", RIGHT.but(
                   REAL, "real = torch.arange(ids.shape[1]) < (ids == pad).int().argmax(dim=1, keepdim=True)"), PADDING,
-            """A sentence without a pad comes out all hidden: where there is no first pad, argmax says 0. Ask each token
-            by itself whether it is the pad."""),
+            """A sentence without a pad comes out all hidden: where there is no first pad, argmax returns 0. Compare
+            each token with the pad."""),
         mistake("words counted over the batch",
                 RIGHT.but(REAL, "real = torch.arange(ids.shape[1]).expand_as(ids) < (ids != pad).sum()"),
             PADDING, "The words of the *whole batch* were counted, so nothing is hidden. Each sentence has its own.",

@@ -184,18 +184,19 @@ EXERCISE = Exercise(
     mistakes=(
         mistake("keys and values from the target", both(1, "memory", "seen"), THREE,
             """The second attention never reads memory: your output does not change when the source does. Queries come
-            from the words said, keys and values from *memory*."""),
+            from the target's words, keys and values from *memory*."""),
         mistake("keys and values from the target, no source mask", both(1, "memory, src_mask", "seen, tgt_mask"), THREE,
-            """Both attentions read the words said: the source plays no part. The second one takes its keys and values
-            from memory, with the source's mask."""),
+            """Both attentions read the target: the source plays no part. The second one takes its keys and values from
+            memory, with the source's mask."""),
         mistake("queries from the memory", both(1, "seen, memory", "memory, seen"), THREE,
-            "In the second attention the source asks and the words said answer, so Ts words come out. The words said "
-            "ask; memory answers."),
+            "In the second attention the queries come from the source, keys and values from the target, so Ts words "
+            "come out. The queries come from the target, keys and values from memory."),
         mistake("memory asks itself", both(1, "seen, memory", "memory, memory"), THREE,
-            "In the second attention memory asks memory, so Ts words come out. The words said ask."),
+            "In the second attention queries, keys and values all come from memory, so Ts words come out. The queries "
+            "come from the target."),
         mistake("masks exchanged", both(0, "tgt_mask", "src_mask", both(1, "src_mask", "tgt_mask")), THREE,
-            """The two masks are exchanged. Their last axis says whom they are for: tgt_mask (…, Tt) hides words said,
-            src_mask (…, Ts) words read. An error shows it only where Ts and Tt differ."""),
+            """The two masks are exchanged. Their last axis shows what they hide: tgt_mask (…, Tt) words of the target,
+            src_mask (…, Ts) words of the source. torch raises an error only where Ts and Tt differ."""),
         mistake("the target's mask on the source", both(1, "src_mask", "tgt_mask"), THREE,
             """The second attention was given the target's mask: word 0 would see only word 0 of the source. The source
             is there whole; its mask hides only pads."""),
@@ -210,9 +211,9 @@ EXERCISE = Exercise(
             """Your layer makes a causal mask of its own. A layer uses only the masks that it is given; with None, every
             word attends to all words."""),
         mistake("the target's mask ignored", both(0, "tgt_mask", "None"), DECODER,
-            "tgt_mask was not handed on to the first attention: every word sees the words that are not said yet."),
+            "tgt_mask was not passed to the first attention: every word sees the words after it."),
         mistake("the source's mask ignored", both(1, "src_mask", "None"), DECODER,
-            "src_mask was not handed on to the second attention: the source's pads are read as if they were words."),
+            "src_mask was not passed to the second attention: the source's pads are read as if they were words."),
         mistake("both masks ignored", both(0, "tgt_mask", "None", both(1, "src_mask", "None")), DECODER,
             "Neither mask was passed on: later words and the source's pads are seen."),
         MASKS_INVERTED(RIGHT.beginning_with(
@@ -225,16 +226,15 @@ EXERCISE = Exercise(
                   "src_mask = None if src_mask is None else ~src_mask"),
             DECODER, name="masks the wrong way round, zeros where none is left"),
         mistake("the source asked before the first sum", RIGHT.but(SEEN[1], "seen = self.norm2(seen)"), PLACEMENT,
-            "In pre-norm the second attention asks with what the first one *read*. It asks with the normed y that the "
-            "first sum left."),
+            "In pre-norm the queries of the second attention come from the *input* of the first one. They come from "
+            "the norm of y as it is after the first sum."),
         mistake("normed once more at the end", RIGHT.but("        return y\n", "        return self.norm3(y)\n"),
                 PLACEMENT,
             "A norm was used once more at the end of the layer. In post-norm the last sum is normed already; in "
             "pre-norm it is left as it is."),
         mistake("no attention to the source", RIGHT.without(PRE[1]).without(POST[1]).without(SEEN[1]), THREE,
-            """There are two sub-layers instead of three, and one attention instead of two: the words said hear
-            each other, and then the source. Most often it is the source that is forgotten, so memory plays no
-            part."""),
+            """There are two sub-layers instead of three, and one attention instead of two: the target attends to
+            itself, and then to the source. Most often it is the source that is forgotten, so memory plays no part."""),
         mistake("no feed-forward network", RIGHT.without(PRE[2]).without(POST[2]).without(SEEN[2]), DECODER,
             "There are two sub-layers instead of three: the feed-forward network is missing."),
         mistake("one attention for both",
@@ -250,7 +250,7 @@ EXERCISE = Exercise(
             y = self.norm1(y + self.drop(self.cross(y, memory, src_mask)))
             y = self.norm2(y + self.drop(self.own(y, y, tgt_mask)))
             return self.norm3(y + self.drop(self.think(y)))"""), DECODER,
-            "The attentions are in the wrong order: the words said hear each other first, then the source."),
+            "The attentions are in the wrong order: the target attends to itself first, then to the source."),
         mistake("the feed-forward network between", forward("""
             if self.norm_first:
                 seen = self.norm1(y)
@@ -267,7 +267,8 @@ EXERCISE = Exercise(
         mistake("memory normed again, in both orders", both(1, "memory", "self.norm2(memory)"), PLACEMENT,
             "You normed memory. It comes out of the encoder as it is to be read: only y is normed here."),
         mistake("queries not normed", RIGHT.but(CROSS, CROSS.replace("seen", "y")), PLACEMENT,
-            "In pre-norm the words ask the source without having been normed. Every sub-layer reads a normed y."),
+            "In pre-norm the queries to the source come from a y that was not normed. Every sub-layer reads a normed "
+            "y."),
         mistake("values from the target",
                 RIGHT.but("def forward(self, asking, asked, mask):",
                           "def forward(self, asking, asked, mask, mixed=None):").but(
@@ -276,25 +277,25 @@ EXERCISE = Exercise(
                   POST_SAID[1], "self.cross(y, memory, src_mask, y[:, :1].expand_as(memory))"), THREE,
             "In the second attention the values do not come from memory. Keys *and* values do."),
         mistake("the source added to the words", both(1, "y + self", "memory[:, :1] + self"), RESIDUAL,
-            "What the second attention says was added to memory. It is added to the words said."),
+            "The output of the second attention was added to memory. It is added to the target's words."),
         mistake("the source cut to the target's length", RIGHT.beginning_with("memory = memory[:, : y.shape[1]]",
                   "src_mask = src_mask if src_mask is None else src_mask[..., : y.shape[1]]"), THREE,
             "The source was cut to the length of the target. Attention has no trouble with Ts and Tt that differ: "
             "read it whole."),
         mistake("no residual", no_residual(0, 1, 2), RESIDUAL,
-            "The residual is missing: what a sub-layer says *replaced* the words. When all three say nothing, y has "
-            "to come through."),
+            "The residual is missing: the output of a sub-layer *replaced* the words. When all three output zeros, y "
+            "has to come through."),
         mistake("no residual around the first attention", no_residual(0), RESIDUAL,
-            "y is not added to what the first attention says. All three sub-layers have a residual."),
+            "y is not added to the output of the first attention. All three sub-layers have a residual."),
         mistake("no residual around the second attention", no_residual(1), RESIDUAL,
-            "y is not added to what the second attention says, so the words said are lost there. All three have a "
-            "residual."),
+            "y is not added to the output of the second attention, so the target's words are lost there. All three "
+            "have a residual."),
         mistake("no residual around the feed-forward network", no_residual(2), RESIDUAL,
-            "y is not added to what the feed-forward network says. All three sub-layers have a residual."),
+            "y is not added to the output of the feed-forward network. All three sub-layers have a residual."),
         mistake("residual from the normed y",
                 RIGHT.but(PRE[0], PRE[0].replace("y + ", "seen + ")).but(PRE[1], PRE[1].replace("y + ", "seen + ")).but(
                   PRE[2], PRE[2].replace("y + ", "seen + ")), RESIDUAL,
-            "In pre-norm you added to the *normed* y. When the sub-layers say nothing, y itself must come back; yours "
+            "In pre-norm you added to the *normed* y. When the sub-layers output zeros, y itself must come back; yours "
             "came back normed."),
         mistake("the second sum made with the y that came",
                 RIGHT.beginning_with("came = y").but(PRE[1], PRE[1].replace("y + ", "came + ")).but(
@@ -303,8 +304,8 @@ EXERCISE = Exercise(
         mistake("the words ask as they came",
                 RIGHT.beginning_with("came = y").but(POST_SAID[1], "self.cross(came, memory, src_mask)").but(
                   SEEN[1], "seen = self.norm2(came)"), DECODER,
-            "The queries to the source were computed from the input of the layer. They ask after they have "
-            "heard each other."),
+            "The queries to the source were computed from the input of the layer. They are computed from the result of "
+            "the first attention."),
         families.NORM_BEFORE_THE_SUM(RIGHT.but(POST[0], f"y = y + self.norm1(self.drop({POST_SAID[0]}))").but(
                   POST[1], f"y = y + self.norm2(self.drop({POST_SAID[1]}))").but(POST[2],
                       f"y = y + self.norm3(self.drop({POST_SAID[2]}))"),
@@ -340,7 +341,7 @@ EXERCISE = Exercise(
                   OWN, "self.both[0](seen, seen, tgt_mask)").but(CROSS, "self.both[1](seen, memory, src_mask)").but(
                   POST_SAID[0], "self.both[0](y, y, tgt_mask)").but(POST_SAID[1], "self.both[1](y, memory, src_mask)"),
                   DECODER,
-            "A Python list hides its layers from the module, so nobody trains them. nn.ModuleList shows them."),
+            "A Python list hides its layers from the module, so no optimizer trains them. nn.ModuleList shows them."),
         *usual_mistakes(RIGHT, arguments="y memory", detached=DECODER, float32=DECODER, squeezed=DECODER,
                         viewed=DECODER),
     ),

@@ -146,20 +146,20 @@ EXERCISE = Exercise(
     mistakes=(
         mistake("no residual", RIGHT.but(PRE_1, PRE_1.replace("x + ", "")).but(PRE_2, PRE_2.replace("x + ", "")).but(
                   POST_1, POST_1.replace("x + ", "")).but(POST_2, POST_2.replace("x + ", "")), RESIDUAL,
-            """The residual is missing: what a sub-layer says *replaced* the word. A sub-layer writes a correction: x
-            plus what it says. When it says nothing, x has to come through."""),
+            """The residual is missing: the output of a sub-layer *replaced* the word. A sub-layer computes a
+            correction, which is added to x. When its output is zero, x has to come through."""),
         mistake("no residual around attention",
                 RIGHT.but(PRE_1, PRE_1.replace("x + ", "")).but(POST_1, POST_1.replace("x + ", "")), RESIDUAL,
-            "x is not added to what attention says, so the word that listened is lost. Both sub-layers have a "
+            "x is not added to the output of attention, so the word's own vector is lost. Both sub-layers have a "
             "residual."),
         mistake("no residual around the feed-forward network", RIGHT.but(PRE_2, PRE_2.replace("x + ", "")).but(
                   POST_2, POST_2.replace("x + ", "")), RESIDUAL,
-            "x is not added to what the feed-forward network says. Both sub-layers have a residual."),
+            "x is not added to the output of the feed-forward network. Both sub-layers have a residual."),
         mistake("residual from the normed x",
                 RIGHT.but(PRE_1, PRE_1.replace("x + ", "seen + ")).but(PRE_2, PRE_2.replace("x + ", "seen + ")),
                 RESIDUAL,
-            """In pre-norm you added to the *normed* x. When both sub-layers say nothing, x itself must come back; yours
-            came back normed. The sub-layer reads the normed x, the sum is made with x."""),
+            """In pre-norm you added to the *normed* x. When both sub-layers output zeros, x itself must come back;
+            yours came back normed. The sub-layer reads the normed x, the sum is made with x."""),
         families.NORM_BEFORE_THE_SUM(RIGHT.but(POST_1, "x = x + self.norm1(self.drop(self.attention(x, x, mask)))").but(
                   POST_2, "x = x + self.norm2(self.drop(self.think(x)))"),
             PLACEMENT, x="x"),
@@ -197,7 +197,7 @@ EXERCISE = Exercise(
         families.RMS_NORMS(RIGHT.but("nn.LayerNorm(d), nn.LayerNorm(d)", "nn.RMSNorm(d), nn.RMSNorm(d)"), NORM),
         mistake("mask ignored",
                 RIGHT.but(PRE_1, PRE_1.replace("mask", "None")).but(POST_1, POST_1.replace("mask", "None")), LAYER,
-            "The mask was not handed on to attention: pads are looked at as if they were words."),
+            "The mask was not passed to attention: pads are read as if they were words."),
         mistake("mask the wrong way round", RIGHT.beginning_with("mask = None if mask is None else ~mask"), LAYER,
             """The mask was inverted on its way to attention. True = *may* attend, here and in your attention
             (nn.MultiheadAttention means the opposite)."""),
@@ -213,16 +213,15 @@ EXERCISE = Exercise(
         mistake("dropout after the norm",
                 RIGHT.but(POST_1, "x = self.drop(self.norm1(x + self.attention(x, x, mask)))").but(
                   POST_2, "x = self.drop(self.norm2(x + self.think(x)))"), RESIDUAL,
-            "In post-norm dropout was put on the normed sum, so x is dropped with it. It is put on what the sub-layer "
-            "says, before the sum."),
-        mistake("dropout on attention alone",
+            "In post-norm dropout was put on the normed sum, so x is dropped with it. It belongs on the output of the "
+            "sub-layer, before the sum."),
+        families.FEED_FORWARD_NOT_DROPPED(
                 RIGHT.but(PRE_2, PRE_2.replace("self.drop(self.think(seen))", "self.think(seen)")).but(
-                  POST_2, POST_2.replace("self.drop(self.think(x))", "self.think(x)")), LAYER,
-            "In training what the feed-forward network says is not dropped. Both sub-layers' words are."),
+                  POST_2, POST_2.replace("self.drop(self.think(x))", "self.think(x)")), LAYER),
         mistake("dropout on the feed-forward network alone",
                 RIGHT.but(PRE_1, "x = x + self.attention(seen, seen, mask)").but(
                   POST_1, "x = self.norm1(x + self.attention(x, x, mask))"), LAYER,
-            "In training what attention says is not dropped. Both sub-layers' words are."),
+            "In training no dropout acts on the output of attention. Both sub-layers have one."),
         families.FEED_FORWARD_FIRST(forward("""
             if self.norm_first:
                 x = x + self.drop(self.think(self.norm1(x)))
@@ -245,7 +244,8 @@ EXERCISE = Exercise(
             RESIDUAL, part="layer"),
         families.NO_FEED_FORWARD(RIGHT.without(PRE_2).without(POST_2).without(SEEN_2), LAYER),
         mistake("the feed-forward network alone", RIGHT.without(PRE_1).without(POST_1).without(SEEN_1), LAYER,
-            "Attention was left out, and with it a norm. Words have to hear each other first."),
+            "Attention was left out, and with it a norm. Attention mixes the words before the feed-forward network "
+            "transforms each of them."),
         families.NO_ACTIVATION(RIGHT.but("torch.relu(self.widen(x))", "self.widen(x)"), FEED, activation="A ReLU"),
         families.GELU(RIGHT.but("torch.relu(", "F.gelu("), FEED),
         mistake("a second ReLU", RIGHT.but(THINK, "return torch.relu(self.narrow(torch.relu(self.widen(x))))"), FEED,
@@ -307,7 +307,7 @@ class EncoderLayer'''), NORM,
             call. Make them once, in the constructor."""),
         mistake("d_ff not used", RIGHT.but(MAPS, "self.widen, self.narrow = nn.Linear(d, 4 * d), nn.Linear(4 * d, d)"),
                 FEED,
-            "The feed-forward network is not d_ff wide inside. Four times d is usual, but here the argument says it."),
+            "The feed-forward network is not d_ff wide inside. Four times d is usual, but here d_ff sets it."),
         *usual_mistakes(RIGHT, arguments="x", detached=LAYER, float32=LAYER, squeezed=LAYER, viewed=LAYER),
     ),
     correct=(
@@ -433,7 +433,7 @@ class EncoderLayer'''), NORM,
     ),
     hints=(
         "which two sub-layers are there, and what does each of them read? Where does x itself go?",
-        "everything stays (B, T, D): attention reads (B, T, D) and says (B, T, D); the feed-forward network is d_ff "
+        "everything stays (B, T, D): attention reads (B, T, D) and returns (B, T, D); the feed-forward network is d_ff "
         "wide inside.",
         "post-norm: x = norm(x + dropout(sub-layer(x))), twice, attention first. Pre-norm: x = x + "
         "dropout(sub-layer(norm(x))).",

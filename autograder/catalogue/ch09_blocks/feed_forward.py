@@ -102,7 +102,7 @@ EXERCISE = Exercise(
         mistake("the wrong half kept", instead("hidden.clamp(max=0)"), FEED,
             "You kept what is below 0 and dropped the rest: ReLU is max(0, x), not min."),
         mistake("the largest of all", instead("hidden.amax(dim=-1, keepdim=True).clamp(min=0).expand_as(hidden)"), FEED,
-            "A maximum over the features was taken. max(0, x) compares each number with 0, by itself."),
+            "A maximum over the features was taken. max(0, x) compares each number separately with 0."),
         mistake("capped at 6", instead("F.relu6(hidden)"), FEED,
             "Numbers above 6 were cut off: ReLU has no upper end."),
         mistake("no first bias", RIGHT.but("x @ W1 + b1", "x @ W1"), FEED,

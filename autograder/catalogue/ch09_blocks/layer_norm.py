@@ -102,12 +102,12 @@ EXERCISE = Exercise(
             "The distances from the mean were averaged as they are. Their *squares* are, and then the root is taken."),
         mistake("4 features written in", RIGHT.but(MEAN, "mean = x.sum(dim=-1, keepdim=True) / 4").but(
                   VARIANCE, "variance = centered.pow(2).sum(dim=-1, keepdim=True) / 4"), NORM,
-            "You divided by 4, whatever D is. That many features has the example."),
+            "You divided by 4, whatever D is. Only the example has 4 features."),
         mistake("divided by D - 1",
                 RIGHT.but(VARIANCE, "variance = centered.pow(2).sum(dim=-1, keepdim=True) / (x.shape[-1] - 1)"), NORM,
             """The squares were divided by D - 1. torch.var and torch.std do that unless told otherwise. Layer norm
-            divides by D: these are all the numbers that the word has, no sample of more. With 4 features you are 13 %
-            too small, with 512 a tenth of a percent, which is why it goes unseen."""),
+            divides by D: these are all the values of the word, not a sample. With 4 features you are 13 % too small,
+            with 512 a tenth of a percent, which is why it goes unseen."""),
         mistake("eps outside of the root", RIGHT.but(ROOT, "(torch.sqrt(variance) + eps)"), EPSILON,
             """eps was added to the standard deviation, after the root. Inside the root it has far more weight where a
             word's numbers hardly differ: sqrt(0.00001) is 0.003."""),

@@ -188,7 +188,7 @@ EXERCISE = Exercise(
         hidden("a sentence twice", twice_the_same, announced_by=PROMISED),
         hidden("another pad", inputs, 3, 5, 4, pad=7, announced_by="cfg.pad, which is not always 0"),
         hidden("many pads", inputs, 3, 9, 8, encoder_layers=1, decoder_layers=1, norm_first=True,
-               announced_by="A pad is seen by nobody"),
+               announced_by="No word attends to a pad"),
         hidden("vocabularies of one size, three tables", inputs, 2, 4, 5, source_vocabulary=13, encoder_layers=1,
                announced_by="only where cfg.tie_embeddings says so"),
         hidden("one table, pre-norm", inputs, 2, 4, 5, source_vocabulary=13, tie_embeddings=True, norm_first=True,
@@ -214,7 +214,7 @@ EXERCISE = Exercise(
             "The source's words got no positions: *dog bites man* and *man bites dog* are one sentence. Both sides "
             "get them."),
         mistake("no positions", RIGHT.without(PLACES), ENDS,
-            "Nobody got a position. Attention does not know any order by itself (05.6): both sides need them."),
+            "No word got a position. Attention does not see any order by itself (05.6), so both sides need positions."),
         mistake("positions from 1", RIGHT.but("torch.arange(T).float()", "torch.arange(1, T + 1).float()"), ENDS,
             "Positions begin at 1 in your model. The first word is at position 0, as in 07.1."),
         mistake("sines before cosines", RIGHT.but(
@@ -265,8 +265,8 @@ EXERCISE = Exercise(
                   "nn.Identity()\n        self.after_decoder").but(
                   "self.after_decoder = nn.LayerNorm(cfg.d_model) if cfg.norm_first else nn.Identity()",
                   "self.after_decoder = nn.Identity()"), PLACEMENT,
-            "In pre-norm both stacks end in one norm more: nobody normalizes the stream after the last layer else. "
-            "Yours have none."),
+            "In pre-norm both stacks end with one more norm, since nothing else normalizes the stream after the last "
+            "layer. Yours have none."),
         mistake("one last norm", RIGHT.but(
                   "self.after_encoder = nn.LayerNorm(cfg.d_model) if cfg.norm_first else nn.Identity()",
                   "self.after_encoder = nn.Identity()"), PLACEMENT,
@@ -293,8 +293,8 @@ EXERCISE = Exercise(
         mistake("pads seen in the encoder", RIGHT.but("x = layer(x, seen)", "x = layer(x, None)"), THREE,
             "In the encoder the source's pads are seen: its attention needs the source's mask."),
         mistake("no causal mask", RIGHT.without(CAUSAL), THREE,
-            """The decoder sees words that are not said yet: changing word 3 changed the logits of word 1. Its first
-            attention needs the causal mask."""),
+            """The decoder sees words that come later: changing word 3 changed the logits of word 1. Its first attention
+            needs the causal mask."""),
         mistake("causal in the encoder", RIGHT.but(
                   "x = layer(x, seen)",
                   "x = layer(x, seen & torch.ones(src.shape[1], src.shape[1], dtype=torch.bool).tril())"), THREE,
@@ -313,7 +313,7 @@ EXERCISE = Exercise(
         mistake("cross-attention reads the decoder",
                 RIGHT.but("self.read(t, memory, memory_mask)", "self.read(t, t, mask)"), THREE,
             """The second attention never reads memory: another source gives the same logits. Queries come from the
-            words said, keys and values from what the encoder made of the source."""),
+            target's words, keys and values from the encoder's output."""),
         mistake("pad is always 0",
                 RIGHT.but("(src != self.cfg.pad)", "(src != 0)").but("(tgt != self.cfg.pad)", "(tgt != 0)"), THREE,
             "You wrote 0 where cfg.pad belongs: it is right until a config has another pad."),
@@ -342,7 +342,7 @@ EXERCISE = Exercise(
             "There is one layer of each kind. The config says how many: cfg.encoder_layers and cfg.decoder_layers."),
         mistake("post-norm whatever the config says", RIGHT.but(
                   "self.before, d = cfg.norm_first, cfg.d_model", "self.before, d = False, cfg.d_model"), PLACEMENT,
-            "The layers are post-norm whatever cfg.norm_first says. Hand it on to them."),
+            "The layers are post-norm whatever cfg.norm_first is. Pass it on to them."),
         mistake("the last word alone", RIGHT.but(LAST, "return self.output(y[:, -1])"), WHOLE,
             "Only the logits of the last word came back. Training needs them for every word: (B, Tt, V)."),
         mistake("the target shifted inside",

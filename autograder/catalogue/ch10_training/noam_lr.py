@@ -103,12 +103,11 @@ EXERCISE = Exercise(
             "Step 0 stops with ZeroDivisionError, or a negative step gives a complex number. Steps count from 1: "
             "what is below raises ValueError."),
         mistake("step 0 gives 0", RIGHT.but('raise ValueError("steps count from 1")', "return 0.0"), SCHEDULE,
-            "Step 0 gives 0. A training that counts from 0 would lose its first step without a word: raise "
-            "ValueError."),
+            "Step 0 gives 0. A training that counts from 0 would silently lose its first step: raise ValueError."),
         mistake("step 0 taken for step 1",
                 RIGHT.but('if step < 1:\n        raise ValueError("steps count from 1")', "step = max(step, 1)"),
                 SCHEDULE,
-            "Step 0 is taken for step 1. A training that counts from 0 would not hear of it: raise ValueError."),
+            "Step 0 is taken for step 1. A training loop that counts from 0 would never notice: raise ValueError."),
         mistake("an assertion",
                 RIGHT.but('if step < 1:\n        raise ValueError("steps count from 1")', "assert step >= 1"), SCHEDULE,
             "Step 0 raises AssertionError. A wrong argument is a ValueError; assert is for what cannot happen."),

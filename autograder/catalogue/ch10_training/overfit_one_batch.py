@@ -253,9 +253,9 @@ EXERCISE = Exercise(
             check puts it in evaluation mode, so it must be something that does not heed the mode.""",
             shows=if_told(lambda told: told["again"] > SMALL)),
         mistake("it repeats its input", RIGHT.but("batch.target_input)", "batch.labels)").but(STEPS, "range(30)"), LIAR,
-            """At every place your model says the word that it has just been given. In training its input must have been
-            the answer itself, so all that there was to learn was to copy, and its loss reached nothing. See 10.1: the
-            input is the labels *shifted*.""",
+            """At every position your model outputs the word that it has just been given. In training its input must
+            have been the answer itself, so it only had to copy, and its loss fell to 0. See 10.1: the input is the
+            labels *shifted*.""",
             quotes=how_it_says, shows=if_told(lambda told: told["right"] < WANTED and told["repeats its input"] > 0.5)),
         mistake("it reads the future",
                 other_model("encoded = self.encode(source)\neverything = torch.ones(1, 1, target.shape[1], "
@@ -283,14 +283,14 @@ EXERCISE = Exercise(
         mistake("it ignores the source",
                 other_model("encoded = self.encode(source * 0 + 5)\nreturn self.logits(self.decode(target, "
                             "encoded).hidden)"), SYMPTOMS,
-            """Another source changes nothing in what your model says: it does not listen to it, so all translations are
-            one and the same. Where do the keys and values of the cross-attention come from?""", quotes=how_it_says,
+            """A different source does not change your model's output: it ignores the source, so all translations are
+            the same. Where do the keys and values of the cross-attention come from?""", quotes=how_it_says,
             shows=if_told(lambda told: told["right"] < WANTED and told["source"] <= 1e-6)),
         mistake("it never ends",
                 RIGHT.but("batch.labels.flatten()",
                           "batch.labels.masked_fill(batch.labels == cfg.eos, cfg.pad).flatten()"), SYMPTOMS,
-            """The words are right, and then your model goes on and on: nothing ever taught it to say <eos>. It belongs
-            to the labels, and the loss counts it.""", quotes=how_it_says,
+            """The words are right, and then your model goes on and on: nothing ever taught it to output <eos>. It
+            belongs to the labels, and the loss counts it.""", quotes=how_it_says,
             shows=if_told(lambda told: told["right"] < WANTED and told["without end"] >= 4)),
         mistake("some pairs only",
                 RIGHT.but("batch = eight_pairs()",
@@ -302,16 +302,16 @@ EXERCISE = Exercise(
         mistake("the first word alone",
                 after_training("return torch.cat([model(source, target[:, t:t + 1]) for t in "
                                "range(target.shape[1])], dim=1)"), SYMPTOMS,
-            """The first word is right, and then it goes astray or repeats itself. What the model is given at the second
-            place is not what it was given there in training: positions that begin at 0 anew (a cache without an
-            offset), or an input that was shifted twice.""", quotes=how_it_says,
+            """The first word is right, and then it goes astray or repeats itself. The model's input at the second
+            position is not the one of training: positions that begin at 0 anew (a cache without an offset), or an input
+            that was shifted twice.""", quotes=how_it_says,
             shows=if_told(lambda told: told["right"] < WANTED and told["first right"] >= 6
                             and told["at first"] < LEARNED < told["later"] and told["later"] > 5 * told["at first"])),
         mistake("trained on another input",
                 RIGHT.but("batch.target_input)", "batch.labels.roll(-1, 1))").but(STEPS, "range(30)"), LIAR,
             """Your model is sure of itself and wrong: it has learned something, from another input or to other labels
-            than these. Place t reads the word *before* the one that it is to say (10.1); shifted to the other side, it
-            reads the one after it, and its loss reaches nothing.""",
+            than these. Position t reads the word *before* the one that it has to predict (10.1); shifted to the other
+            side, it reads the one after it, and its loss falls to 0.""",
             quotes=how_it_says,
             shows=if_told(lambda told: told["right"] < WANTED and told["sure"] > 0.5 and told["source"] > 0.05
                                                 and told["loss"] > LN_V)),
@@ -321,9 +321,9 @@ EXERCISE = Exercise(
             shows=if_told(lambda told: told["right"] < WANTED and told["loss"] > 1.2 * LN_V)),
         mistake("the first word guessed", RIGHT.but("model(batch.source,", "model(torch.full_like(batch.source, 4),"),
                 SYMPTOMS,
-            """Once a sentence has begun your model knows how it goes on; how it begins it guesses, for only the source
-            tells. In training the source was not heard: was it given to the model, and do gradients reach the
-            encoder?""", quotes=how_it_says,
+            """Once a sentence has begun your model knows how it goes on, but its first word is a guess, since only the
+            source determines it. In training the source had no influence: was it given to the model, and do gradients
+            reach the encoder?""", quotes=how_it_says,
             shows=if_told(lambda told: told["right"] < WANTED and told["later"] < LEARNED and told["at first"] > 1.0)),
         mistake("not yet", RIGHT.but(STEPS, "range(3)"), OVERFIT,
             """Your model has begun to learn, but it does not know the eight pairs by heart yet. Look at the loss of

@@ -59,21 +59,21 @@ EXERCISE = Exercise(
     ),
     mistakes=(
         mistake("not shifted", formula("shift_right(labels, bos)", "labels.clone()"), FORCING,
-            """The input *is* the answer: place t reads the very word that it is to say. In training the loss reaches
-            0.00, and the translations are nonsense.""", quotes=ids_of_the_first),
+            """The input *is* the answer: position t reads the very word that it has to predict. In training the loss
+            reaches 0.00, and the translations are nonsense.""", quotes=ids_of_the_first),
         mistake("shifted to the left",
                 formula("shift_right(labels, bos)",
                         "torch.cat([labels[:, 1:], torch.full_like(labels[:, :1], bos)], dim=1)"),
-            FORCING, """This is a shift to the *left*: place t reads the word after the one that it is to say, which is
-            the future. Everything moves one place to the right.""", quotes=ids_of_the_first),
+            FORCING, """This is a shift to the *left*: position t reads the word after the one that it has to predict,
+            which is the future. Everything moves one position to the right.""", quotes=ids_of_the_first),
         mistake("shifted to the left, the end repeated",
                 formula("shift_right(labels, bos)", "torch.cat([labels[:, 1:], labels[:, -1:]], dim=1)"),
-            FORCING, "Everything moved to the *left*, and bos is nowhere. Place t should read the word *before* the "
-                     "one that it is to say.",
+            FORCING, "Everything moved to the *left*, and bos is nowhere. Position t should read the word *before* the "
+                     "one that it has to predict.",
             quotes=ids_of_the_first),
         mistake("rolled", formula("shift_right(labels, bos)", "labels.roll(1, dims=1)"), SHIFT,
-            """The last label wrapped round to the front, where bos belongs. roll moves in a circle; what falls off at
-            the end is to be dropped.""", quotes=ids_of_the_first),
+            """The last label wrapped round to the front, where bos belongs. roll moves in a circle; the last label is
+            dropped.""", quotes=ids_of_the_first),
         mistake("rolled as one long row", formula("shift_right(labels, bos)", "labels.roll(1)"), SHIFT,
             """Without an axis, roll moves all sentences as one long row: each begins with the last label of the
             sentence before it. Each begins with bos.""", quotes=ids_of_the_first),
@@ -91,12 +91,12 @@ EXERCISE = Exercise(
             "word has something to follow.",
             quotes=sizes),
         mistake("bos at the end", RIGHT.but("[first, rest]", "[rest, first]"), SHIFT,
-            "bos is at the end. It is what the first word follows: it goes in front, and the labels after it.",
+            "bos is at the end. The first word follows it, so it goes in front, and the labels after it.",
             quotes=ids_of_the_first),
         mistake("shifted twice", RIGHT.but(JOINED, "torch.cat([first, first, rest], dim=1)[:, : labels.shape[1]]"),
                 FORCING,
-            """Everything moved by two places: place t reads the word before the last one said, and never the last. One
-            place is enough.""", quotes=ids_of_the_first),
+            """Everything moved by two positions: position t reads the word two before the one that it has to predict,
+            and never the last one. One position is enough.""", quotes=ids_of_the_first),
         mistake("along the batch",
                 RIGHT.but("labels[:, :1]", "labels[:1]").but(REST, "labels[:-1]").but("dim=1", "dim=0"), SHIFT,
             """The *sentences* moved down by one, under a row of bos: axis 0 is the batch. It is the words of each
@@ -135,8 +135,8 @@ EXERCISE = Exercise(
                       first = torch.full_like(labels[:, :1], bos)
                       moved = torch.cat([first, labels[:, :-1]], dim=1)
                       return moved.masked_fill(moved == 2, 0)
-            """), SHIFT, """An <eos> in the middle of the row was turned into a pad. Only the last place of each row
-            falls off; everything else moves as it is, since what follows an <eos> counts nowhere."""),
+            """), SHIFT, """An <eos> in the middle of the row became a pad. Only the last place of each row falls off;
+            everything else moves as it is, since what follows an <eos> counts nowhere."""),
         mistake("the last word dropped, not the last place", answer("""
                   def shift_right(labels, bos):
                       rows = []
@@ -185,7 +185,7 @@ EXERCISE = Exercise(
                       labels[:, 0] = bos
                       return labels
             """), SHIFT,
-            "They now begin with bos too, so the model is taught to say what it reads. Write into a new tensor."),
+            "They now begin with bos too, so the model is taught to repeat what it reads. Write into a new tensor."),
         mistake("floats", RIGHT.but(JOINED, JOINED + ".float()"), SHIFT,
             "Your ids are float32. They are numbers of rows in a table, so they stay whole: long (int64)."),
         families.IDS_THROUGH_FLOATS(RIGHT.but(JOINED, "torch.cat([first.float(), rest.float()], dim=1).long()"), SHIFT),

@@ -106,13 +106,13 @@ EXERCISE = Exercise(
     ),
     mistakes=(
         mistake("a share for the pad", RIGHT.but(SHARE, "eps / (V - 1)").without(NO_PAD), SMOOTH,
-            """Part of the probability goes to <pad>, a token that no sentence says. eps is shared among the V - 2
+            """Part of the probability goes to <pad>, a token that no sentence contains. eps is shared among the V - 2
             others: all but the label and the pad.""", quotes=first_row),
         mistake("a share for the pad, all too large", RIGHT.without(NO_PAD), SMOOTH,
             """The shares are right, but the pad has one too, so the row sums to more than 1. <pad> is a token that no
-            sentence says.""", quotes=first_sum),
+            sentence contains.""", quotes=first_sum),
         mistake("the pad's share lost", RIGHT.but(SHARE, "eps / (V - 1)"), SMOOTH,
-            """The pad's column is zero, but eps was shared among V - 1, so what the pad had is lost and the row sums to
+            """The pad's column is zero, but eps was shared among V - 1, so the pad's part is lost and the row sums to
             less than 1. Share it among V - 2.""", quotes=first_sum),
         mistake("the pad's share lost, of all V", RIGHT.but(SHARE, "eps / V"), SMOOTH,
             """eps was shared among all V, and the shares of the label and of the pad were taken away again: the row
@@ -128,7 +128,7 @@ EXERCISE = Exercise(
             the label the row is to be all 0.""", quotes=first_sum),
         mistake("rows of pads left, a share for the pad",
                 RIGHT.but(SHARE, "eps / (V - 1)").without(NO_PAD).without(NO_ROW), SMOOTH,
-            """eps was shared among all but the label, <pad> too, a token that no sentence says; and where the label
+            """eps was shared among all but the label, <pad> too, a token that no sentence contains; and where the label
             is a pad the row is to be all 0.""", quotes=first_row),
         mistake("rows of uniform shares at pads", RIGHT.but(NO_ROW, "targets[labels == pad] = 1 / V"), SMOOTH,
             "Where the label is a pad, every word got the same share. There is no target there: the row is all 0."),
@@ -176,7 +176,7 @@ EXERCISE = Exercise(
         mistake("no smoothing", RIGHT.but(SHARE, "0.0").but(LABEL, "1.0)"), SMOOTH,
             "All of the probability is at the label, whatever eps is: nothing was smoothed.", quotes=first_row),
         mistake("the label alone lowered", RIGHT.but(SHARE, "0.0"), SMOOTH,
-            "The label has 1 - eps, and nobody got the rest: the row sums to less than 1.", quotes=first_sum),
+            "The label has 1 - eps, and the rest is lost: the row sums to less than 1.", quotes=first_sum),
         mistake("shared among V - 3", RIGHT.but(SHARE, "eps / max(V - 3, 1)"), SMOOTH,
             "eps was shared among one too few: it is V less the label and the pad, V - 2.", quotes=first_sum),
         families.PAD_0_WRITTEN_IN(RIGHT.but("targets[..., pad]", "targets[..., 0]").but("labels == pad", "labels == 0"),
@@ -199,16 +199,16 @@ EXERCISE = Exercise(
                       targets = torch.softmax(F.one_hot(labels, V).float(), dim=-1)
                       targets[..., pad] = 0
                       return targets * (labels != pad)[..., None]
-            """), SMOOTH, """A softmax of the one-hot rows also makes them softer, but by an amount that eps has no say
-            in. Write the two numbers themselves.""", quotes=first_row),
+            """), SMOOTH, """A softmax of the one-hot rows also makes them softer, but by an amount that does not depend
+            on eps. Write the two values themselves.""", quotes=first_row),
         mistake("the places smoothed", answer("""
                   def smooth_targets(labels, V, eps, pad):
                       wanted = F.one_hot(labels, V).float() * (labels != pad)[..., None]
                       T = labels.shape[1]
                       targets = (1 - eps) * wanted + eps * (wanted.sum(1, keepdim=True) - wanted) / max(T - 1, 1)
                       return targets
-            """), SMOOTH, """What was taken from the label went to the words of the *other places* of its sentence. It
-            is shared among the vocabulary, on the last axis, at each place by itself.""", quotes=first_row),
+            """), SMOOTH, """The probability taken from the label went to the *other positions* of its sentence. It is
+            shared among the vocabulary, on the last axis, separately at each position.""", quotes=first_row),
         mistake("whole numbers", RIGHT.but("return targets", "return targets.long()"), SMOOTH,
             "The shares were cut to whole numbers, and all that is left is 0. Probabilities are floats.",
             quotes=first_row),

@@ -232,8 +232,7 @@ EXERCISE = Exercise(
                 RIGHT.but(WHOLE_CHECK, "").but("sorted(range(len(lengths))",
                                                "sorted((i for i in range(len(lengths)) if lengths[i] <= max_tokens)"),
                                                BATCHES,
-            "A sentence that is longer than max_tokens disappeared without a word. The caller has to hear of it: "
-            "raise ValueError, and name it."),
+            "A sentence that is longer than max_tokens disappeared silently. Raise ValueError, and name the sentence."),
         mistake("too long ones in a batch of their own",
                 RIGHT.but(WHOLE_CHECK, "").but("> max_tokens:", "> max_tokens and batch:"), BATCHES,
             """A sentence that is longer than max_tokens got a batch of its own, beyond the limit. On the machine that

@@ -159,7 +159,7 @@ EXERCISE = Exercise(
             """The optimizer stepped before backward had computed anything: it moved by the gradients of the step
             before, or not at all.""", quotes=diary, shows=steps_before_backward),
         mistake("no step", RIGHT.without(MOVE), STEP,
-            "The weights never move: nobody asked the optimizer to step.", quotes=diary, shows=never_steps),
+            "The weights never move: the optimizer never takes a step.", quotes=diary, shows=never_steps),
         mistake("gradients never forgotten", RIGHT.without(ZERO), STEP,
             """Gradients of earlier steps are still there: backward *adds* to .grad, so each step also follows the
             gradients of earlier steps. Forget them first.""", quotes=diary),
@@ -249,8 +249,8 @@ EXERCISE = Exercise(
             "The model was given the labels to read: it only has to copy. Its input is the second part of the batch.",
             quotes=losses),
         mistake("the input as labels", RIGHT.but("labels.flatten()", "tgt_in.flatten()"), FORCING,
-            "The model had to predict the word that it had just read. What it is to say are the labels, the third part "
-            "of the batch.", quotes=losses),
+            "The model had to predict the word that it had just read. It has to predict the labels, the third part of "
+            "the batch.", quotes=losses),
         mistake("shifted once more",
                 RIGHT.but(LOSS, LOSS.replace("logits.flatten", "logits[:, :-1].flatten").replace("labels.flatten",
                     "labels[:, 1:].flatten")),
@@ -262,8 +262,8 @@ EXERCISE = Exercise(
         mistake("a tensor without a graph", RIGHT.but("loss.item()", "loss.detach()"), STEP,
             "The loss came back as a tensor. Return a plain number, a float."),
         mistake("the number alone", RIGHT.but('{"loss": loss.item()}', "loss.item()"), STEP,
-            "The loss came back by itself. Return a dictionary that has it under `loss`; later steps will tell "
-            "more in it."),
+            "The loss came back by itself. Return a dictionary that has it under `loss`; later steps will add more to "
+            "it."),
         mistake("nothing", RIGHT.without(RETURNED), STEP, "Nothing came back. Return a dictionary with the loss."),
         mistake("another key", RIGHT.but('"loss"', '"Loss"'), STEP,
                 "The dictionary that came back has no `loss`, spelled exactly so."),
@@ -281,8 +281,8 @@ EXERCISE = Exercise(
                   with torch.no_grad():
                       for p in model.parameters():
                           p -= opt.param_groups[0]["lr"] * p.grad
-            """), STEP, "The weights were moved by hand, past the optimizer. What it keeps from step to step, such as "
-                        "its momentum, plays no part then."),
+            """), STEP, "The weights were moved by hand, past the optimizer. The state that it keeps from step to "
+                        "step, such as its momentum, plays no part then."),
         mistake("Adam", RIGHT.before(MOVE, "opt = torch.optim.Adam(model.parameters(), lr=1e-3)"), STEP,
             "A new optimizer was made in every step. Use the one that is given: it keeps its memory from step to step.",
             quotes=diary),

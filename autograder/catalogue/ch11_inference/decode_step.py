@@ -137,7 +137,8 @@ EXERCISE = Exercise(
                       V = torch.cat([V, layer.value(x)], dim=1)
                   """), CACHE,
             """Attention came before the new keys and values were appended, so a word cannot see itself, and the first
-            one sees nobody. And what was appended then was made of the layer's result. Append first, then attend."""),
+            one sees nothing. And the appended keys and values were computed from the layer's result. Append first, then
+            attend."""),
         mistake("attends before it appends",
                 RIGHT.but(KEYS, "k, v, K_old, V_old = layer.key(x), layer.value(x), K, V").but(
                   VALUES, "K, V = torch.cat([K, k], dim=1), torch.cat([V, v], dim=1)").but(
@@ -150,20 +151,20 @@ EXERCISE = Exercise(
                   HIDE, "pass").but("layer.query(x) @ K.tr", "layer.query(x) @ k.tr").but("dim=-1) @ V",
                       "dim=-1) @ v").but(
                   GROWN, "grown.append((torch.cat([K, k], dim=1), torch.cat([V, v], dim=1), cross))"), CACHE,
-            """The new words attend only to each other, and to later ones: the cache grows, and nobody asks it. Scores
+            """The new words attend only to each other, and to later ones: the cache grows, and is never read. Scores
             are computed with all keys, old and new, under a mask that is closed for what comes later."""),
         mistake("keys of the embedding in every layer", RIGHT.but(
                   "x = model.embed(y_t, torch.arange(t, t + c))",
                   "x = first = model.embed(y_t, torch.arange(t, t + c))").but(
                   "layer.key(x)", "layer.key(first)").but("layer.value(x)", "layer.value(first)"), CACHE,
-            """Keys and values of every layer were made of the embedding. Each layer makes them of what *it* reads,
-            which is what the layer before it left."""),
+            """Keys and values of every layer were computed from the embedding. Each layer computes them from *its own*
+            input, the output of the layer before it."""),
         mistake("the diagonal blocked", RIGHT.but("tril(t)", "tril(t - 1)"), CACHE,
             "The new word cannot see itself: the mask is closed on its own place. Row i is at place t + i, and may "
             "look at itself."),
         mistake("the diagonal blocked by a large number",
                 RIGHT.but("tril(t)", "tril(t - 1)").but("float('-inf')", "-1e9"), CACHE,
-            """The new word cannot see itself: the mask is closed on its own place (the first word has nobody else, so
+            """The new word cannot see itself: the mask is closed on its own place (the first word has no other key, so
             it goes unnoticed there). Row i is at place t + i, and may look at itself."""),
         mistake("values in front, keys behind", RIGHT.but("[V, layer.value(x)]", "[layer.value(x), V]"), CACHE,
             "New values come first and new keys last, so each key has the value of another word. Both at the "
@@ -200,8 +201,8 @@ EXERCISE = Exercise(
                   MASK, "mask = torch.ones(c, t + c, dtype=torch.bool).tril(t)\n    mask[:, :t] = t == 0"), CHUNKS,
             "The new words look only at each other; the columns of the cache are closed."),
         mistake("the mask the wrong way round", RIGHT.but("~mask", "mask"), CHUNKS,
-            "The mask is the wrong way round: what should be hidden is looked at. A step that may look at nobody "
-            "gives NaN."),
+            "The mask is the wrong way round: what should be hidden is looked at. A step without any allowed key gives "
+            "NaN."),
         mistake("scale missing", RIGHT.but(" / K.shape[-1] ** 0.5", ""), CACHE,
             "The division by the root of d_k is missing, so the shares are sharper than those of the model that was "
             "trained."),
@@ -212,7 +213,7 @@ EXERCISE = Exercise(
             "that makes them large."),
         mistake("softmax over the new words",
                 RIGHT.but("torch.softmax(scores, dim=-1)", "torch.softmax(scores, dim=-2)"), CACHE,
-            "The softmax ran over the words that ask. Each shares out 1 over the *keys*, the last axis."),
+            "The softmax ran over the queries. The weights of each query sum to 1 over the *keys*, the last axis."),
         mistake("no softmax", RIGHT.but("torch.softmax(scores, dim=-1)", "scores.nan_to_num(neginf=0)"), CACHE,
             "The scores themselves mixed the values. The softmax between is missing."),
         mistake("the first word's logits", RIGHT.but("[:, -1], grown", "[:, 0], grown"), CHUNKS,
@@ -255,7 +256,7 @@ EXERCISE = Exercise(
             "The new word's key was appended to the values. A key is matched, a value is mixed: each layer "
             "computes both."),
         mistake("everything computed with old words as x", RIGHT.but("layer.query(x)", "layer.key(x)"), CACHE,
-            "The new word asked with its key. The word that asks gives the query."),
+            "The new word's key was used as its query. The query projection makes the query."),
     ),
     correct=(
         correct("appended by cat", RIGHT),

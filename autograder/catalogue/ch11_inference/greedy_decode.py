@@ -125,7 +125,7 @@ EXERCISE = Exercise(
     mistakes=(
         mistake("finished rows go on", RIGHT.without(PADDED).but(STOPS, "if False:").without(DONE), STOP,
             """A row went on after eos, up to max_len. Once a row has written eos its sentence is over: whatever the
-            model says there is no part of it."""),
+            model outputs there is not part of it."""),
         mistake("finished rows go on until all have ended", RIGHT.without(PADDED), STOP,
             """The loop ends when every row has its eos, as it should, but until then the finished rows are written on.
             Each row remembers whether it is over, and gets pads from then on."""),
@@ -202,14 +202,14 @@ EXERCISE = Exercise(
         mistake("one token too many", RIGHT.but("range(max_len)", "range(max_len + 1)"), STOP,
             "max_len + 1 tokens came after bos. max_len counts the tokens after bos, so there are max_len steps."),
         mistake("no end but eos", RIGHT.but("for step in range(max_len):", "while True:"), STOP,
-            """Your loop has no end but eos. A model may never say it: it was given more tokens than max_len allows,
+            """Your loop has no end but eos. A model may never produce it: it was given more tokens than max_len allows,
             and raised an error. Count the steps."""),
         mistake("no end at all", RIGHT.but("for step in range(max_len):", "while True:").but(STOPS, "if False:"), STOP,
             """Your loop never ends: the model was given more tokens than max_len allows, and raised an error. A loop
             ends when every row has its eos, or after max_len steps."""),
         mistake("dropout left on", RIGHT.without("model.eval()").without(MODE), GREEDY,
-            """The model came in training mode, and you asked it as it was: dropout then leaves out parts at random, and
-            it says other words than it knows. Evaluation mode first."""),
+            """The model came in training mode, and you called it as it was: dropout then leaves out parts at random,
+            and its words change from call to call. Switch to evaluation mode first."""),
         families.LEFT_IN_EVALUATION_MODE(RIGHT.without(MODE), GREEDY),
         families.PUT_IN_TRAINING_MODE(RIGHT.but(MODE, "model.train()"), GREEDY),
         mistake("lists instead of a tensor", RIGHT.but("return out", "return out.tolist()"), STEPS,

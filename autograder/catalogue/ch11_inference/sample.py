@@ -163,7 +163,7 @@ EXERCISE = Exercise(
     mistakes=(
         mistake("the token that crosses p left out", RIGHT.but(CROSSES, "ordered.cumsum(dim=-1) > top_p"), NUCLEUS,
             """The token whose share carries the sum over p was left out. Even the first token may exceed it, and then
-            nothing is left to draw from. Ask what the *likelier* ones reach without it."""),
+            nothing is left to draw from. Add up only the *likelier* ones, without it."""),
         mistake("the token that crosses p left out, but for the first",
                 RIGHT.but("before >= top_p", "ordered.cumsum(dim=-1) > top_p").after(
                   "ordered = ordered.masked_fill(ordered.cumsum(dim=-1) > top_p, 0.0)",

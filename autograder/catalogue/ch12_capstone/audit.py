@@ -297,7 +297,7 @@ EXERCISE = Exercise(
             """Only pairs of which training knows both lines were counted. A test sentence whose source was in training
             with another translation is not unseen either: one known line suffices.""", quotes=counted),
         mistake("both lines must be known", RIGHT.but("in known or", "in known and"), DATA,
-            "You asked that both lines be known from training. One of them suffices.", quotes=counted),
+            "You required both lines to be known from training. One of them suffices.", quotes=counted),
         mistake("known on its own side only", RIGHT.but(OVERLAP, """
                   sources, targets = {a for a, b in train}, {b for a, b in train}
                   overlap = sum(normal(a) in sources or normal(b) in targets for a, b in others)"""), DATA,
@@ -349,7 +349,7 @@ EXERCISE = Exercise(
                           "sum(not line.strip() for pair in pairs for line in pair)"), DATA,
             "A pair of two empty lines counted twice. Pairs are counted, not lines.", quotes=counted),
         mistake("empty sources only", RIGHT.but(EMPTY, "not pair[0].strip()"), DATA,
-            "Only the sources were looked at. A pair whose target is empty teaches a model to say nothing.",
+            "Only the sources were looked at. A pair whose target is empty teaches a model to output nothing.",
             quotes=counted),
         mistake("blanks are not empty", RIGHT.but(EMPTY, "not pair[0] or not pair[1]"), DATA,
             "A line of blanks holds a character, and no word. It is empty as well: nothing but white space.",

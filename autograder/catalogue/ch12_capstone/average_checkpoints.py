@@ -174,8 +174,8 @@ EXERCISE = Exercise(
     ),
     mistakes=(
         mistake("counters averaged", RIGHT.but("if tensor.is_floating_point():", "if True:"), AVERAGE,
-            """The counter of steps was averaged as well, and cut to a whole number again: a model that has taken 150
-            steps never was. What counts or says yes or no comes from the newest state.""", quotes=first_number),
+            """The counter of steps was averaged as well, and cut to a whole number again: no model has taken 150 steps.
+            Counters and flags come from the newest state.""", quotes=first_number),
         mistake("counters averaged into fractions", RIGHT.but("if tensor.is_floating_point():", "if True:").but(
                   "(total / k).to(tensor.dtype)",
                   "(total / k).to(tensor.dtype if tensor.is_floating_point() else torch.float32)"), AVERAGE,
@@ -262,7 +262,7 @@ EXERCISE = Exercise(
             """A state with a name that the newest does not have went by unnoticed: look at the difference in both
             directions. Names that differ raise ValueError."""),
         mistake("names not compared", RIGHT.but(NAMES, "if False:"), AVERAGE,
-            """For a name that one state lacks your code stops with KeyError, by accident and without a word on what is
+            """For a name that one state lacks your code stops with KeyError, by accident, and without saying what is
             wrong. Names that differ raise ValueError, before anything is averaged."""),
         mistake("shapes not compared", RIGHT.but(SHAPES, "if False:"), AVERAGE,
             """Shapes that differ were added up: one row was broadcast over all, and the result looks whole. Or torch

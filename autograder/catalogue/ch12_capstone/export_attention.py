@@ -180,8 +180,8 @@ EXERCISE = Exercise(
     ),
     mistakes=(
         mistake("rows and columns exchanged", each(".transpose(-2, -1)"), LOOK,
-            """Rows and columns are exchanged: the words that ask are the rows, the words that are looked at the
-            columns. In the encoder nothing shows it but the sums: each *row* sums to 1."""),
+            """Rows and columns are exchanged: queries are the rows, keys the columns. In the encoder nothing shows it
+            but the sums: each *row* sums to 1."""),
         mistake("heads averaged", each(".mean(1, keepdim=True)"), LOOK,
             """The heads were averaged. One that looks left and one that looks right become a blur that neither shows:
             keep each by itself."""),
@@ -201,20 +201,20 @@ EXERCISE = Exercise(
         mistake("layers from the last", each(".flip(0)"), LOOK,
                 "The layers came back in reverse: the first layer is the one that reads the words."),
         mistake("pads shown", RIGHT.but(S, "s = source.shape[1]").but(T, "t = target.shape[1]"), LOOK,
-            """Pads are among your rows and columns. What a pad looks at means nothing, and nobody may look at one: cut
-            each sentence to its own words."""),
+            """Pads are among your rows and columns. The weights of a pad mean nothing, and no word may attend to one:
+            cut each sentence to its own words."""),
         mistake("pads among the queries", RIGHT.but(T, "t = target.shape[1]"), LOOK,
             "The rows of pads were left in: the target was not cut to its own words."),
         mistake("pads among all queries",
                 RIGHT.but("[:, :, :s, :s]", "[..., :s]").but("[:, :, :t, :t]", "[..., :t]").but("[:, :, :t, :s]",
                     "[..., :s]"), LOOK,
-            "The columns of pads were cut, and their rows were not: a pad asks nothing either. Cut the queries as "
-            "well as the keys."),
+            "The columns of pads were cut, and their rows were not: a pad's query means nothing either. Cut the "
+            "queries as well as the keys."),
         mistake("pads among all keys",
                 RIGHT.but("[:, :, :s, :s]", "[:, :, :s]").but("[:, :, :t, :t]", "[:, :, :t]").but("[:, :, :t, :s]",
                     "[:, :, :t]"), LOOK,
-            "The rows of pads were cut, and their columns were not: nobody may look at a pad. Cut the keys as well as "
-            "the queries."),
+            "The rows of pads were cut, and their columns were not: no word may attend to a pad. Cut the keys as well "
+            "as the queries."),
         mistake("pads among the keys", RIGHT.but(S, "s = source.shape[1]"), LOOK,
             "The columns of pads were left in: the source was not cut to its own words."),
         mistake("all cut to the shortest",
@@ -228,10 +228,11 @@ EXERCISE = Exercise(
             """Your numbers were divided by the largest, as for a picture. Then rows no longer sum to 1, and two heads
             cannot be compared. A picture may scale its colors, not its data."""),
         mistake("cross the other way", RIGHT.but("[:, :, :t, :s]", "[:, :, :s, :t]"), LOOK,
-            "In cross-attention the *target's* words ask and the *source's* are looked at: rows have the "
+            "In cross-attention the queries come from the *target* and the keys from the *source*: rows have the "
             "target's length."),
         mistake("cross exchanged", RIGHT.but('"cross": cross}', '"cross": cross.transpose(-2, -1)}'), LOOK,
-            "Rows and columns of the cross-attention are exchanged: the *target's* words ask, and they are the rows."),
+            "Rows and columns of the cross-attention are exchanged: the queries come from the *target*, and they are "
+            "the rows."),
         mistake("kinds exchanged",
                 RIGHT.but('"encoder": encoder, "decoder": decoder', '"encoder": decoder, "decoder": encoder'), LOOK,
             "The weights of the encoder are under the decoder's name."),
@@ -242,8 +243,9 @@ EXERCISE = Exercise(
                 RIGHT.but(S, "s = int((source[row] != 0).sum())").but(T, "t = int((target[row] != 0).sum())"), LOOK,
             "0 was taken for the padding. Its id is given: another model has another."),
         mistake("no control", RIGHT.but(HOLDS, "holds = drop > 0"), CONTROL,
-            """You called every claim true whose heads are missed at all. Any head may be missed: the claim says *these*
-            matter, so without others, as many, less must be lost. That is what a control is for.""", quotes=numbers),
+            """You called a claim true as soon as removing its heads costs anything. Removing any head may cost
+            something: the claim is that *these* matter, so removing as many other heads must cost less. That is what a
+            control is for.""", quotes=numbers),
         mistake("the mean of the controls", RIGHT.but(HOLDS, "holds = drop > sum(control) / len(control)"), CONTROL,
             """The claimed heads were compared with the mean of the controls. One group that is missed more than they
             are suffices to refute the claim.""", quotes=numbers),
@@ -355,7 +357,7 @@ EXERCISE = Exercise(
         """),
     ),
     hints=(
-        "who asks, who is looked at, and what would refute the claim?",
+        "which axis holds the queries, which one the keys, and what would refute the claim?",
         "a layer's (B, h, Tq, Tk) for one sentence is (h, Tq, Tk), cut to the words of each side; stacked over layers "
         "it has four axes. "
         "A claim needs one score of the whole model, one without the heads, one for each control.",

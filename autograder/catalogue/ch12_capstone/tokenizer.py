@@ -233,7 +233,7 @@ EXERCISE = Exercise(
     ),
     mistakes=(
         mistake("unknown words become <unk>", RIGHT.but(SPELLED, "ids.append(3)"), TOKENS,
-            """A word that fit has not seen was given the id of <unk>, and what it was is gone. Spell such a word in
+            """A word that fit has not seen was given the id of <unk>, and the word is lost. Spell such a word in
             smaller pieces, down to bytes, of which there are only 256."""),
         mistake("unknown words vanish", RIGHT.but(SPELLED, "pass"), TOKENS,
             "A word that fit has not seen left no id at all, so the line comes back shorter. Spell it in "

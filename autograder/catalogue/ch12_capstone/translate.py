@@ -151,9 +151,9 @@ EXERCISE = Exercise(
             it is masked like a pad, or what comes after it is not cut off.""", shows=most(symptoms.runs_on),
             quotes=quoted),
         mistake("what was said comes again", says('text = " ".join([*words[:-2], *words[:3], *words[-2:]])'), SYMPTOMS,
-            """Your lines begin well, and then say again what they have said. The decoder does not know how far it has
-            come: are positions added to its words, and with a cache, is the newest one's position the number of those
-            before it?""",
+            """Your lines begin well, and then repeat what they contain already. The decoder does not know how far it
+            has come: are positions added to its words, and with a cache, is the newest one's position the number of
+            those before it?""",
             shows=most(symptoms.comes_again, 0.4), quotes=quoted),
         mistake("the words in any order", says("""
                   import random

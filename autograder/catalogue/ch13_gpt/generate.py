@@ -215,8 +215,8 @@ EXERCISE = Exercise(
             model has no position left for them. Show it only the last `context` tokens; the text itself keeps
             growing."""),
         mistake("the first tokens shown", RIGHT.but("ids[:, -context:]", "ids[:, :context]"), WINDOW,
-            """The model is shown the *first* tokens of the text, again and again, so from some place on it says the
-            same. It continues from the end: the last `context` tokens."""),
+            """The model is shown the *first* tokens of the text, again and again, so from some position on it repeats
+            itself. It continues from the end: the last `context` tokens."""),
         mistake("one token too few shown",
                 RIGHT.but("ids[:, -context:]", "ids[:, -context + 1:] if context > 1 else ids[:, -1:]"), WINDOW,
             "The model is shown one token fewer than it may be. Return the last `context` tokens, all of them."),
@@ -340,8 +340,8 @@ EXERCISE = Exercise(
             "g got the same seed in every step, so all steps draw the same numbers. Draw from g, and do not change "
             "its seed."),
         mistake("dropout left on", RIGHT.without("model.eval()").without(MODE), GENERATE,
-            """The model came in training mode, and you asked it as it was: dropout then leaves out parts at random, and
-            it says other tokens than it knows. Evaluation mode first."""),
+            """The model came in training mode, and you called it as it was: dropout then leaves out parts at random,
+            and its tokens change from call to call. Switch to evaluation mode first."""),
         families.LEFT_IN_EVALUATION_MODE(RIGHT.without(MODE), GENERATE),
         families.PUT_IN_TRAINING_MODE(RIGHT.but(MODE, "model.train()"), GENERATE),
         mistake("left in another mode on one way out", RIGHT.after("model.eval()", "if n == 0:\n    return ids"),
@@ -364,8 +364,8 @@ EXERCISE = Exercise(
             "With tau = 0 you draw as with tau = 1 (`tau or 1` takes 0 for nothing). 0 is a temperature: the "
             "likeliest token takes everything."),
         mistake("stops at an end", RIGHT.after(GROWN, "if bool((new == 2).all()):\n    break"), GENERATE,
-            """Your text ended before n tokens were written: when all rows had written some token, you stopped. A GPT's
-            tokens are what the vocabulary says, and here no end is looked for."""),
+            """Your text ended before n tokens were written: when all rows had written some token, you stopped. No token
+            of this vocabulary means the end: write n tokens in any case."""),
         mistake("new tokens without their axis", RIGHT.but("[ids, new]", "[ids, new.squeeze(1)]"), GENERATE,
             "What you put behind the text has one axis, (B,), and the text has two, (B, t). A new column is (B, 1)."),
         mistake("greedy whatever tau is", RIGHT.but(DRAW, "new = shares.argmax(dim=-1, keepdim=True)"), GENERATE,

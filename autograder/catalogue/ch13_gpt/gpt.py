@@ -195,8 +195,8 @@ EXERCISE = Exercise(
             "All tokens got the position of the first one, so their order is lost."),
         mistake("positions counted along the batch", RIGHT.but("self.places(torch.arange(T))",
                   "self.places(torch.arange(len(ids)) % self.max_length)[:, None]"), MODEL,
-            "All tokens of a text got one position, which says its place in the *batch*. Positions are counted along "
-            "the text, axis 1."),
+            "All tokens of a text got the same position: the number of their text in the *batch*. Positions are "
+            "counted along the text, axis 1."),
         mistake("positions looked up by the ids",
                 RIGHT.but("self.places(torch.arange(T))", "self.places(ids % self.max_length)"), MODEL,
             "The rows of the table of positions were chosen by the ids. They are chosen by a token's position: 0, "
@@ -310,7 +310,7 @@ EXERCISE = Exercise(
         mistake("no residual",
                 RIGHT.but("x = x + self.drop(self.attention(seen))", "x = self.drop(self.attention(seen))").but(
                   "x = x + self.drop(self.think(seen))", "x = self.drop(self.think(seen))"), BLOCKS,
-            "The blocks have no residuals: what a sub-layer says replaced the stream (13.2)."),
+            "The blocks have no residuals: the output of a sub-layer replaced the stream (13.2)."),
         mistake("shown a token twice", RIGHT.but(LOOP, "x = block(x) + x"), BLOCKS,
             "You added x to what a block returns. A block has its residual inside: what it returns is the stream "
             "already."),

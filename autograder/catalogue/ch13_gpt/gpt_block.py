@@ -209,7 +209,7 @@ EXERCISE = Exercise(
             "tokens (06.2)."),
         mistake("post-norm", POST, BLOCKS,
             """Your norms come after the sums, as in the paper of 2017. GPT-2 puts them before: a sub-layer reads
-            norm(x), and the sum is left as it is. When both sub-layers say nothing, x itself has to come back."""),
+            norm(x), and the sum is left as it is. When both sub-layers output zeros, x itself has to come back."""),
         mistake("pre-norm, then post-norm",
                 RIGHT.without(SEEN_2).but(ADD_2, "x = self.norm2(x + self.drop(self.think(x)))"), BLOCKS,
             "Attention has its norm before it and the feed-forward network after the sum. Both read norm(x), and both "
@@ -222,8 +222,8 @@ EXERCISE = Exercise(
                 RIGHT.without(SEEN_1).without(SEEN_2).but(ADD_1,
                     "x = x + self.norm1(self.drop(self.attention(x)))").but(
                   ADD_2, "x = x + self.norm2(self.drop(self.think(x)))"), BLOCKS,
-            """You normalized what a sub-layer *says*. It is what it *reads* that is normalized: norm first, then the
-            sub-layer, then the sum with x."""),
+            """You normalized the *output* of a sub-layer. Its *input* is normalized: norm first, then the sub-layer,
+            then the sum with x."""),
         mistake("a norm at the end", RIGHT.but(END, f"{ADD_2}\n        return self.norm2(x)"), BLOCKS,
             "The block ends in one norm more. It returns the stream as it is; the one last norm comes after "
             "*all* blocks, in the model."),
@@ -251,11 +251,11 @@ EXERCISE = Exercise(
             "thing, the normed x."),
         mistake("no residual", RIGHT.but(ADD_1, ADD_1.replace("x + ", "")).but(ADD_2, ADD_2.replace("x + ", "")),
                 STREAM,
-            "What a sub-layer says *replaced* x. It is added to it: when both say nothing, x has to come through."),
+            "The output of a sub-layer *replaced* x. It is added to x: when both output zeros, x has to come through."),
         mistake("no residual around attention", RIGHT.but(ADD_1, ADD_1.replace("x + ", "")), STREAM,
-            "x is not added to what attention says, so the token that listened is lost."),
+            "x is not added to the output of attention, so the token's own vector is lost."),
         mistake("no residual around the feed-forward network", RIGHT.but(ADD_2, ADD_2.replace("x + ", "")), STREAM,
-            "x is not added to what the feed-forward network says."),
+            "x is not added to the output of the feed-forward network."),
         families.IN_PARALLEL(RIGHT.but(ADD_1, "heard = self.drop(self.attention(seen))").but(
                   ADD_2, "x = x + heard + self.drop(self.think(seen))"),
             BLOCKS, part="block", words="tokens",
@@ -315,11 +315,11 @@ EXERCISE = Exercise(
             "GELU belongs there."),
         families.NO_FEED_FORWARD(RIGHT.without(ADD_2).without(SEEN_2), BLOCKS, name="no feed-forward network"),
         mistake("no attention", RIGHT.without(ADD_1).without(SEEN_1), BLOCKS,
-            "Attention was left out, and with it the first norm: no token hears of another."),
+            "Attention was left out, and with it the first norm: no token receives anything from the others."),
         mistake("no output projection",
                 RIGHT.but("self.W_o = nn.Linear(width, width)", "pass").but(SAID, "return mixed"), BLOCKS,
-            "The last of attention's four projections is missing, the one that mixes what the heads have said "
-            "(chapter 06)."),
+            "The last of attention's four projections is missing, the one that mixes the outputs of the heads (chapter "
+            "06)."),
         mistake("attention without biases",
                 RIGHT.but("self.W_q = nn.Linear(width, width)", "self.W_q = nn.Linear(width, width, bias=False)").but(
                   "self.W_k = nn.Linear(width, width)", "self.W_k = nn.Linear(width, width, bias=False)").but(
@@ -339,15 +339,14 @@ EXERCISE = Exercise(
         families.DROPOUT_ON_THE_SUM(RIGHT.but(ADD_1, "x = self.drop(x + self.attention(seen))").but(
                   ADD_2, "x = self.drop(x + self.think(seen))"),
             STREAM),
-        mistake("dropout on attention alone", RIGHT.but(ADD_2, "x = x + self.think(seen)"), BLOCKS,
-            "In training what the feed-forward network says is not dropped. What both sub-layers say is."),
+        families.FEED_FORWARD_NOT_DROPPED(RIGHT.but(ADD_2, "x = x + self.think(seen)"), BLOCKS),
         mistake("dropout on the feed-forward network alone", RIGHT.but(ADD_1, "x = x + self.attention(seen)"), BLOCKS,
-            "In training what attention says is not dropped. What both sub-layers say is; dropout on the shares "
-            "inside does not replace it."),
+            "In training no dropout acts on the output of attention. Both sub-layers have one; dropout on the "
+            "attention weights does not replace it."),
         mistake("dropout inside of the feed-forward network alone", RIGHT.but(ADD_2, "x = x + self.think(seen)").but(
                   "self.narrow(F.gelu(self.widen(x)))", "self.narrow(self.drop(F.gelu(self.widen(x))))"), BLOCKS,
-            "Dropout is only between the two maps. It is put on what the feed-forward network *says*, before "
-            "that is added."),
+            "Dropout is only between the two maps. It belongs on the *output* of the feed-forward network, before the "
+            "sum."),
         mistake("d_model and h exchanged", RIGHT.but(
                   "def __init__(self, d_model, h, d_ff, dropout=0.0):",
                   "def __init__(self, h, d_model, d_ff, dropout=0.0):"), BLOCKS,

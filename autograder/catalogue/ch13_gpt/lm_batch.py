@@ -272,8 +272,8 @@ EXERCISE = Exercise(
     ),
     mistakes=(
         mistake("y is x", RIGHT.but(LATER, "y = ids[places]"), BATCH,
-            """y is x itself: the model would have to say the token that it was just shown, and it would learn to copy.
-            What it has to predict is one place later."""),
+            """y is x itself: the model would have to predict the token that it was just shown, and it would learn to
+            copy. The token to predict is one position later."""),
         mistake("y two tokens later", RIGHT.but(LATER, "y = ids.roll(-2)[places]"), BATCH,
             "y is two tokens later than x, so a token is skipped between input and target. Return the *next* token.",
             shows=moved_by(2)),
@@ -282,7 +282,7 @@ EXERCISE = Exercise(
             "token is one place later.",
             shows=moved_by(-1)),
         mistake("x and y exchanged", RIGHT.but(BOTH, "return y, x"), BATCH,
-            "x and y are exchanged: first comes what the model is shown, then the same window one token later."),
+            "x and y are exchanged: first comes the model's input, then the same window one token later."),
         mistake("y rolled inside of its window", RIGHT.but(LATER, "y = x.roll(-1, dims=1)"), BATCH,
             """The last token of y is the first one of its window: the window was rolled around. What follows its last
             token is in the text, one place further on."""),
@@ -298,8 +298,8 @@ EXERCISE = Exercise(
         mistake("rows joined end to end", RIGHT.but(BOTH, "return x.flatten(), y.flatten()"), BATCH,
             "The rows are joined end to end. Each window has a row of its own: (B, T)."),
         mistake("y filled up with 0 at its end", RIGHT.but(LATER, "y = F.pad(x[:, 1:], (0, 1))"), BATCH,
-            """The last token of y is a 0 that nobody wrote. What follows the window's last token is in the text: y
-            is cut from there, and not out of x."""),
+            """The last token of y is a 0 that nobody wrote. The token after the window is in the text: y is cut from
+            there, and not out of x."""),
         mistake("y one token short", RIGHT.but(BOTH, "return x, y[:, :-1]"), BATCH,
             "y has T - 1 tokens. To every token of x belongs the one that follows, so both have T; the last one "
             "follows the window."),
@@ -435,8 +435,8 @@ EXERCISE = Exercise(
         """),
     ),
     hints=(
-        "which tokens does the model see, and which one must it say after each of them? How many places are there for "
-        "a window to begin?",
+        "which tokens does the model see, and which one must it predict after each of them? How many places are there "
+        "for a window to begin?",
         "ids (N,), starts (B,), places (B, T) = a start for each row plus 0, 1 and so on; ids at the places are x (B, "
         "T), at the places + 1 y.",
         "draw B starts below N - T with g; add 0 to T - 1 to each; look up x there and y one place later.",

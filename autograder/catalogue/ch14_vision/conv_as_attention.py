@@ -210,8 +210,8 @@ EXERCISE = Exercise(
         mistake("nobody to look at shared out", RIGHT.but(
                   PIXEL, "weights = torch.where(weights.sum(-1, keepdim=True) > 0, weights, torch.full_like(weights, "
                          "1 / (H * W)))\n    " + PIXEL), BORDERS,
-            """A head that would look outside shares itself out equally over the whole image: a softmax over nothing
-            does that. Such a row is all zero (chapter 08)."""),
+            """A head that would look outside weights all pixels equally: a softmax does that when every score is minus
+            infinity. Such a row is all zero (chapter 08)."""),
         mistake("itself where there is no neighbor", RIGHT.but(
                   ONE, ONE + "\n            weights[a * k + b, pixel[~inside], pixel[~inside]] = 1"), BORDERS,
             "A head that would look outside looks at the pixel itself instead. Outside there is nothing: such a row "

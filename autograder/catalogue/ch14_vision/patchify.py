@@ -193,8 +193,8 @@ EXERCISE = Exercise(
             "A Python list came back, one entry for each image. Return one tensor: (B, N, C * p * p)."),
         mistake("unfold without a check", RIGHT.but(CHECK, "return F.unfold(img, p, stride=p).transpose(1, 2)\n    "),
                 PATCHES,
-            """Nothing asks whether p divides the image: unfold drops the rows and columns that are left over, and says
-            nothing. Ask first, and raise a ValueError."""),
+            """Nothing asks whether p divides the image: unfold silently drops the rows and columns that are left over.
+            Check first, and raise a ValueError."""),
         mistake("the rest cut off",
                 RIGHT.but(CHECK, "H, W = H // p * p, W // p * p\n    img = img[:, :, :H, :W]\n    "), PATCHES,
             """5 rows cannot be cut into patches of 2; you dropped the row that was left over. Raise a ValueError
@@ -224,7 +224,7 @@ EXERCISE = Exercise(
         families.ANOTHER_ERROR(RIGHT.but("ValueError", "TypeError"), PATCHES),
         mistake("None for sizes that do not fit",
                 RIGHT.but('raise ValueError("p must divide the height and the width")', "return None"), PATCHES,
-            "Where p does not divide the image you return None, which nobody hears. Raise a ValueError."),
+            "Where p does not divide the image you return None, which a caller easily overlooks. Raise a ValueError."),
         mistake("a square image asked for", RIGHT.but("H % p != 0 or W % p != 0", "H != W or H % p != 0 or W % p != 0"),
                 PATCHES,
             "A ValueError comes for an image that is not square. Height and width may differ; p has to divide both."),

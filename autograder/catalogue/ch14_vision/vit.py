@@ -191,8 +191,8 @@ EXERCISE = Exercise(
             "The class token was put behind the patches, and the head reads the first *patch*. The token comes first, "
             "and the head reads it."),
         mistake("the last patch read", RIGHT.but("x[:, 0]", "x[:, -1]"), TOKEN,
-            """The head reads the last patch. It reads the class token, which comes first: it has nothing to say of its
-            own, so it can gather what all the patches know."""),
+            """The head reads the last patch. It reads the class token, which comes first: it has no content of its own,
+            so it can gather information from all patches."""),
         mistake("the first patch read", RIGHT.but("x[:, 0]", "x[:, 1]"), TOKEN,
             "The head reads the first patch. The class token comes before it, at place 0."),
         mistake("the mean of all tokens", RIGHT.but("x[:, 0]", "x.mean(dim=1)"), TOKEN,
@@ -290,7 +290,7 @@ EXERCISE = Exercise(
             "x was added to what a layer returns. Its residuals are inside: what a layer returns is what the "
             "next one reads."),
         mistake("no residual", RIGHT.but(READ, READ.replace("x + ", "")).but(THINK, THINK.replace("x + ", "")), VIT,
-            "The layers have no residuals: what a sub-layer says is added to the stream (09.3)."),
+            "The layers have no residuals: the output of a sub-layer is added to its input (09.3)."),
         families.SCORES_NOT_DIVIDED(RIGHT.but(" / q.shape[-1] ** 0.5", ""), VIT, part="model"),
         families.ONE_HEAD(RIGHT.but("Heads(d, h)", "Heads(d, 1)"), VIT),
         mistake("one layer used again", RIGHT.but(
@@ -305,12 +305,11 @@ EXERCISE = Exercise(
         mistake("no layers", RIGHT.but(LAYER, "pass"), VIT,
             "The layers were made and never used: the class token cannot have seen a single patch."),
         mistake("d_ff not used", RIGHT.but("d, d_ff), nn.Linear(d_ff, d)", "d, 4 * d), nn.Linear(4 * d, d)"), VIT,
-            "The feed-forward networks are not d_ff wide inside. Four times d_model is usual, but here the argument "
-            "says it."),
+            "The feed-forward networks are not d_ff wide inside. Four times d_model is usual, but here d_ff sets it."),
         mistake("an inner width of its own", RIGHT.but("d, d_ff), nn.Linear(d_ff, d)", "d, 2048), nn.Linear(2048, d)"),
                 VIT,
-            "The feed-forward networks are not d_ff wide inside: the library's layer takes 2,048 when nobody says it. "
-            "Hand d_ff on."),
+            "The feed-forward networks are not d_ff wide inside: the library's layer takes 2,048 by default. Pass d_ff "
+            "on."),
         mistake("a head of two layers", RIGHT.but(
                   HEAD, "self.head = nn.Sequential(nn.Linear(d_model, d_model), nn.Tanh(), nn.Linear(d_model, "
                         "classes))"), TOKEN,
@@ -349,13 +348,13 @@ EXERCISE = Exercise(
                   "self.drop = lambda x: F.dropout(x, dropout)\n        self.layers"),
             VIT),
         mistake("no dropout on the words", RIGHT.without(DROP), VIT,
-            """In training the words are not dropped. Dropout is put on tokens and positions together, before the first
-            layer, as well as on what every sub-layer says."""),
+            """In training the words are not dropped. Dropout acts on the sum of tokens and positions, before the first
+            layer, and on the output of every sub-layer."""),
         mistake("dropout before the positions", RIGHT.but(ADD, "x = self.drop(x) + self.positions").without(DROP), VIT,
             "In training the tokens are dropped and their positions are not. Dropout is put on both together."),
         mistake("dropout before the head", RIGHT.but(LAST, "return self.head(self.drop(x[:, 0]))"), VIT,
-            "There is one dropout too many, before the head. It is put on the words, and in the layers on what each "
-            "sub-layer says."),
+            "There is one dropout too many, before the head. It acts on the sum of tokens and positions, and in the "
+            "layers on the output of each sub-layer."),
         mistake("no dropout in the layers",
                 RIGHT.but("[Layer(d_model, h, d_ff, dropout)", "[Layer(d_model, h, d_ff, 0.0)"), VIT,
             "In training nothing is dropped in the layers. Hand dropout on to them."),
@@ -371,8 +370,8 @@ EXERCISE = Exercise(
         *usual_mistakes(RIGHT, detached=VIT, float32=VIT, squeezed=TOKEN),
         mistake("a dropout of another strength",
                 RIGHT.but("[Layer(d_model, h, d_ff, dropout)", "[Layer(d_model, h, d_ff, 0.1)"), VIT,
-            """With dropout 1 nothing should be left of the words in training, and something is: one of the dropouts has
-            a strength of its own, such as the .1 of the library's layer. All of them take what `dropout` says.""",
+            """With dropout 1 nothing should be left of the tokens in training, and something is: one of the dropouts
+            has a different rate, such as the .1 of the library's layer. All of them use `dropout`.""",
             shows=something_is_left),
     ),
     correct=(
@@ -436,7 +435,7 @@ class ViT(nn.Module):
 '''),
     ),
     hints=(
-        "what is a word here, and what did chapter 09's encoder ask of words? What is added that no image has?",
+        "what is a word here, and what did chapter 09's encoder expect of words? What is added that no image has?",
         "img (B, C, image, image); patches (B, N, C * patch * patch); words (B, N, d_model); with the class token (B, "
         "1 + N, d_model), and so "
         "through all layers; "

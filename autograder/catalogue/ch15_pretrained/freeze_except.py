@@ -185,8 +185,8 @@ EXERCISE = Exercise(
                 RIGHT.without(SET).but("if chosen(full)]", "if parameters[full].requires_grad]"), FREEZE,
             """Everything still has requires_grad. What is not named has to be frozen: the flag becomes False."""),
         mistake("old gradients kept", RIGHT.without(FORGET).without(IF_NOT), FREEZE,
-            """requires_grad is off, but the gradients that stood there before still do, and an optimizer that holds
-            these parameters moves whatever has a gradient. Forget them: .grad becomes None.""", quotes=moved),
+            """requires_grad is off, but the earlier gradients are still there, and an optimizer that holds these
+            parameters moves whatever has a gradient. Forget them: .grad becomes None.""", quotes=moved),
         mistake("old gradients set to zero", RIGHT.but(FORGET, "parameter.grad = torch.zeros_like(parameter)"), FREEZE,
             """What is frozen has a gradient of zeros now. That is not no gradient: an optimizer with weight decay still
             shrinks the weights, and one with momentum goes on in its old direction. Only None is passed over.""",
@@ -221,7 +221,8 @@ EXERCISE = Exercise(
             "What was named is frozen and the rest learns: the other way round."),
         mistake("the other way round, in the list too",
                 RIGHT.but("return any(full == name", "return not any(full == name"), FREEZE,
-            "What was named is frozen and the rest learns, and the list says so too: the other way round."),
+            "The named parameters are frozen and the rest learns, in the returned list too: it is the other way "
+            "round."),
         LAST_NAME(RIGHT.but(CHOSEN, """
                   return bool(names) and (full == names[-1] or full.startswith(names[-1] + "."))"""),
             FREEZE, name="the last name alone, in the list too"),
@@ -262,16 +263,16 @@ EXERCISE = Exercise(
             quotes=other_mode),
         mistake("a name that means nothing goes by", RIGHT.but(KNOWN, "if False:"), FREEZE,
             """A misspelled name went by in silence: everything was frozen, so training would run for hours and learn
-            nothing. A name that means nothing raises ValueError."""),
+            nothing. A name that matches nothing raises ValueError."""),
         mistake("only if no name means anything", RIGHT.but(KNOWN, "if not any(map(chosen, parameters)):"), FREEZE,
-            "One name of the list means nothing, and it went by because the others do. Each name has to mean "
-            "something."),
+            "One name of the list matches nothing, and was passed over because the others match. Each name has to "
+            "match something."),
         families.ASSERTED(RIGHT.but(RAISED, "assert False"), FREEZE),
         mistake("stops with KeyError", RIGHT.but("raise ValueError", "raise KeyError"), FREEZE,
-            "A name that means nothing ends in a KeyError. Raise a ValueError, so that a caller can tell it from a "
+            "A name that matches nothing ends in a KeyError. Raise a ValueError, so that a caller can tell it from a "
             "bug in your code."),
         mistake("stops with AttributeError", RIGHT.but(RAISED, "model.get_parameter(name)"), FREEZE,
-            """A name that means nothing ends in torch's own AttributeError, which a slip in your code would raise as
+            """A name that matches nothing ends in torch's own AttributeError, which a slip in your code would raise as
             well. The task asks for a ValueError."""),
         mistake("nothing comes back", RIGHT.without(RETURNED), FREEZE,
             "The model is right, but nothing came back. Return the full names of what learns, such as `head.weight`."),

@@ -268,11 +268,11 @@ EXERCISE = Exercise(
         mistake("shapes that are bent",
                 HAND.but("if parameter.shape != ours[name].shape:", "if parameter.numel() != ours[name].numel():").but(
                   COPIED, "parameter.copy_(ours[name].reshape(parameter.shape))"), STRICT,
-            "A tensor of another shape was bent into the right one: as many numbers, each in another "
-            "place. Refuse it."),
+            "A tensor of a different shape was reshaped into the right one: the same number of values, in other "
+            "positions. Refuse it."),
         mistake("shapes that broadcast", HAND.but("if parameter.shape != ours[name].shape:", "if False:"), STRICT,
             """A tensor of another shape was written: copy_ repeats a single row, or a single number, over the whole
-            parameter and says nothing. Compare the shapes, and refuse what does not fit."""),
+            parameter, without an error. Compare the shapes, and refuse what does not fit."""),
         mistake("asserted", HAND.but('raise ValueError("sd: other entries than expected")', "assert False").but(UNKNOWN,
             "assert False"), STRICT,
             "An assertion fails where an error is to be raised. Assertions vanish under python -O; then half a file "

@@ -247,8 +247,8 @@ EXERCISE = Exercise(
         mistake("pads alone left out", RIGHT.but("for s in specials:", "for s in specials[:1]:"), MLM,
             "Only the first of the specials is safe. All of them are never chosen.", quotes=tables),
         mistake("ids 0 to 2 written in", RIGHT.but("for s in specials:", "for s in (0, 1, 2):"), MLM,
-            "The ids 0, 1 and 2 were left out whatever `specials` says. It is the last argument, and its "
-            "ids may be any."),
+            "The ids 0, 1 and 2 were left out whatever `specials` holds. It is the last argument, and may hold any "
+            "ids."),
         mistake("specials covered, but not asked",
                 RIGHT.without(REAL).but(LABELED, "labels = torch.where(chosen & ~special, ids, -100)"), MLM,
             "Specials have no label, but the mask or another word replaced them. Leave them out of both.",
@@ -300,8 +300,8 @@ EXERCISE = Exercise(
             "80 % of *all* words became the mask, whether they were chosen or not. Choose first, and then share out "
             "what was chosen."),
         mistake("other words everywhere", RIGHT.but("chosen & (fate >= 0.9)", "~special & (fate >= 0.9)"), EIGHTY,
-            "Words that were not chosen were replaced by others too, and nobody asks for what stood there. Only "
-            "chosen words change."),
+            "Words that were not chosen were replaced by others too, though no label holds the original. Only chosen "
+            "words change."),
         mistake("one draw for both",
                 RIGHT.without(FATE).but(DRAWN, "fate = torch.rand(ids.shape, generator=g)\n    chosen = fate < p"),
                 EIGHTY,
@@ -356,8 +356,8 @@ EXERCISE = Exercise(
         mistake("exactly so many", RIGHT.but(DRAWN, """
                   wanted = int(p * ids.shape[1])
                   chosen = torch.rand(ids.shape, generator=g).argsort(dim=1).argsort(dim=1) < wanted"""), MLM,
-            """A fixed number was chosen in each sentence, cut to a whole number: of a short sentence nothing is ever
-            asked. Each word is chosen by itself, with probability p."""),
+            """A fixed number was chosen in each sentence, cut to a whole number: in a short sentence no word is ever
+            chosen. Each word is chosen independently, with probability p."""),
         mistake("1 - p", RIGHT.but("generator=g) < p", "generator=g) > p"), MLM,
             "The share of chosen words is 1 - p. A number drawn from 0 to 1 is *below* p with probability p."),
         mistake("15 % written in", RIGHT.but("generator=g) < p", "generator=g) < 0.15"), MLM,
@@ -383,8 +383,8 @@ EXERCISE = Exercise(
         mistake("inputs alone", RIGHT.but(RETURN, "return inputs"), MLM,
             "Only one table came back. There should be two: what the model reads, and the labels."),
         mistake("a table of chosen places", RIGHT.but(RETURN, "return inputs, chosen"), MLM,
-            "The second result says *where* words were chosen. Return the labels: the word that stood there, and "
-            "-100 elsewhere."),
+            "The second result marks *where* words were chosen. Return the labels: the original word there, and -100 "
+            "elsewhere."),
         mistake("ids as fractions", RIGHT.but(RETURN, "return inputs.float(), labels.float()"), MLM,
             "Fractions came back. Ids and labels are whole numbers, of the dtype of ids; no table of words can be "
             "read with a fraction."),
@@ -395,8 +395,8 @@ EXERCISE = Exercise(
             """Of the chosen words 80 % become the mask, 10 % another word, and 10 % stay.""",
             shows=lambda evidence: near(evidence, CHOSEN) and not near(evidence, COVERED, STAYED, OTHER)),
         mistake("another share than p", RIGHT.but("generator=g) < p", "generator=g) < p ** 0.5"), MLM,
-            """The share of the chosen words is not p. Each word is chosen by itself, with probability p, whatever
-            becomes of the others. (Or words were taken for specials that are none.)""",
+            """The share of the chosen words is not p. Each word is chosen independently, with probability p. (Or words
+            that are not special were treated as special.)""",
             shows=lambda evidence: CHOSEN in evidence.got and not near(evidence, CHOSEN) and not evidence.got[SPECIAL]),
         mistake("another dtype", RIGHT.but(RETURN, "return inputs.int(), labels.int()"), MLM,
             """Both tables have the dtype of ids, long: an embedding and a loss ask for that.""",

@@ -274,7 +274,8 @@ EXERCISE = Exercise(
             POOL, name="another word taken for the mean"),
         ANOTHER_WORD(RIGHT.but('how == "max"', 'how not in ("mean", "cls")'), POOL, name="another word taken for max"),
         mistake("nothing for another word", RIGHT.but(REFUSED, "return None"), POOL,
-            "For a word that is none of the three nothing came back. The caller has to hear of it: ValueError."),
+            "For a `how` that is none of the three, nothing came back. Raise a ValueError, so that the caller "
+            "notices."),
         families.ASSERTED(RIGHT.but(REFUSED, "assert False"), POOL),
         mistake("a dictionary of three", """
             def pool(h, mask, how):
@@ -286,8 +287,8 @@ EXERCISE = Exercise(
                 }
                 return ways[how]
         """, POOL,
-            "For a word that is none of the three your code stops with KeyError, by accident. "
-            "the task asks for ValueError."),
+            "For a word that is none of the three your code stops with KeyError, by accident. The task asks for a "
+            "ValueError."),
         mistake("the mean as well", RIGHT.but(BIGGEST, "return (total / count + largest) / 2").but(
                   HIDDEN, f"{TOTAL}\n        {COUNT}\n        {HIDDEN}"), POOL,
             "Mean and max were mixed for max. One of the three at a time, as how says."),

@@ -109,12 +109,12 @@ EXERCISE = Exercise(
             0 0 1 1. The axis of heads is cut into (groups, h / groups), in this order."""),
         mistake("the keys by turns, the values as they should", RIGHT.but(KEYS, "k = k.repeat(1, h // groups, 1, 1)"),
                 GROUPS,
-            """Head 1 asked group 1's keys and took group 0's values: the keys were put one after the other, 0 1 0 1,
-            where neighbors share one, 0 0 1 1."""),
+            """Head 1 used the keys of group 1 and the values of group 0: the keys were repeated in the order 0 1 0 1,
+            but neighboring heads share a group, 0 0 1 1."""),
         mistake("the values by turns, the keys as they should", RIGHT.but(VALUES, "v = v.repeat(1, h // groups, 1, 1)"),
                 GROUPS,
-            """Head 1 asked group 0's keys and took group 1's values: the values were put one after the other, 0 1 0 1,
-            where neighbors share one, 0 0 1 1."""),
+            """Head 1 used the keys of group 0 and the values of group 1: the values were repeated in the order 0 1 0 1,
+            but neighboring heads share a group, 0 0 1 1."""),
         mistake("heads sent to i // groups", PLACES.but(
                   "k = k[:, torch.arange(h) // (h // groups)]", "k = k[:, torch.arange(h) // groups]").but(
                   "v = v[:, torch.arange(h) // (h // groups)]", "v = v[:, torch.arange(h) // groups]"), GROUPS,
@@ -128,13 +128,13 @@ EXERCISE = Exercise(
             "Every head read group 0. That is multi-query attention; with several groups each serves h "
             "/ groups heads."),
         mistake("values of group 0 for all", RIGHT.but(VALUES, "v = v[:, :1]"), GROUPS,
-            "Every head asked its own group's keys and took group 0's values. Keys and values of a group belong "
+            "Every head used the keys of its own group and the values of group 0. Keys and values of a group belong "
             "together."),
         mistake("one result for a whole group", RIGHT.without(KEYS).without(VALUES).before(
                   "scores = q @ k.transpose(-2, -1)", "q = q.unflatten(1, (groups, -1)).mean(dim=2)").but(
                   RETURNED, "return (weights @ v).repeat_interleave(h // groups, dim=1)"), GROUPS,
-            """All heads of a group return the same: their queries were averaged, or one of them asked for all. They
-            share keys and values, and each asks a question of its own."""),
+            """All heads of a group return the same: their queries were averaged, or only one of them was used. The
+            heads share keys and values, and each has its own queries."""),
         mistake("no scaling", RIGHT.without(DIVISION), GROUPS,
             "The division by the root of d_k is missing, so the largest score takes nearly everything (chapter 05)."),
         mistake("divided by the root of d_model", RIGHT.but("q.shape[-1] ** 0.5", "(h * q.shape[-1]) ** 0.5"), GROUPS,
@@ -149,8 +149,8 @@ EXERCISE = Exercise(
             "of q: that root."),
         mistake("divided by the root of a group's width",
                 RIGHT.but("q.shape[-1] ** 0.5", "(h // groups * q.shape[-1]) ** 0.5"), GROUPS,
-            "The scores were divided by the root of all d_k of a group's heads together. Each head meets its keys by "
-            "itself: the root of d_k."),
+            "The scores were divided by the root of all d_k of a group's heads together. Each head is scaled "
+            "separately, by the root of its own d_k."),
         mistake("a causal mask", RIGHT.but("scores = scores / q.shape[-1] ** 0.5", """
                   later = torch.ones(q.shape[2], k.shape[2], dtype=torch.bool).triu(1)
                   scores = (scores / q.shape[-1] ** 0.5).masked_fill(later, -torch.inf)"""), GROUPS,
@@ -164,8 +164,7 @@ EXERCISE = Exercise(
             "The scores were divided by d_k itself. Its *root* brings them back to about 1 (chapter 05)."),
         mistake("groups that do not divide", RIGHT.without(IF).without(RAISE), GROUPS,
             """4 heads cannot be shared out among 3 groups. Your code did not raise ValueError: it went on, or stopped
-            with an error of another name, of which nobody learns why. Look at h and groups before anything is
-            computed."""),
+            with a different error, which does not say why. Look at h and groups before anything is computed."""),
         mistake("groups that do not divide are cut off", RIGHT.without(IF).without(RAISE).before(
                   "scores = q @ k.transpose(-2, -1)", "q = q[:, :k.shape[1]]"), GROUPS,
             "4 heads cannot be shared out among 3 groups, and heads were left out instead. Raise ValueError before "
@@ -181,7 +180,7 @@ EXERCISE = Exercise(
                 RIGHT.but(KEYS, "k = k.mean(dim=1, keepdim=True)").but(VALUES, "v = v.mean(dim=1, keepdim=True)"),
                 GROUPS,
             """Keys and values of all groups were averaged into one. (An average of *heads* is how a trained multi-head
-            model is turned into a grouped one, once; here each head reads its group as it is.)"""),
+            model is converted into a grouped one, once; here each head reads its group as it is.)"""),
         mistake("the queries averaged", RIGHT.without(KEYS).without(VALUES).before(
                   DIVISION, "scores = scores").but("scores = q @ k",
                                                    "q = q.unflatten(1, (groups, -1)).mean(dim=2)\n    scores = q @ k"),

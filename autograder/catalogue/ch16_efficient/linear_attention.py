@@ -373,7 +373,7 @@ EXERCISE = Exercise(
                   return asked @ (keys.transpose(-2, -1) @ V) / (asked @ keys.sum(dim=-2)[..., None])"""), STEPS,
             """The numbers are right, but where causal is True each word goes through the text anew: in a table under a
             mask, in sums that begin at the first word again, or with phi of all words in every step. Add up phi(k)
-            times v from word to word instead, and phi(k) along with it; a word asks what there is so far.""",
+            times v from word to word instead, and phi(k) along with it; each word uses the sums so far.""",
             quotes=work,
             shows=lambda evidence: square(evidence) and evidence.arguments[3]),
         mistake("wrong bracket, and a mask", TABLE, BRACKETS,

@@ -272,14 +272,14 @@ EXERCISE = Exercise(
         mistake("minus infinity in a first block NaN", RIGHT.without(SAFE).but("largest - safe", "largest - new").but(
                   "scores - safe", "scores - new"), RESCALE,
             """Where a query has seen no key yet, its maximum is minus infinity, and minus infinity minus itself is NaN,
-            which stays for ever. As long as there is no maximum, measure by 0: exp(minus infinity) is 0 as it should
-            be."""),
+            which stays for ever. As long as there is no maximum, subtract 0 instead: exp(minus infinity) is 0 as it
+            should be."""),
         mistake("NaN made 0 at the end",
                 RIGHT.without(SAFE).but("largest - safe", "largest - new").but("scores - safe", "scores - new").but(
                   RETURNED, "return (mixed / total).nan_to_num(0.0)"), RESCALE,
             """A query whose first block is hidden came back as zeros, though later blocks are not: NaN arose at once,
-            ate what followed, and was made 0 at the end. Keep it from arising: as long as there is no maximum, measure
-            by 0."""),
+            spread to all later blocks, and was made 0 at the end. Keep it from arising: as long as there is no maximum,
+            subtract 0 instead."""),
         mistake("queries without a key NaN", RIGHT.but(RETURNED, "return mixed / total"), RESCALE,
             "A query that may see no key at all came back as NaN: 0 / 0. It gets zeros."),
         mistake("a little added to the sum", RIGHT.but(RETURNED, "return mixed / (total + 1e-2)"), RESCALE,

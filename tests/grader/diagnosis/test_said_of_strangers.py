@@ -25,10 +25,10 @@ def said(exercise_id: str, source: str) -> str:
 
 
 def test_a_known_mistake_under_one_value_of_a_flag_is_named_with_the_value() -> None:
-    assert "Where norm_first is False, and only there: The mask was not handed on" in said(
+    assert "Where norm_first is False, and only there: The mask was not passed to attention" in said(
         "encoder-layer", RIGHT.but(POST, "self.attention(x, x, None)")
     )
-    assert "Where norm_first is True, and only there: The mask was not handed on" in said(
+    assert "Where norm_first is True, and only there: The mask was not passed to attention" in said(
         "encoder-layer", RIGHT.but(PRE, "self.attention(seen, seen, None)")
     )
 
@@ -36,7 +36,7 @@ def test_a_known_mistake_under_one_value_of_a_flag_is_named_with_the_value() -> 
 def test_a_known_mistake_under_both_values_is_named_without_one() -> None:
     both = RIGHT.but(POST, "self.attention(x, x, None)").but(PRE, "self.attention(seen, seen, None)")
     told = said("encoder-layer", both)
-    assert "The mask was not handed on" in told and "only there" not in told
+    assert "The mask was not passed to attention" in told and "only there" not in told
 
 
 def test_writing_into_what_learns_is_not_explained_by_shapes() -> None:
