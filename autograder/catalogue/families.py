@@ -51,11 +51,11 @@ NAN_FOR_LARGE_SCORES = Family("exponential without care", """With large scores y
     overflows. Subtract the largest score of each row first, or use chapter 04's softmax.""")
 DIVIDED_BY_D_K = Family("divided by d_k", """Your weights are too flat: the scores were divided by d_k itself instead
     of its square root.""")
-DIVIDED_AFTER_THE_SOFTMAX = Family("divided after the softmax", """The division came after the softmax, so the shares
+DIVIDED_AFTER_THE_SOFTMAX = Family("divided after the softmax", """The division came after the softmax, so the weights
     no longer sum to 1. It is the *scores* that are too large.""")
-SOFTMAX_OVER_THE_QUERIES = Family("softmax over the queries", """Each *query* must share out 1 among the keys. Here
-    every key shares itself out among the queries.""")
-WORST_KEY_WINS = Family("the worst key wins", """The key that fits *worst* got the largest share: the sign of the
+SOFTMAX_OVER_THE_QUERIES = Family("softmax over the queries", """The weights of each *query* must sum to 1 over the
+    keys. Here those of each key sum to 1 over the queries.""")
+WORST_KEY_WINS = Family("the worst key wins", """The key that fits *worst* got the largest weight: the sign of the
     scores is flipped. A large dot product is a good fit.""")
 QUERIES_WITH_THEMSELVES = Family("queries with themselves", """The queries were compared with themselves: the keys are
     made and never used.""")
@@ -155,8 +155,8 @@ ROOT_OF_TAU = Family("divided by the root of tau", """tau works too weakly: the 
     by tau itself.""")
 DIVIDED_BY_TAU_0 = Family("tau = 0 divides", """tau = 0 ended in a division by 0. As tau falls to 0 the likeliest token
     takes everything: that case is an argmax.""")
-FIRST_ROW_FOR_ALL = Family("the first row's shares for all", """All rows were drawn by the shares of row 0. Each has
-    its own.""")
+FIRST_ROW_FOR_ALL = Family("the first row's shares for all", """All rows were drawn with the probabilities of row 0.
+    Each has its own.""")
 END_MARK_CUT = Family("</w> as four letters", """The end mark fell apart into its four characters. </w> is one symbol;
     add it to the list of letters, not to the text.""")
 TEXT_REPLACED = Family("text replaced", """Replacing text also joined pieces that only *end* like the pair: in "ne s"

@@ -135,8 +135,8 @@ EXERCISE = Exercise(
     ),
     mistakes=(
         mistake("softmax over the batch", RIGHT.but("words, dim=1", "words, dim=0"), LOOK_BACK,
-            """The sentences share 1 among themselves, place by place: axis 0 is the batch. Each sentence shares out 1
-            among its own words.""", quotes=down),
+            """The weights sum to 1 over the sentences, position by position: axis 0 is the batch. They sum to 1 over
+            the words of each sentence.""", quotes=down),
         mistake("no tanh", RIGHT.but(SCORES, "(asks + answers) @ va"), LOOK_BACK,
             """The tanh is missing, so the score is linear, and then s adds the same number to every word: softmax does
             not see it. Your weights would be the same whatever the decoder's state is."""),
@@ -165,49 +165,49 @@ EXERCISE = Exercise(
             """You multiplied the two projections, as chapter 05 will. Here they are *added*, passed through tanh and
             weighed by va."""),
         mistake("pads get weight", UNMASKED, SHARES,
-            """The mask was not used. Pads are not words: they must get a weight of exactly 0, and the words must share
-            all of the 1.""", quotes=on_pads),
+            """The mask was not used. Pads are not words: they must get a weight of exactly 0, and those of the words
+            must sum to 1.""", quotes=on_pads),
         mistake("pads blanked instead of masked",
                 UNMASKED.before("asks = (s @ Wa).unsqueeze(1)", "H = H * mask[:, :, None]"), SHARES,
-            """You set the pads' states to 0, but a vector of zeros still gets a score, and its share is missing for the
-            words. The weight must be 0, not the state.""", quotes=on_pads),
+            """You set the pads' states to 0, but a vector of zeros still gets a score, and its weight is missing for
+            the words. The weight must be 0, not the state.""", quotes=on_pads),
         mistake("mask turned around",
                 RIGHT.but("(~mask, -math", "(mask, -math").but(ZEROS, "weights = weights.nan_to_num()"), SHARES,
             "The mask was read the wrong way round: True means *may attend*, and your weights go to the pads.",
             quotes=on_pads),
         mistake("mask turned around, and NaN", RIGHT.but("(~mask, -math", "(mask, -math").without(ZEROS), SHARES,
             """The mask was read the wrong way round: True means *may attend*, and your weights go to the pads. Where
-            there are none, nothing is left to share out, and NaN comes back.""", quotes=on_pads),
+            there are none, every score is minus infinity, and NaN comes back.""", quotes=on_pads),
         mistake("words added up without weights", RIGHT.but("weights.unsqueeze(2) * H", "mask.unsqueeze(2) * H"),
                 SHARES,
             "Your context is the plain sum of the words: the weights were made and not used. Each state goes in with "
-            "its share."),
+            "its weight."),
         mistake("the best word alone",
                 RIGHT.but(WEIGHTS, "F.one_hot(words.argmax(dim=1), words.shape[1]).to(words.dtype)"), SHARES,
-            "The word with the highest score took everything. The scores become *shares*, and every word gets one."),
+            "The word with the highest score took everything. The scores become *weights*, and every word gets one."),
         mistake("masked after the softmax", RIGHT.but(WORDS, "scores"), SHARES,
-            """The pads were set to 0 after they had taken their share, so less than 1 is left for the words. Take them
-            out of the *scores*.""", quotes=weight_sums),
+            """The pads were set to 0 after the softmax, so less than 1 is left for the words. Take them out of the
+            *scores*.""", quotes=weight_sums),
         mistake("score 0 for pads", RIGHT.but(WORDS, "scores * mask").without(ZEROS), SHARES,
-            """The *score* of a pad became 0, and e to the 0 is 1: it still takes a share. What score leaves exactly
-            nothing?""", quotes=on_pads),
+            """The *score* of a pad became 0, and e to the 0 is 1: it still gets a weight. Which score gives a weight of
+            exactly 0?""", quotes=on_pads),
         mistake("NaN where nothing may be attended", RIGHT.without(ZEROS), SHARES,
             """Right wherever there is a word. A sentence of pads only gives 0 divided by 0, NaN; it should get weights
             of 0 and a context of 0."""),
         mistake("shares for pads where there is no word", RIGHT.but("-math.inf", "-1e9").without(ZEROS), SHARES,
-            """Right wherever there is a word. In a sentence of pads only, all scores are equally low, so the pads share
-            the 1 after all; there the weights should be 0."""),
+            """Right wherever there is a word. In a sentence of pads only, all scores are equally low, so the weights of
+            the pads sum to 1 after all; there they should be 0."""),
         mistake("minus infinity added",
                 RIGHT.but(WORDS, "scores + torch.zeros_like(scores).masked_fill(~mask, -math.inf)"), SHARES,
             """The values are right, but in a sentence of pads only the *gradients* are NaN: minus infinity was added to
             the scores, and the way back runs through 0 divided by 0. Replace the scores instead of adding to them."""),
         mistake("no softmax", RIGHT.but(WEIGHTS, "scores"), LOOK_BACK,
-            "These are the scores themselves, any numbers. Return shares: positive, and 1 in all for each "
+            "These are the scores themselves, any numbers. Return weights: positive, with a sum of 1 for each "
             "sentence.",
             quotes=weight_sums),
         mistake("sigmoid instead of softmax", RIGHT.but(WEIGHTS, "torch.sigmoid(scores)"), LOOK_BACK,
-            "Each word was squeezed between 0 and 1 by itself, so words do not compete. A sentence shares "
-            "out exactly 1.",
+            "Each word was squeezed between 0 and 1 by itself, so words do not compete. The weights of a sentence sum "
+            "to exactly 1.",
             quotes=weight_sums),
         mistake("scores divided by the root of A", RIGHT.but("@ va", "@ va / Ua.shape[1] ** 0.5"), LOOK_BACK,
             "The scores were divided by the root of A. That is chapter 05's dot product; the additive score is taken "
@@ -218,7 +218,8 @@ EXERCISE = Exercise(
             Let torch's softmax do it."""),
         mistake("one sum for the whole batch",
                 RIGHT.but(WEIGHTS, "torch.softmax(words.flatten(), dim=0).view_as(scores)"), LOOK_BACK,
-            "All sentences of the batch together share 1. Each sentence shares out 1 among its own words.",
+            "The weights sum to 1 over all sentences of the batch together. They sum to 1 over the words of each "
+            "sentence.",
             quotes=weight_sums),
         mistake("only the best word", RIGHT.but(SUM, "H[torch.arange(len(H)), weights.argmax(1)] * mask.any(1, True)"),
                 LOOK_BACK,
@@ -228,7 +229,7 @@ EXERCISE = Exercise(
                 LOOK_BACK,
             "The weights are right and then not used: the context is the plain mean of the words' states."),
         mistake("divided by the number of words", RIGHT.but("shares.sum", "shares.mean"), LOOK_BACK,
-            "The weights are shares already; taking a mean divides by T once more. Add the weighted states up."),
+            "The weights sum to 1 already; taking a mean divides by T once more. Add the weighted states up."),
         mistake("summed over the features", RIGHT.but(SUM, "shares.sum(dim=2)"), LOOK_BACK,
             """The weighted states were added up across their *features*. Add across the words, so that a vector of Dh
             numbers is left.""", quotes=context_size),
@@ -254,24 +255,23 @@ EXERCISE = Exercise(
             "The context is right, but you returned the scores with it. Return the weights: what the softmax made "
             "of them."),
         mistake("not low enough", RIGHT.but("-math.inf", "-10").without(ZEROS), LOOK_BACK,
-            """Pads got a score of -10, and e to the -10 is small but not 0: they still take a share. Only minus
-            infinity leaves exactly nothing."""),
+            """Pads got a score of -10, and e to the -10 is small but not 0: they still get a weight. Only minus
+            infinity gives exactly 0."""),
         mistake("NaN kept in the weights", RIGHT.without(ZEROS).but("weights.un", "weights.nan_to_num(0.0).un"),
                 LOOK_BACK,
             "In a sentence of pads only, NaN was taken out of the context and stayed in the weights. They should be 0 "
             "as well."),
         mistake("scores returned as weights",
                 RIGHT.but("return context, weights", "return context, scores.masked_fill(~mask, 0.0)"), LOOK_BACK,
-            "In place of the weights your scores came back. The weights are what softmax makes of them: shares that "
-            "sum to 1."),
+            "Your scores came back instead of the weights. Softmax turns them into weights, which sum to 1."),
         mistake("va inside the tanh", RIGHT.but(SCORES, "torch.tanh((asks + answers) * va).sum(-1)"), LOOK_BACK,
             """va was multiplied in before the tanh. It weighs what comes *out* of the tanh, A numbers between -1 and 1,
             and makes one score of them."""),
         mistake("scores divided by their sum", RIGHT.but(WORDS, "scores.masked_fill(~mask, 0.0)").but(
                   WEIGHTS, "words / words.sum(1, keepdim=True).where(mask.any(1, keepdim=True), "
                            "torch.ones_like(words[:, :1]))"), LOOK_BACK,
-            """The scores were divided by their sum, without a power before. Scores may be negative, and shares may not:
-            softmax takes e to the power of each first."""),
+            """The scores were divided by their sum, without a power before. Scores may be negative, and weights may
+            not: softmax takes e to the power of each first."""),
     ),
     correct=(
         correct("broadcast and sum", RIGHT),

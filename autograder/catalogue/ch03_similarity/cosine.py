@@ -219,7 +219,7 @@ EXERCISE = Exercise(
             """Your numbers are d times too large, as if a length held the *mean* of the squares. The length of an arrow
             is the root of their sum.""", quotes=first_row),
         mistake("softmax on top", RIGHT.ending_in(".softmax(dim=-1)"), COSINE,
-            "Your rows sum to 1: a softmax was applied, which makes shares. Each cosine lies between -1 and 1, "
+            "Your rows sum to 1: a softmax was applied, which makes weights. Each cosine lies between -1 and 1, "
             "whatever the others are.",
             quotes=first_row),
         mistake("zeros replaced by ones", RIGHT.before(f"a = {A}", """

@@ -77,30 +77,30 @@ EXERCISE = Exercise(
             """The mixture was divided once more by the number of words. The weights of a row already sum to 1, so a
             mixture of equal values must give back that value.""", quotes=row_0),
         mistake("softmax a second time", RIGHT.but("W @", "torch.softmax(W, dim=-1) @"), MIX,
-            """The weights went through a softmax again, which makes them nearly equal. They are shares already: use
-            them as they come.""", quotes=row_0),
+            """The weights went through a softmax again, which makes them nearly equal. They sum to 1 already: use them
+            as they come.""", quotes=row_0),
         mistake("rescaled so that columns sum to 1", RIGHT.but("W @", "(W / W.sum(dim=-2, keepdim=True)) @"),
                 WHICH_AXIS,
-            "The weights were made to sum to 1 down the *columns*. They come as shares along the rows and need "
-            "nothing more.",
+            "The weights were made to sum to 1 down the *columns*. They come with rows that sum to 1 and need nothing "
+            "more.",
             quotes=row_0),
         mistake("plain mean of the values",
                 RIGHT.but("W @ V", "V.mean(dim=-2, keepdim=True).expand(-1, W.shape[-2], -1)"), MIX,
-            """Every query got the plain mean of the values, so the weights play no part. The shares decide how much of
+            """Every query got the plain mean of the values, so the weights play no part. The weights decide how much of
             each value enters."""),
         mistake("only the strongest word", RIGHT.but("mixed = W @ V", """
                   best = W.argmax(dim=-1)
                   mixed = torch.gather(V, 1, best[..., None].expand(-1, -1, V.shape[-1]))"""), MIX,
-            """Each query copied the value of its strongest word. Attention mixes *all* values in the given shares;
+            """Each query copied the value of its strongest word. Attention mixes *all* values with the given weights;
             picking one cannot be learned by gradients."""),
         mistake("summed over the features", RIGHT.but("W @ V", "W * V.sum(dim=-1)[..., None, :]"), MIX,
             """The features of each value were added up, leaving one number per word. Sum over the *words*, and keep the
             features apart."""),
         mistake("summed over the queries", RIGHT.but("W @ V", "torch.einsum('bqk,bkd->bkd', W, V)"), MIX,
-            "The shares were summed over the queries, giving one row for each key. Each query keeps its own mixture."),
+            "The weights were summed over the queries, giving one row for each key. Each query keeps its own mixture."),
         mistake("elementwise product", RIGHT.but("W @ V", "W * V"), MIX,
-            "Weights and values were multiplied cell by cell. Every output is a *sum over the words* of "
-            "share times value."),
+            "Weights and values were multiplied cell by cell. Every output is a *sum over the words* of weight times "
+            "value."),
         mistake("first sentence only", RIGHT.but("W @ V", "W[0] @ V[0]"), SHAPES,
             "The batch axis is gone: only the first sentence was mixed.", quotes=sizes),
         mistake("first sentence's values for all", RIGHT.but("@ V", "@ V[0]"), SHAPES,
@@ -109,36 +109,36 @@ EXERCISE = Exercise(
         mistake("only the last word", RIGHT.but("mixed = W @ V", """
                   for k in range(V.shape[1]):
                       mixed = W[:, :, k, None] * V[:, None, k]"""), MIX,
-            "Only the last word's share arrived: each turn of the loop wrote over the one before. Add up instead."),
+            "Only the last word's part arrived: each turn of the loop wrote over the one before. Add up instead."),
         mistake("the first word left out", RIGHT.but("W @ V", "W[..., 1:] @ V[:, 1:]"), MIX,
             "The first word never entered the mixture: the sum runs over all words, from 0."),
         mistake("the last word left out", RIGHT.but("W @ V", "W[..., :-1] @ V[:, :-1]"), MIX,
             "The last word never entered the mixture: the sum runs over all Tk words."),
         mistake("small weights left out", RIGHT.but("W @", "(W * (W >= 0.1)) @"), MIX,
-            "Small weights were set to 0, so the shares no longer sum to 1. Every word enters with its share, "
-            "however small."),
+            "Small weights were set to 0, so they no longer sum to 1. Every word enters with its weight, however "
+            "small."),
         mistake("values of all sentences added up", RIGHT.but("@ V", "@ V.sum(dim=0)"), SHAPES,
             "The values of all sentences of the batch were added up before they were mixed. Each sentence "
             "mixes its own."),
         mistake("weights of all sentences averaged", RIGHT.but("W @", "W.mean(dim=0) @"), SHAPES,
             "One table of weights, the mean over the batch, was used for all sentences. Each sentence has its own."),
         mistake("weights squared", RIGHT.but("W @", "W ** 2 @"), MIX,
-            "The weights were squared, so they no longer sum to 1. They are shares already: use them as they come.",
+            "The weights were squared, so they no longer sum to 1. They sum to 1 already: use them as they come.",
             quotes=row_0),
         mistake("the largest part alone", RIGHT.but("W @ V", "(W[..., None] * V[:, None]).amax(dim=2)"), MIX,
             "Of the parts that the words contribute, the largest came back. They are *added*.", quotes=row_0),
         mistake("parts averaged", RIGHT.but("W @ V", "(W[..., None] * V[:, None]).mean(dim=1)"), MIX,
             "The parts were averaged over the *queries*. Each query keeps its own mixture, a sum over the words."),
         mistake("mixed with the plain mean", RIGHT.but("W @", "(W + 1 / W.shape[-1]) / 2 @"), MIX,
-            "Half of your mixture is the plain mean of the values. Only the shares decide how much of "
-            "each value enters.", quotes=row_0),
+            "Half of your mixture is the plain mean of the values. Only the weights decide how much of each value "
+            "enters.", quotes=row_0),
         mistake("mean of the values taken away", RIGHT.but("@ V", "@ (V - V.mean(dim=1, keepdim=True))"), MIX,
             "The mean of the values was taken away before they were mixed. They are mixed as they come.", quotes=row_0),
         mistake("each query with its own word alone", RIGHT.but("mixed = W @ V", """
                   own = torch.arange(W.shape[1]).clamp(max=W.shape[2] - 1)
                   mixed = W[:, torch.arange(W.shape[1]), own][..., None] * V[:, own]"""), MIX,
-            "Each query got one value, that of the word at its own place, times its share. All words are mixed: a sum "
-            "over them."),
+            "Each query got one value, that of the word at its own position, times its weight. All words are mixed: a "
+            "sum over them."),
         *usual_mistakes(RIGHT, arguments="V W", detached=PARAMETERS, float32=SHAPES, single=SHAPES, squeezed=SHAPES,
                         viewed=SHAPES, quotes_size=sizes),
         mistake("divided by the row sums", RIGHT.but("W @", "W / W.sum(dim=-1, keepdim=True) @"), MIX,

@@ -101,38 +101,38 @@ EXERCISE = Exercise(
             word takes everything."""),
         mistake("divided after the softmax", RIGHT.without(DIVISION).but("dim=-1)", "dim=-1) / Q.shape[-1] ** 0.5"),
                 DIVIDE,
-            """The division came after the softmax, where it makes shares that no longer sum to 1. It is the *scores*
+            """The division came after the softmax, where it makes weights that no longer sum to 1. It is the *scores*
             that are too large.""", quotes=row_sums),
         families.SOFTMAX_OVER_THE_QUERIES(RIGHT.but("dim=-1", "dim=-2"), AXIS, quotes=columns),
         mistake("softmax over the batch", RIGHT.but("dim=-1", "dim=0"), AXIS,
-            """The sentences of the batch share 1 among themselves: axis 0 is the batch. Each query shares out 1 among
-            its own keys.""", quotes=row_sums),
+            """The weights sum to 1 over the sentences of the batch: axis 0 is the batch. The weights of each query sum
+            to 1 over its own keys.""", quotes=row_sums),
         mistake("one sum for the whole table", RIGHT.but(SOFTMAX, """
                   weights = torch.exp(scores - scores.amax(dim=(-2, -1), keepdim=True))
                   weights = weights / weights.sum(dim=(-2, -1), keepdim=True)"""), AXIS,
-            "All cells of a sentence's table together sum to 1. Each *row* is one query's own 1 to share out.",
+            "All cells of a sentence's table together sum to 1. Each *row* belongs to one query and sums to 1.",
             quotes=row_sums),
         mistake("one sum for everything", RIGHT.but(SOFTMAX, """
                   weights = torch.exp(scores - scores.max())
                   weights = weights / weights.sum()"""), AXIS,
-            """All cells of the whole batch together sum to 1, so sentences compete with each other. Each row is one
-            query's own 1 to share out.""", quotes=row_sums),
+            """All cells of the whole batch together sum to 1, so sentences compete with each other. Each row belongs to
+            one query and sums to 1.""", quotes=row_sums),
         mistake("no softmax", RIGHT.but(SOFTMAX, "weights = scores"), AXIS,
-            "These are the scores, scaled as they should be, but not yet shares: some are above 1 or below 0.",
+            "These are the scores, scaled as they should be, but not yet weights: some are above 1 or below 0.",
             quotes=row_sums),
         mistake("scores neither divided nor shared out", RIGHT.without(DIVISION).but(SOFTMAX, "weights = scores"),
                 DIVIDE,
-            """These are the plain dot products. Two steps are still to come: bring them to a usual size, then turn each
-            row into shares.""", quotes=row_sums),
+            """These are the plain dot products. Two steps are still to come: scale them, then turn each row into
+            weights by a softmax.""", quotes=row_sums),
         mistake("log of the weights", RIGHT.but("torch.softmax", "torch.log_softmax"), AXIS,
             """All your numbers are 0 or below: these are logarithms of the weights. log_softmax is for losses; here,
-            return shares."""),
+            return the weights themselves."""),
         mistake("no exponential", RIGHT.but(SOFTMAX, "weights = scores / scores.sum(dim=-1, keepdim=True)"), AXIS,
-            """The rows sum to 1, but the scores were divided by their plain sum. That gives negative shares for
+            """The rows sum to 1, but the scores were divided by their plain sum. That gives negative weights for
             negative scores, and breaks where they cancel. Chapter 04 makes scores positive first."""),
         mistake("sigmoid instead of softmax", RIGHT.but(SOFTMAX, "weights = torch.sigmoid(scores)"), AXIS,
-            """Every cell was squeezed between 0 and 1 by itself, so the words do not compete. A row must share out
-            exactly 1.""", quotes=row_sums),
+            """Every cell was squeezed between 0 and 1 by itself, so the words do not compete. A row must sum to exactly
+            1.""", quotes=row_sums),
         mistake("cosine instead of scaling", RIGHT.without(DIVISION).but(
                   "Q @ K.transpose(-2, -1)", "F.normalize(Q, dim=-1) @ F.normalize(K, dim=-1).transpose(-2, -1)"),
                   DIVIDE,
@@ -169,11 +169,11 @@ EXERCISE = Exercise(
             """Your function changed a tensor that it was given. An operation such as /= or mul_ writes into the
             caller's own numbers."""),
         mistake("softmax over the queries and no scaling", RIGHT.without(DIVISION).but("dim=-1", "dim=-2"), AXIS,
-            """Two things at once: every key shares itself out among the queries, where each *query* must share out 1
-            among the keys, and the division by the square root of d_k is missing.""", quotes=columns),
+            """Two things at once: the weights of each key sum to 1 over the queries, where those of each *query* must
+            sum to 1 over the keys, and the division by the square root of d_k is missing.""", quotes=columns),
         mistake("the table turned at the end", RIGHT.but("return weights", "return weights.transpose(-2, -1)"), AXIS,
-            """These are the right shares with rows and columns exchanged: return one row for each query. (The table was
-            transposed at the end; or the product was k times q, and the softmax ran along the queries' axis as
+            """These are the right weights with rows and columns exchanged: return one row for each query. (The table
+            was transposed at the end; or the product was k times q, and the softmax ran along the queries' axis as
             well.)"""),
         mistake("queries with themselves", RIGHT.but("K.transpose", "Q.transpose"), AXIS,
             "The queries were compared with themselves; K plays no part in your result."),
@@ -187,8 +187,8 @@ EXERCISE = Exercise(
                   scores = scores.masked_fill(later, float("-inf"))"""),
             AXIS, here="Here every query may look at all keys."),
         mistake("scores cut off at a limit", RIGHT.before(SOFTMAX, "scores = scores.clamp(-50, 50)"), STABLE,
-            """Large scores came back with equal shares, as if they had been cut off at a limit. Nothing need be lost:
-            subtracting the largest score of a row changes no share, and torch.softmax does so."""),
+            """Large scores came back with equal weights, as if they had been cut off at a limit. Nothing need be lost:
+            subtracting the largest score of a row changes no weight, and torch.softmax does so."""),
         DISTANCE(RIGHT.but(SCORES, "scores = -torch.cdist(Q, K)"), DIVIDE),
         DISTANCE(RIGHT.but(SCORES, "scores = -torch.cdist(Q, K) ** 2"),
             DIVIDE, name="squared distance instead of dot product"),
@@ -199,7 +199,7 @@ EXERCISE = Exercise(
         mistake("added instead of multiplied",
                 RIGHT.but(SCORES, "scores = Q.sum(dim=-1)[..., None] + K.sum(dim=-1)[:, None]"), DIVIDE,
             """Query and key were added, not multiplied. What a query adds is the same for all keys, so it changes no
-            share: all rows are alike."""),
+            weight: all rows are alike."""),
         families.OWN_WORD_HIDDEN(RIGHT.before(SOFTMAX, """
                   own = torch.eye(*scores.shape[-2:], dtype=torch.bool)
                   scores = scores.masked_fill(own & (scores.shape[-1] > 1), -1e9)"""),

@@ -151,12 +151,13 @@ EXERCISE = Exercise(
             "Your weights are too sharp: the division by the square root of d_k is missing."),
         families.SOFTMAX_OVER_THE_QUERIES(RIGHT.but("dim=-1", "dim=-2"), WHICH_AXIS, quotes=columns),
         mistake("softmax over the batch", RIGHT.but("dim=-1", "dim=0"), WHICH_AXIS,
-            "The sentences of the batch share 1 among themselves: axis 0 is the batch.", quotes=row_sums),
+            "The weights sum to 1 over the sentences of the batch: axis 0 is the batch.", quotes=row_sums),
         mistake("scores returned instead of weights", RIGHT.but("@ v, weights", "@ v, scores"), WHICH_AXIS,
-            """The output is right, but the second result holds the scores before the softmax. Return the shares, so
+            """The output is right, but the second result holds the scores before the softmax. Return the weights, so
             they can be drawn as a map.""", quotes=row_sums),
         mistake("scores mixed without softmax", RIGHT.but(SOFTMAX, "weights = scores"), WHICH_AXIS,
-            "The values were mixed by the scores themselves. Scores are not shares: turn each row into shares first.",
+            "The values were mixed by the scores themselves. Scores are not weights: apply a softmax to each row "
+            "first.",
             quotes=row_sums),
         families.FUTURE_FORBIDDEN(RIGHT.before(SOFTMAX, """
                   later = torch.ones(scores.shape[-2:], dtype=torch.bool, device=x.device).triu(1)
@@ -198,8 +199,8 @@ EXERCISE = Exercise(
                 WHY_DIVIDE,
             "The division by the root of d_k came at the end, on the output. It is the *scores* that are too large."),
         mistake("softmax over the queries and no scaling", RIGHT.without(DIVISION).but("dim=-1", "dim=-2"), WHICH_AXIS,
-            """Two things at once: every key shares itself out among the queries, and the division by the square root of
-            d_k is missing.""", quotes=columns),
+            """Two things at once: the softmax runs over the queries instead of the keys, and the division by the square
+            root of d_k is missing.""", quotes=columns),
         mistake("weights kept from the first call", RIGHT.after(V_LAYER, "self.A = None").but(SOFTMAX, """
                   if self.A is None:
                       self.A = torch.softmax(scores, dim=-1)
@@ -227,7 +228,7 @@ EXERCISE = Exercise(
             "Your scores are too small by the root of 2. The dot product adds up d_k products: divide by "
             "the root of d_k."),
         mistake("weights sharpened twice", RIGHT.after(SOFTMAX, "weights = torch.softmax(weights, dim=-1)"), WHICH_AXIS,
-            "The weights went through a softmax once more, which makes them nearly equal. They are shares already."),
+            "The weights went through a softmax once more, which makes them nearly equal. They sum to 1 already."),
         mistake("x standardized first", RIGHT.before(PROJECTED, "x = F.layer_norm(x, x.shape[-1:])"), PARAMETERS,
             "Each word was brought to mean 0 and variance 1 first. Normalization comes in chapter 09; here words are "
             "projected as they come."),

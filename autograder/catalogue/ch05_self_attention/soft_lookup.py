@@ -92,7 +92,7 @@ EXERCISE = Exercise(
         mistake("keys returned", RIGHT.but("shares @ values", "shares @ keys"), LOOKUP,
             "You mixed the keys. A lookup finds by key and returns the *value*.", quotes=sizes),
         mistake("weights returned", RIGHT.but("shares @ values", "shares"), LOOKUP,
-            "These are the shares of the entries. The last step is missing: mix the values in these shares.",
+            "These are the weights of the entries. The last step is missing: mix the values with these weights.",
             quotes=sizes),
         mistake("softmax over the features", RIGHT.but(SCORES, "beta * keys * q").but(SOFTMAX, f"{SOFTMAX}.sum(-1)"),
                 LOOKUP,
@@ -100,8 +100,8 @@ EXERCISE = Exercise(
         mistake("no softmax", RIGHT.but(SOFTMAX, "scores"), LOOKUP,
             "The values were weighted by the scores themselves, which do not sum to 1.", quotes=first),
         mistake("divided by the plain sum", RIGHT.but(SOFTMAX, "scores / scores.sum()"), LOOKUP,
-            "The scores were divided by their plain sum, so beta cancels out and negative scores give "
-            "negative shares."),
+            "The scores were divided by their plain sum, so beta cancels out and negative scores give negative "
+            "weights."),
         mistake("distance instead of dot product", RIGHT.but(SCORES, "-beta * (keys - q).pow(2).sum(-1)"), LOOKUP,
             """The keys were compared by their squared distance to the query. That is a fine lookup too, but not this
             one: here the score is the dot product."""),
@@ -113,7 +113,7 @@ EXERCISE = Exercise(
             """For a large beta you return NaN: the exponential overflows. Subtract the largest score first, or use
             chapter 04's softmax."""),
         mistake("divided by the number of entries", RIGHT.but("@ values", "@ values / len(keys)"), LOOKUP,
-            "The mixture was divided by the number of entries. The shares already sum to 1.", quotes=first),
+            "The mixture was divided by the number of entries. The weights already sum to 1.", quotes=first),
         mistake("cut off from the gradient", RIGHT.but(SCORES, f"{SCORES}.detach()"), PARAMETERS,
             "The values are right, but no gradient reaches the query and the keys: something cut the "
             "graph on the way."),
@@ -131,9 +131,9 @@ EXERCISE = Exercise(
         mistake("only the best two", RIGHT.after("scores = beta * (keys @ q)",
                   "scores = scores.masked_fill(scores < scores.topk(min(2, len(scores))).values[-1], -math.inf)"),
                   LOOKUP,
-            "Only the best two entries were mixed. Every entry enters with its share, however small.", quotes=first),
+            "Only the best two entries were mixed. Every entry enters with its weight, however small.", quotes=first),
         mistake("a sum in place of a mixture", RIGHT.but("shares @", "len(keys) * shares @"), LOOKUP,
-            "The mixture was multiplied with the number of entries. The shares sum to 1 already.", quotes=first),
+            "The mixture was multiplied by the number of entries. The weights sum to 1 already.", quotes=first),
         mistake("power of beta", RIGHT.but(SCORES, "math.exp(min(beta, 20)) * (keys @ q)"), LOOKUP,
             "Your answer is the one for e to the power of beta. beta itself multiplies the scores.", quotes=first),
         mistake("sigmoid instead of softmax", RIGHT.but(SOFTMAX, "torch.sigmoid(scores)"), LOOKUP,

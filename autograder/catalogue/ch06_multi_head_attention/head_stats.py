@@ -117,9 +117,9 @@ EXERCISE = Exercise(
         one_key("entropy", "logarithm to base 10", RIGHT.but("torch.log(", "torch.log10("),
             "The entropy was taken with base 10. Use nats: the natural logarithm."),
         one_key("entropy", "entropy with the wrong sign", RIGHT.but("-A * torch.log", "A * torch.log"),
-            "The entropy is negative. Logarithms of shares are below 0, so there is a minus in front."),
+            "The entropy is negative. Logarithms of weights are below 0, so there is a minus in front."),
         one_key("entropy", "no weights before the logarithm", RIGHT.but("-A * torch.log", "-torch.log"),
-            "The logarithms were added up without their shares. Each counts as much as its weight."),
+            "The logarithms were added up without their weights. Each counts as much as its weight."),
         one_key("entropy", "entropy of averaged weights", RIGHT.but(SURPRISE, "mean = A.mean(dim=-2)").but(
                   ENTROPY, "torch.special.entr(mean).sum(dim=-1)"),
             """The rows were averaged first and the entropy taken of the mean. A head whose words each look at *one*
@@ -128,7 +128,7 @@ EXERCISE = Exercise(
                 RIGHT.but("surprise.sum(dim=-1)",
                           "(lambda P: torch.special.entr(P))(A / A.sum(dim=-2, "
                           "keepdim=True).clamp_min(1e-30)).sum(dim=-2)"),
-            "The columns were taken for the shares. A *row* is what one query shares out."),
+            "The columns were taken for the weights. A *row* holds the weights of one query."),
         one_key("entropy", "entropy summed over the queries", RIGHT.but(ENTROPY, "surprise.sum(dim=(-2, -1))"),
             "The entropies of all queries were added up. Return the mean over the queries, or long sentences look "
             "flatter."),
@@ -139,7 +139,8 @@ EXERCISE = Exercise(
                 RIGHT.but(ENTROPY, ENTROPY + " / max(math.log(T), 1e-9)"),
             "The entropy was divided by its largest possible value, log T. Return it in nats, as it is."),
         one_key("entropy", "exponential of the entropy", RIGHT.but(ENTROPY, f"torch.exp({ENTROPY})"),
-            "The exponential of the entropy came back (how many equal shares it is like). Return the entropy itself."),
+            "The exponential of the entropy came back (the number of equal weights with that entropy). Return the "
+            "entropy itself."),
         one_key("mean_distance", "signed distance", RIGHT.but(APART, "position[:, None] - position[None, :]"),
             "The distance has a sign, so looking back and looking ahead cancel. It is |i − j|."),
         one_key("mean_distance", "sign lost after the sum",
@@ -165,7 +166,7 @@ EXERCISE = Exercise(
         one_key("mean_distance", "words counted from one another", RIGHT.but(".abs()", ".abs() + 1"),
             "A word is at distance 1 from itself in your count. |i − j| is 0 there."),
         one_key("diagonal_share", "diagonal summed", RIGHT.but(DIAGONAL, "A.diagonal(dim1=-2, dim2=-1).sum(dim=-1)"),
-            "The diagonal was added up. A share is at most 1: return the mean over the queries."),
+            "The diagonal was added up. A weight is at most 1: return the mean over the queries."),
         one_key("diagonal_share", "diagonal divided by all cells",
                 RIGHT.but("A.diagonal(dim1=-2, dim2=-1).mean(dim=-1)",
                           "A.diagonal(dim1=-2, dim2=-1).sum(dim=-1) / T ** 2"),

@@ -222,7 +222,7 @@ EXERCISE = Exercise(
             "W_O was made and never used: the merged heads came back as they were."),
         mistake("one head's weights for all", RIGHT.but(SOFTMAX, SOFTMAX + "[:, :1].expand(-1, self.h, -1, -1)"),
                 TWO_HEADS,
-            "All heads share the weights of head 0. Each head has its own queries and keys, and so its own shares."),
+            "All heads share the weights of head 0. Each head has its own queries and keys, and so its own weights."),
         mistake("the mean of the heads' weights for all", RIGHT.but(SOFTMAX, SOFTMAX + """
                   weights = weights.mean(dim=1, keepdim=True).expand(-1, self.h, -1, -1)""".replace(
                       "                  ", "        ")),
@@ -250,14 +250,15 @@ EXERCISE = Exercise(
         mistake("x_kv always needed", RIGHT.but("if x_kv is None:\n            x_kv = x_q\n        ", ""), CROSS,
             "With x_kv left out there is nothing to make keys of. None means self-attention: then x_q answers itself."),
         mistake("softmax over the heads", RIGHT.but("dim=-1", "dim=1"), TWO_HEADS,
-            "The heads share 1 among themselves. Each *query*, in each head, shares out 1 over the keys: "
-            "the last axis.",
+            "The weights sum to 1 over the heads. In each head the weights of each *query* sum to 1 over the keys: the "
+            "last axis.",
             quotes=over_heads),
         mistake("softmax over the queries", RIGHT.but("dim=-1", "dim=-2"), TWO_HEADS,
             "The softmax runs over the queries. The weights of each *query* sum to 1 over the keys: the last axis.",
             quotes=row_sums),
         mistake("no softmax", RIGHT.but(SOFTMAX, "weights = scores"), TWO_HEADS,
-            "The values were mixed by the scores themselves. Scores are not shares: each query shares out 1.",
+            "The values were mixed by the scores themselves. Scores are not weights: a softmax makes the weights of "
+            "each query sum to 1.",
             quotes=row_sums),
         families.DIVIDED_AFTER_THE_SOFTMAX(NO_SCALE.but("dim=-1)", "dim=-1) / self.d_k ** 0.5"),
             MODULE, quotes=row_sums),
@@ -275,7 +276,7 @@ EXERCISE = Exercise(
             quotes=row_sums),
         mistake("scores times mask", RIGHT.but(HIDING, "scores = scores * mask"), MODULE,
             """Hidden scores became 0 (that is what multiplying by the mask does). A score of 0 is not hidden: e to the
-            power of 0 is 1, so these words still get a share. Minus infinity hides."""),
+            power of 0 is 1, so these words still get a weight. Minus infinity hides."""),
         mistake("mask with an axis of its own for the heads", RIGHT.but("~mask", "~mask.unsqueeze(1)"), MODULE,
             """An axis was put into the mask. It comes ready to broadcast to (B, h, Tq, Tk): shapes are matched from the
             right, so leave it as it is."""),
@@ -325,12 +326,12 @@ EXERCISE = Exercise(
                 RIGHT.but("self.last_weights = weights", "self.last_weights = weights.mean(dim=1)"), MODULE,
             "The result is right, but .last_weights holds the mean of the heads. Keep every head's own.", quotes=kept),
         mistake("scores kept", RIGHT.but("self.last_weights = weights", "self.last_weights = scores"), MODULE,
-            "The result is right, but .last_weights holds the scores before the softmax. Keep the shares.",
+            "The result is right, but .last_weights holds the scores before the softmax. Keep the weights.",
             quotes=row_sums),
         mistake("the weights without the mask kept", RIGHT.without("self.last_weights = weights").before(
                   "if mask is not None:", "self.last_weights = torch.softmax(scores, dim=-1)"), MODULE,
-            """The result is right, but .last_weights holds the shares before anything was hidden. Keep those that mixed
-            the values."""),
+            """The result is right, but .last_weights holds the weights before anything was hidden. Keep those that
+            mixed the values."""),
         families.TWO_RESULTS(RIGHT.but("return self.W_o(attended)", "return self.W_o(attended), weights"),
             MODULE, name="weights returned too", result="output; the weights stay on the module, in .last_weights"),
         mistake("queries and keys exchanged",
@@ -342,7 +343,8 @@ EXERCISE = Exercise(
         mistake("a ReLU at the end", RIGHT.but("self.W_o(attended)", "F.relu(self.W_o(attended))"), MODULE,
             "Nothing in your result is below 0: there is a ReLU at its end. The output projection is the last step."),
         mistake("softmax over the heads and no scaling", NO_SCALE.but("dim=-1", "dim=1"), TWO_HEADS,
-            "Two things at once: the heads share 1 among themselves, and the division by the root of d_k is missing.",
+            "Two things at once: the softmax runs over the heads instead of the keys, and the division by the root of "
+            "d_k is missing.",
             quotes=over_heads),
         mistake("keys mixed instead of values", RIGHT.but("weights @ v", "weights @ k"), MODULE,
             "The keys were mixed. Keys are for being found; the values are what is mixed."),
@@ -395,8 +397,8 @@ EXERCISE = Exercise(
                   weights = weights / weights.sum(dim=-1, keepdim=True)"""),
             MODULE),
         mistake("softmax over the queries and no scaling", NO_SCALE.but("dim=-1", "dim=-2"), TWO_HEADS,
-            "Two things at once: every key shares itself out among the queries, and the division by the root of d_k "
-            "is missing.",
+            "Two things at once: the softmax runs over the queries instead of the keys, and the division by the root "
+            "of d_k is missing.",
             quotes=row_sums),
         mistake("split by view alone and no scaling", NO_SCALE.but(SPLITTING, "x.reshape(B, self.h, T, self.d_k)"),
                 SPLIT,

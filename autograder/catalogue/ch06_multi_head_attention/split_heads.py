@@ -69,12 +69,12 @@ EXERCISE = Exercise(
         mistake("heads before the batch", RIGHT.but(SPLIT_LINE, "torch.stack(x.chunk(h, dim=-1))"), SPLIT,
             "The heads came first, before the batch. The batch stays in front: (B, h, T, d_k).", quotes=sizes),
         mistake("the whole word for every head", RIGHT.but(SPLIT_LINE, "x[:, None].repeat(1, h, 1, 1)"), SPLIT,
-            """Every head got a copy of all D features. The features are *shared out*: each head gets D/h of them, so
-            the work does not grow.""", quotes=sizes),
+            """Every head got a copy of all D features. The features are *divided among the heads*: each head gets D/h
+            of them, so the work does not grow.""", quotes=sizes),
         mistake("the words shared out",
                 RIGHT.but(SPLIT_LINE, "torch.stack([x[:, i * (T // h):(i + 1) * (T // h)] for i in range(h)], 1)"),
-            SPLIT, "You cut the *words* into groups. Every head sees every word; it is the features that "
-                   "are shared out.",
+            SPLIT, "You cut the *words* into groups. Every head sees every word; the features are divided among the "
+                   "heads.",
             quotes=sizes),
         mistake("d_k and words exchanged", RIGHT.but(".transpose(1, 2)", ".permute(0, 2, 3, 1)"), SPLIT,
             """The heads are right, but each is transposed: d_k comes before the words. The features of a word come
@@ -124,7 +124,7 @@ EXERCISE = Exercise(
         families.SIZES_ASSERTED(RIGHT.but(CHECK, "assert D % h == 0\n    "), SPLIT),
         families.ANOTHER_ERROR(RIGHT.but("ValueError", "TypeError"), SPLIT, name="TypeError in place of ValueError"),
         mistake("the words checked", RIGHT.but("D % h", "T % h"), SPLIT,
-            """Your code requires the number of *words* to be a multiple of h. Words are not shared out among the heads,
+            """Your code requires the number of *words* to be a multiple of h. Words are not divided among the heads,
             features are."""),
         mistake("divided the wrong way round", RIGHT.but("D % h", "h % D"), SPLIT,
             "ValueError comes even where the heads fit: D must be a multiple of h, and you checked the opposite."),

@@ -169,13 +169,13 @@ EXERCISE = Exercise(
     ),
     mistakes=(
         mistake("mask after the softmax", RIGHT.but(HIDE, "pass").after(WEIGHTS, AFTER), SCORES,
-            """The hidden shares were taken away *after* the softmax. What was given to them is lost, so the rows no
-            longer sum to 1, and how much is lost depends on the words that should be hidden. Hide the scores, before
-            they are shared out.""", quotes=row_sums),
+            """The hidden weights were taken away *after* the softmax. Their part is lost, so the rows no longer sum to
+            1, and how much is lost depends on the words that should be hidden. Hide the scores, before the
+            softmax.""", quotes=row_sums),
         mistake("scores times the mask", RIGHT.but(HIDE, "scores = scores * mask"), SCORES,
             """The hidden scores became 0, or next to it: a product with the mask, a fill with 0 or with -1e-9 (which is
             almost 0, not minus a billion) all do that. A score of 0 is an ordinary score: its exponential is 1. Only
-            minus infinity becomes a share of 0.""", quotes=first_row),
+            minus infinity becomes a weight of 0.""", quotes=first_row),
         mistake("the wrong way round", RIGHT.but("~mask", "mask"), CONVENTION,
             """You kept exactly what should be hidden. Here, as in F.scaled_dot_product_attention, True = may attend;
             nn.MultiheadAttention means the opposite.""", quotes=first_row),
@@ -213,12 +213,12 @@ EXERCISE = Exercise(
             infinity lets the NaN flow back through the softmax into Q and K. Filling (masked_fill, where) cuts that
             way; adding does not."""),
         mistake("softmax over the queries", RIGHT.but("dim=-1", "dim=-2"), AXIS,
-            "The softmax ran over the queries. Each query shares out 1 over its *keys*, the last axis.",
+            "The softmax ran over the queries. The weights of each query sum to 1 over its *keys*, the last axis.",
             quotes=row_sums),
         mistake("no scaling", RIGHT.but(" / Q.shape[-1] ** 0.5", ""), SCORES,
-            "The division by the root of d_k is missing, so your shares are too sharp."),
+            "The division by the root of d_k is missing, so your weights are too sharp."),
         mistake("divided by d_k", RIGHT.but("Q.shape[-1] ** 0.5", "Q.shape[-1]"), SCORES,
-            "The scores were divided by d_k itself, not by its root, so your shares are too flat."),
+            "The scores were divided by d_k itself, not by its root, so your weights are too flat."),
         mistake("divided by the root of the number of keys", RIGHT.but("Q.shape[-1]", "K.shape[-2]"), SCORES,
             "The scores were divided by the root of the number of keys. The width d_k makes them large."),
         mistake("mask turned",
@@ -228,14 +228,15 @@ EXERCISE = Exercise(
             "the scores does."),
         mistake("values hidden instead", RIGHT.but(HIDE, "V = V.masked_fill(~mask.any(dim=-2).unsqueeze(-1), 0.0)"),
                 SCORES,
-            """The *values* of hidden words were set to 0. They still take their shares, which are then lost. Hide the
+            """The *values* of hidden words were set to 0. They still take their weights, which are then lost. Hide the
             scores."""),
         mistake("shares renormalized without care", RIGHT.but(HIDE, "pass").without(NAN).after(WEIGHTS, """
             if mask is not None:
                 weights = weights * mask
                 weights = weights / weights.sum(dim=-1, keepdim=True)
-        """), NOBODY, """Hiding shares and dividing by what is left is right, except where nothing is left: 0/0 is NaN,
-            for a query without any allowed key, and where all allowed shares are too small for a float."""),
+        """), NOBODY, """Hiding weights and dividing by the sum of the others is right, except where nothing is left:
+            0/0 is NaN, for a query without any allowed key, and where all allowed weights are too small for a
+            float."""),
         mistake("the output's row not emptied", RIGHT.but(NAN, """
             mean = weights.nan_to_num(1 / weights.shape[-1])
             weights = weights.nan_to_num()

@@ -98,7 +98,7 @@ EXERCISE = Exercise(
         mistake("leaky ReLU", instead("F.leaky_relu(hidden)"), FEED,
             "A little of what is below 0 came through: that is a leaky ReLU. ReLU makes it 0."),
         mistake("softmax", instead("torch.softmax(hidden, dim=-1)"), FEED,
-            "The hidden numbers were shared out to sum to 1. Nothing competes here: each is kept, or becomes 0."),
+            "A softmax made the hidden values sum to 1. Nothing competes here: each is kept, or becomes 0."),
         mistake("the wrong half kept", instead("hidden.clamp(max=0)"), FEED,
             "You kept what is below 0 and dropped the rest: ReLU is max(0, x), not min."),
         mistake("the largest of all", instead("hidden.amax(dim=-1, keepdim=True).clamp(min=0).expand_as(hidden)"), FEED,

@@ -217,8 +217,8 @@ EXERCISE = Exercise(
             """The *places* of a sentence share out 1 among themselves. At each place the words of the vocabulary do:
             the last axis.""", quotes=the_number),
         mistake("softmax over the batch", RIGHT.but("dim=-1)\n", "dim=0)\n"), LOSS,
-            "The *sentences* share out 1 among themselves: axis 0 is the batch. At each place the words of the "
-            "vocabulary do, on the last axis.",
+            "The probabilities sum to 1 over the *sentences*: axis 0 is the batch. At each position they sum to 1 over "
+            "the vocabulary, on the last axis.",
             quotes=the_number),
         mistake("no logarithm", RIGHT.but("log_softmax", "softmax"), LOSS,
             "This is minus the mean *probability* of the label. Return its logarithm: being sure and wrong must "
@@ -240,8 +240,8 @@ EXERCISE = Exercise(
                 RIGHT.but("log_softmax(logits",
                           "log_softmax(logits.index_fill(-1, torch.tensor([pad]), float('-inf'))").but(
                   "(of_label * real)", "of_label.masked_fill(~real, 0.0)"), AVERAGE,
-            """The score of the pad was hidden before the softmax, so the other words share what a model gives to the
-            pad. It is the *places* whose label is a pad that do not count; at the others all scores do.""",
+            """The score of the pad was hidden before the softmax, so the other words get the probability that the model
+            gives to the pad. The *positions* whose label is a pad do not count; at the others all scores do.""",
             quotes=the_number),
         mistake("labels one place late", RIGHT.but("labels[..., None]", "labels.roll(-1, dims=1)[..., None]"), LOSS,
             """Each place was compared with the label of the *next* one. The labels come ready, place under place: the

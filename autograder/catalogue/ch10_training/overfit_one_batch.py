@@ -276,9 +276,9 @@ EXERCISE = Exercise(
                             and told["sure"] < 0.5 and NEW * LN_V < told["loss"] < 2 * LN_V)),
         mistake("shares in the place of scores", other_model("return super().forward(source, target).softmax(-1)", 12),
                 FLOOR,
-            f"""What your model gives at each place sums to 1: these are shares, not scores. The loss takes a softmax of
-            them once more and stays near ln(1 + (V - 1)/e) = {LOWEST:.2f}: double softmax. The model ends in plain
-            scores.""", quotes=how_it_says,
+            f"""The output of your model at each position sums to 1: these are probabilities, not scores. The loss takes
+            a softmax of them once more and stays near ln(1 + (V - 1)/e) = {LOWEST:.2f}: double softmax. The model ends
+            in plain scores.""", quotes=how_it_says,
             shows=if_told(lambda told: told["right"] < WANTED and told["are shares"])),
         mistake("it ignores the source",
                 other_model("encoded = self.encode(source * 0 + 5)\nreturn self.logits(self.decode(target, "

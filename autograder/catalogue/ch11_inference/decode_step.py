@@ -204,7 +204,7 @@ EXERCISE = Exercise(
             "The mask is the wrong way round: what should be hidden is looked at. A step without any allowed key gives "
             "NaN."),
         mistake("scale missing", RIGHT.but(" / K.shape[-1] ** 0.5", ""), CACHE,
-            "The division by the root of d_k is missing, so the shares are sharper than those of the model that was "
+            "The division by the root of d_k is missing, so the weights are sharper than those of the model that was "
             "trained."),
         mistake("divided by d_k", RIGHT.but("K.shape[-1] ** 0.5", "K.shape[-1]"), CACHE,
             "The scores were divided by d_k itself, not by its root."),

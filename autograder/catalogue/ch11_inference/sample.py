@@ -162,62 +162,62 @@ EXERCISE = Exercise(
     ),
     mistakes=(
         mistake("the token that crosses p left out", RIGHT.but(CROSSES, "ordered.cumsum(dim=-1) > top_p"), NUCLEUS,
-            """The token whose share carries the sum over p was left out. Even the first token may exceed it, and then
-            nothing is left to draw from. Add up only the *likelier* ones, without it."""),
+            """The token whose probability carries the sum over p was left out. Even the first token may exceed it, and
+            then nothing is left to draw from. Add up only the *likelier* ones, without it."""),
         mistake("the token that crosses p left out, but for the first",
                 RIGHT.but("before >= top_p", "ordered.cumsum(dim=-1) > top_p").after(
                   "ordered = ordered.masked_fill(ordered.cumsum(dim=-1) > top_p, 0.0)",
                   "ordered[:, 0] = shares.max(dim=-1).values"), NUCLEUS,
-            """The token whose share carries the sum over p was left out; only the first is safe with you. What is kept
-            reaches p, so the one that crosses it stays."""),
+            """The token whose probability carries the sum over p was left out; only the first is safe with you. What is
+            kept reaches p, so the one that crosses it stays."""),
         mistake("one token more than p", RIGHT.but(
                   CROSSES, "before - ordered.roll(1, dims=-1) * (torch.arange(ordered.shape[-1]) > 0) >= top_p"),
                   NUCLEUS,
             "One token too many was kept: p had been crossed already by the one before."),
         mistake("not put back in order", RIGHT.but(BACK, "shares = ordered"), NUCLEUS,
-            """The token ids are permuted: after sorting, place 0 is the *likeliest* token and no longer token 0. Put
-            the shares back to the tokens that they belong to."""),
+            """The token ids are permuted: after sorting, position 0 is the *likeliest* token and no longer token 0. Put
+            the probabilities back to the tokens that they belong to."""),
         mistake("put back the wrong way", RIGHT.but(BACK, "shares = ordered.gather(1, order)"), NUCLEUS,
-            """The shares went back to the wrong tokens: `order` says where a sorted place came from. Reading by it
-            sorts a second time; writing by it (or sorting `order` itself) undoes the sorting."""),
+            """The probabilities went back to the wrong tokens: `order` says which position a sorted one came from.
+            Reading by it sorts a second time; writing by it (or sorting `order` itself) undoes the sorting."""),
         mistake("sorted from the least", RIGHT.but("descending=True", "descending=False"), NUCLEUS,
-            "The shares were added up from the smallest: the unlikely tokens stayed, and the likely "
-            "ones were cut off."),
+            "The probabilities were added up from the smallest: the unlikely tokens stayed, and the likely ones were "
+            "cut off."),
         mistake("not sorted at all",
                 RIGHT.but(SORTED, "ordered, order = shares, torch.arange(shares.shape[-1]).expand(shares.shape)"),
                 NUCLEUS,
-            "The shares were added up in the order of the vocabulary. The fewest tokens that reach p are the "
+            "The probabilities were added up in the order of the vocabulary. The fewest tokens that reach p are the "
             "likeliest: sort first."),
         mistake("a threshold for each token", RIGHT.but(CROSSES, "ordered < 1 - top_p"), NUCLEUS,
-            "Each share was compared with a number by itself. top_p looks at what the likeliest tokens reach "
+            "Each probability was compared separately with a number. top_p looks at what the likeliest tokens reach "
             "*together*."),
         mistake("top_p not used", RIGHT.but("if top_p is not None:", "if False:"), NUCLEUS,
             "top_p has no effect: tokens of the tail are drawn."),
         mistake("left out, but not shared out anew", RIGHT.but(DRAWN, INVERSE), NUCLEUS,
-            """What was left out has left a gap: your shares sum to less than 1, and a number drawn beyond their sum
-            belongs to no token. Divide by the sum of what is left."""),
+            """What was left out has left a gap: your probabilities sum to less than 1, and a number drawn beyond their
+            sum belongs to no token. Divide by the sum of what is left."""),
         mistake("the gap goes to the last token", RIGHT.but(DRAWN, INVERSE).but("return drawn.squeeze(1)",
                   "return drawn.squeeze(1).clamp(max=shares.shape[-1] - 1)"), NUCLEUS,
-            """The last token is drawn far too often: what was left out has left a gap in the shares, and all that falls
-            into it goes there. Divide by the sum of what is left."""),
+            """The last token is drawn far too often: what was left out has left a gap in the probabilities, and all
+            that falls into it goes there. Divide by the sum of what is left."""),
         mistake("top_p before top_k",
                 RIGHT.but("if top_k is not None:",
                           "full = torch.softmax(logits, dim=-1)\n    if top_k is not None:").but(
                   BEFORE, "ordered_full = full.sort(dim=-1, descending=True).values\n        before = "
                           "ordered_full.cumsum(dim=-1) - ordered_full"), NUCLEUS,
-            """With both, top_p counted the shares that the tokens had before top_k. What top_k leaves is renormalized
-            first, so the likeliest token may reach p by itself."""),
+            """With both, top_p counted the probabilities that the tokens had before top_k. Those that top_k leaves are
+            renormalized first, so the likeliest token alone may reach p."""),
         mistake("tau after the filters",
                 RIGHT.without(HOT).but(DRAWN, "drawn = torch.multinomial(shares ** (1 / tau), 1, generator=g)"),
                 TEMPERATURE,
-            """The temperature came last, after top_p had chosen by the old shares. A sharper distribution reaches p
-            with fewer tokens: first tau, then the filters."""),
+            """The temperature came last, after top_p had chosen by the old probabilities. A sharper distribution
+            reaches p with fewer tokens: first tau, then the filters."""),
         mistake("tau on the shares", RIGHT.without(HOT).but(SHARED, "shares = torch.softmax(logits, dim=-1) / tau"),
                 TEMPERATURE,
-            """tau has no effect. If you divided the shares by it: all alike, so drawing shares them out as before. It
-            is the *logits*, before the softmax, that a temperature divides."""),
+            """tau has no effect. If you divided the probabilities by it: a common factor changes nothing in the draw.
+            It is the *logits*, before the softmax, that a temperature divides."""),
         mistake("multiplied by tau", RIGHT.but("logits / tau", "logits * tau"), TEMPERATURE,
-            "Small tau made your shares flatter, and large tau sharper: divide by it."),
+            "Small tau made your probabilities flatter, and large tau sharper: divide by it."),
         families.ROOT_OF_TAU(RIGHT.but("logits / tau", "logits / tau ** 0.5"), TEMPERATURE),
         families.DIVIDED_BY_TAU_0(RIGHT.but(ZERO, "if False:"), TEMPERATURE),
         mistake("tau = 0 as if it were 1", RIGHT.but(ZERO, "if False:").but("logits / tau", "logits / (tau or 1)"),
@@ -226,10 +226,10 @@ EXERCISE = Exercise(
             a temperature: the likeliest token takes everything.""",
             shows=lambda evidence: evidence.arguments[1] == 0),
         mistake("always the likeliest", RIGHT.but(DRAWN, "drawn = shares.argmax(dim=-1, keepdim=True)"), SAMPLE,
-            "Always the same token came: the likeliest. That is greedy. Here it is *drawn*, by its share."),
+            "Always the same token came: the likeliest. That is greedy. Here it is *drawn*, with its probability."),
         mistake("all tokens alike",
                 RIGHT.but(DRAWN, "drawn = torch.multinomial((shares > 0).double(), 1, generator=g)"), SAMPLE,
-            "All tokens that are left come equally often. A likely one comes more often, by its share."),
+            "All tokens that are left come equally often. A likely one comes more often, with its probability."),
         mistake("logits taken for shares", RIGHT.but(SHARED, "shares = logits.clamp(min=1e-9)"), SAMPLE,
             "You drew by the logits themselves. Shares come out of the softmax."),
         mistake("one number for all rows", RIGHT.but(DRAWN, """
@@ -270,7 +270,7 @@ EXERCISE = Exercise(
             "The threshold of row 0 was used for all rows. Each row has its own k likeliest tokens."),
         mistake("a zero instead of minus infinity", RIGHT.but("float('-inf')", "0.0"), NUCLEUS,
             "Tokens outside of top_k got the logit 0, and exp(0) is 1, so they are still drawn. Only minus infinity "
-            "becomes a share of exactly 0."),
+            "becomes a probability of exactly 0."),
         mistake("top_k beyond the vocabulary", RIGHT.but("min(top_k, logits.shape[-1])", "top_k"), NUCLEUS,
             "Your code stops where top_k is more than there are tokens. Then all of them stay."),
         mistake("an axis too many", RIGHT.but("drawn.squeeze(1)", "drawn"), SAMPLE,
@@ -280,7 +280,7 @@ EXERCISE = Exercise(
             "Name the axis."),
         mistake("single precision", RIGHT.but(HOT, "logits = logits.float() / tau"), SAMPLE,
             """float64 logits became float32 on the way, which holds seven digits: 100,000,000 and 100,000,001 become
-            one number there, and two tokens one share."""),
+            one number there, and two tokens get one probability."""),
         mistake("exponential without care",
                 RIGHT.but("torch.softmax(logits, dim=-1)", "logits.exp() / logits.exp().sum(dim=-1, keepdim=True)"),
                 SAMPLE,

@@ -339,7 +339,7 @@ EXERCISE = Exercise(
             quotes=counted),
         mistake("share instead of number",
                 RIGHT.but(OVERLAP, OVERLAP + "\n    overlap = overlap / max(len(others), 1)"), DATA,
-            "A share was returned, or a float. These are counts: whole numbers of pairs."),
+            "A fraction was returned, or a float. These are counts: whole numbers of pairs."),
         mistake("empty only where both are", RIGHT.but("not pair[0].strip() or not", "not pair[0].strip() and not"),
                 DATA,
             "Only pairs with two empty lines were counted. One empty line leaves nothing to learn from: a pair is "

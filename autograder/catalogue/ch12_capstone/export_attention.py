@@ -288,7 +288,7 @@ EXERCISE = Exercise(
         mistake("drops as shares",
                 RIGHT.but(DROP, "drop = 1 - score(heads) / whole").but(CONTROLS,
                     "control = [1 - score(others) / whole for others in controls]"), CONTROL,
-            "Your drops are shares of the whole score. Asked for is the difference, in points of the score.",
+            "Your drops are fractions of the whole score. Return the difference, in points of the score.",
             quotes=numbers),
         mistake("one head after another", RIGHT.but(DROP, "drop = sum(whole - score([head]) for head in heads)").but(
                   CONTROLS, "control = [sum(whole - score([head]) for head in others) for others in controls]"),

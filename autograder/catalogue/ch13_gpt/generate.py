@@ -301,19 +301,19 @@ EXERCISE = Exercise(
             "Small tau made your draws wilder, and large tau tamer: the logits are *divided* by it.",
             quotes=first_shares),
         mistake("tau not used", RIGHT.but("logits / tau", "logits"), GENERATE,
-            """tau has no effect above 0. The logits are divided by it before the softmax. (Dividing the shares
-            afterwards changes nothing: all alike.)""", quotes=first_shares),
+            """tau has no effect above 0. The logits are divided by it before the softmax. (Dividing the probabilities
+            afterwards changes nothing: the factor is common to all.)""", quotes=first_shares),
         families.ROOT_OF_TAU(RIGHT.but("logits / tau", "logits / tau ** 0.5"), GENERATE, quotes=first_shares),
         mistake("softmax twice", RIGHT.but("torch.softmax(logits / tau", "torch.softmax(logits.softmax(-1) / tau"),
                 GENERATE,
-            "A softmax was made of a softmax, which evens the shares out. tau divides the logits as they are; one "
-            "softmax follows.", quotes=first_shares),
+            "A softmax was applied twice, which makes the probabilities nearly equal. tau divides the logits as they "
+            "are; one softmax follows.", quotes=first_shares),
         mistake("no softmax", RIGHT.but(SHARES, "shares = (logits / tau).clamp(min=1e-9)"), GENERATE,
             "You drew by the logits themselves, and those below 0 never came. Shares come out of the softmax.",
             quotes=first_shares),
         mistake("no softmax, negative logits left", RIGHT.but(SHARES, "shares = logits / tau"), GENERATE,
-            """You drew by the logits themselves, which may be negative, and nothing can be drawn by a negative share.
-            Shares come out of the softmax."""),
+            """You drew by the logits themselves, which may be negative, and nothing can be drawn with a negative
+            probability. Probabilities come out of the softmax."""),
         mistake("softmax over the batch",
                 RIGHT.but("dim=-1)\n            new = torch", "dim=0)\n            new = torch"), GENERATE,
             """The softmax runs over the rows of the batch: how likely a token is in a row then depends on the other
@@ -322,12 +322,12 @@ EXERCISE = Exercise(
                 RIGHT.but(SHARES, "least = logits.topk(3, dim=-1).values[:, -1:] if logits.shape[-1] > 3 else logits\n"
                   "            shares = torch.softmax(logits.masked_fill(logits < least, float('-inf')) "
                   "/ tau, dim=-1)"), GENERATE,
-            "Some tokens never come, as where only the likeliest few are drawn from. Every token has its share.",
+            "Some tokens never come, as where only the likeliest few are drawn from. Every token has its probability.",
             quotes=first_shares, shows=lacking),
         mistake("all tokens alike", RIGHT.but(DRAW, "new = torch.multinomial(torch.ones_like(shares), 1, generator=g)"),
                 GENERATE,
-            """All tokens come nearly equally often. A likely one comes more often, by its share. (A softmax on the
-            logits *before* tau divides them makes them nearly alike too: tau divides the logits as they are.)""",
+            """All tokens come nearly equally often. A likely one comes more often, with its probability. (A softmax on
+            the logits *before* tau divides them makes them nearly alike too: tau divides the logits as they are.)""",
             quotes=first_shares),
         families.FIRST_ROW_FOR_ALL(RIGHT.but(
                   DRAW, "new = torch.multinomial(shares[0], len(shares), replacement=True, generator=g)[:, None]"),
@@ -370,8 +370,8 @@ EXERCISE = Exercise(
             "What you put behind the text has one axis, (B,), and the text has two, (B, t). A new column is (B, 1)."),
         mistake("greedy whatever tau is", RIGHT.but(DRAW, "new = shares.argmax(dim=-1, keepdim=True)"), GENERATE,
             """In each kind of row one token took everything. If it is the likeliest: that is what tau = 0 is for, and
-            above 0 a token is *drawn*, by its share. If one random number decides for all rows: each row draws for
-            itself.""", quotes=first_shares, shows=always_one),
+            above 0 a token is *drawn*, with its probability. If one random number decides for all rows: each row draws
+            for itself.""", quotes=first_shares, shows=always_one),
         in_place("ids", RIGHT.but(LOOP, f"ids[:, 0] += 0 * ids[:, 0] + 1\n    {LOOP}"), GENERATE),
     ),
     correct=(

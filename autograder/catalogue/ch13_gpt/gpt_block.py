@@ -181,15 +181,15 @@ EXERCISE = Exercise(
             "Your mask fits only 4 tokens. T may be anything: make the mask for as many tokens as x has, or cut it "
             "to them."),
         mistake("the future set to 0", RIGHT.but('float("-inf")', "0.0"), BLOCKS,
-            """The scores of the future were set to 0, and exp(0) is 1: it gets a share all the same. Only minus
-            infinity becomes a share of exactly 0 (chapter 08)."""),
+            """The scores of the future were set to 0, and exp(0) is 1: it gets a weight all the same. Only minus
+            infinity becomes a weight of exactly 0 (chapter 08)."""),
         mistake("the future taken away after the softmax",
                 RIGHT.without(HIDE).after(SHARES, "shares = shares.masked_fill(~open_, 0.0)"), BLOCKS,
-            """The future was hidden after the softmax, so a row's shares do not sum to 1 any more: what the future got
-            is missing. Hide *scores* (chapter 08)."""),
+            """The future was hidden after the softmax, so the weights of a row no longer sum to 1: the part of the
+            future is missing. Hide *scores* (chapter 08)."""),
         mistake("softmax over the queries", RIGHT.but("softmax(scores, dim=-1)", "softmax(scores, dim=-2)"), BLOCKS,
-            """The softmax runs over the queries: keys share out 1, not each query (chapter 05). With a causal mask that
-            even lets a token feel those after it."""),
+            """The softmax runs over the queries, not over the keys of each query (chapter 05). With a causal mask,
+            later tokens then even change the weights of earlier ones."""),
         families.SCORES_NOT_DIVIDED(RIGHT.but(DIVIDED, ""), BLOCKS, part="block"),
         mistake("divided by the root of d_model", RIGHT.but("q.shape[-1] ** 0.5", "x.shape[-1] ** 0.5"), BLOCKS,
             "The scores were divided by the root of d_model. Each head's queries have d_model / h numbers: it is "
@@ -350,8 +350,8 @@ EXERCISE = Exercise(
         mistake("d_model and h exchanged", RIGHT.but(
                   "def __init__(self, d_model, h, d_ff, dropout=0.0):",
                   "def __init__(self, h, d_model, d_ff, dropout=0.0):"), BLOCKS,
-            "d_model and h are exchanged: GPTBlock(d_model, h, d_ff, dropout). So the heads cannot share "
-            "out the width."),
+            "d_model and h are exchanged: GPTBlock(d_model, h, d_ff, dropout). So the width cannot be divided among "
+            "the heads."),
         mistake("a pair came back", RIGHT.but(END, f"{ADD_2}\n        return x, seen"), BLOCKS,
             "Two things came back. A block returns only the stream, so that the next block can take it."),
         mistake("the library's mask the wrong way round", NO_HEADS.but(ADD_1, TORCHS.format("~" + LATER.format(1))),

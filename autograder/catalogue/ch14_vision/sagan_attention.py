@@ -136,23 +136,23 @@ EXERCISE = Exercise(
         mistake("a softmax for each row of pixels", RIGHT.but(
                   SHARES, "weights = torch.softmax(scores.reshape(B, H * W, H, W), dim=-1).reshape(scores.shape)"),
                   PIXELS,
-            """The softmax ran over one row of the image at a time, so a pixel shares out 1 to *each* row, H in all.
-            Join height and width: it shares out 1 over all H * W pixels."""),
+            """The softmax ran over one row of the image at a time, so the weights of a pixel sum to 1 over *each* row,
+            H in all. Join height and width: they sum to 1 over all H * W pixels."""),
         mistake("softmax over the queries", RIGHT.but("dim=-1", "dim=1"), PIXELS,
-            """The softmax ran over the pixels that *ask*. Each asking pixel shares out 1 over those that it looks at:
-            with the table (query, key), the last axis."""),
+            """The softmax ran over the *queries*. The weights of each query sum to 1 over the keys: with the table
+            (query, key), the last axis."""),
         mistake("softmax over everything",
                 RIGHT.but(SHARES, "weights = torch.softmax(scores.flatten(1), dim=-1).reshape(scores.shape)"), PIXELS,
             "One softmax ran over the whole table: all weights of an image sum to 1. Each *row* has to."),
         mistake("the batch in the softmax", RIGHT.but("dim=-1", "dim=0"), PIXELS,
-            "The softmax ran over the images of the batch. Each asking pixel shares out 1 over the pixels of "
-            "its own image."),
+            "The softmax ran over the images of the batch. The weights of each query sum to 1 over the pixels of its "
+            "own image."),
         mistake("no softmax", RIGHT.but(SHARES, "weights = scores"), PIXELS,
-            "The scores were used as weights as they are. A softmax makes shares of them, which are "
-            "positive and sum to 1."),
+            "The scores were used as weights as they are. A softmax makes weights of them, which are positive and sum "
+            "to 1."),
         mistake("divided by the number of pixels", RIGHT.but(SHARES, "weights = scores / scores.shape[-1]"), PIXELS,
             """The scores were divided by the number of pixels: that is another layer, the non-local block with a dot
-            product. Here a softmax makes the shares."""),
+            product. Here a softmax makes the weights."""),
         mistake("divided by the root", RIGHT.but(SCORES, SCORES + " / q.shape[-1] ** 0.5"), PIXELS,
             "The scores were divided by the root of C'. That is chapter 05; SAGAN leaves it out, and so does this "
             "exercise."),

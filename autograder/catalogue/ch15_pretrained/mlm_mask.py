@@ -297,8 +297,8 @@ EXERCISE = Exercise(
         mistake("80 stay", RIGHT.but("fate < 0.8", "fate < 0.1"), EIGHTY,
             "80 % of the chosen words stay as they are. 80 % become the mask."),
         mistake("80 % of all words", RIGHT.but("chosen & (fate < 0.8)", "~special & (fate < 0.8)"), EIGHTY,
-            "80 % of *all* words became the mask, whether they were chosen or not. Choose first, and then share out "
-            "what was chosen."),
+            "80 % of *all* words became the mask, whether they were chosen or not. Choose first, and then divide the "
+            "chosen ones."),
         mistake("other words everywhere", RIGHT.but("chosen & (fate >= 0.9)", "~special & (fate >= 0.9)"), EIGHTY,
             "Words that were not chosen were replaced by others too, though no label holds the original. Only chosen "
             "words change."),

@@ -296,7 +296,7 @@ EXERCISE = Exercise(
         in_place("h", RIGHT.before(REAL, "h[~mask] = 0.0"), POOL),
         mistake("shares in float32", RIGHT.but(MEAN, "return ((real / count.unsqueeze(1)).to(h.dtype) * h).sum(dim=1)"),
                 POOL,
-            """The shares lost digits: mask and count are not floats, and dividing them gives float32, seven digits,
+            """The quotients lost digits: mask and count are not floats, and dividing them gives float32, seven digits,
             whatever h is. Give one of them the dtype of h first."""),
         mistake("something added to the count", RIGHT.but(COUNT, "count = real.sum(dim=1) + 1e-6"), POOL,
             """What was added to the count, to keep 0 from being divided by, makes every mean a little too small. Raise

@@ -105,8 +105,8 @@ EXERCISE = Exercise(
     mistakes=(
         mistake("repeat instead of repeat_interleave", RIGHT.but(KEYS, "k = k.repeat(1, h // groups, 1, 1)").but(
                   VALUES, "v = v.repeat(1, h // groups, 1, 1)"), GROUPS,
-            """Head 1 read group 1's keys: the groups were put one after the other, 0 1 0 1, where neighbors share one,
-            0 0 1 1. The axis of heads is cut into (groups, h / groups), in this order."""),
+            """Head 1 used the keys of group 1: the groups were repeated in the order 0 1 0 1, but neighboring heads
+            share a group, 0 0 1 1. The axis of heads is cut into (groups, h / groups), in this order."""),
         mistake("the keys by turns, the values as they should", RIGHT.but(KEYS, "k = k.repeat(1, h // groups, 1, 1)"),
                 GROUPS,
             """Head 1 used the keys of group 1 and the values of group 0: the keys were repeated in the order 0 1 0 1,
@@ -163,11 +163,11 @@ EXERCISE = Exercise(
         mistake("divided by d_k", RIGHT.but(" ** 0.5", ""), GROUPS,
             "The scores were divided by d_k itself. Its *root* brings them back to about 1 (chapter 05)."),
         mistake("groups that do not divide", RIGHT.without(IF).without(RAISE), GROUPS,
-            """4 heads cannot be shared out among 3 groups. Your code did not raise ValueError: it went on, or stopped
-            with a different error, which does not say why. Look at h and groups before anything is computed."""),
+            """4 heads cannot be divided among 3 groups. Your code did not raise ValueError: it went on, or stopped with
+            a different error, which does not say why. Look at h and groups before anything is computed."""),
         mistake("groups that do not divide are cut off", RIGHT.without(IF).without(RAISE).before(
                   "scores = q @ k.transpose(-2, -1)", "q = q[:, :k.shape[1]]"), GROUPS,
-            "4 heads cannot be shared out among 3 groups, and heads were left out instead. Raise ValueError before "
+            "4 heads cannot be divided among 3 groups, and heads were left out instead. Raise ValueError before "
             "anything is computed."),
         mistake("assert instead of ValueError", RIGHT.without(IF).without(RAISE).before(KEYS, "assert h % groups == 0"),
                 GROUPS,
@@ -201,18 +201,19 @@ EXERCISE = Exercise(
             "Each head's output is right, but the heads came back in another order: their two axes changed places "
             "before they became one."),
         mistake("softmax over the queries", RIGHT.but("scores, dim=-1", "scores, dim=-2"), GROUPS,
-            "The shares run over the queries. Each query shares out 1 among the keys: the last axis (chapter 05)."),
+            "The softmax runs over the queries. The weights of each query sum to 1 over the keys: the last axis "
+            "(chapter 05)."),
         mistake("softmax over the heads", RIGHT.but("scores, dim=-1", "scores, dim=1"), GROUPS,
-            "The shares run over the heads. Each head's query shares out 1 among the keys: the last "
+            "The softmax runs over the heads. In each head the weights of a query sum to 1 over the keys: the last "
             "axis (chapter 05)."),
         mistake("one softmax for a whole group", RIGHT.but(SOFTMAX, """
                   joined = scores.unflatten(1, (groups, -1)).movedim(2, -2)
                   weights = torch.softmax(joined.flatten(-2), dim=-1).unflatten(-1, joined.shape[-2:]).movedim(-2,
                       2).flatten(1, 2)"""), GROUPS,
-            "The heads of a group share out 1 among themselves. They have keys in common, and not the shares: each "
-            "head has its own 1."),
+            "The weights sum to 1 over the heads of a group together. The heads have keys in common, but not weights: "
+            "those of each head sum to 1."),
         mistake("no softmax", RIGHT.but(SOFTMAX, "weights = scores"), GROUPS,
-            "The scores themselves mixed the values. A softmax makes shares of them first (chapter 05)."),
+            "The scores themselves mixed the values. A softmax makes weights of them first (chapter 05)."),
         mistake("softmax without care", RIGHT.but(SOFTMAX, """
                   weights = torch.exp(scores)
                   weights = weights / weights.sum(dim=-1, keepdim=True)"""), GROUPS,

@@ -203,28 +203,29 @@ EXERCISE = Exercise(
             "Queries and keys were made smaller by a root first, as chapter 05 does. Here nothing is "
             "divided by a root."),
         mistake("no normalizer", NO_SHARES, BRACKETS,
-            """The sum was not divided by the shares. Softmax made every row's shares sum to 1; phi does not, so the sum
-            of the row has to be taken and divided by: phi(q) times the sum of all phi(k)."""),
+            """The result was not divided by the sum of the weights. Softmax makes the weights of every row sum to 1;
+            phi does not, so divide by the sum of the row: phi(q) times the sum of all phi(k)."""),
         mistake("no normalizer where it is causal",
                 RIGHT.but("return mixed / shares\n    state", "return mixed\n    state"), STEPS,
-            "Where causal is True the sum was not divided by the shares: phi(q) times the sum of phi(k) so far."),
+            "Where causal is True the result was not divided by the sum of the weights: phi(q) times the sum of phi(k) "
+            "so far."),
         mistake("divided by the number of keys", COUNTED, BRACKETS,
             "You divided by the number of keys. Shares differ from key to key: divide by their sum, phi(q) times the "
             "sum of phi(k)."),
         mistake("phi missing", RIGHT.but(ASKED, "asked = Q").but(KEYS, "keys = K"), PHI,
-            """phi is missing: shares are plain dot products, and some are negative, so their sum may be near 0 and the
+            """phi is missing: weights are plain dot products, and some are negative, so their sum may be near 0 and the
             result anything. phi makes every number positive."""),
         mistake("phi on the queries alone", RIGHT.but(KEYS, "keys = K"), PHI,
-            "phi was applied to the queries and not to the keys, so shares can be negative."),
+            "phi was applied to the queries and not to the keys, so weights can be negative."),
         mistake("phi on the keys alone", RIGHT.but(ASKED, "asked = Q"), PHI,
-            "phi was applied to the keys and not to the queries, so shares can be negative."),
+            "phi was applied to the keys and not to the queries, so weights can be negative."),
         mistake("phi on the values too", RIGHT.before(KEYS, "V = F.elu(V) + 1"), PHI,
             "phi was applied to the values as well. They are what is mixed, and stay as they are."),
         mistake("elu without the 1", RIGHT.but(ASKED, "asked = F.elu(Q)").but(KEYS, "keys = F.elu(K)"), PHI,
-            "Your features are elu without the + 1, so they go down to -1: shares can be negative or cancel."),
+            "Your features are elu without the + 1, so they go down to -1: weights can be negative or cancel."),
         mistake("relu in place of phi", RIGHT.but(ASKED, "asked = F.relu(Q)").but(KEYS, "keys = F.relu(K)"), PHI,
-            "Negative numbers became 0, as relu does it. Then a query may have no share at all, and 0 / 0 is NaN. "
-            "phi is elu + 1, never 0."),
+            "Negative numbers became 0, as relu does it. Then all weights of a query may be 0, and 0 / 0 is NaN. phi "
+            "is elu + 1, never 0."),
         mistake("relu plus 1", RIGHT.but(ASKED, "asked = F.relu(Q) + 1").but(KEYS, "keys = F.relu(K) + 1"), PHI,
             "All negative numbers became 1, as relu + 1 does it. elu + 1 is e to the x below 0, so that -1 and -2 "
             "still differ."),
@@ -252,8 +253,8 @@ EXERCISE = Exercise(
             "is negative."),
         mistake("divided by the sum of its own numbers",
                 answer(RIGHT.replace("mixed / shares", "mixed / mixed.sum(dim=-1, keepdim=True)")), BRACKETS,
-            """Each result was divided by the sum of its own dv numbers. What it has to be divided by is the sum of the
-            shares: phi(q) times the sum of phi(k)."""),
+            """Each result was divided by the sum of its own dv numbers. Divide by the sum of the weights instead:
+            phi(q) times the sum of phi(k)."""),
         mistake("divided by the features of the query",
                 answer(RIGHT.replace("mixed / shares", "mixed / asked.sum(dim=-1, keepdim=True)")), BRACKETS,
             "Each result was divided by the sum of the query's features. The keys belong to it: phi(q) times the sum "
@@ -330,7 +331,7 @@ EXERCISE = Exercise(
             "The sums run from the end, so a word sees itself and what comes *after* it."),
         mistake("the sum of all keys where it is causal",
                 RIGHT.but(TOTAL_SO_FAR, "total = keys.sum(dim=-2, keepdim=True)"), STEPS,
-            "Where causal is True the values were summed up to word i, and then divided by the shares of *all* words. "
+            "Where causal is True the values were summed up to word i, and then divided by the weights of *all* words. "
             "Both sums end at word i."),
         mistake("a running sum along the features", RIGHT.but(STATE_SO_FAR, "state = torch.cumsum(pairs, dim=-2)").but(
                   TOTAL_SO_FAR, "total = torch.cumsum(keys, dim=-1)"), STEPS,
@@ -345,11 +346,11 @@ EXERCISE = Exercise(
             times too large as there are keys."""),
         mistake("the features of a key made to sum to 1",
                 RIGHT.after(KEYS, "keys = keys / keys.sum(dim=-1, keepdim=True)"), BRACKETS,
-            "The features of each key were made to sum to 1, so no key can count more than another. It is a *query's* "
-            "shares that sum to 1."),
+            "The features of each key were made to sum to 1, so no key can count more than another. The weights of a "
+            "*query* sum to 1."),
         mistake("a little added to the sum", answer(RIGHT.replace("mixed / shares", "mixed / (shares + 1e-2)")),
                 BRACKETS,
-            "Something was added to what you divide by. phi is never 0, so nothing can go wrong there, and the shares "
+            "Something was added to what you divide by. phi is never 0, so nothing can go wrong there, and the weights "
             "no longer sum to 1."),
         mistake("wrong bracket",
                 TABLE.but("table = asked @ keys.transpose(-2, -1)\n    if causal:\n        table = table.tril()",

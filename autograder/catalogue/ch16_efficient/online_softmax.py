@@ -283,8 +283,8 @@ EXERCISE = Exercise(
         mistake("queries without a key NaN", RIGHT.but(RETURNED, "return mixed / total"), RESCALE,
             "A query that may see no key at all came back as NaN: 0 / 0. It gets zeros."),
         mistake("a little added to the sum", RIGHT.but(RETURNED, "return mixed / (total + 1e-2)"), RESCALE,
-            "Something was added to the sum that you divide by, so the shares no longer sum to 1. Treat a sum "
-            "of 0 by itself."),
+            "Something was added to the sum that you divide by, so the weights no longer sum to 1. Treat a sum of 0 "
+            "separately."),
         mistake("the maximum begins at 0",
                 RIGHT.but("torch.full_like(scores[:, :1], -torch.inf)", "torch.zeros_like(scores[:, :1])"), RESCALE,
             """Your maximum begins at a number, such as 0 or -1e9, so where all scores are far below it every
@@ -318,25 +318,25 @@ EXERCISE = Exercise(
                   "scores.amax(dim=-1, keepdim=True)", "scores.amax(dim=0, keepdim=True).T[:len(scores)]"), RESCALE,
             "The maximum was taken over the queries. Each *query* has its own: along the keys, the last axis."),
         mistake("sums divided in each block", BLOCK_BY_BLOCK, TILES,
-            """Each block shared out 1 by itself, and the results were added up: several softmaxes instead of one.
+            """The weights of each block summed to 1, and the results were added up: several softmaxes instead of one.
             Divide once, at the end, by the sum of everything."""),
         mistake("the mean of the blocks", BLOCK_BY_BLOCK.but("result = 0", "result, count = 0, 0").but(
                   "nan_to_num(0.0) @ values",
                   "nan_to_num(0.0) @ values\n        count = count + 1").but("return result", "return result / count"),
                   TILES,
-            """Each block shared out 1 by itself, and the mean was taken. A block with larger scores must count more:
-            divide once, by the sum of everything."""),
+            """The weights of each block summed to 1, and the mean was taken. A block with larger scores must count
+            more: divide once, by the sum of everything."""),
         mistake("the mean of the blocks by their sizes", BLOCK_BY_BLOCK.but("result = 0", "result, count = 0, 0").but(
                   "torch.softmax(scores, dim=-1).nan_to_num(0.0) @ values",
                   "scores.shape[1] * (torch.softmax(scores, dim=-1).nan_to_num(0.0) @ values)\n        count = count "
                   "+ scores.shape[1]").but(
                   "return result", "return result / count"), TILES,
-            """Each block shared out 1 by itself, and the results were averaged by the blocks' sizes. A block's weight
-            is the sum of its exponentials, not its number of keys."""),
+            """The weights of each block summed to 1, and the results were averaged by the blocks' sizes. A block's
+            weight is the sum of its exponentials, not its number of keys."""),
         mistake("divided in every step", RIGHT.but(MIXED, "mixed = mixed * rescale + shares @ values / total"), RESCALE,
             "Each block was divided by the sum so far, which later blocks change. Divide once, at the end."),
         mistake("never divided", RIGHT.but(RETURNED, "return mixed"), RESCALE,
-            "The sum of the exponentials was never divided by, so the shares do not sum to 1."),
+            "The sum of the exponentials was never divided by, so the weights do not sum to 1."),
         mistake("the sum over the queries",
                 RIGHT.but("shares.sum(dim=-1, keepdim=True)", "shares.sum().expand(len(shares), 1)"), RESCALE,
             "The exponentials were summed up over all queries. Each query has a sum of its own."),

@@ -194,7 +194,7 @@ def test_two_known_mistakes_in_one_answer_are_both_named(run):
     _, report = run("def attention_weights(Q, K):\n    return torch.softmax(Q @ K.mT / Q.shape[-1], dim=1)\n")
     said = " ".join(report.split())
     assert "Two mistakes that we know, made together, give exactly your results." in said
-    assert "divided by d_k itself" in said and "every key shares itself out" in said
+    assert "divided by d_k itself" in said and "those of each key sum to 1 over the queries" in said
 
 
 # --- what stops an answer --------------------------------------------------------------------------------------------
