@@ -7,11 +7,9 @@ a process of its own with limits on time and memory, since a mutation may loop w
 """
 
 import argparse
-import contextlib
 import json
 import random
 import re
-import signal
 import sys
 import time
 from collections.abc import Iterator
@@ -33,7 +31,6 @@ from autograder.judging.observe import LocalEndpoint
 from autograder.sandbox import limited_process
 
 MEMORY = 4 << 30  # bytes
-WARM_SECONDS = 20  # for one mutation, while what is kept of an exercise is made
 
 
 def _exercises() -> list[Exercise]:
@@ -86,28 +83,14 @@ def in_own_process(work, seconds: float) -> dict:
         return {"crash": str(stopped)} if raised else {"timeout": True}
 
 
-class TooLong(BaseException):
-    """A mutation has no end, or none soon."""
-
-
 def warm(exercise: Exercise) -> None:
-    """Keep what the known mistakes of an exercise show, so that each child begins with it: explain one mutation here,
-    in this process, that none of them explains."""
-
-    def stop(signal_number: int, frame: object) -> None:
-        raise TooLong
-
-    before = signal.signal(signal.SIGALRM, stop)
-    try:
-        for _, wrong in mutations(exercise.correct[0].source, random.Random(0)):
-            signal.alarm(WARM_SECONDS)
-            with contextlib.suppress(Exception, TooLong):
-                result = examine(exercise, "", wrong)
-                if result["state"] == "wrong" and not result["named"]:
-                    return
-    finally:
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, before)
+    """Keep what the known mistakes of an exercise show, so that each child begins with it."""
+    source = exercise.correct[0].source
+    for _, wrong in mutations(source, random.Random(0)):
+        result = in_own_process(lambda wrong=wrong: examine(exercise, "", wrong), 60)
+        if result.get("state") == "wrong" and not result["named"] and result["seconds"] < 20:
+            examine(exercise, "", wrong)
+            return
 
 
 def main() -> int:

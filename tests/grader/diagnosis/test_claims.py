@@ -30,8 +30,9 @@ def test_no_claim_about_a_few_drawn_mutations_is_false():
 
 
 @pytest.mark.xdist_group("drawn-claims")
-def test_no_claim_about_many_drawn_mutations_is_false():
-    found = examined(count=600, seed=21)  # in one process, which keeps what the known mistakes show
-    assert len(found) == 600 and not [each["crash"] for each in found if "crash" in each]
-    assert sum(each.get("claims", 0) for each in found) > 100
+@pytest.mark.parametrize("seed", [21, 22])
+def test_no_claim_about_many_drawn_mutations_is_false(seed):
+    found = examined(count=300, seed=seed)
+    assert not [each["crash"] for each in found if "crash" in each]
+    assert sum(each.get("claims", 0) for each in found) > 50
     assert false_claims(found) == []
