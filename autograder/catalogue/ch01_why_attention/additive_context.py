@@ -135,8 +135,8 @@ EXERCISE = Exercise(
     ),
     mistakes=(
         mistake("softmax over the batch", RIGHT.but("words, dim=1", "words, dim=0"), LOOK_BACK,
-            """The weights sum to 1 over the sentences, position by position: axis 0 is the batch. They sum to 1 over
-            the words of each sentence.""", quotes=down),
+            """Your weights sum to 1 over the sentences, position by position: axis 0 is the batch. They should sum to 1
+            over the words of each sentence.""", quotes=down),
         mistake("no tanh", RIGHT.but(SCORES, "(asks + answers) @ va"), LOOK_BACK,
             """The tanh is missing, so the score is linear, and then s adds the same number to every word: softmax does
             not see it. Your weights would be the same whatever the decoder's state is."""),
@@ -218,8 +218,8 @@ EXERCISE = Exercise(
             Let torch's softmax do it."""),
         mistake("one sum for the whole batch",
                 RIGHT.but(WEIGHTS, "torch.softmax(words.flatten(), dim=0).view_as(scores)"), LOOK_BACK,
-            "The weights sum to 1 over all sentences of the batch together. They sum to 1 over the words of each "
-            "sentence.",
+            "Your weights sum to 1 over all sentences of the batch together. They should sum to 1 over the words of "
+            "each sentence.",
             quotes=weight_sums),
         mistake("only the best word", RIGHT.but(SUM, "H[torch.arange(len(H)), weights.argmax(1)] * mask.any(1, True)"),
                 LOOK_BACK,

@@ -105,8 +105,8 @@ EXERCISE = Exercise(
             that are too large.""", quotes=row_sums),
         families.SOFTMAX_OVER_THE_QUERIES(RIGHT.but("dim=-1", "dim=-2"), AXIS, quotes=columns),
         mistake("softmax over the batch", RIGHT.but("dim=-1", "dim=0"), AXIS,
-            """The weights sum to 1 over the sentences of the batch: axis 0 is the batch. The weights of each query sum
-            to 1 over its own keys.""", quotes=row_sums),
+            """Your weights sum to 1 over the sentences of the batch: axis 0 is the batch. The weights of each query
+            should sum to 1 over its own keys.""", quotes=row_sums),
         mistake("one sum for the whole table", RIGHT.but(SOFTMAX, """
                   weights = torch.exp(scores - scores.amax(dim=(-2, -1), keepdim=True))
                   weights = weights / weights.sum(dim=(-2, -1), keepdim=True)"""), AXIS,

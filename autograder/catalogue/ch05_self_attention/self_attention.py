@@ -151,7 +151,7 @@ EXERCISE = Exercise(
             "Your weights are too sharp: the division by the square root of d_k is missing."),
         families.SOFTMAX_OVER_THE_QUERIES(RIGHT.but("dim=-1", "dim=-2"), WHICH_AXIS, quotes=columns),
         mistake("softmax over the batch", RIGHT.but("dim=-1", "dim=0"), WHICH_AXIS,
-            "The weights sum to 1 over the sentences of the batch: axis 0 is the batch.", quotes=row_sums),
+            "Your weights sum to 1 over the sentences of the batch: axis 0 is the batch.", quotes=row_sums),
         mistake("scores returned instead of weights", RIGHT.but("@ v, weights", "@ v, scores"), WHICH_AXIS,
             """The output is right, but the second result holds the scores before the softmax. Return the weights, so
             they can be drawn as a map.""", quotes=row_sums),

@@ -250,8 +250,8 @@ EXERCISE = Exercise(
         mistake("x_kv always needed", RIGHT.but("if x_kv is None:\n            x_kv = x_q\n        ", ""), CROSS,
             "With x_kv left out there is nothing to make keys of. None means self-attention: then x_q answers itself."),
         mistake("softmax over the heads", RIGHT.but("dim=-1", "dim=1"), TWO_HEADS,
-            "The weights sum to 1 over the heads. In each head the weights of each *query* sum to 1 over the keys: the "
-            "last axis.",
+            "Your weights sum to 1 over the heads. In each head the weights of each *query* should sum to 1 over the "
+            "keys: the last axis.",
             quotes=over_heads),
         mistake("softmax over the queries", RIGHT.but("dim=-1", "dim=-2"), TWO_HEADS,
             "The softmax runs over the queries. The weights of each *query* sum to 1 over the keys: the last axis.",

@@ -217,8 +217,8 @@ EXERCISE = Exercise(
             """The *places* of a sentence share out 1 among themselves. At each place the words of the vocabulary do:
             the last axis.""", quotes=the_number),
         mistake("softmax over the batch", RIGHT.but("dim=-1)\n", "dim=0)\n"), LOSS,
-            "The probabilities sum to 1 over the *sentences*: axis 0 is the batch. At each position they sum to 1 over "
-            "the vocabulary, on the last axis.",
+            "Your probabilities sum to 1 over the *sentences*: axis 0 is the batch. At each position they should sum "
+            "to 1 over the vocabulary, on the last axis.",
             quotes=the_number),
         mistake("no logarithm", RIGHT.but("log_softmax", "softmax"), LOSS,
             "This is minus the mean *probability* of the label. Return its logarithm: being sure and wrong must "

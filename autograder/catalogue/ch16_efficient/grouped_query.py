@@ -210,8 +210,8 @@ EXERCISE = Exercise(
                   joined = scores.unflatten(1, (groups, -1)).movedim(2, -2)
                   weights = torch.softmax(joined.flatten(-2), dim=-1).unflatten(-1, joined.shape[-2:]).movedim(-2,
                       2).flatten(1, 2)"""), GROUPS,
-            "The weights sum to 1 over the heads of a group together. The heads have keys in common, but not weights: "
-            "those of each head sum to 1."),
+            "Your weights sum to 1 over the heads of a group together. The heads have keys in common, but not weights: "
+            "those of each head should sum to 1."),
         mistake("no softmax", RIGHT.but(SOFTMAX, "weights = scores"), GROUPS,
             "The scores themselves mixed the values. A softmax makes weights of them first (chapter 05)."),
         mistake("softmax without care", RIGHT.but(SOFTMAX, """
