@@ -159,7 +159,7 @@ EXERCISE = Exercise(
         hidden("pads hidden, and scores of a million", large_scores, announced_by="broadcasts to (B, h, Tq, Tk)"),
         hidden("no mask", no_mask, announced_by="None allows everything"),
         hidden("what is hidden does not matter", poisoned, announced_by="not even a value of a million"),
-        hidden("nobody to look at", nobody, announced_by="A query that may look at **nobody** gets zeros"),
+        hidden("nobody to look at", nobody, announced_by="A query **without any allowed key** gets zeros"),
         hidden("nobody to look at, in float16", nobody, dtype=torch.float16, rtol=1e-2, atol=3e-3,
                announced_by="float16 goes in and comes out as float16"),
         hidden("nobody to look at, gradients", nobody, dtype=torch.float64, checks=GRADIENTS,

@@ -98,7 +98,7 @@ EXERCISE = Exercise(
         hidden("gradients where gamma is 0", inputs, 2, 4, 3, 2, 2, 0.0, dtype=torch.float64, checks="gradients",
                announced_by="gamma learns from its first step on"),
         hidden("large scores", large_scores, announced_by="also where scores are large"),
-        hidden("an image of one color", alike, announced_by="whose weights sum to 1"),
+        hidden("an image of one color", alike, announced_by="sum to 1 over all H * W pixels"),
     ),
     mistakes=(
         mistake("cut into pixels by reshape alone", RIGHT.but(PIXEL, "pixels = x.reshape(B, H * W, C)"), PIXELS,
