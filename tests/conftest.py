@@ -5,9 +5,10 @@ import functools
 import os
 import re
 import shutil
+import subprocess
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -36,8 +37,15 @@ LONG = {
     "test_grading_benchmark": 15, "test_live_model": 15, "test_not_checked": 15, "test_two_parts": 15,
 }  # fmt: skip
 
-# Groups and files that only `make test-all` runs -> what they cover, as the last lines of a shorter run say it. The
-# comments say what guards the same in `make test`.
+# What only `make test-all` runs -> what it covers, as the last lines of a shorter run say it. Here by what a test
+# needs, a fixture or a value of its parameters. To build the book takes minutes; `make site` does it too, with warnings
+# as errors. Each test of the sandboxes runs with bubblewrap all the same.
+LONG_BY_NEED = {
+    "book": "the built book, most of it in a browser",
+    "landlock": "the sandbox by landlock",
+}
+
+# And here by groups and files. The comments say what guards the same in `make test`.
 ONLY_IN_ALL = {
     # test_entries judges every known answer in process; chapter 05 and the sample class are graded for real.
     **dict.fromkeys(
@@ -64,13 +72,11 @@ ONLY_IN_ALL = {
     "test_replayed_answers": "results of one grading, returned in another",  # test_hidden_probes draws each probe twice
     "test_certificate": "certificates, their page and their PDF",  # test_assemble judges a learner's notebooks as well
     "test_execute": "pages that run, fail, are interrupted and run again",  # the book of test_pages ran every cell
-    "test_epub": "the EPUB, as a checker and a browser read it",  # test_pages reads the same pages as a site
     "test_hosted": "a notebook in an environment without the course",  # test_released compares its first cell
     "larger-recipe": "the benchmark of the Multi30k recipe",  # test_benchmark measures the built-in one
     "test_jupyterlab": "notebooks and explorers in JupyterLab",  # test_desk runs them in a kernel
     # test_sandbox, test_sandbox_accounts and test_hiding try each wall for itself
     **dict.fromkeys(("attacks-bubblewrap", "attacks-landlock"), "a batch of attacks on each sandbox"),
-    "every-page": "the other pages for axe, light and dark, wide and narrow",  # test_browser opens one of each kind
     "grade-faults": "gradings that are killed, on full disks, on a cluster",  # test_grade, test_points, test_intake
     "drawn-garbage": "thousands of forged replies and broken notebooks",  # both files try each kind once
     "drawn-claims": "the claims of explanations about hundreds of drawn mistakes",  # test_claims draws forty
@@ -79,18 +85,16 @@ ONLY_IN_ALL = {
     "test_ordinary_user": "the sandbox started by an ordinary user",  # test_sandbox starts it as this user
     "test_formgrader": "formgrader in a browser",  # test_reports reads the pages that it shows
     "test_graded_by_hand": "points that a person gave, in formgrader",  # test_points
-    "test_extension": "the book by plain Sphinx, and its directives",  # test_pages reads Jupyter Book's
     "walk": "every command that the teacher's pages show",  # test_teach reads the pages and their settings
     "test_inventory_page": "the inventory in a browser",  # test_inventory proves its key
     "test_exported_page": "an exported translator in a browser",  # test_live_model compares the engine with the package
-    "test_widgets": "every widget in a browser",  # test_browser opens each page and waits for its widgets
-    "test_chapter_13": "chapter 13's page and its trained model",  # test_gpt
     "test_road": "a newcomer's way through all chapters, with a training run",  # test_assemble, test_own_code
     "test_drawn_parts": "randomly drawn styles of the assembled parts",  # test_given_parts
     "test_broken_parts": "training with broken parts",  # test_own_code compares with each fault at a small size
     "test_killed_and_shared": "training runs that are killed, or shared by several processes",  # test_trainer resumes
 }
 
+DRAWN = "two thirds of the known answers in real gradings, half of the drawn claims"
 LEFT_OUT = pytest.StashKey[Counter]()
 UNCHANGED = pytest.StashKey[Unchanged]()
 Make = Callable[[Path], object]
@@ -128,6 +132,43 @@ def _together(item: pytest.Item) -> str:
     """What a test shares a class, a book or a module's fixture with: the name of its group, else of its file."""
     group = item.get_closest_marker("xdist_group")
     return [*group.args, *group.kwargs.values()][0] if group else item.path.stem
+
+
+def _long(item: pytest.Item) -> str:
+    """What a test covers that only `make test-all` runs; "" for one that `make test` runs."""
+    call = getattr(item, "callspec", None)
+    needs = {
+        *getattr(item, "fixturenames", ()),
+        *(value for value in (call.params if call else {}).values() if isinstance(value, str)),
+    }
+    return ONLY_IN_ALL.get(_together(item)) or next((LONG_BY_NEED[each] for each in LONG_BY_NEED if each in needs), "")
+
+
+def _runs_all(config: pytest.Config) -> bool:
+    """Whether nothing is left out: with --all, and of a file that is named."""
+    named = config.args_source == config.ArgsSource.ARGS and not config.getoption("--rest")
+    return config.getoption("--all") or named
+
+
+@pytest.fixture(scope="session")
+def part(pytestconfig: pytest.Config) -> Callable[[Sequence, int], Sequence]:
+    """part(values, of): one in so many of them, others after each commit; all of them where nothing is left out."""
+
+    def drawn(values: Sequence, of: int) -> Sequence:
+        return values if _runs_all(pytestconfig) else values[_commit() % min(of, len(values)) :: of]
+
+    return drawn
+
+
+@functools.cache
+def _commit() -> int:
+    """A number that the commit determines; 0 where there is none."""
+    command = ["git", "-C", str(Path(__file__).parent), "rev-parse", "HEAD"]
+    try:
+        said = subprocess.run(command, capture_output=True, text=True, check=False).stdout
+    except OSError:
+        return 0
+    return int(said[:8] or "0", 16)
 
 
 @pytest.fixture(scope="session")
@@ -205,11 +246,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def _keep_chosen(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Keep the short tests, with --all every test, with --rest the long ones. A file that is named runs in full."""
-    if config.getoption("--all") or (config.args_source == config.ArgsSource.ARGS and not config.getoption("--rest")):
+    if _runs_all(config):
         return
-    left_out = [item for item in items if (_together(item) in ONLY_IN_ALL) != config.getoption("--rest")]
+    left_out = [item for item in items if bool(_long(item)) != config.getoption("--rest")]
     config.hook.pytest_deselected(items=left_out)
-    config.stash[LEFT_OUT] = Counter(map(_together, left_out))
+    config.stash[LEFT_OUT] = Counter(map(_long, left_out))
     dropped = set(left_out)
     items[:] = [item for item in items if item not in dropped]
 
@@ -238,11 +279,10 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
     left_out = config.stash.get(LEFT_OUT, Counter())
     if left_out and not config.getoption("--rest"):
         terminalreporter.write_line(f"not run: {left_out.total():,} long tests, which `make test-all` runs:")
-        covered = Counter()
-        for group, count in left_out.items():
-            covered[ONLY_IN_ALL[group]] += count
-        for what, count in covered.most_common():
+        for what, count in left_out.most_common():
             terminalreporter.write_line(f"  {count:5,}  {what}")
+    if not _runs_all(config):
+        terminalreporter.write_line(f"not run: {DRAWN}; others are drawn after each commit, `make test-all` runs all")
 
 
 def _keep_shard(config: pytest.Config, items: list[pytest.Item]) -> None:

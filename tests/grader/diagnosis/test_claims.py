@@ -23,16 +23,15 @@ def false_claims(found: list[dict]) -> list[str]:
 
 
 def test_no_claim_about_a_few_drawn_mutations_is_false():
-    found = examined(count=40, seed=11)
-    assert len(found) == 40 and not [each["crash"] for each in found if "crash" in each]
-    assert sum(each.get("state") == "wrong" for each in found) > 25
+    found = examined(count=20, seed=11)
+    assert len(found) == 20 and not [each["crash"] for each in found if "crash" in each]
+    assert sum(each.get("state") == "wrong" for each in found) > 12
     assert false_claims(found) == []
 
 
 @pytest.mark.xdist_group("drawn-claims")
-@pytest.mark.parametrize("seed", [21, 22])
-def test_no_claim_about_many_drawn_mutations_is_false(seed):
-    found = examined(count=300, seed=seed)
+def test_no_claim_about_many_drawn_mutations_is_false(part):
+    found = [each for seed in part([21, 22], 2) for each in examined(count=300, seed=seed)]
     assert not [each["crash"] for each in found if "crash" in each]
     assert sum(each.get("claims", 0) for each in found) > 50
     assert false_claims(found) == []
