@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
 if sys.version_info >= (3, 11):
@@ -51,6 +52,19 @@ def test_every_direct_dependency_is_locked_within_its_range(ranges: list[Require
         if not wanted.specifier.contains(pins.get(canonicalize_name(wanted.name), "0"))
     ]
     assert outside == []
+
+
+def test_the_lock_can_be_installed_with_every_python_that_the_makefile_gives_it_to(pins: dict[str, str]) -> None:
+    here = {name: metadata.metadata(name)["Requires-Python"] for name in pins if installed(name)}
+    assert len(here) > 100
+    assert {name: asked for name, asked in here.items() if asked and "3.11.0" not in SpecifierSet(asked)} == {}
+
+
+def installed(name: str) -> bool:
+    try:
+        return bool(metadata.version(name))
+    except metadata.PackageNotFoundError:
+        return False
 
 
 def test_every_direct_dependency_has_a_lower_bound(ranges: list[Requirement]) -> None:
