@@ -86,7 +86,7 @@ MINUS_INFINITY = Family("minus infinity", """This is an additive mask, of zeros 
 PAD_0_WRITTEN_IN = Family("pad 0 written in", """Your {function} id 0 whatever pad is. The pad's id is the {which}
     argument.""")
 ONE_TOKEN_OF_THE_FUTURE = Family("one token of the future", """Every token sees the next one too: the causal mask is
-    open by one place. That one token is just what the model is to guess.""")
+    open by one position. That one token is just what the model is to guess.""")
 
 # --- Layers and their parts -------------------------------------------------------------------------------------------
 

@@ -132,34 +132,34 @@ BLANKED: dict[str, Change] = {
     "running sum": Change(lambda value, axis: value.cumsum(axis), "{name} with running sums of its {lines}"),
     "sum for all": Change(
         lambda value, axis: value.sum(axis, keepdim=True).expand_as(value),
-        "{name} with the sum of its {lines} in every place",
+        "{name} with the sum of its {lines} at every position",
     ),
     "mean for all": Change(
         lambda value, axis: value.mean(axis, keepdim=True).expand_as(value),
-        "{name} with the mean of its {lines} in every place",
+        "{name} with the mean of its {lines} at every position",
     ),
 }
 ALONG_AN_AXIS: dict[str, Change] = {  # of a tensor, and one of its axes
     "first for all": Change(
-        lambda value, axis: value.narrow(axis, 0, 1).expand_as(value), "{name} with its first {line} in every place"
+        lambda value, axis: value.narrow(axis, 0, 1).expand_as(value), "{name} with its first {line} at every position"
     ),
     "final for all": Change(
         lambda value, axis: value.narrow(axis, value.shape[axis] - 1, 1).expand_as(value),
-        "{name} with its last {line} in every place",
+        "{name} with its last {line} at every position",
     ),
     "moved on": Change(
         lambda value, axis: value.roll(1, axis),
-        "{name} with each {line} moved on by one place, and the last one in front",
+        "{name} with each {line} moved on by one position, and the last one in front",
     ),
     "moved back": Change(
         lambda value, axis: value.roll(-1, axis),
-        "{name} with each {line} moved back by one place, and the first one at the end",
+        "{name} with each {line} moved back by one position, and the first one at the end",
     ),
     "first hidden": Change(
-        _hidden(0), "{name} with False in its first place along axis {axis}: that place is never looked at"
+        _hidden(0), "{name} with False at its first position along axis {axis}: that position is never looked at"
     ),
     "last hidden": Change(
-        _hidden(-1), "{name} with False in its last place along axis {axis}: that place is never looked at"
+        _hidden(-1), "{name} with False at its last position along axis {axis}: that position is never looked at"
     ),
     "flipped": Change(lambda value, axis: value.flip(axis), "{name} in the opposite order along axis {axis}"),
     **BLANKED,
@@ -210,18 +210,20 @@ CHANGES: dict[str, Change] = {
     "opened": Change(_of_masks(torch.ones_like), "{name} with True everywhere: what it should hide still takes part"),
     "zeros": Change(_of_numbers(torch.zeros_like), "{name} with nothing but zeros in it: its numbers play no part"),
     "unsigned": Change(_of_numbers(torch.abs), "{name} without its minus signs"),
-    "least for all": Change(_everywhere(min), "the least number of {name} in every place of it"),
-    "greatest for all": Change(_everywhere(max), "the greatest number of {name} in every place of it"),
-    "last for all": Change(_everywhere(lambda numbers: numbers[-1]), "the last number of {name} in every place of it"),
+    "least for all": Change(_everywhere(min), "the least number of {name} at each of its positions"),
+    "greatest for all": Change(_everywhere(max), "the greatest number of {name} at each of its positions"),
+    "last for all": Change(
+        _everywhere(lambda numbers: numbers[-1]), "the last number of {name} at every position of it"
+    ),
     "without the first": Change(_of_items(lambda items: items[1:]), "{name} without its first item"),
     "without the last": Change(_of_items(lambda items: items[:-1]), "{name} without its last item"),
     "each turn on": Change(
         _of_counts(lambda numbers: numbers[-1:] + numbers[:-1]),
-        "{name} with its numbers moved on by one place, the last one in front",
+        "{name} with its numbers moved on by one position, the last one in front",
     ),
     "each turn back": Change(
         _of_counts(lambda numbers: numbers[1:] + numbers[:1]),
-        "{name} with its numbers moved back by one place, the first one at the end",
+        "{name} with its numbers moved back by one position, the first one at the end",
     ),
     "times itself": Change(
         _of_squares(lambda x: x @ x), "{name} multiplied by itself instead of {name}: two steps where one is meant"

@@ -79,29 +79,34 @@ class Fact:
         cls._traits = Traits(**traits)
 
     @property
+    def traits(self) -> Traits:
+        """The properties of its class."""
+        return self._traits
+
+    @property
     def name(self) -> str:
         """The name in tests and records."""
-        return self._traits.name
+        return self.traits.name
 
     @property
     def exact(self) -> bool:
         """Whether it explains every number of a result, and rarely occurs by chance."""
-        return self._traits.exact
+        return self.traits.exact
 
     @property
     def settles(self) -> bool:
         """Whether the search can end with it."""
-        return self.exact or self._traits.settles
+        return self.exact or self.traits.settles
 
     @property
     def once(self) -> bool:
         """Whether one failure is enough to be sure of it."""
-        return self._traits.once
+        return self.traits.once
 
     @property
     def doubt(self) -> str:
         """The words before its sentence if it is not sure; empty if the sentence is shown unchanged."""
-        return self._traits.doubt
+        return self.traits.doubt
 
     def say(self, names: Names) -> str:
         """Return its sentence or sentences."""
@@ -117,23 +122,11 @@ class Seen(Fact):
     """A fact that consists of its sentence."""
 
     sentence: str
-    traits: Traits
+    own: Traits
 
     @property
-    def name(self) -> str:
-        return self.traits.name
-
-    @property
-    def exact(self) -> bool:
-        return self.traits.exact
-
-    @property
-    def settles(self) -> bool:
-        return self.exact or self.traits.settles
-
-    @property
-    def once(self) -> bool:
-        return self.traits.once
+    def traits(self) -> Traits:
+        return self.own
 
     def say(self, names: Names) -> str:
         return self.sentence

@@ -153,7 +153,7 @@ def _shapes_that_met(error: Raised) -> str:
     named = [f"{name} is {shape}" for name, shape in error.shapes]
     said = f"In that line {' and '.join(filter(None, [', '.join(named[:-1]), named[-1]]))}."
     if error.type == "IndexError":
-        return f"{said} An axis of length n has the places 0 to n - 1, and n axes have the numbers 0 to n - 1."
+        return f"{said} An axis of length n has the indices 0 to n - 1, and n axes have the numbers 0 to n - 1."
     product = any(sign in error.source for sign in PRODUCTS)
     if error.message.startswith("Sizes of tensors must match except in dimension"):
         return f"{said} What is joined along one axis has equal lengths along all the others."

@@ -47,7 +47,7 @@
 
   const shuffle = (root) => {
     let words = [...BEFORE], withPlaces = false;
-    const movers = html("div", { role: "group", "aria-label": "The sentence. A word that is pressed moves one place to the left.", style: "display:flex;flex-wrap:wrap;gap:.4rem" });
+    const movers = html("div", { role: "group", "aria-label": "The sentence. A word that is pressed moves one position to the left.", style: "display:flex;flex-wrap:wrap;gap:.4rem" });
     const table = html("table"), output = html("output", { "aria-live": "polite" });
     const draw = (focused) => {
       movers.replaceChildren(...words.map((word, at) => html("button", { type: "button", "aria-label": `${word}, at position ${at}: move left`, onclick: () => {
@@ -99,7 +99,7 @@
     };
     root.replaceChildren(head("Clock hands", "W07b"), html("div", { class: "widget-controls" },
       slider("position t", "W07b-position", 0, 60, 1, position, (value) => { position = value; draw(); }),
-      slider("go k places on", "W07b-step", -20, 20, 1, step, (value) => { step = value; draw(); })),
+      slider("go k positions on", "W07b-step", -20, 20, 1, step, (value) => { step = value; draw(); })),
     html("div", { class: "widget-body" }, picture, html("div", { class: "side", style: "overflow-x:auto" }, table)), output);
     draw();
   };

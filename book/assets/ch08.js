@@ -180,7 +180,7 @@
           html("td", {}, digits(changed[place], 2))))));
       const many = leaks.filter(Boolean).length;
       said.textContent = many
-        ? `A leak: ${many} of the ${t} places before place ${t} know of its token.`
+        ? `A leak: ${many} of the ${t} positions before position ${t} know of its token.`
         : `No leak at t = ${t}: nothing before it has changed.`;
     };
     const select = html("select", { id: "W08c-model", onchange: () => { model = models[select.selectedIndex]; draw(); } },

@@ -25,7 +25,7 @@ WORKED_EXAMPLES = {
     "distances": [r"0 to 1: 0\.959\n0 to 2: 1\.683\n0 to 3: 1\.995\n0 to 4: 1\.819"],
     "d = 512": [r"gap 43: 15\.572\ngap 44: 15\.571"],
     "one step": [r"cos 1 = 0\.5403, sin 1 = 0\.8415", r"2 -> 3: \(\+0\.141, -0\.990\), off by \de-1[67]|off by 0e\+00"],
-    "rotary": [r"100 places on\? True"],
+    "rotary": [r"100 positions on\? True"],
 }
 
 

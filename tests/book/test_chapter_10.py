@@ -14,8 +14,8 @@ from transformer_ref.training.schedule import cosine_factor, linear_factor, noam
 CHAPTER = "10_training"
 RECORD = json.loads(training.RECORD.read_text(encoding="utf-8"))
 WORKED = [
-    r"place 1: reads Ti +should say amo",
-    r"all places +2\.005",
+    r"position 1: reads Ti +should say amo",
+    r"all positions +2\.005",
     r"0\.000, 0\.025, 0\.025, 0\.900, 0\.025, 0\.025",
     r"plain +0\.289\s+ours +0\.564\s+theirs +0\.522",
     r"PyTorch +0\.522",
@@ -85,7 +85,7 @@ def test_the_accuracy_on_right_words_is_above_that_on_own_words_in_every_look():
 
 
 @pytest.mark.browser
-def test_one_way_of_laying_the_input_shows_no_place_its_answer_but_needs_the_mask(chapter):
+def test_one_way_of_laying_the_input_shows_no_position_its_answer_but_needs_the_mask(chapter):
     widget = chapter.locator("#W10a")
     leaks = {}
     for shift in (-1, 0, 1, 2):
@@ -115,7 +115,7 @@ def test_the_row_of_inputs_is_pulled_by_arrow_keys_and_by_dragging(chapter):
 
 
 @pytest.mark.browser
-def test_while_translating_a_place_reads_only_what_has_been_written(chapter):
+def test_while_translating_a_position_reads_only_what_has_been_written(chapter):
     widget = chapter.locator("#W10a")
     widget.get_by_label("translating").check()
     widget.get_by_label("2", exact=True).check()

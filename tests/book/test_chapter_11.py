@@ -61,8 +61,8 @@ def test_what_the_prose_says_of_the_trained_model_is_what_its_cells_print(printe
     assert drawn[0.7] > drawn[1.0] > 100 > 20 > drawn[1.2]
     cut = [int(many) for many in re.findall(r"top-[pk] [\d.]+: +(\d+)\n", printed)]
     assert len(cut) == 2 and min(cut) > 190
-    places = dict(re.findall(r"(its own place|always 0|one too late) +(\d+) of 200", printed))
-    assert int(places["its own place"]) == int(places["one too late"]) == 200 and 50 < int(places["always 0"]) < 80
+    places = dict(re.findall(r"(its own position|always 0|one too late) +(\d+) of 200", printed))
+    assert int(places["its own position"]) == int(places["one too late"]) == 200 and 50 < int(places["always 0"]) < 80
     scores = [float(score) for score in re.findall(r"^ *(\d+\.\d)  \w.*\n +nrefs", printed, re.M)]
     assert len(scores) == 5 and min(scores) < 30 and max(scores) > 45
     assert "beam of 5 = greedy: 200 of 200" in printed and "greedy 200 of 200" in printed

@@ -75,7 +75,7 @@ ADDED = RIGHT.but("a @ b", "(a[:, :, :, None] * b[:, None, :, :]).sum(dim=2)")
 
 # fmt: off
 EVERY_WITH_EVERY = Family("every a with every b", """An axis too many: every matrix of a met every matrix of b. Only
-    those at the same place in the batch belong together.""")
+    those at the same position in the batch belong together.""")
 # fmt: on
 
 EXERCISE = Exercise(
@@ -91,7 +91,7 @@ EXERCISE = Exercise(
     ),
     mistakes=(
         mistake("cell by cell", RIGHT.but("a @ b", "a * b"), PRODUCT,
-            """You multiplied cell by cell: `*` lets each number meet the one at its own place. In a matrix product a
+            """You multiplied cell by cell: `*` lets each number meet the one at its own position. In a matrix product a
             whole *row* of a meets a whole *column* of b, and the products are added over the shared size d.""",
             quotes=cell),
         mistake("b.T", RIGHT.but("a @ b", "a @ b.T"), PRODUCT,

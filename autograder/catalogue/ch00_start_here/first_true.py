@@ -82,31 +82,31 @@ EXERCISE = Exercise(
     mistakes=(
         mistake("argmax alone", CHOSEN.but(CHOICE, "found"), TRUE,
             """A row without any True gives 0, the same as a row that begins with True: argmax has to return *some*
-            place. Such a row should give T.""", quotes=answers),
+            index. Such a row should give T.""", quotes=answers),
         mistake("argmax of truth values", CHOSEN.but(CHOICE, "found").but("mask.int()", "mask"), TRUE,
             """argmax compares numbers, and True and False are none. Turn them into 1 and 0 first. (And mind the row
             without any True.)"""),
         mistake("last True", LAST, TRUE,
-            """You returned the place of the *last* True of each row. (A loop that goes on after a hit does that: later
+            """You returned the index of the *last* True of each row. (A loop that goes on after a hit does that: later
             hits overwrite the first.)""", quotes=answers),
         mistake("last True, and T - 1 for none", LAST.but(CHOICE, "found"), TRUE,
-            """You returned the place of the *last* True of each row, and T - 1 for a row that has none. Return the
+            """You returned the index of the *last* True of each row, and T - 1 for a row that has none. Return the
             first one, and T if there is none.""", quotes=answers),
         mistake("last True, and 0 for none", RIGHT.but(COUNT, "(mask * torch.arange(mask.shape[1])).amax(dim=1)"), TRUE,
-            """You returned the place of the *last* True of each row, and 0 for a row that has none: the largest place
+            """You returned the index of the *last* True of each row, and 0 for a row that has none: the largest index
             that was True. Return the first one, and T if there is none.""", quotes=answers),
         mistake("smallest of places and zeros", RIGHT.but(COUNT, "(mask * torch.arange(mask.shape[1])).amin(dim=1)"),
                 TRUE,
-            """Nearly everything is 0: a place that is False became 0 in the product, and 0 wins every minimum. Give the
-            Falses a number that can never win.""", quotes=answers),
+            """Nearly everything is 0: each False became 0 in the product, and 0 wins every minimum. Give the Falses a
+            number that can never win.""", quotes=answers),
         mistake("0 taken for none", CHOSEN.but("mask.any(dim=1)", "found != 0"), TRUE,
-            """A row that *begins* with True gives T: you took its 0 for *none*. 0 is a place like any other; ask the
+            """A row that *begins* with True gives T: you took its 0 for *none*. 0 is an index like any other; ask the
             row itself whether it has a True.""", quotes=answers),
         mistake("not yet counted", RIGHT.but(COUNT, "not_yet"), TRUE,
             """A mask of the shape of the first one came back, True up to the first True. One step is missing: a number
             for each row.""", quotes=sizes),
         mistake("all places", RIGHT.but(COUNT, "mask.nonzero()"), TRUE,
-            "You returned the places of *all* Trues, as pairs of row and column. One answer for each row, please.",
+            "You returned the indices of *all* Trues, as pairs of row and column. One answer for each row, please.",
             quotes=sizes),
         mistake("all columns", RIGHT.but(COUNT, "mask.nonzero()[:, 1]"), TRUE,
             """You returned the columns of *all* Trues, one after another. Return one answer for each row, also for a
@@ -117,26 +117,26 @@ EXERCISE = Exercise(
         mistake("counts Falses", RIGHT.but(COUNT, "(~mask).sum(dim=1)"), TRUE,
             "You counted every False of a row. Only those *before* the first True count.", quotes=answers),
         mistake("counted from 1", RIGHT.but(COUNT, "not_yet.sum(dim=1) + 1"), TRUE,
-            "One too many: places are counted from 0.", quotes=answers),
+            "One too many: indices are counted from 0.", quotes=answers),
         mistake("counted from 1, and 0 for none", CHOSEN.but(CHOICE, "found + mask.any(dim=1)"), TRUE,
-            """Your places are counted from 1, so that 0 is left for a row without True. They are counted from 0, and
+            """Your indices are counted from 1, so that 0 is left for a row without True. They are counted from 0, and
             such a row gives T.""", quotes=answers),
         mistake("first False where there is a True", CHOSEN.but("argmax", "argmin"), TRUE,
             "You looked for the smallest value of each row, and that is a False. True counts as 1: look for the "
             "largest.", quotes=answers),
         mistake("counted from 1, none at T", CHOSEN.but("found, none", "found + 1, none"), TRUE,
-            "One too many where there is a True: places are counted from 0.", quotes=answers),
+            "One too many where there is a True: indices are counted from 0.", quotes=answers),
         mistake("counted from the first True on", RIGHT.but("== 0", "> 0"), TRUE,
-            "You counted the places from the first True *on*. Return those before it: their number is its index.",
+            "You counted the columns from the first True *on*. Count those before it: their number is its index.",
             quotes=answers),
         mistake("-1 for none", CHOSEN.but("mask.shape[1]", "-1"), TRUE,
-            """A row without True gives -1. As an index, -1 means the last place, which is easily taken for an answer.
+            """A row without True gives -1. As an index, -1 means the last column, which is easily taken for an answer.
             Return T, one beyond the end.""", quotes=answers),
         mistake("T + 1 for none", CHOSEN.but("mask.shape[1]", "mask.shape[1] + 1"), TRUE,
             "A row without True gives T + 1. The last index is T - 1, so T is one beyond the end already.",
             quotes=answers),
         mistake("T - 1 for none", CHOSEN.but("mask.shape[1]", "mask.shape[1] - 1"), TRUE,
-            """A row without True gives T - 1, as if its last place were True. (A loop that keeps the last place it
+            """A row without True gives T - 1, as if its last column were True. (A loop that keeps the last index it
             looked at does that.) Return T, one beyond the end.""", quotes=answers),
         mistake("number of rows for none", CHOSEN.but("mask.shape[1]", "mask.shape[0]"), TRUE,
             """A row without True gives B, the number of rows. Return T, the number of columns: shape is (B, T), and
@@ -189,19 +189,19 @@ EXERCISE = Exercise(
             row should give T.""", quotes=sizes),
         mistake("largest place",
                 RIGHT.but(COUNT, "torch.where(mask, torch.arange(mask.shape[1]), mask.shape[1]).amax(dim=1)"), TRUE,
-            "Of the places of the Trues, and T for the others, the *largest* was taken. The first True has the "
+            "Of the indices of the Trues, and T for the others, the *largest* was taken. The first True has the "
             "smallest."),
         *usual_mistakes(RIGHT, squeezed=SHAPE),
         mistake("second True", RIGHT.but("== 0", "<= 1"), TRUE,
-            "You returned the place of the *second* True (T where there is only one). The first one counts.",
+            "You returned the index of the *second* True (T where there is only one). The first one counts.",
             quotes=answers),
         mistake("counted from the end", CHOSEN.but("any(dim=1), found", "any(dim=1), none - 1 - found"), TRUE,
-            "Your places are counted from the *end* of the row. They are counted from its beginning, from 0.",
+            "Your indices are counted from the *end* of the row. They are counted from its beginning, from 0.",
             quotes=answers),
         mistake("place in the whole table", CHOSEN.but("found = mask.int().argmax(dim=1)", """
                   found = mask.int().argmax(dim=1)
                   begins = torch.arange(len(mask)) * mask.shape[1]""").but(CHOICE, "begins + " + CHOICE), TRUE,
-            """Your places go on counting from row to row, as on the strip in memory. In each row they begin at 0
+            """Your indices go on counting from row to row, as on the strip in memory. In each row they begin at 0
             again.""", quotes=answers),
         mistake("number of Trues, T for none", CHOSEN.but("mask.int().argmax(dim=1)", "mask.sum(dim=1)"), TRUE,
             "You counted the Trues of a row. Return where the *first* one is, however many follow.",
@@ -273,7 +273,7 @@ EXERCISE = Exercise(
     hints=(
         "how many Falses come before the first True? And what does your answer say about a row that has none?",
         "mask is (B, T), the answer (B): axis 1 disappears. Whatever you use, a row of Falses must come out as T.",
-        "in each row, count the places up to which no True has been seen yet; that count is the index, and T when it "
+        "in each row, count the columns up to which no True has been seen yet; that count is the index, and T when it "
         "never comes.",
     ),
 )

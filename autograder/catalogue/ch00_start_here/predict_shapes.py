@@ -104,10 +104,10 @@ EXERCISE = Exercise(
             "A list came back. Return a dictionary with the shape of each of the five names.",
             shows=lambda evidence: isinstance(evidence.got, (list, tuple))),
         line("swap", "nothing moved", [(2, 3, 4)], TURN,
-             "That is the shape of x itself. transpose(0, 1) exchanges the sizes at places 0 and 1."),
+             "That is the shape of x itself. transpose(0, 1) exchanges the sizes of axes 0 and 1."),
         line("swap", "all axes turned", [(4, 3, 2), (4, 2, 3), (3, 4, 2)], TURN,
-             """All three sizes changed places, as .T would do it. transpose(0, 1) exchanges the sizes at places 0 and
-             1 and nothing else."""),
+             """All three sizes changed places, as .T would do it. transpose(0, 1) exchanges the sizes of axes 0 and 1
+             and nothing else."""),
         line("swap", "last two axes", [(2, 4, 3)], TURN,
              "The last two sizes were exchanged. Axes count from 0, so 0 and 1 are the *first* two."),
         another("swap", (6, 4), TURN,
@@ -150,7 +150,7 @@ EXERCISE = Exercise(
         line("sum", "nothing summed", [(2, 3, 4)], SPREAD,
              "That is the shape of x itself. A sum makes one number of many: the axis it runs along disappears."),
         another("sum", (8,), SPREAD,
-                "x is (2, 3, 4), and dim=1 is the place of the 3. That size disappears, the others keep their order."),
+                "x is (2, 3, 4), and dim=1 is the axis of size 3. That size disappears, the others keep their order."),
         line("spread", "no spreading", [(3, 1), (4,), (3,)], SPREAD,
              """u has 3 rows of 1, v has 4 numbers. Laid over each other from the right, the 1 meets the 4 and is
              repeated; v has no second axis, so it is repeated for every row."""),
@@ -189,7 +189,7 @@ EXERCISE = Exercise(
         "take the lines one at a time, and write the shape of x above each axis before you answer.",
         "transpose exchanges two sizes; view keeps 24 numbers; a product and a sum make a size disappear; shapes that "
         "meet are laid over each other from the right.",
-        "swap: places 0 and 1 change. Cut: 24 numbers in 4 rows. Product: the two 4s vanish. Sum: the size at place 1 "
+        "swap: axes 0 and 1 change places. Cut: 24 numbers in 4 rows. Product: the two 4s vanish. Sum: axis 1 "
         "vanishes. Spread: 1 stretches, a missing axis is added in front.",
     ),
 )

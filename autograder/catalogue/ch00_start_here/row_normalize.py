@@ -154,7 +154,7 @@ EXERCISE = Exercise(
             "its own *sum*.",
             quotes=both_sums),
         mistake("both things that max returns", RIGHT.but("x.sum", "x.max"), SPREAD,
-            """With a `dim`, max returns two things, the values and their places, and a pair cannot divide. But the
+            """With a `dim`, max returns two things, the values and their indices, and a pair cannot divide. But the
             task does not ask for the largest number: divide by the *sum*."""),
         mistake("divided by the number of rows", RIGHT.but(SUMS, "len(x)"), SPREAD,
             "len(x) is the number of rows, the same for every number of the table. Divide each row by what "

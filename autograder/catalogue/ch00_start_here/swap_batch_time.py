@@ -171,7 +171,7 @@ EXERCISE = Exercise(
         """),
     ),
     hints=(
-        "123 is sentence 1, word 2, feature 3. At which place should it be afterward?",
+        "123 is sentence 1, word 2, feature 3. At which position should it be afterward?",
         "(B, T, D) becomes (T, B, D); the number at [b, t, d] moves to [t, b, d]. Cutting the strip anew moves "
         "nothing.",
         "exchange axis 0 with axis 1, keep the last axis, and return that.",

@@ -74,23 +74,23 @@ EXERCISE = Exercise(
     ),
     mistakes=(
         mistake("the last column", RIGHT.but(PICKED, "H[:, -1]"), PADDING,
-            """That is the state at the last *place* of the batch, which for a shorter sentence is a pad. Each sentence
-            ends at its own place.""", quotes=second),
+            """That is the state at the last *position* of the batch, which for a shorter sentence is a pad. Each
+            sentence ends at its own position.""", quotes=second),
         mistake("length used as index", RIGHT.but(PICKED, "H[rows, lengths]"), PADDING,
-            "One place too far: counting starts at 0, so the last of 3 words is at index 2.", quotes=second),
+            "One position too far: counting starts at 0, so the last of 3 words is at index 2.", quotes=second),
         mistake("counted from the end", RIGHT.but(PICKED, "H[rows, -lengths]"), PADDING,
             "You counted from the end of the row, where the pads are. The words are at the beginning.",
             quotes=second),
         mistake("the longest sentence's end for all", RIGHT.but(PICKED, "H[:, last.max()]"), PADDING,
-            """One and the same place was read in every row: the end of the *longest* sentence. In the shorter ones
+            """One and the same position was read in every row: the end of the *longest* sentence. In the shorter ones
             there is a pad.""", quotes=second),
         mistake("the first sentence's end for all", RIGHT.but(PICKED, "H[:, last[0]]"), PADDING,
-            """One and the same place was read in every row: the end of the *first* sentence. Each sentence ends at its
-            own place.""", quotes=second),
+            """One and the same position was read in every row: the end of the *first* sentence. Each sentence ends at
+            its own position.""", quotes=second),
         mistake("the first state", RIGHT.but(PICKED, "H[:, 0]"), PADDING,
             "That is the state after the *first* word: it has read nothing of the rest.", quotes=second),
         mistake("mean over everything", RIGHT.but(PICKED, "H.mean(dim=1)"), PADDING,
-            "That is a mean over all places, pads included. Return one state: the one after the last real word.",
+            "That is a mean over all positions, pads included. Return one state: the one after the last real word.",
             quotes=second),
         mistake("mean over the words",
                 RIGHT.but(PICKED, "torch.stack([h[:n].mean(dim=0) for h, n in zip(H, lengths)])"), PADDING,
@@ -105,28 +105,28 @@ EXERCISE = Exercise(
             """The pads are out, good; but for each feature you took the largest number of all words. Return one state,
             that of the last word.""", quotes=second),
         mistake("sentence and place exchanged", RIGHT.but(PICKED, "H[last, rows]"), PADDING,
-            "Place and sentence are exchanged: the first index of H counts sentences, the second counts places."),
+            "Position and sentence are exchanged: the first index of H counts sentences, the second counts positions."),
         mistake("maximum over time", RIGHT.but(PICKED, "H.amax(dim=1)"), PADDING,
-            """For each feature you took the largest number of all places. Return one state, that of the last real
+            """For each feature you took the largest number of all positions. Return one state, that of the last real
             word.""", quotes=second),
         mistake("pads blanked, the last column", RIGHT.but(
                   PICKED, "(H * (torch.arange(H.shape[1]) < lengths[:, None])[:, :, None])[:, -1]"), PADDING,
-            "You set the pads to 0 and then read the last place, where a pad is. Blanking does not move the words.",
+            "You set the pads to 0 and then read the last position, where a pad is. Blanking does not move the words.",
             quotes=second),
         mistake("lengths sorted", RIGHT.but("lengths - 1", "lengths.sort(descending=True).values - 1"), PADDING,
             "The lengths were sorted, but the sentences were not: row 1 was cut with another row's length."),
         mistake("all rows at all ends", RIGHT.but(PICKED, "H[:, last]"), PADDING,
-            """For every sentence the ends of *all* sentences came back. Rows and places must go in pairs: row 0 with
+            """For every sentence the ends of *all* sentences came back. Rows and positions must go in pairs: row 0 with
             its end, row 1 with its own.""", quotes=sizes),
         mistake("length indexes the batch", RIGHT.but(PICKED, "H[lengths.clamp(max=H.shape[0]) - 1, -1]"), PADDING,
-            "The lengths picked *sentences*: the first axis of H is the batch. They should pick places, "
-            "along the second.",
+            "The lengths picked *sentences*: the first axis of H is the batch. They should pick positions, along the "
+            "second.",
             quotes=second),
         mistake("time before batch", RIGHT.but(
                   PICKED, "H.transpose(0, 1)[rows.clamp(max=H.shape[1] - 1), last.clamp(max=H.shape[0] - 1)]"), PADDING,
-            "Axes exchanged: H is (B, T, D), sentences first, places second."),
+            "Axes exchanged: H is (B, T, D), sentences first, positions second."),
         mistake("an axis kept", GATHERED, PADDING,
-            "The states are the right ones, but an axis of length 1 is left where the places were.", quotes=sizes),
+            "The states are the right ones, but an axis of length 1 is left where the positions were.", quotes=sizes),
         mistake("pads recognized by zeros",
                 RIGHT.but(PICKED, "torch.stack([h[h.abs().sum(-1).nonzero()[-1, 0]] for h in H])"), PADDING,
             "You looked for states that are not zero. Pads need not be zero, and words may be; that is why the "
@@ -143,13 +143,14 @@ EXERCISE = Exercise(
             "D features."),
         in_place("lengths", RIGHT.but("last = lengths - 1", "last = lengths.sub_(1)"), PADDING),
         mistake("the middle", RIGHT.but("lengths - 1", "lengths // 2"), PADDING,
-            "That is the state in the *middle* of the sentence. The last word is lengths - 1 places from the first.",
+            "That is the state in the *middle* of the sentence. The last word is lengths - 1 positions from the first.",
             quotes=second),
         mistake("mean over the words, divided by all places",
                 RIGHT.but(PICKED, "torch.stack([h[:n].sum(dim=0) / len(h) for h, n in zip(H, lengths)])"), PADDING,
             "The words' states were added and divided by T. Return one state, that of the last word."),
         mistake("the last column but one", RIGHT.but(PICKED, "H[:, max(H.shape[1] - 2, 0)]"), PADDING,
-            "One place was read in every row, the last but one. Each sentence has an end of its own.", quotes=second),
+            "One position was read in every row, the last but one. Each sentence has an end of its "
+            "own.", quotes=second),
     ),
     correct=(
         correct("pairs of indices", RIGHT),
@@ -163,9 +164,9 @@ EXERCISE = Exercise(
         correct("take_along_dim", RIGHT.but(PICKED, "torch.take_along_dim(H, last[:, None, None], dim=1)[:, 0]")),
     ),
     hints=(
-        "which index has the last of 3 words? And does every sentence of the batch end at the same place?",
-        "H is (B, T, D). One place for each of the B rows, D numbers from each: (B, D).",
-        "for each sentence b: take H at row b and place length minus 1; stack the rows. Lengths may be a list: make a "
-        "tensor of it first.",
+        "which index has the last of 3 words? And does every sentence of the batch end at the same position?",
+        "H is (B, T, D). One position for each of the B rows, D numbers from each: (B, D).",
+        "for each sentence b: take H at row b and position length minus 1; stack the rows. Lengths may be a list: make "
+        "a tensor of it first.",
     ),
 )

@@ -143,8 +143,8 @@ EXERCISE = Exercise(
             """Twice ours: one matrix for the state and one for the input. True of the machine; we leave factors like 2
             out for all kinds and count one.""", quotes=priced),
         mistake("k forgotten", RIGHT.but(CONVOLUTION, "return n * d * d"), COST,
-            """A convolution looks at k words around each place, and each of the k has a d by d matrix of its own. Your
-            number does not depend on k.""", quotes=priced),
+            """A convolution looks at k words around each position, and each of the k has a d by d matrix of its own.
+            Your number does not depend on k.""", quotes=priced),
         mistake("k added", RIGHT.but(CONVOLUTION, "return k + n * d * d"), COST,
             "k was added. Each of the n words has k neighbors to multiply, so k is a *factor*.", quotes=priced),
         mistake("one window only", RIGHT.but(CONVOLUTION, "return k * d * d"), COST,

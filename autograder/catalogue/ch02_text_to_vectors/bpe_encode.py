@@ -196,7 +196,7 @@ EXERCISE = Exercise(
             "A letter that no merge has seen vanished. All pieces together must spell the word again.",
             quotes=returned),
         mistake("only the first place", IN_PLACE.after("pieces[i:i + 2] = [a + b]", "break"), CUT,
-            """Each merge was applied at its first place only, so a pair that occurs twice in the word (an in banana)
+            """Each merge was applied only where it first occurs, so a pair that occurs twice in the word (an in banana)
             stays unmerged the second time."""),
         mistake("position not skipped", ONE_PASS.but("pieces[2:]", "pieces[1:]"), RULES,
             """After a merge your reading moved on by one piece and met the second half again, so letters came back

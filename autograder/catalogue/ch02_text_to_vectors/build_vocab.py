@@ -162,8 +162,8 @@ EXERCISE = Exercise(
             "Your dictionary leads from ids to words. Encoding needs the opposite: the word is the key, its id the "
             "value."),
         mistake("a list of words", RIGHT.but(NUMBERED, "tokens"), VOCABULARY,
-            """You returned the tokens as a list, in the right order. Return a dictionary: each token with
-            its place in that list."""),
+            """You returned the tokens as a list, in the right order. Return a dictionary: each token with its position
+            in that list."""),
         mistake("counts instead of ids", RIGHT.but(
                   NUMBERED, SPECIALS_NUMBERED + " | {word: counts[word] for word in words}"), VOCABULARY,
             "The words carry their counts. A count is not an id: two words that occur equally often would be "

@@ -142,7 +142,7 @@ EXERCISE = Exercise(
             "One vector for the whole sentence came back, the mean of its words. Here every word keeps its own.",
             quotes=sizes),
         mistake("one-hot without its width", RIGHT.but(ROWS, "F.one_hot(ids).to(W.dtype) @ W"), EMBED,
-            "The one-hot rows are as wide as the largest id in this batch, plus one. They must have one place for "
+            "The one-hot rows are as wide as the largest id in this batch, plus one. They must have one column for "
             "every row of W."),
         mistake("one-hot of integers", RIGHT.but(ROWS, "F.one_hot(ids, W.shape[0]) @ W"), EMBED,
             "A product of integers (one-hot) with floats (W) is refused. Give both the same dtype."),

@@ -147,7 +147,7 @@ EXERCISE = Exercise(
             vocabulary for the id of <unk>.""", quotes=returned, shows=is_another_token),
         mistake("ids by place", RIGHT.but(ID, 'list(vocab).index(token if token in vocab else "<unk>")').but(
                   'vocab["<eos>"]', 'list(vocab).index("<eos>")'), ENCODE,
-            """The place of a word in the dictionary was taken for its id. They agree as long as nobody builds the
+            """The position of a word in the dictionary was taken for its id. They agree as long as nobody builds the
             vocabulary in another order; the id is the *value* that the dictionary holds."""),
         mistake("letters encoded", RIGHT.but("for token in tokens]", "for token in ' '.join(tokens)]"), ENCODE,
             "The *letters* of the text were looked up, and a vocabulary of words knows hardly any. tokens is a list "

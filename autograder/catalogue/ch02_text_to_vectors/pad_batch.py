@@ -131,8 +131,8 @@ EXERCISE = Exercise(
         mistake("pads on both sides", LISTS.but(
                   ROW, "F.pad(torch.tensor([*seq]), ((longest - len(seq)) // 2, (longest - len(seq) + 1) // 2), "
                        "value=pad).tolist()"), PAD,
-            """The pads are on both sides of the sentence, so its first token is at another place in every row.
-            Sentences begin at place 0.""", quotes=second_row),
+            """The pads are on both sides of the sentence, so its first token is at another position in every row.
+            Sentences begin at position 0.""", quotes=second_row),
         mistake("tokens backward", LISTS.but("list(seq)", "list(seq)[::-1]"), PAD,
             "The tokens of each sentence came back in the opposite order. Only pads are added; what was there stays "
             "as it is."),
@@ -198,7 +198,7 @@ EXERCISE = Exercise(
             "argument: pad.",
             quotes=second_row),
         mistake("the number of pads as pad", LISTS.but("[pad]", "[longest - len(seq)]"), PAD,
-            "The short sentences were filled up with the number of places that are missing, not with pad.",
+            "The short sentences were filled up with the number of positions that are missing, not with pad.",
             quotes=second_row),
         mistake("the mask", LISTS.but(ROW, "[1] * len(seq) + [0] * (longest - len(seq))"), PAD,
             "1 and 0 came back: where a token is and where a pad is. Return the tokens themselves, then pads.",

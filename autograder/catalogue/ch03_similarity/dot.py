@@ -81,11 +81,11 @@ EXERCISE = Exercise(
             "You returned the d products one by one. A dot product is one number for a pair: add them.", quotes=sizes),
         mistake("every product of every pair of numbers", RIGHT.but(
                   PRODUCTS, "a[..., :, None] * b[..., None, :]").but(SUM, "products"), DOT,
-            """Every number of a met every number of b: that is the outer product. Only numbers at the *same place*
+            """Every number of a met every number of b: that is the outer product. Only numbers at the *same position*
             meet, and then they are added.""", quotes=sizes),
         mistake("torch.outer", RIGHT.but(PRODUCTS, "torch.outer(a, b)").but(SUM, "products"), DOT,
-            """The outer product makes every number of a meet every number of b. Only numbers at the *same place* meet,
-            and then they are added.""", quotes=sizes),
+            """The outer product makes every number of a meet every number of b. Only numbers at the *same position*
+            meet, and then they are added.""", quotes=sizes),
         mistake("all axes summed", RIGHT.but("dim=-1", ""), MANY,
             """One number came back for the whole batch: the pairs were added together. Each pair keeps a number of its
             own; only the last axis is summed.""", quotes=sizes),
@@ -127,9 +127,9 @@ EXERCISE = Exercise(
             quotes=single),
         mistake("sums multiplied", RIGHT.but(SUM, "a.sum(dim=-1) * b.sum(dim=-1)"), DOT,
             """The numbers were added before they were multiplied, so every number of a met every number of b. Multiply
-            place by place first.""", quotes=single),
+            element by element first.""", quotes=single),
         mistake("added instead of multiplied", RIGHT.but("a * b", "a + b"), DOT,
-            "The vectors were added, and their sum summed. Place by place they are *multiplied*.", quotes=single),
+            "The vectors were added, and their sum summed. Element by element they are *multiplied*.", quotes=single),
         mistake("squared distance", RIGHT.but(PRODUCTS, "(a - b) ** 2"), DOT,
             """This is the squared distance between the two points: 0 for equal vectors, and large for unlike ones. The
             dot product goes the other way.""", quotes=single),
@@ -155,10 +155,10 @@ EXERCISE = Exercise(
             """This is the distance between the two points: 0 for equal vectors, and large for unlike ones. The dot
             product goes the other way.""", quotes=single),
         mistake("the last places left out", RIGHT.but(PRODUCTS, "a[..., :-1] * b[..., :-1]"), DOT,
-            "The last number of each vector was left out: a sum over d places runs to the end, from 0 to d - 1.",
+            "The last number of each vector was left out: a sum over d positions runs to the end, from 0 to d - 1.",
             quotes=single),
         mistake("the first places left out", RIGHT.but(PRODUCTS, "a[..., 1:] * b[..., 1:]"), DOT,
-            "The first number of each vector was left out: places are counted from 0.", quotes=single),
+            "The first number of each vector was left out: positions are counted from 0.", quotes=single),
         mistake("two numbers a vector", RIGHT.but(PRODUCTS, "a[..., :2] * b[..., :2]"), DOT,
             "Only the first two numbers of each vector were used. The examples have two; a vector may have any number "
             "of them.",
@@ -171,13 +171,14 @@ EXERCISE = Exercise(
             "The products were multiplied with each other, so a single 0 makes all of it 0. A dot product *adds* them.",
             quotes=single),
         mistake("running sums", RIGHT.but("sum", "cumsum"), DOT,
-            "The running sums came back, one for each place. A dot product is the last of them, one number for a pair.",
+            "The running sums came back, one for each position. A dot product is the last of them, one number for a "
+            "pair.",
             quotes=sizes),
         mistake("b read backward", RIGHT.but(PRODUCTS, "a * b.flip(-1)"), DOT,
-            "The first number of a met the last one of b, and so on. Numbers at the *same place* are multiplied.",
+            "The first number of a met the last one of b, and so on. Numbers at the *same position* are multiplied.",
             quotes=single),
         mistake("subtracted instead of multiplied", RIGHT.but("a * b", "a - b"), DOT,
-            "The vectors were subtracted, and their difference summed. Place by place they are *multiplied*.",
+            "The vectors were subtracted, and their difference summed. Element by element they are *multiplied*.",
             quotes=single),
         mistake("axis 1 summed, all of a single pair", RIGHT.but("dim=-1", "dim=1 if products.dim() > 1 else 0"), MANY,
             "Axis 1 is the last axis only when there are two; in a deeper batch it counts something else. Count from "
@@ -218,6 +219,6 @@ EXERCISE = Exercise(
         "one pair of vectors gives one number. Which axis has to disappear?",
         "a and b of (..., d) are spread against each other by themselves; the product has shape (..., d), "
         "the result (...).",
-        "multiply a and b place by place; add along the last axis; return that.",
+        "multiply a and b element by element; add along the last axis; return that.",
     ),
 )

@@ -160,15 +160,15 @@ EXERCISE = Exercise(
             "Pairs of a word and a number came back. Return only the words."),
         mistake("the place in the dictionary taken as the id",
                 RIGHT.but("{i: w for w, i in vocab.items()}", "list(vocab)"), NEAREST,
-            """A word's place in the dictionary was taken for its id. The two agree only by luck: the id is the number
-            *stored* with the word.""", quotes=list_of),
+            """A word's position in the dictionary was taken for its id. The two agree only by luck: the id is the
+            number *stored* with the word.""", quotes=list_of),
         mistake("stops when k is too large", SENT_TO_THE_END.but(SORTED, "topk(k).indices"), NEAREST,
             "k is larger than the number of other words, and your code stopped. Then return all the others, sorted."),
         mistake("the place in the dictionary, for the word as well",
                 RIGHT.but("{i: w for w, i in vocab.items()}", "list(vocab)").but(
                   "vocab[word]", "list(vocab).index(word)"), NEAREST,
-            """A word's place in the dictionary was taken for its id, for the word itself as well. The id is the number
-            *stored* with the word, vocab[word].""", quotes=list_of),
+            """A word's position in the dictionary was taken for its id, for the word itself as well. The id is the
+            number *stored* with the word, vocab[word].""", quotes=list_of),
         mistake("itself last when k is large", SENT_TO_THE_END, NEAREST,
             """The word itself was sent to the end of the list, and came back from there when k was large.
             There are V - 1 others."""),

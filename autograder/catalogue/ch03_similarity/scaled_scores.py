@@ -151,10 +151,10 @@ EXERCISE = Exercise(
             which is known before any score is.""", quotes=last_row),
         mistake("squared distance instead of dot product", RIGHT.but("Q @ K.T", "-torch.cdist(Q, K) ** 2"), MANY,
             """Your scores are 0 for equal vectors and below for all others: squared distances. A score is a dot
-            product: multiply place by place, then add.""", quotes=last_row),
+            product: multiply element by element, then add.""", quotes=last_row),
         mistake("distance instead of dot product", RIGHT.but("Q @ K.T", "torch.cdist(Q, K)"), MANY,
             """Your scores are distances: 0 for equal vectors, and largest for the most unlike. A score is a dot
-            product: multiply place by place, then add.""", quotes=last_row),
+            product: multiply element by element, then add.""", quotes=last_row),
         mistake("largest score taken away",
                 RIGHT.but(DIVISION, f"{DIVISION}\n    scores = scores - scores.amax(dim=-1, keepdim=True)"), TABLE,
             """The largest score of each row was taken away, so all are 0 or below. That is a step inside a softmax;

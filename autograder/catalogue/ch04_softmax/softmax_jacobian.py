@@ -101,7 +101,7 @@ EXERCISE = Exercise(
             so a row of slopes sums to 0.""", quotes=wrong_row),
         in_place("p", RIGHT.but("return", "slopes =") + "    p.mul_(1 - p)\n    return slopes\n", CONTRACT),
         mistake("p.T of a single axis", RIGHT.but("torch.outer(p, p)", "p * p.T"), SLOPE,
-            """p * p.T is p times p, place by place: a tensor of one axis has nothing to transpose. A table of all
+            """p * p.T is p times p, element by element: a tensor of one axis has nothing to transpose. A table of all
             products is needed, each share with each share.""", quotes=first_row),
         mistake("diagonal squared", RIGHT.but("torch.diag(p)", "torch.diag(p ** 2)"), SLOPE,
             """Your diagonal is 0: its squares cancel. A share's slope with its own score is the share itself, less its

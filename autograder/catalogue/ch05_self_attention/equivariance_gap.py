@@ -173,7 +173,7 @@ EXERCISE = Exercise(
                   "shuffled_before - shuffled_after",
                   "shuffled_before.sort(dim=-2).values - shuffled_after.sort(dim=-2).values"), ORDER,
             """Both answers were sorted before they were compared, so it is lost which word got which vector. Compare
-            place by place, one of the two answers permuted.""", quotes=your_gap),
+            position by position, one of the two answers permuted.""", quotes=your_gap),
         mistake("a word's differences added up", RIGHT.but(".max()", ".sum(dim=-1).max()"), ORDER,
             "The differences of each word were added up before the largest was taken. Return the largest of the "
             "single ones.",

@@ -67,7 +67,7 @@ EXERCISE = Exercise(
         mistake("the largest of the heads", RIGHT.but(MERGED, "z.amax(dim=1)"), MERGE,
             "Of each feature only the largest head's came through. The heads are *side by side*.", quotes=sizes),
         mistake("heads in the opposite order", RIGHT.but("z.transpose", "z.flip(1).transpose"), MERGE,
-            "The last head came first. Head 0 takes the first d_k places, so that merging undoes splitting.",
+            "The last head came first. Head 0 takes the first d_k features, so that merging undoes splitting.",
             quotes=stands),
         mistake("features shuffled together", RIGHT.but("transpose(1, 2)", "permute(0, 2, 3, 1)"), MERGE,
             """The heads were shuffled together like cards: feature 0 of every head, then feature 1 of every head. First

@@ -225,7 +225,7 @@ EXERCISE = Exercise(
             """Distances were compared within one length. Option 2 passes that: its steps are all alike in one sentence,
             and others in the next. Compare lengths, such as 5 and 10.""", quotes=as_told),
         mistake("the neighbors only", RIGHT.but("range(i + 1, T)", "range(i + 1, min(i + 2, T))"), CRITERIA,
-            """Only neighbors were compared. Return one distance for *each* gap: two places apart, three, and so
+            """Only neighbors were compared. Return one distance for *each* gap: two positions apart, three, and so
             on.""",
             quotes=as_told),
         mistake("from the first place only", RIGHT.but("for i in range(T):", "for i in range(1):"), CRITERIA,

@@ -116,8 +116,8 @@ EXERCISE = Exercise(
         mistake("one step whatever k", RIGHT.but(ANGLE, "1 / 10000 ** (i / d)"), ROTATION,
             "The matrix is that of one step, whatever k is.", quotes=off_row),
         mistake("forward whatever the sign", RIGHT.but(ANGLE, "abs(k) / 10000 ** (i / d)"), ROTATION,
-            "The sign of k is lost: for k = -2 your matrix goes two places *on*. A negative angle turns "
-            "backward by itself.",
+            "The sign of k is lost: for k = -2 your matrix goes two positions *on*. A negative angle turns backward by "
+            "itself.",
             quotes=off_row),
         mistake("the step's matrix times k", RIGHT.but(ANGLE, "1 / 10000 ** (i / d)").but("return M", "return k * M"),
                 ROTATION,

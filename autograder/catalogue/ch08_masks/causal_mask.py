@@ -76,13 +76,14 @@ EXERCISE = Exercise(
             CACHE, """The shape is (Tq, Tq) whatever the offset is. Keys of earlier steps come first: there are offset +
             Tq of them."""),
         mistake("new words cannot see the cached ones", RIGHT.but(QUERY, "query = torch.arange(Tq)[:, None]"), CACHE,
-            """Your code takes query i to be at place i. With an offset it is at place offset + i, and sees everything
-            before.""", quotes=first_row),
+            """Your code takes query i to be at position i. With an offset it is at position offset + i, and sees
+            everything before.""", quotes=first_row),
         mistake("the offset the wrong way", RIGHT.but(QUERY, "query = torch.arange(Tq)[:, None] - offset"), CACHE,
-            """The offset was taken away where it should be added: query i is at place offset + i, after all earlier
+            """The offset was taken away where it should be added: query i is at position offset + i, after all earlier
             words.""", quotes=first_row),
         mistake("one too few with an offset", RIGHT.but(QUERY, QUERY + " - min(offset, 1)"), CACHE,
-            "With an offset each row is closed one place too early: row i is at place offset + i, and sees itself.",
+            "With an offset each row is closed one position too early: row i is at position offset + i, and sees "
+            "itself.",
             quotes=first_row),
         mistake("the whole square",
                 RIGHT.but("torch.arange(Tq)[:, None] + offset", "torch.arange(Tq + offset)[:, None]"), CACHE,
@@ -142,7 +143,7 @@ EXERCISE = Exercise(
     ),
     hints=(
         "a word predicts the next one. Which words does it know by then? Is it among them?",
-        "Tq rows, offset + Tq columns; row i is at place offset + i of all words so far.",
-        "True where the place of the column is not greater than the place of the row.",
+        "Tq rows, offset + Tq columns; row i is at position offset + i of all words so far.",
+        "True where the position of the column is not greater than the position of the row.",
     ),
 )  # fmt: skip

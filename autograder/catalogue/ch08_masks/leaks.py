@@ -122,9 +122,9 @@ EXERCISE = Exercise(
                announced_by="its ids are 0 to V - 1"),
         hidden("a leak: a faint one", sized, models.faint, 2, 6, 3, announced_by="by less than 0.0001"),
         hidden("a leak: only into the place before", sized, models.last_place_only, 2, 6, 5,
-               announced_by="every place before t"),
+               announced_by="every position before t"),
         hidden("a leak: into the last place but two alone", sized, models.two_on, 2, 9, 8,
-               announced_by="every place before t"),
+               announced_by="every position before t"),
         visible("a leak: reads only what comes after", leaking, models.after_only, 2, 2, 1, bare=True),
         hidden("a leak: other words raise every score", counted, 1, 2, 4,
                announced_by="sound ones and leaking ones of many kinds"),
@@ -140,24 +140,24 @@ EXERCISE = Exercise(
     mistakes=(
         mistake("all places compared",
                 RIGHT.but("model(ids)[:, :t]", "model(ids)").but("model(changed)[:, :t]", "model(changed)"), LEAK,
-            """Every model is accused, the sound ones too. The places from t on *may* change, since their own tokens
-            changed: look at the places before t only."""),
+            """Every model is accused, the sound ones too. The positions from t on *may* change, since their own tokens
+            changed: look at the positions before t only."""),
         mistake("the changed place compared too", RIGHT.but("model(ids)[:, :t]", "model(ids)[:, :t + 1]").but(
                   "model(changed)[:, :t]", "model(changed)[:, :t + 1]"), LEAK,
-            """You accused a sound model: place t has been given another token, and may answer otherwise. Only the
-            places *before* t may not."""),
+            """You accused a sound model: position t has been given another token, and may answer otherwise. Only the
+            positions *before* t may not."""),
         mistake("the places after compared", RIGHT.but("model(ids)[:, :t]", "model(ids)[:, t:]").but(
                   "model(changed)[:, :t]", "model(changed)[:, t:]"), LEAK,
-            "You looked at the places from t on. These may change; the ones before t may not."),
+            "You looked at the positions from t on. These may change; the ones before t may not."),
         mistake("only the first place", RIGHT.but("model(ids)[:, :t]", "model(ids)[:, :1]").but(
                   "model(changed)[:, :t]", "model(changed)[:, :1]"), LEAK,
-            """Only place 0 was looked at. A model that peeks one word ahead shows it at the place just before t, and
-            nowhere else."""),
+            """Only position 0 was looked at. A model that peeks one word ahead shows it at the position just before t,
+            and nowhere else."""),
         mistake("only the place before", RIGHT.but("model(ids)[:, :t]", "model(ids)[:, t - 1:t]").but(
                   "model(changed)[:, :t]", "model(changed)[:, t - 1:t]").but(CHANGE,
                       "changed[:, -1] = (ids[:, -1] + 1) % vocabulary"), LEAK,
-            """Only one place was looked at, and only the last token changed. Look at all places before t, and change
-            all tokens from t on."""),
+            """Only one position was looked at, and only the last token changed. Look at all positions before t, and
+            change all tokens from t on."""),
         mistake("only the first sentence", RIGHT.but("(before - after)", "(before - after)[0]"), LEAK,
             "Not all sentences were changed, or compared. A leak may show in another."),
         mistake("zeros written", RIGHT.but(CHANGE, "changed[:, t:] = 0"), LEAK,
@@ -189,20 +189,20 @@ EXERCISE = Exercise(
             """Only the token with the highest score was compared. A leak moves the scores long before it moves the
             choice: compare the scores themselves."""),
         mistake("a mean that hides", RIGHT.but(GAP, "gap = (before - after).mean().abs()").but("1e-4", "1e-1"), LEAK,
-            """The mean of the differences was taken: positive and negative ones cancel, and one changed place among
+            """The mean of the differences was taken: positive and negative ones cancel, and one changed position among
             many is averaged away. The largest absolute difference sees it."""),
         mistake("sums compared", RIGHT.but(GAP, "gap = (before.sum() - after.sum()).abs()").but("1e-4", "1e-3"), LEAK,
             """The sums of all scores were compared: what one score gains another may lose. The largest absolute
             difference sees each change."""),
         mistake("the token at t left as it was",
                 RIGHT.but(CHANGE, "changed[:, t + 1:] = (ids[:, t + 1:] + 1) % vocabulary"), LEAK,
-            """Token t itself was left as it was, so a model that peeks one word ahead goes free, and at the last place
-            nothing is changed at all. Change the tokens from t on, t among them."""),
+            """Token t itself was left as it was, so a model that peeks one word ahead goes free, and at the last
+            position nothing is changed at all. Change the tokens from t on, t among them."""),
         mistake("sound and leaking exchanged", RIGHT.but("gap > 1e-4", "gap <= 1e-4"), LEAK,
             "True should mean that the model leaks. Yours returns it for sound models."),
         mistake("only token t", RIGHT.but(CHANGE, "changed[:, t] = (ids[:, t] + 3) % vocabulary"), LEAK,
-            """Only token t became another one, so a model whose earlier places read a later token, such as the last of
-            the sentence, goes free. Change all tokens from t on."""),
+            """Only token t became another one, so a model whose earlier positions read a later token, such as the last
+            of the sentence, goes free. Change all tokens from t on."""),
         mistake("how large the leak is", RIGHT.but("bool(gap > 1e-4)", "float(gap)"), LEAK,
             "You returned how large the difference is. Return a plain True or False."),
         mistake("ids changed in place",
@@ -249,7 +249,7 @@ EXERCISE = Exercise(
     ),
     hints=(
         "whose answers may not change when the tokens from t on become others?",
-        "ids (B, T) and a changed copy give two (B, T, V); compare their first t places.",
+        "ids (B, T) and a changed copy give two (B, T, V); compare their first t positions.",
         "evaluation mode; change every token from t on to another of the vocabulary; largest difference before t; the "
         "mode as it "
         "was; is the difference more than noise?",

@@ -99,10 +99,10 @@ EXERCISE = Exercise(
         mistake("the first pad stays", RIGHT.but(
                   REAL, "real = torch.cat([torch.ones_like(ids[:, :1], dtype=torch.bool), ids[:, :-1] != pad], dim=1)"),
                   PADDING,
-            "One pad of each sentence stays visible: the mask is shifted by one place.", quotes=open_cells),
+            "One pad of each sentence stays visible: the mask is shifted by one position.", quotes=open_cells),
         mistake("longest sentence only", RIGHT.but(REAL, "real = (ids != pad).any(dim=0).expand(len(ids), -1)"),
                 PADDING,
-            "A place counts as real as soon as *some* sentence has a word there. Each sentence has its own length.",
+            "A position counts as real as soon as *some* sentence has a word there. Each sentence has its own length.",
             quotes=open_cells),
         mistake("one axis for the batch squeezed", RIGHT.but(RETURNED, "real.squeeze()[:, None, None, :]"), AXIS,
             "With one sentence the batch axis vanished. squeeze() removes every axis of size 1; this one must stay."),

@@ -301,7 +301,7 @@ EXERCISE = Exercise(
             "The encoder reads the source through a causal mask. The source is there whole: its words see each other "
             "in both directions."),
         mistake("causal by one place too far", RIGHT.but(".tril()", ".tril(1)"), THREE,
-            "Every word sees the one after it: the causal mask is open by one place."),
+            "Every word sees the one after it: the causal mask is open by one position."),
         mistake("a word blind to itself", RIGHT.but(".tril()", ".tril(-1)"), THREE,
             """Every word sees those before it and not itself, and the first sees nothing at all: the causal mask leaves
             out its diagonal. torch.triu marks the diagonal too, unless you pass diagonal=1."""),

@@ -140,7 +140,7 @@ EXERCISE = Exercise(
             quotes=the_number),
         mistake("divided by all places", RIGHT.but(COUNT, "labels.numel()"), AVERAGE,
             """The pads were left out of the sum and still counted when it was divided: B times T is the number of
-            *places*. Divide by the number of real tokens, or a batch with more padding seems to be better.""",
+            *positions*. Divide by the number of real tokens, or a batch with more padding seems to be better.""",
             quotes=the_number),
         mistake("the mean of the sentences' means",
                 RIGHT.but(TOTAL, "total = -((of_label * real).sum(1) / real.sum(1).clamp(min=1)).sum()").but(
@@ -161,8 +161,8 @@ EXERCISE = Exercise(
         mistake("the mean over places of the means over sentences",
                 RIGHT.but(TOTAL, "total = -((of_label * real).sum(0) / real.sum(0).clamp(min=1)).sum()").but(
                   COUNT, "real.any(dim=0).sum().clamp(min=1)"), AVERAGE,
-            """Each *place* was averaged by itself, and then the places, so a word late in the longest sentence weighs
-            more. Average over tokens: all sums first, one division at the end.""", quotes=the_number),
+            """Each *position* was averaged by itself, and then the positions, so a word late in the longest sentence
+            weighs more. Average over tokens: all sums first, one division at the end.""", quotes=the_number),
         mistake("the sum", RIGHT.but(MEAN, "total"), AVERAGE,
             """This is the sum over the tokens, not their mean. Twice the batch would give twice the loss, and steps
             twice as large.""", quotes=the_number),
@@ -171,7 +171,7 @@ EXERCISE = Exercise(
             "number of real tokens.",
             quotes=the_number),
         mistake("divided by the places of a sentence", RIGHT.but(COUNT, "labels.shape[1]"), AVERAGE,
-            "The sum was divided by T, the number of places in a row. Divide by the number of real tokens of the "
+            "The sum was divided by T, the number of positions in a row. Divide by the number of real tokens of the "
             "whole batch.", quotes=the_number),
         mistake("softmax before the loss", SHORT.but("logits[real]", "torch.softmax(logits, dim=-1)[real]"), FLOOR,
             """Softmax was applied twice: cross_entropy wants scores and makes shares of them itself. It cannot fall any
@@ -185,19 +185,20 @@ EXERCISE = Exercise(
                       scores = logits.reshape(B, V, T)
                       lost = F.cross_entropy(scores, labels, reduction="none") * (labels != pad)
                       return lost.sum() / (labels != pad).sum().clamp(min=1)
-            """), LOSS, """Classes and places were exchanged by cutting the strip of numbers anew: (B, T, V) became (B,
-            V, T), and each score belongs to another word now. Axes are transposed, never cut.""", quotes=the_number),
+            """), LOSS, """Classes and positions were exchanged by cutting the strip of numbers anew: (B, T, V) became
+            (B, V, T), and each score belongs to another word now. Axes are transposed, never
+            cut.""", quotes=the_number),
         mistake("logits given as they are", answer("""
                   def masked_ce(logits, labels, pad):
                       return F.cross_entropy(logits, labels, ignore_index=pad)
             """), LOSS, """cross_entropy expects the classes on axis 1, and here they are on the last one: your code
-            stops, or takes places for classes. Make one list of places of both, (B * T, V) and (B * T,), or bring the
-            classes to axis 1."""),
+            stops, or takes positions for classes. Make one list of positions of both, (B * T, V) and (B * T,), or bring
+            the classes to axis 1."""),
         mistake("cut into rows of the wrong length", answer("""
                   def masked_ce(logits, labels, pad):
                       return F.cross_entropy(logits.view(-1, logits.shape[1]), labels.view(-1), ignore_index=pad)
-            """), LOSS, """The scores were cut into rows as long as a *sentence*. A row of scores belongs to one place
-            and is as long as the vocabulary, the last size of logits."""),
+            """), LOSS, """The scores were cut into rows as long as a *sentence*. A row of scores belongs to one
+            position and is as long as the vocabulary, the last size of logits."""),
         families.PAD_0_WRITTEN_IN(RIGHT.but("!= pad", "!= 0"),
             AVERAGE, quotes=the_number, function="loss leaves out", which="third"),
         mistake("log of the softmax",
@@ -211,10 +212,10 @@ EXERCISE = Exercise(
         mistake("exponentials without care",
                 RIGHT.but("torch.log_softmax(logits, dim=-1)",
                           "logits - torch.log(torch.exp(logits).sum(dim=-1, keepdim=True))"), LOSS,
-            """With large scores exp overflows, and infinity comes back. Subtract the largest score of each place first,
-            or use what does (chapter 04)."""),
+            """With large scores exp overflows, and infinity comes back. Subtract the largest score of each position
+            first, or use what does (chapter 04)."""),
         mistake("softmax over the places", RIGHT.but("dim=-1)\n", "dim=1)\n"), LOSS,
-            """The *places* of a sentence share out 1 among themselves. At each place the words of the vocabulary do:
+            """The softmax runs over the *positions* of a sentence. At each position it should run over the vocabulary,
             the last axis.""", quotes=the_number),
         mistake("softmax over the batch", RIGHT.but("dim=-1)\n", "dim=0)\n"), LOSS,
             "Your probabilities sum to 1 over the *sentences*: axis 0 is the batch. At each position they should sum "
@@ -244,16 +245,16 @@ EXERCISE = Exercise(
             gives to the pad. The *positions* whose label is a pad do not count; at the others all scores do.""",
             quotes=the_number),
         mistake("labels one place late", RIGHT.but("labels[..., None]", "labels.roll(-1, dims=1)[..., None]"), LOSS,
-            """Each place was compared with the label of the *next* one. The labels come ready, place under place: the
-            shift has been made in the input (10.1).""", quotes=the_number),
+            """Each position was compared with the label of the *next* one. The labels come ready, position by position:
+            the shift has been made in the input (10.1).""", quotes=the_number),
         mistake("the last place cut off", answer("""
                   def masked_ce(logits, labels, pad):
                       logits, labels = logits[:, :-1], labels[:, 1:]
                       real = labels != pad
                       of_label = torch.log_softmax(logits, dim=-1).gather(-1, labels[..., None])[..., 0]
                       return -(of_label * real).sum() / real.sum().clamp(min=1)
-            """), LOSS, """The labels were shifted once more: each place is compared with the next one's label, and one
-            place is lost. They come ready; the shift has been made in the input (10.1).""", quotes=the_number),
+            """), LOSS, """The labels were shifted once more: each position is compared with the next one's label, and
+            one position is lost. They come ready; the shift has been made in the input (10.1).""", quotes=the_number),
         mistake("the first sentence alone",
                 RIGHT.but("real = labels", "logits, labels = logits[:1], labels[:1]\n    real = labels"), AVERAGE,
             "Only the first sentence counts. All tokens of the batch do.", quotes=the_number),
@@ -261,7 +262,7 @@ EXERCISE = Exercise(
                 RIGHT.but("real).sum()", "real).sum(1)").but(COUNT, "real.sum(1).clamp(min=1)"), AVERAGE,
             "One number for each sentence came back. Return one for the whole batch.", quotes=of_the_first),
         mistake("one number for each place", RIGHT.but("real).sum()", "real)").but(MEAN, "total"), AVERAGE,
-            "One number for each place came back. Return their mean over the real tokens.", quotes=of_the_first),
+            "One number for each position came back. Return their mean over the real tokens.", quotes=of_the_first),
         mistake("NaN without a word", SHORT.but("if not real.any():\n        return logits.sum() * 0\n    ", ""),
                 AVERAGE,
             "A batch of only pads gives NaN, 0 divided by 0. It is to give 0."),
@@ -278,8 +279,8 @@ EXERCISE = Exercise(
         mistake("the pads' scores set to zero",
                 RIGHT.but("log_softmax(logits", "log_softmax(logits * real[..., None]").but(
                   "(of_label * real)", "of_label").but(COUNT, "labels.numel()"), AVERAGE,
-            """The scores at the pads were set to 0. A place of equal scores is not left out: it costs ln V. Leave pads
-            out of the sum and of the count.""", quotes=the_number),
+            """The scores at the pads were set to 0. A position of equal scores is not left out: it costs ln V. Leave
+            pads out of the sum and of the count.""", quotes=the_number),
         mistake("label smoothing", SHORT.but("labels[real])", "labels[real], label_smoothing=0.1)"), FLOOR,
             "This is the loss against smoothed targets. Here only the label counts; smoothing is the next exercise.",
             quotes=the_number),
@@ -287,7 +288,7 @@ EXERCISE = Exercise(
             "This is the squared distance of the label's probability from 1. Return its logarithm: minus log p.",
             quotes=the_number),
         mistake("the largest score's cost", RIGHT.but(GATHERED, "log_p.amax(-1)"), LOSS,
-            "This is what the *likeliest* word costs, at each place. Return the label's cost, whether or not it is "
+            "This is what the *likeliest* word costs, at each position. Return the label's cost, whether or not it is "
             "the likeliest.", quotes=the_number),
         *usual_mistakes(RIGHT, arguments="logits", detached=LOSS, float32=LOSS, single=LOSS, viewed=LOSS),
     ),

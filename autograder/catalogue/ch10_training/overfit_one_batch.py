@@ -240,7 +240,7 @@ EXERCISE = Exercise(
             quotes=kind_of,
             shows=lambda evidence: "kind" in evidence.got.told),
         mistake("logits of another shape", after_training("return model(source, target)[:, -1]"), OVERFIT,
-            "Return a score for each token of the target vocabulary at every place of the target input, (B, T, V).",
+            "Return a score for each token of the target vocabulary at every position of the target input, (B, T, V).",
             quotes=shape_of,
             shows=lambda evidence: "shape" in evidence.got.told),
         mistake("no numbers any more", RIGHT.but(RATE, "lr=1e30").but(STEPS, "range(4)"), SYMPTOMS,
@@ -263,7 +263,7 @@ EXERCISE = Exercise(
                   "return self.logits(self.decode(target, encoded, mask=everything).hidden)"), LIAR,
             """The loss is nearly nothing, and the translations are wrong: you leak the future. With the right words
             before it, *and after it*, the model only copies; when it translates there is no after. Check 08.2 (the
-            causal mask), 10.1 (the shift) and 06.2 (heads merged without a transpose mix the places).""",
+            causal mask), 10.1 (the shift) and 06.2 (heads merged without a transpose mix the positions).""",
             quotes=how_it_says,
             shows=if_told(lambda told: told["right"] < WANTED and told["future"] > SMALL)),
         mistake("it has not learned anything", RIGHT.but(MOVE, "pass"), SYMPTOMS,

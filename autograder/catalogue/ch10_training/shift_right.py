@@ -78,14 +78,14 @@ EXERCISE = Exercise(
             """Without an axis, roll moves all sentences as one long row: each begins with the last label of the
             sentence before it. Each begins with bos.""", quotes=ids_of_the_first),
         mistake("rolled to the left", formula("shift_right(labels, bos)", "labels.roll(-1, dims=1)"), FORCING,
-            "A roll to the *left*: place t reads the future, and the first label wrapped round to the end.",
+            "A roll to the *left*: position t reads the future, and the first label wrapped round to the end.",
             quotes=ids_of_the_first),
         mistake("nothing dropped", RIGHT.but(REST, "labels"), SHIFT,
-            """The length is T + 1: bos was put in front and nothing dropped. Input and labels have the same places, so
-            both have T; the last label is never read.""", quotes=sizes),
+            """The length is T + 1: bos was put in front and nothing dropped. Input and labels have the same positions,
+            so both have T; the last label is never read.""", quotes=sizes),
         mistake("the first label overwritten", RIGHT.but(REST, "labels[:, 1:]"), SHIFT,
-            """bos replaced the first label, and nothing moved. The first label (*Ti*) has disappeared; the
-            last is what no place has to read.""", quotes=ids_of_the_first),
+            """bos replaced the first label, and nothing moved. The first label (*Ti*) has disappeared; the last is what
+            no position has to read.""", quotes=ids_of_the_first),
         mistake("bos missing", formula("shift_right(labels, bos)", "labels[:, :-1].clone()"), SHIFT,
             "The last label was dropped, but nothing was put in front. A sentence begins with bos, so that the first "
             "word has something to follow.",
@@ -135,8 +135,8 @@ EXERCISE = Exercise(
                       first = torch.full_like(labels[:, :1], bos)
                       moved = torch.cat([first, labels[:, :-1]], dim=1)
                       return moved.masked_fill(moved == 2, 0)
-            """), SHIFT, """An <eos> in the middle of the row became a pad. Only the last place of each row falls off;
-            everything else moves as it is, since what follows an <eos> counts nowhere."""),
+            """), SHIFT, """An <eos> in the middle of the row became a pad. Only the last position of each row falls
+            off; everything else moves as it is, since what follows an <eos> counts nowhere."""),
         mistake("the last word dropped, not the last place", answer("""
                   def shift_right(labels, bos):
                       rows = []
@@ -145,12 +145,12 @@ EXERCISE = Exercise(
                           rows.append([bos] + words[:-1] + [0] * (len(row) - len(words)))
                       return torch.tensor(rows)
             """), SHIFT,
-            """In a padded sentence the last *word* was dropped, and the pads kept. Only the last place of the row
+            """In a padded sentence the last *word* was dropped, and the pads kept. Only the last position of the row
             falls off, whatever is there: no id is looked at."""),
         mistake("reversed", formula("shift_right(labels, bos)",
                                     "torch.cat([torch.full_like(labels[:, :1], bos), labels.flip(1)[:, 1:]], dim=1)"),
                                     SHIFT,
-            "The words come in the opposite order. They keep their order and move one place to the right.",
+            "The words come in the opposite order. They keep their order and move one position to the right.",
             quotes=ids_of_the_first),
         mistake("copied place by place", answer("""
                   def shift_right(labels, bos):
@@ -159,7 +159,7 @@ EXERCISE = Exercise(
                           shifted[:, t] = shifted[:, t - 1]
                       shifted[:, 0] = bos
                       return shifted
-            """), SHIFT, """The first label runs through the whole row: each place was copied from one that had just
+            """), SHIFT, """The first label runs through the whole row: each position was copied from one that had just
             been overwritten. Read from the labels, write into the copy.""", quotes=ids_of_the_first),
         mistake("bos in all of the first row", answer("""
                   def shift_right(labels, bos):
@@ -167,8 +167,8 @@ EXERCISE = Exercise(
                       shifted[0] = bos
                       return shifted
             """), SHIFT,
-            "All of the first *row* became bos: the first index is the sentence. bos goes to the first place of every "
-            "sentence, the first column.",
+            "All of the first *row* became bos: the first index is the sentence. bos goes to the first position of "
+            "every sentence, the first column.",
             quotes=ids_of_the_first),
         mistake("the first sentence came back alone", RIGHT.but(JOINED, "torch.cat([first, rest], dim=1)[:1]"), SHIFT,
             "Only the first sentence came back. All of them are shifted, one a row.", quotes=sizes),
@@ -177,8 +177,9 @@ EXERCISE = Exercise(
                       labels[:, 1:] = labels[:, :-1]
                       labels[:, 0] = bos
                       return labels
-            """), SHIFT, """A tensor cannot be copied onto itself one place further: what is read has been overwritten
-            by then. And these are the caller's labels, which stay as they are. Write into a new tensor."""),
+            """), SHIFT, """A tensor cannot be copied onto itself one position further: what is read has been
+            overwritten by then. And these are the caller's labels, which stay as they are. Write into a new
+            tensor."""),
         in_place("labels", answer("""
                   def shift_right(labels, bos):
                       labels[:, 1:] = labels[:, :-1].clone()
@@ -254,6 +255,6 @@ EXERCISE = Exercise(
     hints=(
         "which words are known when word t is predicted? What is known before the first?",
         "(B, 1) of bos and (B, T - 1) of the labels make (B, T).",
-        "a column of bos; all labels but the last of each row; one behind the other, along the places.",
+        "a column of bos; all labels but the last of each row; one behind the other, along the positions.",
     ),
 )  # fmt: skip

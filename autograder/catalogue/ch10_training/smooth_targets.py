@@ -215,7 +215,7 @@ EXERCISE = Exercise(
         mistake("vocabulary on axis 1", RIGHT.but("return targets", "return targets.transpose(1, 2)"), SMOOTH,
             "The vocabulary is on axis 1. It belongs last, as in the logits: (B, T, V).", quotes=sizes),
         mistake("one long list of places", RIGHT.but("return targets", "return targets.reshape(-1, V)"), SMOOTH,
-            "Sentences and places were merged. Return three axes: (B, T, V).", quotes=sizes),
+            "Sentences and positions were merged. Return three axes: (B, T, V).", quotes=sizes),
         mistake("divided by what is left",
                 RIGHT.but("return targets", "return targets / targets.sum(-1, keepdim=True)"), SMOOTH,
             "Rows of pads are NaN: all 0 was divided by its sum, 0. They sum to 0, and stay so."),
@@ -283,7 +283,7 @@ EXERCISE = Exercise(
     omits={"precision": "the labels are small whole numbers, and a share has three digits"},
     hints=(
         "who gets nothing? Among how many is eps shared?",
-        "(B, T) labels become (B, T, V): one row of shares for each place.",
+        "(B, T) labels become (B, T, V): one row of shares for each position.",
         "every cell eps over V - 2; the label's cell 1 - eps; the pad's column 0; rows whose label is pad 0.",
     ),
 )  # fmt: skip

@@ -261,12 +261,11 @@ EXERCISE = Exercise(
             short sentences are then almost empty: fill each up to max_tokens cells.""", quotes=count,
             shows=only("too many batches", lambda told: len({len(batch) for batch in told["batches"][:-1]}) == 1)),
         mistake("lengths instead of places", RIGHT.but("batch.append(item)", "batch.append(longest)"), BATCHES,
-            "Your batches hold *lengths*. Return which sentences they are: their places in "
-            "the list, from 0."),
+            "Your batches hold *lengths*. Return which sentences they are: their indices in the list, from 0."),
         mistake("places from 1", RIGHT.but("batch.append(item)", "batch.append(item + 1)"), BATCHES,
-            "Your places begin at 1. The first sentence is number 0, as everywhere in Python."),
+            "Your indices begin at 1. The first sentence is number 0, as everywhere in Python."),
         mistake("pairs", RIGHT.but("batch.append(item)", "batch.append((item, longest))"), BATCHES,
-            "Your batches hold pairs. Return only the place of each sentence, a plain int."),
+            "Your batches hold pairs. Return only the index of each sentence, a plain int."),
         mistake("sentences twice",
                 RIGHT.but("            batch = []", "            batch = [batch[-1]] if batch else []"), BATCHES,
             "Some sentences are in two batches: the new batch began with the last one of the old."),
@@ -276,7 +275,7 @@ EXERCISE = Exercise(
             is in all of them. Begin a new list."""),
         mistake("one long list", RIGHT.but("return batches", "return [item for batch in batches for item in batch]"),
                 BATCHES,
-            "One list of numbers came back. Return a list for each batch, with the places of its sentences."),
+            "One list of numbers came back. Return a list for each batch, with the indices of its sentences."),
         mistake("stops after the first batch",
                 RIGHT.but("            batches.append(batch)\n            batch = []", "            return [batch]"),
                 BATCHES,
@@ -285,11 +284,11 @@ EXERCISE = Exercise(
             "A sentence that is too long raises AssertionError. A wrong argument is a ValueError, which names the "
             "sentence."),
         in_place("lengths", RIGHT.but("order = ", "lengths.sort()\n    order = "), BATCHES,
-                 "The places no longer belong to the caller's sentences. Sort the places, and leave the lengths where "
-                 "they are."),
+                 "The indices no longer belong to the caller's sentences. Sort the indices, and leave the lengths "
+                 "where they are."),
         mistake("places in a sorted copy", RIGHT.but("order = ", "lengths = sorted(lengths)\n    order = "), BATCHES,
-            """The lengths were sorted, and the places are those in the sorted list: they belong to other sentences.
-            Sort the *places* by length."""),
+            """The lengths were sorted, and the indices are those in the sorted list: they belong to other sentences.
+            Sort the *indices* by length."""),
         mistake("twice the limit", RIGHT.but(TEST, "if longest * (len(batch) + 1) > 2 * max_tokens:"), BATCHES,
             """There are batches beyond the limit. A batch takes as many cells as it has sentences, times the length of
             the longest: that is what may not exceed max_tokens.""", quotes=cells,
@@ -374,9 +373,8 @@ EXERCISE = Exercise(
     omits={"precision": "lengths are small whole numbers", "falsy values": "every length is 1 at least"},
     hints=(
         "how many cells does a batch take? Which sentence decides its width?",
-        "a list of places, sorted by length, is cut into lists: the longest times how many is at most max_tokens.",
-        "refuse what is too long; places by rising length; a new batch when (how many + 1) times this length exceeds "
-        "the limit; "
-        "the last batch too.",
+        "a list of indices, sorted by length, is cut into lists: the longest times how many is at most max_tokens.",
+        "refuse what is too long; indices by rising length; a new batch when (how many + 1) times this length exceeds "
+        "the limit; the last batch too.",
     ),
 )  # fmt: skip

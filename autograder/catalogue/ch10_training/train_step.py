@@ -254,7 +254,8 @@ EXERCISE = Exercise(
         mistake("shifted once more",
                 RIGHT.but(LOSS, LOSS.replace("logits.flatten", "logits[:, :-1].flatten").replace("labels.flatten",
                     "labels[:, 1:].flatten")),
-            FORCING, "Each place was compared with the label of the next one. Input and labels come shifted already.",
+            FORCING, "Each position was compared with the label of the next one. Input and labels come shifted "
+                     "already.",
             quotes=losses),
         mistake("a tensor", RIGHT.but("loss.item()", "loss"), STEP,
             """The loss came back as a tensor, and with it the graph of the whole step: collecting such losses keeps

@@ -119,17 +119,17 @@ EXERCISE = Exercise(
     ),
     mistakes=(
         mistake("position always 0", RIGHT.but(PLACES, "torch.arange(c)"), CACHE,
-            """Each new word was given the place 0, as if a sentence began with it. The t words in the cache come
-            before: the first new one is at place t."""),
+            """Each new word was given position 0, as if a sentence began with it. The t words in the cache come before:
+            the first new one is at position t."""),
         mistake("position one too many", RIGHT.but(PLACES, "torch.arange(t + 1, t + c + 1)"), CACHE,
-            "Your places are one too high. Places count from 0: after t words the next one is at place t."),
+            "Your positions are one too high. Positions count from 0: after t words the next one is at position t."),
         mistake("position one too few", RIGHT.but(PLACES, "torch.arange(t - 1, t + c - 1).clamp(min=0)"), CACHE,
-            "Your places are one too low: the new word got that of the last one in the cache. After t words the next "
-            "one is at place t."),
+            "Your positions are one too low: the new word got that of the last one in the cache. After t words the "
+            "next one is at position t."),
         mistake("one place for all new words", RIGHT.but(PLACES, "torch.full((c,), t)"), CHUNKS,
-            "All new words got the place t. Of several at once, the second is at t + 1, and so on."),
+            "All new words got position t. Of several at once, the second is at t + 1, and so on."),
         mistake("the last place for all new words", RIGHT.but(PLACES, "torch.full((c,), t + c - 1)"), CHUNKS,
-            "All new words got the place of the last of them. They are at t, t + 1, and so on."),
+            "All new words got the position of the last of them. They are at t, t + 1, and so on."),
         mistake("the new word cannot see itself", RIGHT.without(KEYS).without(VALUES).but(
                   MASK, "mask = torch.ones(c, t, dtype=torch.bool)").but(HIDE, "pass").but(
                   MIXED, "mixed = torch.softmax(scores, dim=-1) @ V").after(REST, """
@@ -160,12 +160,12 @@ EXERCISE = Exercise(
             """Keys and values of every layer were computed from the embedding. Each layer computes them from *its own*
             input, the output of the layer before it."""),
         mistake("the diagonal blocked", RIGHT.but("tril(t)", "tril(t - 1)"), CACHE,
-            "The new word cannot see itself: the mask is closed on its own place. Row i is at place t + i, and may "
-            "look at itself."),
+            "The new word cannot see itself: the mask is closed on its own position. Row i is at position t + i, and "
+            "may look at itself."),
         mistake("the diagonal blocked by a large number",
                 RIGHT.but("tril(t)", "tril(t - 1)").but("float('-inf')", "-1e9"), CACHE,
-            """The new word cannot see itself: the mask is closed on its own place (the first word has no other key, so
-            it goes unnoticed there). Row i is at place t + i, and may look at itself."""),
+            """The new word cannot see itself: the mask is closed on its own position (the first word has no other key,
+            so it goes unnoticed there). Row i is at position t + i, and may look at itself."""),
         mistake("values in front, keys behind", RIGHT.but("[V, layer.value(x)]", "[layer.value(x), V]"), CACHE,
             "New values come first and new keys last, so each key has the value of another word. Both at the "
             "same end."),
@@ -193,7 +193,7 @@ EXERCISE = Exercise(
             them."""),
         mistake("the mask not shifted", RIGHT.but("tril(t)", "tril()"), CHUNKS,
             """The new words lost what is in the cache: row 0 of your mask opens only the first column. Row i is at
-            place t + i, so its row of ones is longer by t."""),
+            position t + i, so its row of ones is longer by t."""),
         mistake("no mask for several words", RIGHT.but(HIDE, "pass"), CHUNKS,
             """Of several words at once, each saw the ones after it. A single word needs no mask; several need one that
             is closed for what comes later."""),
@@ -341,8 +341,8 @@ EXERCISE = Exercise(
         "first new word?",
         "x (B, c, D); K and V grow from (B, t, D) to (B, t + c, D); scores (B, c, t + c), in which row i may see t + "
         "i + 1 columns.",
-        "embed at places t and on; for each layer: append the new keys and values, attend with the causal mask of "
-        "offset t, then rest; at the "
-        "end the head, at the last word. Return the logits and, for each layer, (K, V, cross).",
+        "embed at positions t and on; for each layer: append the new keys and values, attend with the causal mask of "
+        "offset t, then rest; at the end the head, at the last word. Return the logits and, for each layer, (K, V, "
+        "cross).",
     ),
 )  # fmt: skip

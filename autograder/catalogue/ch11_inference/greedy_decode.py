@@ -157,14 +157,14 @@ EXERCISE = Exercise(
             "All rows got the words of row 0. Each source has its own answer."),
         mistake("places in a flattened table", RIGHT.but(CHOICE, "chosen = logits.flatten(1).argmax(dim=-1)"), GREEDY,
             """Your numbers are beyond the vocabulary, or repeat: the largest was looked for among all positions at
-            once, and its place counted through all of them. Look only at the last position."""),
+            once, and its index counted through all of them. Look only at the last position."""),
         mistake("over the batch", RIGHT.but(CHOICE, "chosen = logits[:, -1].argmax(dim=0)[:len(src)]"), GREEDY,
             "The largest was looked for over axis 0, the sentences. Which *token* is likeliest runs along "
             "the last axis."),
         mistake("the value instead of its place", RIGHT.but(CHOICE, "chosen = logits[:, -1].max(dim=-1).values.long()"),
                 GREEDY,
             "You wrote down how large the largest logit is, and not which token has it. The token's id is its "
-            "*place*."),
+            "*index*."),
         mistake("the least likely token", RIGHT.but("argmax", "argmin"), GREEDY,
             "The smallest logit was chosen, the least likely token."),
         mistake("the second likeliest", RIGHT.but("argmax(dim=-1)", "topk(2, dim=-1).indices[:, 1]"), GREEDY,

@@ -94,7 +94,7 @@ EXERCISE = Exercise(
             moved up. An empty line has a translation too, an empty one.""", shows=symptoms.fewer),
         mistake("empty lines", says('text = ""'), SYMPTOMS,
             """Nothing came back: the model ends every sentence at once. Is the first input <bos>, and was <eos>
-            predicted from the *last* place? Or did it read in training what it was to predict: is the causal mask
+            predicted from the *last* position? Or did it read in training what it was to predict: is the causal mask
             there?""", shows=most(symptoms.empty)),
         mistake("special tokens in the text", says('text = "<bos> " + " ".join(words) + " <eos>"'), SYMPTOMS,
             """There are special tokens in your text, or signs of the tokenizer's own. Return what decode makes of the
@@ -139,7 +139,7 @@ EXERCISE = Exercise(
             that did not come back: was it never appended, or was it one that decode drops?""",
             shows=most(symptoms.words_lost), quotes=quoted),
         mistake("every word twice", says('text = " ".join(word for word in words for _ in range(2))'), SYMPTOMS,
-            """Every word came back twice: each token was appended two times, or the place that was read is not the
+            """Every word came back twice: each token was appended two times, or the position that was read is not the
             last one.""",
             shows=most(symptoms.doubled), quotes=quoted),
         mistake("other spaces", says('text = "".join(words)'), SYMPTOMS,
@@ -216,10 +216,9 @@ EXERCISE = Exercise(
         "read five of your translations next to their sources: do they end, do they repeat, do they say what the "
         "source says?",
         "ids of the lines with <eos>, filled up: (batch, source). The target begins as (batch, 1) of <bos> and grows "
-        "by a column a step; "
-        "logits are (batch, target, vocabulary), and the last place of them decides.",
-        "encode each line and add <eos>; pad; until every row has an <eos> or the limit is reached: the likeliest "
-        "next token of the last "
-        "place, appended; drop <bos>, and decode what comes before <eos>. In evaluation mode, without gradients.",
+        "by a column a step; logits are (batch, target, vocabulary), and the last position of them decides.",
+        "encode each line and add <eos>; pad; until every row has an <eos> or the limit is reached: the likeliest next "
+        "token of the last position, appended; drop <bos>, and decode what comes before <eos>. In evaluation mode, "
+        "without gradients.",
     ),
 )  # fmt: skip

@@ -224,7 +224,7 @@ EXERCISE = Exercise(
             "The model is shown one token more than `context`, for which it has no position. A slice from -k on holds "
             "k tokens."),
         mistake("counted from the front", RIGHT.but("-context:", "ids.shape[1] - context:"), WINDOW,
-            """While the text is shorter than the context, the place at which you begin is below 0, and such an index
+            """While the text is shorter than the context, the position at which you begin is below 0, and such an index
             counts from the end: the model is shown too little. It begins at 0 at the least."""),
         mistake("the text itself cropped", RIGHT.but(SEEN, "ids = seen = ids[:, -context:]"), WINDOW,
             "You cropped the text, and not just what is shown: its beginning is lost. Only the model's view is "
@@ -453,11 +453,9 @@ EXERCISE = Exercise(
     hints=(
         "what does the model see in step 7, and which of its rows predicts the next token? What does a step with "
         "tau = 0 not do?",
-        "ids (B, t); shown (B, at most context); logits (B, shown, V), of which (B, V) at the last place; a token for "
-        "each row, (B, 1), behind ids.",
-        "evaluation mode; n times: logits at the last place of the last `context` tokens; tau 0: the largest, else a "
-        "draw by softmax(logits / tau) "
-        "with g; append; "
-        "at the end the mode as it was.",
+        "ids (B, t); shown (B, at most context); logits (B, shown, V), of which (B, V) at the last position; a token "
+        "for each row, (B, 1), behind ids.",
+        "evaluation mode; n times: logits at the last position of the last `context` tokens; tau 0: the largest, else "
+        "a draw by softmax(logits / tau) with g; append; at the end the mode as it was.",
     ),
 )  # fmt: skip

@@ -134,7 +134,7 @@ HEAD, TIED = "self.head = nn.Linear(d_model, vocabulary, bias=False)", "self.hea
 
 # fmt: off
 LAST_TOKEN = Family("the last token alone", """Only the logits of the last token came back. Training needs those of
-    every place: (B, T, vocabulary). Generation looks at the last one.""")
+    every position: (B, T, vocabulary). Generation looks at the last one.""")
 # fmt: on
 
 EXERCISE = Exercise(
@@ -175,22 +175,23 @@ EXERCISE = Exercise(
             "There is none here."),
         mistake("no learned positions", RIGHT.without(PLACED), MODEL,
             """No table of positions is used. Attention does not know the order by itself, and the sinusoids of chapter
-            07 are not meant here: a GPT learns its positions, in a table with max_length rows, one for each place."""),
+            07 are not meant here: a GPT learns its positions, in a table with max_length rows."""),
         mistake("positions looked up and not added", RIGHT.but(PLACED, "places = self.places(torch.arange(T))"), MODEL,
             """The rows of the table of positions were looked up and not added, so all orders of a text look alike. The
             input of the first block is token plus position."""),
         mistake("a position too many",
                 RIGHT.but("nn.Embedding(max_length, d_model)", "nn.Embedding(max_length + 1, d_model)"), MODEL,
-            "The table of positions has not max_length rows. There is one for each place, from 0 to max_length - 1."),
+            "The table of positions has not max_length rows. There is one for each position, from 0 to max_length - "
+            "1."),
         mistake("positions from 1",
                 RIGHT.but("torch.arange(T)", "torch.arange(1, T + 1).clamp(max=self.max_length - 1)"), MODEL,
-            "Your positions begin at 1. The first token is at place 0."),
+            "Your positions begin at 1. The first token is at position 0."),
         mistake("positions from 1, without an end", RIGHT.but("torch.arange(T)", "torch.arange(1, T + 1)"), MODEL,
             """Your positions begin at 1, so the last one falls out of the table when a text is as long as it may be.
-            The first token is at place 0."""),
+            The first token is at position 0."""),
         mistake("positions backwards", RIGHT.but("torch.arange(T)", "torch.arange(T - 1, -1, -1)"), MODEL,
             "Your positions count backwards, so a token's position changes with every token that comes. The first "
-            "token is at place 0."),
+            "token is at position 0."),
         mistake("position 0 for all", RIGHT.but("torch.arange(T)", "torch.zeros(T, dtype=torch.long)"), MODEL,
             "All tokens got the position of the first one, so their order is lost."),
         mistake("positions counted along the batch", RIGHT.but("self.places(torch.arange(T))",
@@ -328,7 +329,7 @@ EXERCISE = Exercise(
             "In training the blocks drop nothing: `dropout` was not handed on to them.", quotes=None),
         mistake("ids shifted inside",
                 RIGHT.but("T = ids.shape[1]", "ids = ids.roll(1, dims=1)\n        T = ids.shape[1]"), MODEL,
-            """You moved the ids by one place. lm_batch (13.1) has done that already: row t of the logits belongs to
+            """You moved the ids by one position. lm_batch (13.1) has done that already: row t of the logits belongs to
             token t, and scores the one after it."""),
         mistake("d_ff and max_length exchanged", RIGHT.but(
                   "h, layers, d_ff, max_length, dropout=0.0):", "h, layers, max_length, d_ff, dropout=0.0):"), MODEL,

@@ -161,7 +161,7 @@ EXERCISE = Exercise(
     mistakes=(
         mistake("no causal mask", RIGHT.without(HIDE), BLOCKS,
             """Every token sees those after it: nothing hides them. While it learns, the model then reads the answer one
-            place further on, and when it writes there is nothing to read. A block makes the causal mask itself."""),
+            position further on, and when it writes there is nothing to read. A block makes the causal mask itself."""),
         mistake("the past hidden", RIGHT.but(".tril()", ".triu()"), BLOCKS,
             "Your tokens see themselves and what comes *after*; the past is hidden. A token may look at "
             "itself and back."),
@@ -170,11 +170,11 @@ EXERCISE = Exercise(
             all, from which NaN comes. A token may look at itself and back."""),
         mistake("a token blind to itself", RIGHT.but(".tril()", ".tril(-1)"), BLOCKS,
             """A token sees those before it and not itself, and the first sees nothing at all: the diagonal is hidden
-            too. triu marks it as well, unless it begins one place later."""),
+            too. triu marks it as well, unless it begins one position later."""),
         mistake("a token blind to itself, and zeros for the first", RIGHT.but(".tril()", ".tril(-1)").but(
                   SHARES, SHARES.replace("dim=-1)", "dim=-1).nan_to_num()")), BLOCKS,
             """A token sees those before it and not itself: the diagonal of the mask is hidden too. triu marks it as
-            well, unless it begins one place later."""),
+            well, unless it begins one position later."""),
         families.ONE_TOKEN_OF_THE_FUTURE(RIGHT.but(".tril()", ".tril(1)"), BLOCKS),
         mistake("a causal mask of one size", RIGHT.but(OPEN, "open_ = torch.ones(4, 4, dtype=torch.bool).tril()"),
                 BLOCKS,

@@ -74,7 +74,7 @@ def _of_x(steps: Tensor, n: int) -> str:
     if bool((steps % n == ahead).all()):
         return "windows that go on at the beginning of the text where it ends"
     if bool((steps == steps[:1]).all()):
-        return f"places of the tokens, counted from the first of the row: {' '.join(map(str, steps[0].tolist()))}"
+        return f"positions of the tokens, counted from the first of the row: {' '.join(map(str, steps[0].tolist()))}"
     if bool(((steps.diff(dim=1) == 1) | (steps.diff(dim=1) == 0)).all()):
         return "windows that repeat the last token of the text"
     return "no windows: its tokens do not follow each other in the text"
@@ -90,8 +90,8 @@ def _of_y(later: Tensor, n: int) -> str:
     later = around if bool((around == around[0, 0]).all()) else later
     if bool((later == later[:1]).all()):
         each = " ".join(map(str, later[0].tolist()))
-        return f"places of the tokens, counted from those of x: {each}"
-    return "tokens of other places in every row"
+        return f"positions of the tokens, counted from those of x: {each}"
+    return "tokens of other positions in every row"
 
 
 def windows(g: torch.Generator, n: int, T: int, B: int) -> Case:
@@ -133,7 +133,7 @@ def counted(evidence: Evidence) -> str:
     """Where the windows began."""
     text = [number(share) for share in shares(evidence)]
     return (
-        f"Of {evidence.arguments[3]:,} windows these shares began at the places 0, 1, 2 and so on: "
+        f"Of {evidence.arguments[3]:,} windows these shares began at the positions 0, 1, 2 and so on: "
         f"{' '.join(text)}." if text else ""
     )
 
@@ -179,7 +179,8 @@ def moved_by(places: int) -> Callable[[Evidence], bool | None]:
     def shows(evidence: Evidence) -> bool | None:
         ids, got = evidence.arguments[0], evidence.got
         if isinstance(got, dict):
-            told = f"places of the tokens, counted from those of x: {' '.join([str(places)] * evidence.arguments[1])}"
+            each = " ".join([str(places)] * evidence.arguments[1])
+            told = f"positions of the tokens, counted from those of x: {each}"
             return None if got[Y] == "other tokens" else got[X] == ARE_WINDOWS and got[Y] == told
         x, y = got
         if not torch.equal(x, evidence.expected[0]) or y.shape != x.shape or not bool(torch.isin(y, ids).all()):
@@ -245,7 +246,7 @@ SLICES = answer("""
 ONE_WINDOW_TOO_MANY = Family("one window too many", """Your last window leaves y without its last token: the text ends
     before it. A window may begin at 0, 1 and so on up to N - T - 1, since y reaches one token further than x.""")
 BEGINNING_ANYWHERE = Family("beginning anywhere", """Windows may begin at any token of the text with you, so those near
-    its end reach beyond it. The last place at which one may begin is N - T - 1: T tokens for x, and y reaches one
+    its end reach beyond it. The last position at which one may begin is N - T - 1: T tokens for x, and y reaches one
     further.""")
 # fmt: on
 
@@ -279,19 +280,19 @@ EXERCISE = Exercise(
             shows=moved_by(2)),
         mistake("y one token earlier", RIGHT.but(LATER, "y = ids[places - 1]"), BATCH,
             "y is one token *earlier* than x: the model would have to predict what comes before a token. The next "
-            "token is one place later.",
+            "token is one position later.",
             shows=moved_by(-1)),
         mistake("x and y exchanged", RIGHT.but(BOTH, "return y, x"), BATCH,
             "x and y are exchanged: first comes the model's input, then the same window one token later."),
         mistake("y rolled inside of its window", RIGHT.but(LATER, "y = x.roll(-1, dims=1)"), BATCH,
             """The last token of y is the first one of its window: the window was rolled around. What follows its last
-            token is in the text, one place further on."""),
+            token is in the text, one position further on."""),
         mistake("y rolled the wrong way", RIGHT.but(LATER, "y = x.roll(1, dims=1)"), BATCH,
-            "y is x rolled around, and one token *earlier*: its first token is the last of the window. y is the "
-            "text one place further on."),
+            "y is x rolled around, and one token *earlier*: its first token is the last of the window. y is the text "
+            "one position further on."),
         mistake("1 added to the ids", RIGHT.but(LATER, "y = x + 1"), BATCH,
-            "You added 1 to the *ids*, which makes other tokens of them. It is the *place* in the text "
-            "that goes on by 1."),
+            "You added 1 to the *ids*, which makes other tokens of them. It is the *position* in the text that goes on "
+            "by 1."),
         mistake("only the token after the window", RIGHT.but(LATER, "y = ids[starts + T]"), BATCH,
             "y holds one token a row, the one after the window. Every token of x has one that follows it: y is (B, "
             "T), as x is."),
@@ -315,10 +316,10 @@ EXERCISE = Exercise(
         mistake("y of random tokens", RIGHT.but(LATER, "y = ids[torch.randint(len(ids), (B, T), generator=g)]"), BATCH,
             "y holds tokens from anywhere in the text. It is x moved on by one token.", shows=unlike_x),
         mistake("always the first window", RIGHT.but(DRAW, "starts = torch.zeros(B, dtype=torch.long)"), BATCH,
-            "Every window begins at place 0: the rest of the text is never read. Where a window begins is drawn, for "
-            "every row.", quotes=counted),
+            "Every window begins at position 0: the rest of the text is never read. Where a window begins is drawn, "
+            "for every row.", quotes=counted),
         mistake("one window for all rows", RIGHT.but("(B,), generator=g)", "(1,), generator=g).expand(B)"), BATCH,
-            """All windows of the batch begin at one and the same place, so B rows teach no more than one. Every row
+            """All windows of the batch begin at one and the same position, so B rows teach no more than one. Every row
             has a draw of its own.""",
             quotes=counted, shows=one_place),
         mistake("one window after another",
@@ -326,32 +327,32 @@ EXERCISE = Exercise(
             """Each row's window begins at the same distance from that of the row before, so the rows of a batch always
             lie alike. Where a window begins is drawn for *every* row.""", quotes=None, shows=same_distance),
         mistake("sorted", RIGHT.but("(B,), generator=g)", "(B,), generator=g).sort().values"), BATCH,
-            """The places were sorted after they were drawn: the first row always lies near the beginning of the text.
-            Each row's window is drawn by itself and stays in its row.""", quotes=None, shows=in_order),
+            """The positions were sorted after they were drawn: the first row always lies near the beginning of the
+            text. Each row's window is drawn by itself and stays in its row.""", quotes=None, shows=in_order),
         mistake("without replacement", RIGHT.but(DRAW, "starts = torch.randperm(last, generator=g)[:B]"), BATCH,
             """No window came twice, so there were not enough for B rows. Every row draws among all windows, also those
             that others have drawn: that is *with replacement*."""),
         mistake("the last window never comes", RIGHT.but(LAST, "last = len(ids) - T - 1"), BATCH,
             """The last window never comes. With N tokens a window may begin at 0, 1 and so on up to N - T - 1: N - T
-            places, since y reaches one token further than x. An upper end such as that of range or torch.randint is
+            positions, since y reaches one token further than x. An upper end such as that of range or torch.randint is
             itself left out.""", quotes=counted),
         mistake("the first window never comes", RIGHT.but(DRAW, "starts = torch.randint(1, last, (B,), generator=g)"),
                 BATCH,
-            "No window begins at place 0: your draws begin at 1. With N tokens a window may begin at 0, 1 and so on "
+            "No window begins at position 0: your draws begin at 1. With N tokens a window may begin at 0, 1 and so on "
             "up to N - T - 1.", quotes=counted),
         mistake("cut into pieces",
                 RIGHT.but(DRAW, "starts = torch.randint((len(ids) - 1) // T, (B,), generator=g) * T"), BATCH,
-            """Your windows begin only at multiples of T: the text was cut into pieces. A window may begin at any place
-            from 0 to N - T - 1.""",
+            """Your windows begin only at multiples of T: the text was cut into pieces. A window may begin at any
+            position from 0 to N - T - 1.""",
             quotes=counted),
         mistake("the last window comes only where it is the only one",
                 RIGHT.but(LAST, "last = max(len(ids) - T - 1, 1)"), BATCH,
             """The last window never comes. With N tokens a window may begin at 0, 1 and so on up to N - T - 1: N - T
-            places, since y reaches one token further than x.""", quotes=counted, shows=last_is_missing),
+            positions, since y reaches one token further than x.""", quotes=counted, shows=last_is_missing),
         mistake("some windows never come",
                 RIGHT.but("(B,), generator=g)", "(B,), generator=g).clamp(min=min(1, last - 1))"), BATCH,
-            """At some places no window ever begins. All N - T of them come, equally often: 0, 1 and so on up to N - T
-            - 1.""",
+            """At some positions no window ever begins. All N - T of them come, equally often: 0, 1 and so on up to N -
+            T - 1.""",
             quotes=counted, shows=some_are_missing),
         ONE_WINDOW_TOO_MANY(RIGHT.but(LAST, "last = len(ids) - T + 1"), BATCH),
         ONE_WINDOW_TOO_MANY(SLICES.but("len(ids) - T, ", "len(ids) - T + 1, "),
@@ -371,17 +372,17 @@ EXERCISE = Exercise(
         mistake("y rolled over the text",
                 RIGHT.but(LAST, "last = len(ids) - T + 1").but(LATER, "y = ids.roll(-1)[places]"), BATCH,
             """After the last token of the text you put its first one, as if the text were a circle. The last window
-            begins one place earlier.""",
+            begins one position earlier.""",
             quotes=counted),
         mistake("some places more often",
                 RIGHT.but(DRAW, "starts = (torch.rand(B, generator=g) * torch.rand(B, generator=g) * last).long()"),
                 BATCH,
-            """Some places come more often than others. Each of the N - T places at which a window may begin comes
+            """Some positions come more often than others. Each of the N - T positions at which a window may begin comes
             equally often.""",
             quotes=counted, shows=unequal),
         mistake("the tokens' places instead of the tokens",
                 RIGHT.but("x = ids[places]", "x = places").but(LATER, "y = places + 1"), BATCH,
-            "x and y hold *places* in the text. Return the ids at those places."),
+            "x and y hold *positions* in the text. Return the ids at those positions."),
         mistake("scattered tokens", RIGHT.but(WHERE, "places = torch.randint(last, (B, T), generator=g)"), BATCH,
             """Every token of x was drawn for itself, so no row is a piece of the text. One draw a row says where its
             window begins; the T tokens follow each other.""", shows=scattered),
@@ -435,10 +436,10 @@ EXERCISE = Exercise(
         """),
     ),
     hints=(
-        "which tokens does the model see, and which one must it predict after each of them? How many places are there "
-        "for a window to begin?",
-        "ids (N,), starts (B,), places (B, T) = a start for each row plus 0, 1 and so on; ids at the places are x (B, "
-        "T), at the places + 1 y.",
-        "draw B starts below N - T with g; add 0 to T - 1 to each; look up x there and y one place later.",
+        "which tokens does the model see, and which one must it predict after each of them? How many positions are "
+        "there for a window to begin?",
+        "ids (N,), starts (B,), positions (B, T) = a start for each row plus 0, 1 and so on; ids at the positions are "
+        "x (B, T), at the positions + 1 y.",
+        "draw B starts below N - T with g; add 0 to T - 1 to each; look up x there and y one position later.",
     ),
 )  # fmt: skip

@@ -194,7 +194,7 @@ EXERCISE = Exercise(
             """The head reads the last patch. It reads the class token, which comes first: it has no content of its own,
             so it can gather information from all patches."""),
         mistake("the first patch read", RIGHT.but("x[:, 0]", "x[:, 1]"), TOKEN,
-            "The head reads the first patch. The class token comes before it, at place 0."),
+            "The head reads the first patch. The class token comes before it, at position 0."),
         mistake("the mean of all tokens", RIGHT.but("x[:, 0]", "x.mean(dim=1)"), TOKEN,
             "The head reads the mean of all tokens. Many models do that, with success; here the class token answers "
             "for the image."),
@@ -240,7 +240,7 @@ EXERCISE = Exercise(
             a buffer, a plain tensor). Attention has no order (chapter 07): without them an image and its patches thrown
             together are one to it."""),
         mistake("one position for all", RIGHT.but(ADD, "x = x + self.positions[:, :1]"), VIT,
-            "Every token got the position of the first. Each place has its own row."),
+            "Every token got the position of the first. Each position has its own row."),
         mistake("positions multiplied", RIGHT.but(ADD, "x = x * self.positions"), VIT,
             "Positions were multiplied into the tokens. They are added."),
         mistake("times the root of d_model",

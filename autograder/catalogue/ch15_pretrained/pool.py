@@ -132,9 +132,9 @@ EXERCISE = Exercise(
         hidden("gradients of max", inputs, 3, 5, 4, "max", torch.float64, checks=GRADIENTS, announced_by=PROMISED),
         hidden("gradients of cls", inputs, 3, 5, 4, "cls", torch.float64, checks=GRADIENTS, announced_by=PROMISED),
         hidden("mean, pads anywhere", inputs, 3, 8, 4, "mean", holes=True,
-               announced_by="Pads may be anywhere after place 0"),
+               announced_by="Pads may be anywhere after position 0"),
         hidden("max, pads anywhere", inputs, 3, 8, 4, "max", holes=True,
-               announced_by="Pads may be anywhere after place 0"),
+               announced_by="Pads may be anywhere after position 0"),
         hidden("mean of a sentence without a real token", inputs, 3, 4, 5, "mean", empty=True,
                announced_by="A sentence of nothing but pads gives zeros"),
         hidden("max of a sentence without a real token", inputs, 3, 4, 5, "max", empty=True,
@@ -189,11 +189,11 @@ EXERCISE = Exercise(
             "the tokens."),
         mistake("places instead of values",
                 RIGHT.but("hidden.max(dim=1).values", "hidden.max(dim=1).indices").but(BIGGEST, "return largest"), POOL,
-            "These are the *places* of the largest numbers, not the numbers.", quotes=first_word),
+            "These are the *indices* of the largest numbers, not the numbers.", quotes=first_word),
         mistake("values and places",
                 RIGHT.but("hidden.max(dim=1).values", "hidden.max(dim=1)").but(BIGGEST, "return largest"), POOL,
-            "Two tensors came back for max: torch's max along an axis gives values and their places. "
-            "Return the values."),
+            "Two tensors came back for max: torch's max along an axis gives values and their indices. Return the "
+            "values."),
         mistake("the largest size", RIGHT.but(LARGEST, """
                   where = h.abs().masked_fill(~real, -1.0).argmax(dim=1, keepdim=True)
                   largest = h.gather(1, where).squeeze(1)"""), POOL,
@@ -253,7 +253,7 @@ EXERCISE = Exercise(
             """A sentence without a real token ended in 0 divided by 0, or in what the pads were filled with. One such
             number spoils the loss of the whole batch. Its vector is zeros.""", shows=zeros_missing),
         mistake("0 times infinity", RIGHT.but(HIDDEN, 'hidden = h + (1 - real.to(h.dtype)) * float("-inf")'), POOL,
-            """The real tokens became NaN: their place in the mask was multiplied by infinity, and 0 times infinity is
+            """The real tokens became NaN: their value in the mask was multiplied by infinity, and 0 times infinity is
             not a number. Put the fill where the pads are, without a product."""),
         mistake("the real tokens taken to stand in front", RIGHT.but(REAL, """
                   real = (torch.arange(h.shape[1]) < mask.sum(dim=1, keepdim=True)).unsqueeze(-1)"""), POOL,

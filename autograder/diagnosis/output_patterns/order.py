@@ -1,4 +1,4 @@
-"""Patterns of order: the right numbers moved by one place, backward, or in other places."""
+"""Patterns of order: the right numbers moved by one position, backward, or at other positions."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,21 +12,21 @@ from autograder.judging.observation import Outcome
 
 OTHER_PLACES = seen(
     "other places",
-    "All the right numbers are there, but not in their places: was something cut anew (view, reshape) where axes "
+    "All the right numbers are there, but at other positions: was something cut anew (view, reshape) where axes "
     "should change places, or are two orders mixed up?",
 )
 
 
 @dataclass(frozen=True)
 class Shifted(AlongAxis, name="shifted"):
-    """Moved by one place."""
+    """Moved by one position."""
 
     def say(self, names: Names) -> str:
-        return f"These are the right numbers moved by one place along axis {self.axis}."
+        return f"These are the right numbers moved by one position along axis {self.axis}."
 
 
 def shifted(got: Tensor, expected: Tensor, outcome: Outcome) -> Iterator[Fact]:
-    """Moved by one place along an axis, whatever is where nothing came from."""
+    """Moved by one position along an axis, whatever is where nothing came from."""
     for axis in range(got.ndim) if got.shape == expected.shape else ():
         length = got.shape[axis]
         for here in (1, 0) if length > 1 else ():

@@ -34,7 +34,7 @@ class Afterward(Fact):
         return self.how not in OFTEN_BY_CHANCE
 
     def say(self, names: Names) -> str:
-        return SENTENCES[self.how].format("all places" if self.axis < 0 else f"axis {self.axis}", self.axis)
+        return SENTENCES[self.how].format("all positions" if self.axis < 0 else f"axis {self.axis}", self.axis)
 
 
 def afterward(got: Tensor, expected: Tensor, outcome: Outcome) -> Iterator[Fact]:
@@ -142,7 +142,7 @@ SENTENCES = {  # {0}: the axis in words; {1}: its number
     "hides what comes earlier.",
     "diagonal gone": "The diagonal is 0; everything else is right.",
     "all but the diagonal shared": "The diagonal is 0, and the rest of each row was shared out anew: something hides "
-    "each place from itself.",
+    "each position from itself.",
     "summed": "These are the right numbers, summed over {0}.",
     "standardized": "The right numbers, but brought to mean 0 and spread 1 along axis {1}.",
     "brought to length 1": "The right numbers, but divided along axis {1} by their length, the root of the sum of "

@@ -93,9 +93,9 @@ def test_a_bend_of_another_kind_loses_points(bend):
     ("x", "y", "told"),
     [
         ([[3, 5, 7]], [[5, 7, 9]], lm_batch.ARE_LATER),
-        ([[3, 5, 7]], [[3, 5, 7]], "places of the tokens, counted from those of x: 0 0 0"),
+        ([[3, 5, 7]], [[3, 5, 7]], "positions of the tokens, counted from those of x: 0 0 0"),
         ([[7, 9, 4]], [[9, 4, 3]], "the next tokens, and after the last one of the text its first"),
-        ([[3, 5, 7], [5, 7, 9]], [[5, 7, 9], [3, 5, 7]], "tokens of other places in every row"),
+        ([[3, 5, 7], [5, 7, 9]], [[5, 7, 9], [3, 5, 7]], "tokens of other positions in every row"),
     ],
 )
 def test_what_y_is_is_told_in_words(x, y, told):

@@ -36,7 +36,7 @@ def around(exercise_id: str, function: str, arguments: str) -> str:
     [
         ("last-state", "last_state", "given[0], torch.as_tensor(given[1]) - 1", "lengths - 1 instead of lengths."),
         ("bpe-encode", "bpe_encode", "given[0][::-1], given[1]", "word read backward."),
-        ("batch-matmul", "batch_matmul", "given[0], given[1].roll(1, 0)", "moved on by one place"),
+        ("batch-matmul", "batch_matmul", "given[0], given[1].roll(1, 0)", "moved on by one position"),
         (
             "last-state",
             "last_state",
@@ -53,10 +53,10 @@ def around(exercise_id: str, function: str, arguments: str) -> str:
             "first-true",
             "first_true",
             "given[0] & (torch.arange(given[0].shape[1]) > 0)",
-            "with False in its first place along axis 1: that place is never looked at",
+            "with False at its first position along axis 1: that position is never looked at",
         ),
         ("gradient-norms", "gradient_norms", "given[0] @ given[0], given[1]", "W multiplied by itself"),
-        ("last-state", "last_state", "given[0], torch.as_tensor(given[1]).roll(1)", "moved on by one place"),
+        ("last-state", "last_state", "given[0], torch.as_tensor(given[1]).roll(1)", "moved on by one position"),
         ("first-true", "first_true", "~given[0]", "the opposite of mask"),
         (
             "batch-matmul",

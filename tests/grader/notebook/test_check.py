@@ -167,7 +167,7 @@ def test_a_hint_is_shown_where_it_fits(run, source, hint):
     ("line", "words"),
     [
         ("Q @ torch.cat([K, K], 1)", "In that line Q is (1, 4, 2) and K is (1, 4, 2). A @ B needs the last axis of A"),
-        ("Q[7] * K", "An axis of length n has the places 0 to n - 1"),
+        ("Q[7] * K", "An axis of length n has the indices 0 to n - 1"),
         ("Q + K[..., :1].mT.expand(1, 1, 3)", "shapes meet from the right: two lengths must be equal"),
         ("Q @ K.mT + Q", "A @ B needs the last axis of A to be as long as the last but one of B. Under +"),
         ("Q.reshape(7)", "In that line Q is (1, 4, 2). Which of these lengths"),
