@@ -110,5 +110,5 @@ def test_every_right_variant_earns_everything_whatever_is_wrong_beside_it(graded
 def test_a_mistake_in_one_exercise_costs_no_other(graded):
     cells = {f"known-{number:02}": each for number, each in enumerate(_cells(graded.assignment))}
     left = [(student, e) for student, e, known in _handed_in(graded) if known is None and e.id in cells[student]]
-    assert left
+    assert left or len(graded.numbers) < len(_one_each(graded.assignment))  # a part may hold none
     assert [each for each in left if _earned(graded, each[0])[each[1].id] != each[1].points] == []
