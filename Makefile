@@ -74,10 +74,10 @@ $(TORCH): $(VENV)/.created requirements.txt .ci/install.py
 
 $(VENV)/.requirements: $(TORCH) requirements.txt
 	$(SAY)"setting up, 3 of 4: $$(grep -c == requirements.txt) packages ..."
-	@if $(BIN)/python -c 'import sys; sys.exit(sys.version_info < (3, 11))'; then \
+	@if $(BIN)/python -c 'import sys; sys.exit(sys.version_info < (3, 11, 5))'; then \
 	  $(INSTALL) -r requirements.txt; \
 	else \
-	  echo "  Python 3.10 is older than the lock: taking what pyproject.toml's ranges admit"; \
+	  echo "  this Python is older than 3.11.5, which the lock needs: taking what pyproject.toml's ranges admit"; \
 	  $(INSTALL) '.[book,grading,interop,test]'; \
 	fi
 	@touch $@
