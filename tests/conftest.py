@@ -71,7 +71,7 @@ ONLY_IN_ALL = {
     "test_own_exercises": "a course with exercises of its own, graded",  # test_teach reads the page that shows one
     "test_replayed_answers": "results of one grading, returned in another",  # test_hidden_probes draws each probe twice
     "test_certificate": "certificates, their page and their PDF",  # test_assemble judges a learner's notebooks as well
-    "test_execute": "pages that run, fail, are interrupted and run again",  # the book of test_pages ran every cell
+    "test_execute": "pages that run, fail, are interrupted and run again",  # `make site` runs every cell
     "test_hosted": "a notebook in an environment without the course",  # test_released compares its first cell
     "larger-recipe": "the benchmark of the Multi30k recipe",  # test_benchmark measures the built-in one
     "test_jupyterlab": "notebooks and explorers in JupyterLab",  # test_desk runs them in a kernel

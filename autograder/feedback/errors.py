@@ -81,7 +81,7 @@ def about_error(exercise: Exercise, outcome: Outcome, error: Raised) -> str:
     ):
         return said
     if error.about == ("handed over",):
-        return "What stopped is a function that the check passed in. Look at what your line calls it with."
+        return "A function that the check passed in has stopped. Look at what your line calls it with."
     if error.about[:1] == ("attribute",) and len(error.about) == 3:
         _, kind, attribute = error.about
         return f"The value before the dot is of type {kind}, which has no {attribute}. What did you expect there?"
@@ -156,7 +156,7 @@ def _shapes_that_met(error: Raised) -> str:
         return f"{said} An axis of length n has the indices 0 to n - 1, and n axes have the numbers 0 to n - 1."
     product = any(sign in error.source for sign in PRODUCTS)
     if error.message.startswith("Sizes of tensors must match except in dimension"):
-        return f"{said} What is joined along one axis has equal lengths along all the others."
+        return f"{said} Tensors that are joined along one axis have equal lengths along all the others."
     each = len(named) > 1 and BETWEEN.search(error.source.replace("->", ""))
     rules = [
         "A @ B needs the last axis of A to be as long as the last but one of B." if product else "",

@@ -103,6 +103,34 @@ def test_a_file_that_is_named_runs_in_full(suite_with_a_long_file):
     assert collected(suite_with_a_long_file, "test_c.py")
 
 
+NEEDS = """
+import pytest
+
+@pytest.fixture
+def book(): pass
+
+def test_reads_a_page(book): pass
+
+@pytest.mark.parametrize("name", ["bubblewrap", "landlock"])
+def test_of_a_sandbox(name): pass
+
+def test_of_a_part(part, pytestconfig):
+    assert len(part(range(9), 3)) == (9 if pytestconfig.getoption("--all") else 3)
+"""
+
+
+def test_what_needs_the_built_book_or_another_sandbox_is_long(suite):
+    suite.makepyfile(test_needs=NEEDS)
+    rest = {line.partition("::")[2] for line in collected(suite, "--rest")}
+    assert rest == {"test_reads_a_page", "test_of_a_sandbox[landlock]"}
+
+
+@pytest.mark.parametrize("everything", [(), ("--all",)])
+def test_a_part_is_drawn_and_everything_is_all_of_it(suite, everything):
+    suite.makepyfile(test_needs=NEEDS)
+    assert suite.runpytest_subprocess("-p", "no:cacheprovider", "-k", "of_a_part", *everything).ret == 0
+
+
 @pytest.mark.parametrize("workers", [(), ("-n", "2")])
 def test_the_last_lines_say_what_was_not_run_and_why(suite_with_a_long_file, workers):
     suite_with_a_long_file.makepyfile(test_z="import pytest\n\n\ndef test_skips():\n    pytest.skip('no GPU here')\n")

@@ -142,7 +142,7 @@ def test_an_error_inside_of_a_function_of_the_checks_is_not_explained_by_the_lea
     namespace = dict(namespace_of(""))
     exec(source, namespace)  # as a cell: its functions look names up where the check finds them
     verdict = judge_and_explain(catalogue.find("decode-step"), LocalEndpoint(namespace), b"key")
-    assert "What stopped is a function that the check passed in." in " ".join(explanation(verdict).split())
+    assert "A function that the check passed in has stopped." in " ".join(explanation(verdict).split())
 
 
 def test_the_row_that_is_quoted_differs() -> None:
@@ -280,7 +280,7 @@ def test_the_sign_of_a_number_is_not_taken_for_a_difference(monkeypatch) -> None
     told = " ".join(
         explanation(judge_and_explain(catalogue.find("decode-step"), LocalEndpoint(namespace), b"key")).split()
     )
-    assert "What is joined along one axis has equal lengths along all the others." in told
+    assert "Tensors that are joined along one axis have equal lengths along all the others." in told
     assert "shapes meet from the right" not in told
 
 
