@@ -206,7 +206,8 @@ style: setup
 	@$(PYTHON_HERE) -m ruff check .
 	@$(PYTHON_HERE) -m ruff format --check --output-format concise . || { echo 'make it so: .venv/bin/ruff format .'; exit 1; }
 
-PYTEST := OMP_NUM_THREADS=1 $(PYTHON_HERE) -m pytest -n auto --dist loadgroup
+# What was compiled is kept, whatever the shell says: each worker and each command that a test starts would compile it anew.
+PYTEST := OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(PYTHON_HERE) -m pytest -n auto --dist loadgroup
 
 test: style
 	@$(PYTEST) $(PYTEST_ARGS)

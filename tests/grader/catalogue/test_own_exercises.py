@@ -30,6 +30,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A course with one own exercise, in which we are."""
     shutil.copy(ROOT / course.MARKER, tmp_path)
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)  # an entry that is changed within a second is read anew
     assert main(["new-exercise", "row-means", "--assignment", WEEK]) == 0
     return tmp_path
 
