@@ -72,8 +72,8 @@ FUTURE_FORBIDDEN = Family("a look at the future forbidden", """Later words get w
 OWN_WORD_HIDDEN = Family("own word hidden", "The diagonal is 0: each word is hidden from itself. {here}")
 WEIGHTS_NOT_RETURNED = Family("only the output", """Only the {result} came back. Return the weights as well, as a pair
     (out, weights).""")
-SHARES_TO_A_POWER = Family("power without a new sum", """Raising the shares to the power {power} is one way to do it,
-    but afterwards they no longer sum to 1: divide by their new sum.""")
+SHARES_TO_A_POWER = Family("power without a new sum", """Raising the softmax's results to the power {power} is one way
+    to do it, but afterwards they no longer sum to 1: divide by their new sum.""")
 AXIS_LOST = Family("an axis lost", """A sum (or maximum) along dim drops that axis: (2, 3) became (2,), which cannot
     meet (2, 3) again. On a square table it would meet it, along the wrong axis and without an error. Keep the axis,
     with length 1.""")
@@ -86,7 +86,7 @@ MINUS_INFINITY = Family("minus infinity", """This is an additive mask, of zeros 
 PAD_0_WRITTEN_IN = Family("pad 0 written in", """Your {function} id 0 whatever pad is. The pad's id is the {which}
     argument.""")
 ONE_TOKEN_OF_THE_FUTURE = Family("one token of the future", """Every token sees the next one too: the causal mask is
-    open by one position. That one token is just what the model is to guess.""")
+    shifted by one position. That token is exactly the one that the model should predict.""")
 
 # --- Layers and their parts -------------------------------------------------------------------------------------------
 
@@ -182,8 +182,8 @@ ANOTHER_ERROR = Family("another kind of error", """The sizes are checked, but an
 ASSERTED = Family("asserted", """An assertion fails where the task asks for a ValueError. Assertions vanish under
     python -O; an error that callers rely on is raised.""")
 BASE_1000 = Family("base 1,000", "The base is 10,000; yours is 1,000.")
-MEAN_TAKEN_AWAY = Family("mean taken away first", """The mean of each {vector} was taken away first. That is a
-    correlation; the cosine compares the arrows as they are.""")
+MEAN_TAKEN_AWAY = Family("mean taken away first", """The mean of each {vector} was subtracted first. That is a
+    correlation; the cosine compares the vectors as they are.""")
 
 
 # fmt: on
@@ -250,9 +250,8 @@ def usual_mistakes(
             "view of what lies transposed",
             right_answer.beginning_with(f"{names[0]} = {names[0]}.view(-1).view({names[0]}.shape)"),
             viewed,
-            "Your code stops where a tensor lies transposed in memory, as after .mT: view only cuts the "
-            "strip anew, and "
-            "there it cannot. reshape can.",
+            "Your code raises an error where the input is a transposed view, as after .mT: view needs contiguous "
+            "memory. reshape does not.",
         )
     if rounded:
         yield mistake(

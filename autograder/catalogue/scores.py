@@ -21,8 +21,7 @@ ON_SCORES = (  # name, what is done to them, what it does
     (
         "scores squared",
         "scores ** 2",
-        "The scores were squared, so a key that points *away* counts as one that fits. A dot product is "
-        "used as it comes.",
+        "The scores were squared, so a key that points *away* counts as one that fits. Use the dot product as it is.",
     ),
     (
         "root of the scores",

@@ -225,8 +225,8 @@ COMMON: dict[Seen, Callable[[Outcome], bool]] = {
     ): _loses_digits,
     seen(
         "too large",
-        "It fails only where numbers are large, and there with NaN: is exp taken of them directly? Only differences "
-        "matter to shares, so the largest can be subtracted first.",
+        "It fails only where numbers are large, and there with NaN: is exp taken of them directly? Softmax "
+        "depends only on differences, so the largest can be subtracted first.",
     ): _overflows,
     seen(
         "an axis of size 1",

@@ -24,7 +24,7 @@ BETWEEN = re.compile(r"[\w)\]]\s*[-+*/<>]")  # a sign between two things, not th
 PRODUCTS = ("@", "matmul", ".bmm", ".mm")
 TRUTH = "A tensor of several numbers is neither true nor false: ask whether it `is None`, or compare its entries."
 UNMADE = "super().__init__() has to come first in the constructor: before it, a module can hold no layers."
-NO_SHARE = "A row holds no share above 0: nothing is left to draw."
+NO_SHARE = "A row has no probability above 0: nothing is left to draw."
 KINDS = "Numbers of two dtypes meet there. What you make yourself takes the dtype of what came in, such as x.dtype."
 LEAF = (
     "It is written into in place, while gradients are computed for it. Make a new value instead; the numbers of a "

@@ -102,13 +102,13 @@ EXERCISE = Exercise(
             already in the middle, where the product needs it.""", quotes=cell),
         mistake("a with its last two axes exchanged", RIGHT.but("a @ b", "a.transpose(1, 2) @ b"), PRODUCT,
             """a was transposed before the product, so *columns* of a met columns of b. a has shape (B, n, d): its d is
-            last already, where the product wants it.""", quotes=cell),
+            last already, where the product needs it.""", quotes=cell),
         mistake("b times a", RIGHT.but("a @ b", "b @ a"), PRODUCT,
             """The two factors are exchanged. b @ a is another product than a @ b; here the rows of *a* meet the columns
             of b.""", quotes=cell),
         mistake("the other way round", RIGHT.ending_in(".transpose(1, 2)"), SHAPE,
-            """The right numbers, with rows and columns exchanged: your result is (B, m, n). Return a row for each row
-            of a, (B, n, m).""", quotes=cell),
+            """The values are correct, but rows and columns are exchanged: your result is (B, m, n). Return a row for
+            each row of a, (B, n, m).""", quotes=cell),
         mistake("first pair only", RIGHT.but("a @ b", "a[0] @ b[0]"), PRODUCT,
             """One axis is missing: only the first matrix of the batch was multiplied. The result holds one product for
             *each* of the B pairs.""", quotes=sizes),
@@ -133,11 +133,11 @@ EXERCISE = Exercise(
         EVERY_WITH_EVERY(RIGHT.but("a @ b", "torch.tensordot(a, b, dims=([2], [1]))"),
             PRODUCT, quotes=sizes, name="every a with every b, as tensordot lays it out"),
         mistake("batch laid flat", RIGHT.but("a @ b", "a.reshape(-1, a.shape[2]) @ b.reshape(b.shape[1], -1)"), STRIP,
-            """The batch was poured into one big matrix, so rows met columns of *other* pairs, and cutting b anew
-            scrambled it.""", quotes=sizes),
+            """The batch was reshaped into one big matrix, so rows were multiplied with columns of *other* pairs, and
+            the reshape scrambled b.""", quotes=sizes),
         mistake("products not added", ADDED.but(".sum(dim=2)", ""), PRODUCT,
-            """The products are all there, but nobody added them: your result still has the axis d. Each cell is a *sum*
-            over d.""", quotes=sizes),
+            """The products are all there, but they were not added: your result still has the axis d. Each cell is a
+            *sum* over d.""", quotes=sizes),
         mistake("added along the wrong axis", ADDED.but("dim=2", "dim=-1"), PRODUCT,
             """The sum ran over the columns m, and d is still there. d is the size that a and b share; it is the one to
             disappear.""", quotes=cell),
@@ -158,7 +158,7 @@ EXERCISE = Exercise(
         mistake("largest instead of sum", ADDED.but("sum", "amax"), PRODUCT,
             "Each cell holds the *largest* of its products. A matrix product adds them all.", quotes=cell),
         mistake("mean instead of sum", ADDED.but("sum", "mean"), PRODUCT,
-            "Your numbers are the right ones divided by d: the products were averaged. A matrix product adds them.",
+            "Your result is the correct one divided by d: the products were averaged. A matrix product adds them.",
             quotes=cell),
         mistake("two-dimensional product", RIGHT.but("a @ b", "torch.mm(a, b)"), PRODUCT,
             """torch.mm takes two matrices and nothing else; yours have a batch axis in front. Another product of torch

@@ -100,8 +100,8 @@ EXERCISE = Exercise(
             """Nearly everything is 0: each False became 0 in the product, and 0 wins every minimum. Give the Falses a
             number that can never win.""", quotes=answers),
         mistake("0 taken for none", CHOSEN.but("mask.any(dim=1)", "found != 0"), TRUE,
-            """A row that *begins* with True gives T: you took its 0 for *none*. 0 is an index like any other; ask the
-            row itself whether it has a True.""", quotes=answers),
+            """A row that *begins* with True gives T: you took its 0 for *none*. 0 is an index like any other; check
+            whether the row has a True.""", quotes=answers),
         mistake("not yet counted", RIGHT.but(COUNT, "not_yet"), TRUE,
             """A mask of the shape of the first one came back, True up to the first True. One step is missing: a number
             for each row.""", quotes=sizes),
@@ -159,8 +159,8 @@ EXERCISE = Exercise(
         mistake("an axis left over", RIGHT.but(COUNT, "not_yet.sum(dim=1, keepdim=True)"), SHAPE,
             "The numbers are right, but each sits in a row of its own: (B, 1). The shape is (B).", quotes=sizes),
         mistake("other integers", RIGHT.ending_in(".int()"), CONTRACT,
-            """The numbers are right, the dtype is int32. Places and ids are torch.long (int64) everywhere in the
-            course, since indexing wants them so."""),
+            """The values are correct, but the dtype is int32. Positions and ids are torch.long (int64) everywhere in
+            the course, since indexing needs that."""),
         mistake("floats", RIGHT.ending_in(".float()"), CONTRACT,
             "Your result has a float dtype. Places are whole numbers, of dtype torch.long: a float cannot be used as "
             "an index.",

@@ -142,7 +142,7 @@ EXERCISE = Exercise(
         line("sum", "the wrong axis", [(3, 4), (2, 3)], SPREAD,
              "That is what is left when another axis goes. dim=1 names the axis that *disappears*, counted from 0."),
         line("sum", "the axis kept", [(2, 1, 4)], SPREAD,
-             "A sum removes its axis, unless keepdim=True keeps it as a 1. Here nothing asks for that."),
+             "A sum removes its axis, unless keepdim=True keeps it as a 1. Here it does not."),
         line("sum", "only the axis", [(3,)], SPREAD,
              "3 is the size of the axis that is summed over. It is the one that disappears; the others stay."),
         line("sum", "everything summed", [(), (1,)], SPREAD,
@@ -158,7 +158,7 @@ EXERCISE = Exercise(
              """The shapes were written one after the other. They are laid *over* each other, from the right: the last
              size of u meets the last of v."""),
         line("spread", "rows and columns exchanged", [(4, 3)], SPREAD,
-             "Rows and columns are exchanged: u has 3 *rows*, and v lies along them with its 4 numbers."),
+             "Rows and columns are exchanged: u has 3 *rows*, and v broadcasts along them with its 4 numbers."),
         line("spread", "sizes added", [(7, 1), (3, 5), (7,)], SPREAD,
              """Adding two tensors adds their numbers, not their sizes. Lay the shapes over each other from the right: 1
              stretches, a missing axis counts as 1."""),
@@ -187,8 +187,8 @@ EXERCISE = Exercise(
     ),
     hints=(
         "take the lines one at a time, and write the shape of x above each axis before you answer.",
-        "transpose exchanges two sizes; view keeps 24 numbers; a product and a sum make a size disappear; shapes that "
-        "meet are laid over each other from the right.",
+        "transpose exchanges two sizes; view keeps 24 numbers; a product and a sum make a size disappear; broadcasting "
+        "aligns two shapes from the right.",
         "swap: axes 0 and 1 change places. Cut: 24 numbers in 4 rows. Product: the two 4s vanish. Sum: axis 1 "
         "vanishes. Spread: 1 stretches, a missing axis is added in front.",
     ),

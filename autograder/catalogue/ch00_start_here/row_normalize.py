@@ -116,13 +116,13 @@ EXERCISE = Exercise(
             """Every number was divided by how many there are in a row. Divide by how much they *add up to*, which
             differs from row to row.""", quotes=both_sums),
         mistake("softmax", RIGHT.but("x / sums", "torch.softmax(x, dim=1)"), SPREAD,
-            """Your rows do sum to 1, but the shares are others: softmax takes powers first, and that is chapter 04.
-            Here 2 gets twice the share of 1.""", quotes=wrong_row),
+            """Your rows sum to 1, but the fractions are wrong: softmax takes exponentials first, and that is chapter
+            04. Here 2 gets twice as much as 1.""", quotes=wrong_row),
         mistake("mean taken away", RIGHT.but("x.sum", "x.mean").but("x / sums", "x - sums"), SPREAD,
-            """The mean was taken away from each row, so each row sums to 0. Dividing keeps proportions; taking away
+            """The mean was subtracted from each row, so each row sums to 0. Dividing keeps proportions; subtracting
             does not.""", quotes=both_sums),
         mistake("sum taken away", RIGHT.but("x / sums", "x - sums"), SPREAD,
-            "The sum of each row was taken away. To make shares of it, *divide* by the sum.", quotes=both_sums),
+            "The sum of each row was subtracted. To make fractions of it, *divide* by the sum.", quotes=both_sums),
         mistake("from 0 to 1", RIGHT.but("x / sums", "(x - x.amin(1, True)) / (x.amax(1, True) - x.amin(1, True))"),
                 SPREAD,
             """The smallest of each row became 0 and the largest 1. That is another way to normalize; here each row
@@ -139,13 +139,13 @@ EXERCISE = Exercise(
             "Each number was divided by the sum of the *others* in its row. It is a part of its row too: the "
             "sum is of all."),
         mistake("squares", RIGHT.but("x / sums", "x**2 / (x**2).sum(dim=1, keepdim=True)"), SPREAD,
-            "These are the shares of the *squared* numbers. Divide the numbers as they are by their sum.",
+            "These are the fractions of the *squared* numbers. Divide the numbers as they are by their sum.",
             quotes=both_sums),
         mistake("rows, then columns", RIGHT.but("return shares", "return shares / shares.sum(dim=0)"), SPREAD,
-            """Rows were divided, and then columns, which spoils the rows again. Only the rows are to sum to 1.""",
+            """Rows were divided, and then columns, which changes the rows again. Only the rows should sum to 1.""",
             quotes=both_sums),
         mistake("columns, then rows", RIGHT.beginning_with("x = x / x.sum(dim=0)"), SPREAD,
-            """Your rows sum to 1, but the columns were divided before, so the shares within a row are others. Divide
+            """Your rows sum to 1, but the columns were divided before, so the fractions within a row changed. Divide
             once, by the row's own sum."""),
         mistake("upside down", RIGHT.but("x / sums", "sums / x"), SPREAD,
             "The fraction is upside down: you divided the sum by the numbers.", quotes=wrong_row),
@@ -180,7 +180,7 @@ EXERCISE = Exercise(
             """Every row was divided by the sum of the *last* row: the loop kept only its latest total. Each row has a
             sum of its own.""", quotes=both_sums),
         mistake("rows put end to end", RIGHT.but("x / sums", "torch.cat([line / line.sum() for line in x])"), SPREAD,
-            """The right numbers in one long row: joining puts the rows end to end. Return a *new* axis: stacking
+            """The values are correct, but in one long row: cat puts the rows end to end. You need a *new* axis: stack
             makes one.""", quotes=sizes),
         mistake("a list of rows", RIGHT.but("x / sums", "[line / line.sum() for line in x]"), SPREAD,
             "A Python list of rows came back. Return one tensor of the shape of x; torch can stack the list.",
@@ -188,24 +188,24 @@ EXERCISE = Exercise(
         mistake("whole-number division", RIGHT.but("x / sums", "x // sums"), CONTRACT,
             "Everything is 0: `//` divides and throws the fraction away."),
         mistake("rounded", RIGHT.ending_in(".round(decimals=3)"), CONTRACT,
-            """Your shares are rounded to a few digits, so rows no longer sum to 1 exactly. Round when you print, never
+            """Your results are rounded to a few digits, so rows no longer sum to 1 exactly. Round when you print, never
             when you compute.""", shows=is_rounded),
         mistake("percent", RIGHT.but("x / sums", "100 * x / sums"), SPREAD,
-            "Those are percentages: each row sums to 100. Here the shares are fractions of 1.", quotes=both_sums),
+            "Those are percentages: each row sums to 100. Here each row should sum to 1.", quotes=both_sums),
         mistake("something added below", RIGHT.but("x / sums", "x / (sums + 1e-3)"), SPREAD,
             """The sum was made a little larger before dividing, against a division by 0. These numbers are positive, so
-            their sum never is 0, and in a row of small numbers the shares come out too small.""", quotes=first_sum),
+            their sum is never 0, and in a row of small numbers the results come out too small.""", quotes=first_sum),
         mistake("always float32", RIGHT.ending_in(".float()"), CONTRACT, NEW_IS_FLOAT32),
         *usual_mistakes(RIGHT, arguments="x", detached=CONTRACT, squeezed=SHAPE, viewed=SHAPE),
         mistake("sums as plain numbers", RIGHT.but("x / sums", "torch.stack([line / line.sum().item() for line in x])"),
                 CONTRACT,
-            """The values are right, but the gradient is not: .item() turns the sum into a plain number, and the way
-            back through it is cut."""),
+            """The values are correct, but the gradient is not: .item() makes the sum a plain number, through which no
+            gradient flows."""),
         mistake("through numpy", RIGHT.but("x / sums", "torch.from_numpy(x.numpy() / sums.numpy())"), CONTRACT,
                 NO_NUMPY),
         mistake("logarithm of a softmax", RIGHT.but("x / sums", "torch.log_softmax(x, dim=1)"), SPREAD,
-            "Logarithms of shares came back, all below 0, and of a softmax's shares at that. Divide each "
-            "row by its sum."),
+            "The results are logarithms, all below 0, and logarithms of a softmax at that. Divide each row by its "
+            "sum."),
     ),
     correct=(
         correct("keepdim", RIGHT),

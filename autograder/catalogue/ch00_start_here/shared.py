@@ -11,8 +11,8 @@ NEW_IS_FLOAT32 = (
     "float64 went in and float32 came out. A result keeps the dtype of its input; a new tensor is float32 unless told "
     "otherwise."
 )
-NO_NUMPY = """The values are right, but your code stops when a gradient is computed: NumPy knows nothing of
-    gradients. Stay in torch from beginning to end."""
+NO_NUMPY = """The values are correct, but your code stops when a gradient is computed: NumPy has no gradients. Use torch
+    from beginning to end."""
 
 
 def plain(tensor: Tensor) -> str:

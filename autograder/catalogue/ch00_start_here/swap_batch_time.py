@@ -75,8 +75,8 @@ EXERCISE = Exercise(
     ),
     mistakes=(
         mistake("view or reshape", RIGHT.but(SWAP, "x.reshape(x.shape[1], x.shape[0], x.shape[2])"), TURN,
-            """The shape is right and the contents are scrambled: view and reshape never move a number, they cut the
-            same strip anew. Nothing was transposed.""", quotes=stands),
+            """The shape is right and the contents are scrambled: view and reshape never move a number, they only change
+            the shape. Nothing was transposed.""", quotes=stands),
         mistake(".T", RIGHT.but(SWAP, "x.T"), TURN,
             """The features came first and the sentences last: that is what .T does with three axes, or an exchange of
             axes 0 and 2. Only the first two axes, 0 and 1, change places.""", quotes=sizes),
@@ -172,8 +172,7 @@ EXERCISE = Exercise(
     ),
     hints=(
         "123 is sentence 1, word 2, feature 3. At which position should it be afterward?",
-        "(B, T, D) becomes (T, B, D); the number at [b, t, d] moves to [t, b, d]. Cutting the strip anew moves "
-        "nothing.",
+        "(B, T, D) becomes (T, B, D); the number at [b, t, d] moves to [t, b, d]. A reshape moves nothing.",
         "exchange axis 0 with axis 1, keep the last axis, and return that.",
     ),
 )

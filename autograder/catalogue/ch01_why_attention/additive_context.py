@@ -153,7 +153,7 @@ EXERCISE = Exercise(
         mistake("multiplied instead of added", RIGHT.but("asks + answers", "asks * answers"), LOOK_BACK,
             "The two projections were multiplied, number by number. Additive attention *adds* them before the tanh."),
         mistake("subtracted instead of added", RIGHT.but("asks + answers", "asks - answers"), LOOK_BACK,
-            "One projection was taken away from the other. Additive attention *adds* them before the tanh."),
+            "One projection was subtracted from the other. Additive attention *adds* them before the tanh."),
         mistake("relu instead of tanh", RIGHT.but("tanh", "relu"), LOOK_BACK,
             "There is a relu where the tanh belongs: nothing is below 0 and nothing is bounded by 1."),
         mistake("sigmoid instead of tanh", RIGHT.but("tanh", "sigmoid"), LOOK_BACK,
@@ -206,8 +206,8 @@ EXERCISE = Exercise(
             "sentence.",
             quotes=weight_sums),
         mistake("sigmoid instead of softmax", RIGHT.but(WEIGHTS, "torch.sigmoid(scores)"), LOOK_BACK,
-            "Each word was squeezed between 0 and 1 by itself, so words do not compete. The weights of a sentence sum "
-            "to exactly 1.",
+            "A sigmoid was applied to each score separately, so words do not compete. The weights of a sentence sum to "
+            "exactly 1.",
             quotes=weight_sums),
         mistake("scores divided by the root of A", RIGHT.but("@ va", "@ va / Ua.shape[1] ** 0.5"), LOOK_BACK,
             "The scores were divided by the root of A. That is chapter 05's dot product; the additive score is taken "
@@ -324,9 +324,8 @@ EXERCISE = Exercise(
         """),
     ),
     hints=(
-        "the score of a word is one number: how do s (one vector) and H (a vector for each word) meet, and "
-        "what makes one "
-        "number of A?",
+        "the score of a word is one number: how do you combine s (one vector) and H (a vector for each word), and what "
+        "turns A features into one number?",
         "s Wa is (B, A), one for a whole sentence; H Ua is (B, T, A). Added: (B, T, A). Times va: (B, T). "
         "The weights mix "
         "H: (B, Dh).",

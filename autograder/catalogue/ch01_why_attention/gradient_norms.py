@@ -105,19 +105,19 @@ EXERCISE = Exercise(
             step is a *matrix* product.""", quotes=yours),
         mistake("Frobenius norm", RIGHT.but("(power, 2)", "(power)"), GRADIENT,
             """Your value at t = T is the root of D instead of 1: this is the Frobenius norm, all numbers squared and
-            added. The spectral norm asks how much the matrix can stretch *one* vector.""", quotes=yours),
+            added. The spectral norm is how much the matrix can stretch *one* vector.""", quotes=yours),
         mistake("nuclear norm", RIGHT.but("norm(power, 2)", "norm(power, 'nuc')"), GRADIENT,
             "The singular values were added up: that is the nuclear norm. The spectral norm is only the "
             "largest of them."),
         mistake("reversed", RIGHT.but("norms[::-1]", "norms"), GRADIENT,
-            """The numbers are right, in reverse order. Entry t is about the state at time t; at t = T nothing lies
-            between, so the *last* one is exactly 1.""", quotes=yours),
+            """The numbers are right, in reverse order. Entry t is about the state at time t; at t = T there is no step,
+            so the *last* one is exactly 1.""", quotes=yours),
         mistake("reversed, from the first power", RIGHT.but(EYE, "W").but("norms[::-1]", "norms"), GRADIENT,
             """Your entry t holds the t-th power. From state t to state T there are T - t steps: many for the first
             state, none for the last.""", quotes=yours),
         mistake("one step too many", RIGHT.but(EYE, "W"), GRADIENT,
-            """At t = T no step lies between a state and itself, so the last value is exactly 1. Yours are all one step
-            further.""", quotes=yours),
+            """At t = T there is no step between a state and itself, so the last value is exactly 1. Yours are all one
+            step further.""", quotes=yours),
         mistake("one value too many", RIGHT.but("range(T)", "range(T + 1)"), GRADIENT,
             "There are T states, from 1 to T, so return T values. From the first to the last there "
             "are T - 1 steps.",
@@ -138,8 +138,8 @@ EXERCISE = Exercise(
             """The matrix was multiplied by *itself* at each step, so the powers double: 1, 2, 4, 8. A step back is one
             more factor W.""", quotes=yours),
         mistake("one arrow of ones", RIGHT.but(NORM, "(power @ torch.ones_like(W[0])).norm()"), GRADIENT,
-            """Your numbers are the lengths of one arrow, such as (1, 1, ...) or the first axis, on its way. The
-            spectral norm asks for the arrow of length 1 that is stretched *most*.""", quotes=yours,
+            """Your numbers are the lengths of one vector, such as (1, 1, ...) or the first axis, after each step. The
+            spectral norm is the length of the unit vector that is stretched *most*.""", quotes=yours,
             shows=is_one_arrow),
         mistake("the transpose taken along", RIGHT.but(STEP, "W.T @ W @ power"), GRADIENT,
             """Each step multiplied by the transpose of W as well as by W. One step is one factor W; the transpose
@@ -155,7 +155,7 @@ EXERCISE = Exercise(
             "largest.",
             quotes=yours),
         mistake("root forgotten", RIGHT.but(NORM, "torch.linalg.eigvalsh(power.T @ power)[-1]"), GRADIENT,
-            """Your values are the squares of the right ones: the eigenvalues of a matrix times its transpose are
+            """Your values are the squares of the correct ones: the eigenvalues of a matrix times its transpose are
             *squared* singular values.""", quotes=yours),
         mistake("determinant", RIGHT.but(NORM, "torch.linalg.det(power).abs()"), GRADIENT,
             """The determinant says how a volume changes, and a stretch one way can hide a squeeze another way. Here,

@@ -126,13 +126,13 @@ EXERCISE = Exercise(
                   PICKED, "H.transpose(0, 1)[rows.clamp(max=H.shape[1] - 1), last.clamp(max=H.shape[0] - 1)]"), PADDING,
             "Axes exchanged: H is (B, T, D), sentences first, positions second."),
         mistake("an axis kept", GATHERED, PADDING,
-            "The states are the right ones, but an axis of length 1 is left where the positions were.", quotes=sizes),
+            "The states are correct, but an axis of length 1 is left where the positions were.", quotes=sizes),
         mistake("pads recognized by zeros",
                 RIGHT.but(PICKED, "torch.stack([h[h.abs().sum(-1).nonzero()[-1, 0]] for h in H])"), PADDING,
             "You looked for states that are not zero. Pads need not be zero, and words may be; that is why the "
             "lengths are given."),
         mistake("lists not accepted", RIGHT.without("lengths = torch.as_tensor(lengths)"), PADDING,
-            "Right for a tensor of lengths, but they may come as a plain list too, and a list knows no arithmetic."),
+            "Right for a tensor of lengths, but they may come as a plain list too, and a list has no arithmetic."),
         mistake("cut off from the gradient", RIGHT.ending_in(".detach()"), PADDING,
             """The values are right, but no gradient flows back into H: .detach(), .data, .item(), numpy or
             torch.tensor(...) cut the graph."""),

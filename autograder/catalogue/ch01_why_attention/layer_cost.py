@@ -89,7 +89,7 @@ EXERCISE = Exercise(
         hidden("one word", one_word, announced_by="at least 1"),
         hidden("a whole book", whole_book, announced_by="of any size"),
         hidden("a cost of seventeen digits", beyond_floats, rtol=0.0, announced_by="exact for numbers of any size"),
-        hidden("break even at another width", width, 2_600, 3_400, announced_by="words of d numbers"),
+        hidden("break even at another width", width, 2_600, 3_400, announced_by="words of d features"),
         hidden("break even at width 1", width, 1, 1, announced_by="at least 1"),
     ),
     omits={"a batch of one": "there is one layer",

@@ -103,18 +103,18 @@ EXERCISE = Exercise(
             "In the chain you counted both words. Between neighbors there is 1 step: count the moves, not the squares.",
             quotes=said),
         mistake("words in between counted", RIGHT.but(DISTANCE, "max(abs(i - j) - 1, 0)"), PATHS,
-            """Those are the words that lie *between* the two. The step that arrives counts as well: neighbors are 1
-            step apart.""", quotes=said),
+            """Those are the words *between* the two. The step that arrives counts as well: neighbors are 1 step
+            apart.""", quotes=said),
         mistake("reach of a whole window", RIGHT.but(REACH, "k"), PATHS,
-            """That is a reach of k words to one side. A window of k lies *around* its word, so only a part of it is on
-            the side you want to go: draw a window of 3 and count.""", quotes=said),
+            """That is a reach of k words to one side. A window of k is *centered* on its word, so only a part of it is
+            on the side you want to go: draw a window of 3 and count.""", quotes=said),
         mistake("reach of both sides", RIGHT.but(REACH, "k - 1"), PATHS,
             "The word itself was taken off the window, but both of its sides were added together. A step "
             "goes to one side.",
             quotes=said),
         mistake("half of k", RIGHT.but(REACH, "k / 2"), PATHS,
-            """Half of k counts half of the word in the middle too. The window lies around its word: take that one off
-            first, then halve.""", quotes=said),
+            """Half of k counts half of the word in the middle too. The window is centered on its word: subtract that
+            one first, then halve.""", quotes=said),
         mistake("the word itself in the reach", RIGHT.but(REACH, "(k + 1) // 2"), PATHS,
             """You counted the word in the middle as reached. It is where you are; only its neighbors to one side
             bring you on.""", quotes=said),

@@ -166,12 +166,13 @@ EXERCISE = Exercise(
             of estate.""", quotes=returned),
         mistake("</w> taken off", RIGHT.but(
                   RESULT, 'return [piece.removesuffix("</w>") for piece in pieces if piece != "</w>"]'), CUT,
-            "You took </w> off at the end. It stays: without it nobody knows where the word stops and the next begins.",
+            "You took </w> off at the end. It stays: without it you cannot tell where the word ends and the next one "
+            "begins.",
             quotes=returned),
         mistake("</w> dropped when alone", RIGHT.but(RESULT, 'return [piece for piece in pieces if piece != "</w>"]'),
                 CUT,
-            """Where </w> stayed a piece of its own you left it out. It belongs to the word: without it nobody knows
-            where the word stops.""", quotes=returned),
+            """Where </w> stayed a piece of its own you left it out. It belongs to the word: without it you cannot tell
+            where the word ends.""", quotes=returned),
         families.END_MARK_CUT(RIGHT.but(START, 'list(word + "</w>")'), CUT, quotes=returned),
         mistake("nothing merged", ONE_PASS.but("[left, right]", "(left, right)"), CUT,
             """No merge was applied: the letters came back as they were. If you compare, mind that ['e', 's'] == ('e',
@@ -326,9 +327,8 @@ EXERCISE = Exercise(
     ),
     hints=(
         "which of the pairs in the word was learned first?",
-        "the word becomes a list of letters and </w>; every merge makes it shorter; the order of `merges` is the "
-        "order of "
-            "right of way.",
+        "the word becomes a list of letters and </w>; every merge makes it shorter; the order of `merges` is their "
+        "order of priority.",
         "pieces = the letters and </w>; while some neighbors are a merge: take the merge that is earliest in the "
         "list, join it everywhere from left to right; return the pieces.",
     ),

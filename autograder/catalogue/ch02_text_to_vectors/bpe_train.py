@@ -205,8 +205,8 @@ EXERCISE = Exercise(
             """The same pair comes again and again, because no word changed. After choosing a pair, make one piece of it
             in every word; then count again.""", quotes=first_other_merge),
         mistake("last piece lost", RIGHT.but("i < len(pieces)", "i < len(pieces) - 1"), TRAIN,
-            """When a word was rebuilt its last piece was lost, unless the pair stood there: the loop ends one piece too
-            early. So words grow shorter from merge to merge.""", quotes=first_other_merge),
+            """When a word was rebuilt its last piece was lost, unless the pair was at the end: the loop ends one piece
+            too early. So words grow shorter from merge to merge.""", quotes=first_other_merge),
         families.LIST_SHRINKS(IN_PLACE, RULES),
         mistake("from right to left", IN_PLACE.but("range(len(pieces) - 1)", "range(len(pieces) - 2, -1, -1)").but(
                   "(pieces[i], pieces[i + 1]) == best", "tuple(pieces[i:i + 2]) == best"), RULES,

@@ -150,11 +150,11 @@ EXERCISE = Exercise(
             "may share one.",
             quotes=shared_id),
         mistake("a special numbered twice", ONE_BY_ONE.but(" and word not in vocab", ""), SPECIAL,
-            """A special token stood in the text and was given a new id, although it had one. The dictionary did not
-            grow then, so the next word got the same number. A token appears once.""", quotes=shared_id),
+            """A special token in the text got a new id, although it already had one. The dictionary did not grow then,
+            so the next word got the same id. A token appears once.""", quotes=shared_id),
         mistake("gaps in the numbers", RIGHT.but(" and word not in specials", ""), SPECIAL,
-            """A special token that stood in the text was listed a second time, so its id moved and its first number
-            belongs to nobody. A token appears once, and the specials keep the numbers they had."""),
+            """A special token in the text was listed a second time, so its id changed and its first id belongs to no
+            token. A token appears once, and the specials keep their ids."""),
         mistake("ids from 1", RIGHT.but("enumerate(tokens)", "enumerate(tokens, start=1)"), VOCABULARY,
             "Your ids begin at 1. An id is the number of a row in a table, and rows are counted from 0.",
             quotes=misplaced),
@@ -209,8 +209,8 @@ EXERCISE = Exercise(
         """, VOCABULARY,
             "Only the first sentence was read. Go through all of them; a `return` inside the loop would end it."),
         mistake("holes in the numbers", ONE_BY_ONE.but("= len(vocab)", "= len(specials) + place"), SPECIAL,
-            """A word that was passed over, because it is a special token, used up a number all the same, so one id
-            belongs to nobody. Ids have no gaps: count what goes in, not what was looked at.""", quotes=misplaced),
+            """A word that was passed over, because it is a special token, still used up an id, so one id belongs to no
+            token. Ids have no gaps: count the tokens that you add, not those that you check.""", quotes=misplaced),
         mistake("always four specials", RIGHT.but(
                   NUMBERED, SPECIALS_NUMBERED + " | {word: 4 + id for id, word in enumerate(words)}"), SPECIAL,
             "Your words begin at id 4, however many specials there are. The first word's id is the number of "
@@ -249,8 +249,8 @@ EXERCISE = Exercise(
             then compare."""),
         # By last letters here: it represents the order of a set, which differs from run to run.
         mistake("the order of a set", RIGHT.but(KEY, "word[::-1]"), TIES,
-            """The words are the right ones and their order is not: the most frequent first, ties by alphabet, and
-            nothing else counts. (If a set decides it, another run even gives other ids.)""", quotes=misplaced,
+            """The words are correct, but their order is not: the most frequent first, ties by alphabet, and nothing
+            else counts. (If a set decides it, another run even gives other ids.)""", quotes=misplaced,
             shows=any_other_order),
     ),
     correct=(

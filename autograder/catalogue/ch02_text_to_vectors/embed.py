@@ -111,7 +111,7 @@ EXERCISE = Exercise(
             "direction.",
             quotes=first),
         mistake("scale forgotten", RIGHT.but(RESULT, "vectors"), SCALE,
-            "The rows are the right ones, and they are not scaled: scale = True multiplies them by the root of D.",
+            "The rows are correct, but they are not scaled: scale = True multiplies them by the root of D.",
             quotes=first),
         mistake("always scaled", RIGHT.but(RESULT, "vectors * root"), SCALE,
             "With scale = False the vectors were scaled all the same. Then they are the rows of W as they are.",

@@ -46,10 +46,11 @@ def to_decode(g: torch.Generator, tokens: str) -> Case:
 
 
 def like_special(g: torch.Generator) -> Case:
-    """A sentence with a word that begins like a special token, and is none."""
+    """A sentence with words that begin or end like a special token, but are ordinary words."""
     words, vocab = drawn(g, "ba ab <unk> ba")
-    vocab["<3"] = max(vocab.values()) + 1
-    return Case(([*(vocab[word] for word in words), vocab["<3"]], vocab), function="decode")
+    for word in ("<3", "->"):
+        vocab[word] = max(vocab.values()) + 1
+    return Case(([vocab[word] for word in (*words, "<3", "->")], vocab), function="decode")
 
 
 ENCODING = """
@@ -111,7 +112,7 @@ EXERCISE = Exercise(
                announced_by="unless `add_eos` is False"),
         hidden("encode: no word at all", to_encode, "", announced_by="perhaps none"),
         hidden("decode: a word that looks like a special token", like_special,
-               announced_by="a word such as `<3` stays"),
+               announced_by="a word such as `<3` or `->` stays"),
         hidden("decode: other ids", to_decode, "<bos> dab ab eab <eos> <pad> <pad>",
                announced_by="not always under the ids 0 to 3"),
         hidden("decode: special tokens in between", to_decode, "<bos> cab <unk> ab <pad> <unk> <pad> ba <bos> <eos>",
@@ -133,11 +134,11 @@ EXERCISE = Exercise(
             "The unknown word vanished, and the sentence is a word shorter. It keeps its place, as <unk>.",
             quotes=returned),
         mistake("unknown word as 3", RIGHT.but('vocab["<unk>"]', "3"), SPECIAL,
-            """With another vocabulary the unknown word became somebody else's id: 3 is written into your code. The
-            vocabulary knows the id of <unk>."""),
+            """With a different vocabulary the unknown word got the id of a different token: 3 is hard-coded. Look up
+            the id of <unk> in the vocabulary."""),
         mistake("unknown word as a new number", RIGHT.but('vocab["<unk>"]', "len(vocab)"), SPECIAL,
-            """The unknown word became the number of words in the vocabulary: an id that nobody has. <unk> is there for
-            it, and the vocabulary knows its id."""),
+            """The unknown word became the number of words in the vocabulary, an id that no token has. Use <unk>, and
+            look up its id in the vocabulary."""),
         mistake("<eos> and <unk> exchanged",
                 RIGHT.but('vocab["<unk>"]', 'vocab["<end>"]').but('vocab["<eos>"]', 'vocab["<unk>"]').but(
                   'vocab["<end>"]', 'vocab["<eos>"]'), SPECIAL,
@@ -147,21 +148,20 @@ EXERCISE = Exercise(
             vocabulary for the id of <unk>.""", quotes=returned, shows=is_another_token),
         mistake("ids by place", RIGHT.but(ID, 'list(vocab).index(token if token in vocab else "<unk>")').but(
                   'vocab["<eos>"]', 'list(vocab).index("<eos>")'), ENCODE,
-            """The position of a word in the dictionary was taken for its id. They agree as long as nobody builds the
-            vocabulary in another order; the id is the *value* that the dictionary holds."""),
+            """The position of a word in the dictionary was taken for its id. They only agree if the vocabulary was
+            built in this order; the id is the *value* that the dictionary holds."""),
         mistake("letters encoded", RIGHT.but("for token in tokens]", "for token in ' '.join(tokens)]"), ENCODE,
-            "The *letters* of the text were looked up, and a vocabulary of words knows hardly any. tokens is a list "
-            "of words already."),
+            "You looked up the *letters* of the text, and a vocabulary of words contains hardly any. tokens is already "
+            "a list of words."),
         mistake("no <eos> after no word", RIGHT.but("if add_eos", "if add_eos and ids"), ENCODE,
             "A sentence of no words came back without <eos>. Its end is marked as well."),
         mistake("a word whose id is 0 taken for unknown", RIGHT.but(ID, 'vocab.get(token) or vocab["<unk>"]'), ENCODE,
-            "A word that the vocabulary knows became <unk>: its id is 0, and to `or` and `if` 0 is as good as "
-            "nothing."),
+            "A word of the vocabulary became <unk>: its id is 0, which `or` and `if` treat as false."),
         mistake("each word once", RIGHT.but(IS_PLAIN, IS_PLAIN + " and word not in tokens"), ENCODE,
             "A word that occurs twice in the text came back once. Every id before <eos> is a word of its own."),
         mistake("<eos> as 2", RIGHT.but('vocab["<eos>"]', "2"), SPECIAL,
-            """With another vocabulary your sentence ended in somebody else's id: 2 is written into your code. The
-            vocabulary knows the id of <eos>."""),
+            """With a different vocabulary your sentence ended in the id of a different token: 2 is hard-coded. Look up
+            the id of <eos> in the vocabulary."""),
         mistake("<eos> forgotten", RIGHT.but(ENDED, "ids"), SPECIAL,
             "The end symbol is missing. Without it a model cannot know, and never learns, where a sentence ends.",
             quotes=returned),
@@ -226,7 +226,7 @@ EXERCISE = Exercise(
             "It works while the specials are 0 to 3 and not with other ids. Look them up in the vocabulary by name."),
         mistake("words by their place", RIGHT.but(WORDS, "words = list(vocab)"), ENCODE,
             """You took the id-th word of the dictionary. That is its order of writing, which need not be the order of
-            the ids: turn the dictionary around."""),
+            the ids: invert the dictionary."""),
         mistake("<eos> must be there", CUT_FIRST.but(' if "<eos>" in tokens else tokens', ""), SPECIAL,
             "A list without <eos> stops your code. A model that runs out of time never wrote one; then all of the "
             "text counts."),

@@ -150,13 +150,14 @@ EXERCISE = Exercise(
             """The short sentences were filled up with their last token. A model would read it as text; only pad can be
             recognized and hidden.""", quotes=second_row),
         mistake("not padded at all", LISTS.but(ROW, "seq"), PAD,
-            "torch.tensor wants a rectangle, and sentences are not equally long. Make the lists equally long first."),
+            "torch.tensor needs rows of equal length, and sentences are not equally long. Make the lists equally long "
+            "first."),
         mistake("only lists", LISTS.but("list(seq)", "seq"), PAD,
             "Lists work, tensors do not: + joins two lists, but on a tensor it adds numbers. The sequences may come "
             "as either."),
         mistake("only tensors", LIBRARY.but("[torch.as_tensor(seq) for seq in seqs]", "seqs"), PAD,
-            "The library's function wants tensors, and the sequences may come as plain lists. Make tensors "
-            "of them first."),
+            "The library's function needs tensors, and the sequences may come as plain lists. Make tensors of them "
+            "first."),
         mistake("a numpy array", LISTS.ending_in(".numpy()"), PAD,
             "A numpy array came back. The numbers are right, but a batch is a torch tensor of dtype long."),
         mistake("one pad only", LISTS.but("(longest - len(seq))", "(len(seq) < longest)"), PAD,

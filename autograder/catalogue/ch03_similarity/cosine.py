@@ -219,8 +219,8 @@ EXERCISE = Exercise(
             """Your numbers are d times too large, as if a length held the *mean* of the squares. The length of an arrow
             is the root of their sum.""", quotes=first_row),
         mistake("softmax on top", RIGHT.ending_in(".softmax(dim=-1)"), COSINE,
-            "Your rows sum to 1: a softmax was applied, which makes weights. Each cosine lies between -1 and 1, "
-            "whatever the others are.",
+            "Your rows sum to 1: a softmax was applied, which makes weights. Each cosine is between -1 and 1, whatever "
+            "the others are.",
             quotes=first_row),
         mistake("zeros replaced by ones", RIGHT.before(f"a = {A}", """
                   A = torch.where(A.norm(dim=1, keepdim=True) == 0, torch.ones_like(A), A)
@@ -228,7 +228,7 @@ EXERCISE = Exercise(
             "A vector of zeros was replaced by another one, which has a direction. It points nowhere, so its "
             "similarity is 0 to all."),
         mistake("moved to between 0 and 1", RIGHT.ending_in(".add(1).div(2)"), COSINE,
-            """Your numbers lie between 0 and 1: the cosine was moved and halved. A cosine runs from -1 to 1, and 0
+            """Your results are between 0 and 1: the cosine was shifted and halved. A cosine runs from -1 to 1, and 0
             means a right angle.""", quotes=first_row),
         mistake("squared", RIGHT.ending_in(".square()"), COSINE,
             "The cosines were squared, so opposite looks like alike. Return the cosine itself.", quotes=first_row),

@@ -217,8 +217,7 @@ EXERCISE = Exercise(
     ),
     hints=(
         "one pair of vectors gives one number. Which axis has to disappear?",
-        "a and b of (..., d) are spread against each other by themselves; the product has shape (..., d), "
-        "the result (...).",
+        "a and b of (..., d) broadcast automatically; the product has shape (..., d), the result (...).",
         "multiply a and b element by element; add along the last axis; return that.",
     ),
 )

@@ -200,11 +200,11 @@ EXERCISE = Exercise(
                  "After one search every word has length 1, and the embeddings are lost."),
         mistake("everything with the same vector left out", RIGHT.but("i != own", "not torch.equal(W[i], W[own])"),
                 NEAREST,
-            """You left out every word whose vector equals the word's own. Another word may have the very same vector,
-            and then nobody is nearer: leave out the word by its name or its id."""),
+            """You left out every word whose vector equals the word's own. A different word may have exactly the same
+            vector, and then it is the nearest of all: leave out the word by its name or its id."""),
         mistake("everything in the same direction left out", RIGHT.but("i != own", "sims[i] < 0.9999"), NEAREST,
-            """You left out every word with a cosine of 1. Another word may point the same way, and then nobody is
-            nearer: leave out the word by its name or its id."""),
+            """You left out every word with a cosine of 1. A different word may point in the same direction, and then it
+            is the nearest of all: leave out the word by its name or its id."""),
         mistake("the caller's vocabulary changed", RIGHT.but("vocab[word]", "vocab.pop(word)"), NEAREST,
             "Your function took the word out of the caller's vocabulary (del, pop). The next search "
             "would not find it."),

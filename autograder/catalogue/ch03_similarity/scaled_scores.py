@@ -157,11 +157,11 @@ EXERCISE = Exercise(
             product: multiply element by element, then add.""", quotes=last_row),
         mistake("largest score taken away",
                 RIGHT.but(DIVISION, f"{DIVISION}\n    scores = scores - scores.amax(dim=-1, keepdim=True)"), TABLE,
-            """The largest score of each row was taken away, so all are 0 or below. That is a step inside a softmax;
+            """The largest score of each row was subtracted, so all are 0 or below. That is a step inside a softmax;
             return the scores themselves.""", quotes=last_row),
         mistake("mean score taken away",
                 RIGHT.but(DIVISION, f"{DIVISION}\n    scores = scores - scores.mean(dim=-1, keepdim=True)"), TABLE,
-            "The mean of each row was taken away. A score depends only on one query and one key.", quotes=last_row),
+            "The mean of each row was subtracted. A score depends only on one query and one key.", quotes=last_row),
         mistake("half of the root", RIGHT.but("** 0.5", "** 0.25"), ROOT,
             """The scores were divided by the *fourth* root of d: a root was taken once too often, or only one side was
             scaled.""", quotes=last_row),

@@ -84,13 +84,13 @@ EXERCISE = Exercise(
     mistakes=(
         mistake("no growth with d", RIGHT.but("dim=-1)", "dim=-1) / d ** 0.5"), MEASURE,
             """Your number stays near 1 whatever d is. Either the d products of each pair were not added up, or the sums
-            were divided by the root of d. The plain dot product is to be measured, to see how it grows.""",
+            were divided by the root of d. Measure the plain dot product, to see how it grows.""",
             quotes=yours),
         mistake("variance", RIGHT.but("products.std", "products.var"), MEASURE,
             "This is the variance: it grows like d. The standard deviation is its square root.", quotes=yours),
         mistake("scaled twice, or cosines", RIGHT.but("dim=-1)", "dim=-1) / d"), MEASURE,
             """Your number *shrinks* when d grows, like 1 over the root of d. The dot products were divided by d (the
-            root twice), or the vectors were brought to length 1 first. The plain dot product is to be measured.""",
+            root twice), or the vectors were brought to length 1 first. Measure the plain dot product.""",
             quotes=yours),
         mistake("spread of the features", RIGHT.but(".sum(dim=-1)", "").but("std()", "std(dim=-1).mean()"), MEASURE,
             """The spread within a vector was measured. Multiply two vectors into one number first, their sum of
@@ -129,9 +129,9 @@ EXERCISE = Exercise(
         mistake("one of the two uniform", RIGHT.but(
                   NORMAL, "torch.randn(n, d, generator=generator), torch.rand(n, d, generator=generator)"), MEASURE,
             """Your number is 0.58 times the right one, as if one of the two vectors were drawn from 0 to 1. torch.rand
-            is uniform, torch.randn is normal; both vectors are to be standard normal.""", quotes=yours),
+            is uniform, torch.randn is normal; both vectors should be standard normal.""", quotes=yours),
         mistake("largest instead of spread", RIGHT.but("std()", "abs().max()"), MEASURE,
-            "The largest dot product came back. The task asks how far they spread *usually*: the standard deviation.",
+            "You returned the largest dot product. The task asks for their standard deviation.",
             quotes=yours),
         mistake("from the smallest to the largest", RIGHT.but("products.std()", "(products.max() - products.min())"),
                 MEASURE,
@@ -151,7 +151,7 @@ EXERCISE = Exercise(
             "You returned the n dot products themselves. Return their standard deviation, one plain number."),
         mistake("the generator seeded anew", RIGHT.before(f"q, k = {NORMAL}", "generator.manual_seed(0)"), MEASURE,
             """The size is right, but the generator was given a seed of your own. The caller has chosen its state: draw
-            from it as it comes, or every call repeats the same experiment."""),
+            from it without seeding, or every call repeats the same experiment."""),
         mistake("a mean that is nearly 0", RIGHT.but("std()", "mean()"), MEASURE,
             """Your number is near 0, so it cannot be a spread of plain dot products. Either a mean was taken over the
             pairs, where positive and negative ones cancel, or the numbers were made small before they were

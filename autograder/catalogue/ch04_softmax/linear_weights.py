@@ -67,44 +67,43 @@ EXERCISE = Exercise(
            "a batch of one": "there is one list of scores; a probe has a list of one score"},
     mistakes=(
         mistake("nothing is refused", UNCHECKED, SUM,
-            """For (1, -1) the sum is 0, and 1 divided by 0 is infinite. Dividing by the sum makes shares only of scores
-            that are not negative and not all 0; anything else should raise ValueError."""),
+            """For (1, -1) the sum is 0, and 1 divided by 0 is infinite. Dividing by the sum gives proportions only if
+            no score is negative and not all are 0; anything else should raise ValueError."""),
         mistake("only a sum of zero is refused", RIGHT.but(REASONS, "total == 0"), SUM,
-            """A sum of 0 is refused, but a negative score among positive ones passes and comes back as a negative
-            share: is every score looked at? Nobody can take less than nothing of a word: refuse *any* negative
-            score."""),
+            """A sum of 0 is refused, but a negative score among positive ones passes and gives a negative proportion:
+            does your code check every score? A word cannot have a weight below 0: refuse *any* negative score."""),
         mistake("only negative scores are refused", RIGHT.but(REASONS, "(x < 0).any()"), SUM,
             "Negative scores are refused, but scores that are all 0 come back as NaN: their sum is 0 as well."),
         mistake("a score of zero is refused", RIGHT.but("x < 0", "x <= 0"), SUM,
-            """A score of 0 among positive ones is allowed: its share is 0. Only negative scores, or a sum
-            of 0, are."""),
+            """A score of 0 among positive ones is allowed: its result is 0. Only negative scores, or a sum of 0, are
+            not."""),
         mistake("signs dropped", RIGHT.before("total = x.sum()", "x = x.abs()"), SUM,
-            "-1 became as attractive as +1: taking absolute values turns the opposite of an orange into an orange."),
+            "-1 counts as much as +1: the absolute value of the score makes the opposite of an orange an orange."),
         mistake("signs dropped in the sum only", RIGHT.but("x.sum()", "x.abs().sum()").but(REASONS, "total == 0"), SUM,
-            """The sum was taken of absolute values, so (1, -1) comes back as 0.5 and -0.5: a negative share, and a
-            total of 0. Refuse negative scores instead."""),
+            """The sum was taken of absolute values, so (1, -1) gives 0.5 and -0.5: a negative proportion, and a total
+            of 0. Refuse negative scores instead."""),
         mistake("negative scores cut to zero", RIGHT.before("total = x.sum()", "x = x.clamp(min=0)"), SUM,
-            """Negative scores were silently replaced by 0. The caller wants the shares of *these* scores and silently
-            gets those of others. Raise a ValueError."""),
+            """Negative scores were silently replaced by 0. The caller wants the result for *these* scores and silently
+            gets that of different ones. Raise a ValueError."""),
         mistake("smallest score moved to zero", RIGHT.before("total = x.sum()", "x = x - x.min()"), SUM,
             """The smallest score was subtracted from all, so the least similar word always gets exactly nothing,
             however similar it is."""),
         mistake("divided by the largest", RIGHT.but("/ total", "/ x.max()"), SUM,
-            """You divided by the largest score, so the largest share is 1 and there is nothing left for the others.
-            Divide by the sum.""", quotes=sums),
+            """You divided by the largest score, so the largest result is 1 and nothing is left for the others. Divide
+            by the sum.""", quotes=sums),
         mistake("divided by how many there are", RIGHT.but("/ total", "/ len(x)"), SUM,
-            "You divided by the *number* of scores. Shares must sum to 1 whatever the scores are, so "
-            "divide by their sum.",
+            "You divided by the *number* of scores. The results must sum to 1 whatever the scores are, so divide by "
+            "their sum.",
             quotes=sums),
         mistake("divided by the length of the vector", RIGHT.but("/ total", "/ x.norm()"), SUM,
-            "You divided by the length of the vector, so the *squares* sum to 1. Shares themselves must: divide by "
-            "the sum.",
+            "You divided by the length of the vector, so the *squares* of your results sum to 1. The results "
+            "themselves must: divide by the sum.",
             quotes=sums),
         mistake("something small in the denominator", RIGHT.but("/ total", "/ (total + 1e-3)"), SUM,
-            "Your shares sum to a little less than 1: something was added to the sum that they are divided by.",
+            "Your results sum to a little less than 1: something was added to the sum that you divide by.",
             quotes=sums),
         mistake("divided by the mean", RIGHT.but("/ total", "/ x.mean()"), SUM,
-            "You divided by the mean of the scores, so your shares sum to how many there are. Divide by the sum.",
+            "You divided by the mean of the scores, so your results sum to the number of scores. Divide by the sum.",
             quotes=sums),
         mistake("softmax in place of the division", RIGHT.but("x / total", "torch.softmax(x, dim=0)"), SUM,
             "This is softmax, which comes next. Here each score is divided by the plain sum of all."),
@@ -112,10 +111,10 @@ EXERCISE = Exercise(
             """This is softmax, which comes next. It never refuses anything. Here try the plain division first, and see
             where it breaks."""),
         mistake("zeros instead of an error", RIGHT.but(REFUSE, "return torch.zeros_like(x)"), SUM,
-            """Scores that have no shares come back as zeros, which look like an answer and sum to 0. An error at the
-            place where it happens saves hours: raise ValueError."""),
+            """For scores that have no valid result you return zeros, which look like a result and sum to 0. An error at
+            the place where it happens saves hours: raise ValueError."""),
         mistake("None instead of an error", RIGHT.but(REFUSE, "return None"), SUM,
-            """Scores that have no shares come back as None. The caller will stumble over it later, elsewhere. Raise
+            """For scores that have no valid result you return None. The caller will fail later, somewhere else. Raise
             ValueError here."""),
         mistake("assert instead of ValueError", UNCHECKED.but(
                   "return", "assert (x >= 0).all() and total > 0\n    return"), CONTRACT,
@@ -126,12 +125,12 @@ EXERCISE = Exercise(
             catch one name for both reasons."""),
         mistake("sum cut off from the gradient", RIGHT.but("x.sum()", "x.sum().item()"), CONTRACT,
             """The values are right, but the gradient does not pass through the sum: .item(), or adding up plain
-            numbers, cut it. Then raising one score seems to leave the other shares unchanged."""),
+            numbers, cut it. Then raising one score seems to leave the other results unchanged."""),
         in_place("x", RIGHT.but("return x / total", "x /= total\n    return x"), CONTRACT),
         *usual_mistakes(RIGHT, detached=CONTRACT, float32=CONTRACT, squeezed=CONTRACT),
         mistake("a small sum refused", RIGHT.but("total == 0", "total < 0.01"), SUM,
-            "Small scores were refused, and their shares are as good as those of large ones. Only a sum of exactly 0 "
-            "has none."),
+            "Small scores were refused, but their proportions are as valid as those of large ones. Only a sum of "
+            "exactly 0 has none."),
     ),
     correct=(
         correct("two checks", """
@@ -182,7 +181,7 @@ EXERCISE = Exercise(
         """),
     ),
     hints=(
-        "which two kinds of scores have no shares at all?",
+        "which two kinds of scores have no valid result?",
         "x is (n,), its sum is one number, the result is (n,). A negative score, or a sum of 0, has no result.",
         "if any score is below 0, raise ValueError; if the sum is 0, raise ValueError; else every score over the sum.",
     ),

@@ -66,29 +66,29 @@ EXERCISE = Exercise(
     ),
     mistakes=(
         mistake("logarithm of the softmax", LOG_OF_SHARES, LOGARITHM,
-            """Minus infinity came back where scores lie 200 apart: the small share underflowed to 0 *before* the
+            """Minus infinity came back where scores are 200 apart: the small probability underflowed to 0 *before* the
             logarithm was taken. Its logarithm, about -200, is an ordinary number. Write log(a / b) as a difference
             first."""),
         mistake("logarithm of the softmax, without the maximum", NAIVE.but(
                   DIFFERENCE, "torch.log(torch.exp(shifted) / total)"), LOGARITHM,
-            """Two things break: exp(1001) overflows before the division, and a small share underflows to 0 before the
-            logarithm. Write log(a / b) as a difference, and take the maximum away."""),
+            """Two things break: exp(1001) overflows before the division, and a small probability underflows to 0 before
+            the logarithm. Write log(a / b) as a difference, and subtract the maximum."""),
         mistake("a little something inside the logarithm", LOG_OF_SHARES.but("/ total", "/ total + 1e-9"), LOGARITHM,
             """A tiny number inside the logarithm hides the underflow: everything below -20.7 comes back as -20.7, and
             an error of that size teaches nothing. The true value, -200, needs no division at all."""),
         mistake("no maximum subtracted", NAIVE, STABLE,
             """exp(1001) overflows, so the logarithm of the sum is infinite. log(sum of exp(x)) = c + log(sum of exp(x -
-            c)) for every c; choose the one that keeps all powers at 1 or below."""),
+            c)) for every c; choose the one that keeps all exponentials at 1 or below."""),
         mistake("float64 instead of a maximum", NAIVE.but("shifted = x", "shifted = x.double()").but(
                   DIFFERENCE, f"({DIFFERENCE}).to(x.dtype)"), STABLE,
             """Computing in float64 moves the limit from 88 to 709 and does not remove it: a score of 1001 still
             overflows. Taking the maximum away costs less and never fails."""),
         mistake("maximum not added back", RIGHT.but("return shifted", "return x"), LOGARITHM,
-            """The maximum was taken away inside the sum only, so every result is too large by it. Take it from the
+            """The maximum was subtracted only inside the sum, so every result is too large by it. Subtract it from the
             score too, or add it back.""", quotes=first_row),
         mistake("only the maximum subtracted", RIGHT.but(DIFFERENCE, "shifted"), LOGARITHM,
-            """The largest result is 0, a share of 1. After the maximum, the logarithm of the sum of the powers must go
-            as well.""", quotes=first_row),
+            """The largest result is 0, a probability of 1. After the maximum, subtract the logarithm of the sum of the
+            exponentials as well.""", quotes=first_row),
         mistake("one maximum for the whole tensor", RIGHT.but("x.amax(dim=dim, keepdim=True)", "x.max()"), STABLE,
             """Rows far below the largest score of the tensor underflow: the logarithm of a sum of 0 is minus infinity.
             Use each row's own maximum."""),
@@ -103,10 +103,10 @@ EXERCISE = Exercise(
             quotes=first_row),
         families.AXIS_LOST(SHORT.but(", keepdim=True", ""), WHICH_AXIS),
         mistake("shares instead of their logarithms", SHORT.but("x - total", "torch.exp(x - total)"), LOGARITHM,
-            "These are the shares themselves, between 0 and 1. Return their logarithms, all 0 or below.",
+            "These are the probabilities themselves, between 0 and 1. Return their logarithms, all 0 or below.",
             quotes=first_row),
         mistake("sign turned", SHORT.but("x - total", "total - x"), LOGARITHM,
-            """Positive numbers: the sign is flipped. A share is at most 1, so its logarithm is at most 0. (Its
+            """Positive numbers: the sign is flipped. A probability is at most 1, so its logarithm is at most 0. (Its
             negative is a loss.)""", quotes=first_row),
         mistake("base 10", SHORT.but("x - total", "(x - total) / math.log(10)"), LOGARITHM,
             "The logarithm has base 10. The exponential has base e, and only the natural logarithm undoes it.",
@@ -120,20 +120,19 @@ EXERCISE = Exercise(
             "The scores were divided by the logarithm of the sum. The logarithm of a quotient is a *difference*.",
             quotes=first_row),
         mistake("only the logarithm of the sum", SHORT.but("x - total", "total"), LOGARITHM,
-            "One number for each row came back: the logarithm of its sum. It must still be taken away "
-            "from every score.",
+            "You returned one number for each row: the logarithm of its sum. Subtract it from every score.",
             quotes=sizes),
         mistake("small shares cut off",
                 RIGHT.but(DIFFERENCE, "torch.log((torch.exp(shifted) / total).clamp(min=1e-12))"), LOGARITHM,
-            """Shares below a limit were lifted to it before the logarithm, so everything small comes back as the same
-            number and has no gradient. The true value, -200, needs no division at all."""),
+            """Probabilities below a limit were raised to it before the logarithm, so everything small comes back as the
+            same number and has no gradient. The true value, -200, needs no division at all."""),
         mistake("logarithm of x divided by its sum", SHORT.but(LOG_OF_SUM, "x.sum(dim=dim, keepdim=True)").but(
                   "x - total", "torch.log(x / total)"), LOGARITHM,
             "The scores were divided by their sum and no exponential was taken; the logarithm of a negative "
             "number is NaN."),
         mistake("mean instead of sum", RIGHT.but(".sum(", ".mean("), LOGARITHM,
-            "The logarithm of the *mean* of the powers was subtracted, so every result is too large by log "
-            "n. Use the sum.",
+            "The logarithm of the *mean* of the exponentials was subtracted, so every result is too large by log n. "
+            "Use the sum.",
             quotes=first_row),
         mistake("one more inside the logarithm", RIGHT.but("torch.log(", "torch.log1p("), LOGARITHM,
             "There is an extra 1 inside the logarithm (log1p does that): the exponentials of a row sum to less than 1.",
@@ -144,48 +143,48 @@ EXERCISE = Exercise(
         in_place("x", SHORT.but("return x - total", "x -= total\n    return x"), CONTRACT),
         mistake("maximum taken away twice",
                 RIGHT.but("return shifted", "return shifted - x.amax(dim=dim, keepdim=True)"), LOGARITHM,
-            """The maximum was taken away twice: from the score and again with the logarithm of the sum. One of the two
-            is enough."""),
+            """The maximum was subtracted twice: from the score and again with the logarithm of the sum. Once is
+            enough."""),
         mistake("base 2 for the sum alone", RIGHT.but("torch.log(", "torch.log2("), LOGARITHM,
-            "The logarithm of the sum has base 2, but the powers have base e. The natural logarithm undoes the "
+            "The logarithm of the sum has base 2, but the exponentials have base e. The natural logarithm undoes the "
             "exponential."),
         mistake("logarithm of the sum of the scores", SHORT.but(LOG_OF_SUM, "torch.log(x.sum(dim=dim, keepdim=True))"),
                 LOGARITHM,
-            "The scores themselves were added up. It is their powers, e to each score, whose sum has its "
-            "logarithm taken."),
+            "You took the logarithm of the sum of the scores. Take the logarithm of the sum of their exponentials."),
         mistake("the sum of the scores taken away", SHORT.but(LOG_OF_SUM, "x.sum(dim=dim, keepdim=True)"), LOGARITHM,
-            """The sum of the scores was taken away. Subtract the *logarithm* of the sum of their *powers*.""",
+            """The sum of the scores was subtracted. Subtract the *logarithm* of the sum of their *exponentials*.""",
             quotes=first_row),
         mistake("sum added instead of taken away", SHORT.but("x - total", "x + total"), LOGARITHM,
-            "The logarithm of the sum was added. A share is a quotient, and the logarithm of a quotient is a "
+            "The logarithm of the sum was added. A probability is a quotient, and the logarithm of a quotient is a "
             "difference."),
         mistake("divided by the logarithm of the sum, after the maximum",
                 RIGHT.but("shifted - torch", "shifted / torch"), LOGARITHM,
-            """The maximum was taken away, and what was left divided by the logarithm of the sum. The logarithm of a
+            """The maximum was subtracted, and the rest was divided by the logarithm of the sum. The logarithm of a
             quotient is a *difference*.""", quotes=first_row),
         mistake("base 10 for the sum alone", RIGHT.but("torch.log(", "torch.log10("), LOGARITHM,
-            "The logarithm of the sum has base 10, but the powers have base e. The natural logarithm undoes the "
+            "The logarithm of the sum has base 10, but the exponentials have base e. The natural logarithm undoes the "
             "exponential."),
         mistake("logarithms added up",
                 RIGHT.but("torch.log(total)", "torch.log(torch.exp(shifted)).sum(dim=dim, keepdim=True)"), LOGARITHM,
-            """The logarithm came before the sum, where it only undoes the exponential. First all powers are added, then
-            *one* logarithm is taken of the sum.""", quotes=first_row),
+            """The logarithm came before the sum, where it only undoes the exponential. First add all exponentials, then
+            take *one* logarithm of the sum.""", quotes=first_row),
         mistake("the sum without its logarithm", RIGHT.but("torch.log(total)", "total"), LOGARITHM,
-            "The sum of the powers was taken away as it is. Subtract its *logarithm*.", quotes=first_row),
+            "The sum of the exponentials was subtracted as it is. Subtract its *logarithm*.", quotes=first_row),
         mistake("far scores cut off",
                 RIGHT.but("x - x.amax(dim=dim, keepdim=True)", "(x - x.amax(dim=dim, keepdim=True)).clamp(min=-50)"),
                 LOGARITHM,
-            """Scores far below the largest were lifted to a limit, so they all come back as the same number. Nothing
-            needs a limit here: the power of a far score is 0 in the sum, and the score itself is an ordinary
+            """Scores far below the largest were raised to a limit, so they all come back as the same number. Nothing
+            needs a limit here: the exponential of such a score is 0 in the sum, and the score itself is an ordinary
             number."""),
         mistake("minus infinity replaced", SHORT.but("x - total", "torch.nan_to_num(x - total, neginf=0.0)"), LOGARITHM,
-            """Minus infinity was replaced. It is right where a score is minus infinity: such a share is 0, and
-            the logarithm of 0 is minus infinity."""),
+            """Minus infinity was replaced. It is correct where a score is minus infinity: the probability is 0, and the
+            logarithm of 0 is minus infinity."""),
         mistake("mean of the scores taken away", SHORT.but(LOG_OF_SUM, "x.mean(dim=dim, keepdim=True)"), LOGARITHM,
-            """The mean of the scores was taken away. Subtract the logarithm of the sum of their *powers*.""",
+            """The mean of the scores was subtracted. Subtract the logarithm of the sum of their *exponentials*.""",
             quotes=first_row),
         mistake("logarithm of the sum taken away twice", SHORT.but("x - total", "x - 2 * total"), LOGARITHM,
-            "The logarithm of the sum was taken away twice. Once makes the powers sum to 1.", quotes=first_row),
+            "The logarithm of the sum was subtracted twice. Once makes the exponentials of the results sum to "
+            "1.", quotes=first_row),
         *usual_mistakes(RIGHT, arguments="x", detached=CONTRACT, float32=CONTRACT, single=CONTRACT, squeezed=CONTRACT,
                         viewed=CONTRACT),
     ),

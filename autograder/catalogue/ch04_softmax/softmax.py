@@ -51,7 +51,7 @@ def always_along(axis: int) -> Answer:
 
 # fmt: off
 ONE_SUM = Family("one sum for the whole tensor", """All entries together sum to 1. Each row (or column: dim says which)
-    shares out 1 of its own.""")
+    must sum to 1 separately.""")
 ONE_MORE = Family("one more in the sum, after one maximum", """Every row sums to less than 1: there is an extra 1 in
     the denominator, as if a silent score took part.""")
 # fmt: on
@@ -77,16 +77,16 @@ EXERCISE = Exercise(
     ),
     mistakes=(
         mistake("no maximum subtracted", NAIVE, STABLE,
-            """exp(1001) is infinite in float32, and infinite over infinite is NaN. The shares do not change when one
-            number is taken away from every score: softmax(x) = softmax(x - c). Which c keeps every power at 1 or
-            below?"""),
+            """exp(1001) is infinite in float32, and infinite over infinite is NaN. The probabilities do not change when
+            the same number is subtracted from every score: softmax(x) = softmax(x - c). Which c keeps every exponential
+            at 1 or below?"""),
         mistake("float64 instead of a maximum", NAIVE.but("exp(x)", "exp(x.double())").but(
                   "powers / total", "(powers / total).to(x.dtype)"), STABLE,
             """Computing in float64 moves the limit from 88 to 709 and does not remove it: a score of 1001 still
             overflows, and one of -1001 underflows to 0 over 0. Taking the maximum away costs less and never fails."""),
         mistake("one maximum for the whole tensor", ONE_LARGEST, STABLE,
             """A row around -1000 next to a row around +1000 underflowed to 0 over 0: one maximum was taken for the
-            whole tensor. Take the maximum of *each* row, along the axis that shares."""),
+            whole tensor. Take the maximum of *each* row, along dim."""),
         mistake("largest absolute value subtracted", RIGHT.but("x.amax", "x.abs().amax"), STABLE,
             """The largest *absolute* value was subtracted. A row around -1000 then falls to -2000 and underflows to 0
             over 0. The largest value itself is what must land on 0."""),
@@ -101,27 +101,28 @@ EXERCISE = Exercise(
             """The overflow is still there, only its NaN was replaced by 0: rows with large scores do not sum to 1. Stop
             it from arising, by making the scores smaller first."""),
         mistake("scores cut off", NAIVE.but("exp(x)", "exp(x.clamp(-50, 50))"), STABLE,
-            """Large scores all came back with equal shares: either the scores were cut off at a limit, or the NaN of an
-            overflow was painted over. There is no need to lose anything: shares do not change when every score moves
-            alike."""),
+            """Large scores all got equal probabilities: either the scores were cut off at a limit, or the NaN of an
+            overflow was replaced. You do not have to lose anything: the probabilities do not change when the same
+            number is subtracted from every score."""),
         mistake("a little something in the denominator", ONE_LARGEST.but("/ total", "/ (total + 1e-9)"), STABLE,
-            """Rows far below the largest score of the tensor came back as zeros: their powers underflowed, and a small
-            number in the denominator hid it. With each row's own maximum the sum is never below 1."""),
+            """Rows far below the largest score of the tensor came back as zeros: their exponentials underflowed, and a
+            small number in the denominator hid it. With each row's own maximum the sum is never below 1."""),
         mistake("always along the last axis", always_along(-1), WHICH_AXIS,
             "Asked for dim=0, your rows sum to 1 and not your columns: dim is ignored, the last axis is always used."),
         mistake("always along the first axis", always_along(0), WHICH_AXIS,
-            "The first axis is always used, whatever dim says. With dim=-1 each *row* should share out 1.",
+            "The first axis is always used, whatever dim says. With dim=-1 each *row* should sum to 1.",
             quotes=columns),
         mistake("always along axis 1", always_along(1), WHICH_AXIS,
             "Axis 1 is always used, whatever dim says. A single row of four has no axis 1 at all."),
         mistake("maximum along the wrong axis", RIGHT.but("amax(dim=dim", "amax(dim=0"), STABLE,
-            """The maximum was taken along another axis than the sum. Then each score of a row loses a different number,
-            and the shares change. The same number must leave every score that shares.""", quotes=first_row),
+            """The maximum was taken along another axis than the sum. Then a different number is subtracted from each
+            score of a row, and the probabilities change. Subtract the same number from all scores that belong
+            together.""", quotes=first_row),
         ONE_SUM(ONE_LARGEST.but(SUM, "powers.sum()"), WHICH_AXIS, quotes=sums),
         families.AXIS_LOST(NAIVE.but(", keepdim=True", ""), WHICH_AXIS),
         mistake("maxima with their positions", RIGHT.but("x.amax", "x.max"), STABLE,
-            """The maximum along an axis comes as a pair: the values, and their positions. Only the
-            values can be taken away from the scores."""),
+            """The maximum along an axis is returned as a pair: the values, and their positions. Only the values can be
+            subtracted from the scores."""),
         mistake("the lost axis put back at the end", RIGHT.but(LARGEST, "x.amax(dim=dim).unsqueeze(-1)").but(
                   SUM, "powers.sum(dim=dim).unsqueeze(-1)"), WHICH_AXIS,
             """The axis that a sum drops was put back as the *last* one, whatever dim says. That fits only where dim is
@@ -134,64 +135,68 @@ EXERCISE = Exercise(
                     rows.append(e / e.sum())
                 return torch.stack(rows)
         """, WHICH_AXIS,
-            """The first axis was walked through and each piece shared out 1 by itself. That is right for a table and
-            dim=-1 only; a single row fell apart into single numbers, which all got 1."""),
+            """Your loop normalizes each item along the first axis separately. That is only correct for a table and
+            dim=-1; a single row is split into single numbers, which all get 1."""),
         mistake("math.exp for a whole tensor", NAIVE.but("torch.exp", "math.exp"), POSITIVE,
             "math.exp takes one plain number. For all numbers of a tensor at once there is an exponential in torch."),
         mistake("minus infinity replaced", RIGHT.before(f"largest = {LARGEST}", "x = torch.nan_to_num(x, neginf=0.0)"),
                 POSITIVE,
-            """A score of minus infinity was replaced by 0, whose power is 1. It means "nothing at all", and needs no
-            special care: its power is exactly 0."""),
+            """A score of minus infinity was replaced by 0, whose exponential is 1. It means "nothing at all", and needs
+            no special care: its exponential is exactly 0."""),
         mistake("the logarithm of the shares", RIGHT.but("powers / total", "x - largest - total.log()"), LOGARITHM,
-            "Negative numbers: you returned the logarithms of the shares. That is exercise 04.3; one step "
-            "is missing here.",
+            "Negative numbers: you returned the logarithms of the probabilities. That is exercise 04.3; one step is "
+            "missing here.",
             quotes=first_row),
         mistake("no exponential", NAIVE.but("torch.exp(x)", "x"), POSITIVE,
-            "There is no exponential: the scores were divided by their sum, so a negative score became a "
-            "negative share.",
+            "There is no exponential: the scores were divided by their sum, so a negative score became a negative "
+            "probability.",
             quotes=first_row),
         mistake("not divided", RIGHT.but("powers / total", "powers"), POSITIVE,
-            """The largest of each row is 1, so nothing is left for the others: these are powers, not yet shares, or
-            powers divided by the largest of them. Divide by what they sum to.""", quotes=sums),
+            """The largest of each row is 1, so nothing is left for the others: these are exponentials, not yet
+            probabilities, or exponentials divided by the largest of them. Divide by their sum.""", quotes=sums),
         mistake("plain powers", NAIVE.but("powers / total", "powers"), POSITIVE,
-            "These are the powers, all positive, but not yet shares: divide them by what they sum to.", quotes=sums),
+            "These are the exponentials, all positive, but not yet probabilities: divide them by their "
+            "sum.", quotes=sums),
         mistake("divided by the mean", RIGHT.but("powers.sum", "powers.mean"), POSITIVE,
-            "You divided by the mean of the powers, so a row sums to the number of its entries. Divide by the sum.",
+            "You divided by the mean of the exponentials, so a row sums to the number of its entries. Divide by the "
+            "sum.",
             quotes=sums),
         mistake("divided by the sum of the scores", NAIVE.but("powers.sum", "x.sum"), POSITIVE,
-            """The powers were divided by the sum of the *scores*. Parts and whole must be of one kind: divide by the
-            sum of the powers.""", quotes=sums),
+            """The exponentials were divided by the sum of the *scores*. Divide by the sum of the exponentials
+            instead.""", quotes=sums),
         mistake("base 2", RIGHT.but("torch.exp(x - largest)", "2 ** (x - largest)"), POSITIVE,
-            """Your shares are those of powers of 2. They sum to 1, but are flatter than with e, as if every score were
-            0.69 times as large.""", quotes=first_row),
+            """Your probabilities come from powers of 2. They sum to 1, but are flatter than with e, as if every score
+            were 0.69 times as large.""", quotes=first_row),
         mistake("base 10", RIGHT.but("torch.exp(x - largest)", "10 ** (x - largest)"), POSITIVE,
-            """Your shares are those of powers of 10. They sum to 1, but are sharper than with e, as if every score were
-            2.3 times as large.""", quotes=first_row),
+            """Your probabilities come from powers of 10. They sum to 1, but are sharper than with e, as if every score
+            were 2.3 times as large.""", quotes=first_row),
         mistake("sigmoid", NAIVE.but("torch.exp", "torch.sigmoid").but("powers / total", "powers"), POSITIVE,
-            """Every score was squeezed between 0 and 1 by itself, so the scores do not compete. Along dim they must
-            share out exactly 1.""", quotes=sums),
+            """A sigmoid maps every score to a number between 0 and 1 separately, so the scores do not compete. Along
+            dim the results must sum to exactly 1.""", quotes=sums),
         mistake("sigmoid, then divided", NAIVE.but("torch.exp", "torch.sigmoid"), POSITIVE,
             """The scores went through a sigmoid before the division. It flattens large scores, so 5 and 10 come out
-            nearly alike. The exponential turns *differences* of scores into *ratios* of shares.""", quotes=first_row),
+            nearly alike. The exponential turns *differences* of scores into *ratios* of
+            probabilities.""", quotes=first_row),
         mistake("squares", NAIVE.but("torch.exp(x)", "x ** 2"), POSITIVE,
-            "Squaring makes scores positive, but -1 becomes as attractive as +1. The power of a larger score "
-            "must be larger.",
+            "Squaring makes scores positive, but -1 gets the same result as +1. A larger score must give a larger "
+            "number.",
             quotes=first_row),
         mistake("the smallest score wins", RIGHT.but("x.amax", "x.amin").but("x - largest", "largest - x"), POSITIVE,
-            "The *smallest* score got the largest share: a minus sign too many in the exponent.", quotes=first_row),
+            "The *smallest* score got the largest probability: a minus sign too many in the "
+            "exponent.", quotes=first_row),
         mistake("one more in the sum", NAIVE.but("/ total", "/ (1 + total)"), POSITIVE,
             "Every row sums to less than 1: there is an extra 1 in the denominator, as if a silent score "
             "of 0 took part.",
             quotes=sums),
         mistake("only the largest", RIGHT.but("torch.exp(x - largest)", "(x == largest).to(x.dtype)"), POSITIVE,
-            "The largest score got everything. That is the *hard* maximum; softmax is soft, it leaves every "
-            "score a share.",
+            "The largest score got everything. That is the *hard* maximum; softmax is soft: it leaves every score some "
+            "probability.",
             quotes=first_row),
         mistake("applied twice", RIGHT.but("return powers / total", """
                   again = torch.exp(powers / total)
                   return again / again.sum(dim=dim, keepdim=True)"""), POSITIVE,
-            "The shares went through softmax once more, which makes them nearly equal: they all lie between 0 and 1 "
-            "already.",
+            "The probabilities went through softmax once more, which makes them nearly equal: they are all between 0 "
+            "and 1 already.",
             quotes=first_row),
         mistake("sum cut off from the gradient", RIGHT.but("/ total", "/ total.detach()"), SLOPE,
             """The values are right, but the gradient does not pass through the sum. Then raising one score seems to
@@ -199,40 +204,40 @@ EXERCISE = Exercise(
         in_place("x", RIGHT.but("powers = torch.exp(x - largest)", "x -= largest\n    powers = torch.exp(x)"),
                  CONTRACT),
         mistake("maximum always along the last axis", RIGHT.but("amax(dim=dim", "amax(dim=-1"), WHICH_AXIS,
-            """The maximum was taken along the last axis and the sum along dim. What is taken away must be the same
-            number for all scores that share 1, or their proportions change: both go along dim."""),
+            """The maximum was taken along the last axis and the sum along dim. Subtract the same number from all scores
+            that belong together, or their proportions change: both go along dim."""),
         ONE_SUM(RIGHT.but(SUM, "powers.sum()"),
             WHICH_AXIS, quotes=sums, name="one sum for the whole tensor, each row's maximum"),
         mistake("largest score as the unit", NAIVE.but("exp(x)", "exp(x / x.abs().amax(dim=dim, keepdim=True))"),
                 STABLE,
-            """The scores were *divided* by the largest, which makes them all alike. Taking the same number away from
-            each changes no share; dividing does.""", quotes=first_row),
+            """The scores were *divided* by the largest, which makes them all alike. Subtracting the same number from
+            each changes no probability; dividing does.""", quotes=first_row),
         mistake("divided by the length of the powers", RIGHT.but(SUM, "powers.norm(dim=dim, keepdim=True)"), POSITIVE,
-            "You divided by the length of the row of powers, so their *squares* sum to 1. Shares are divided by the "
-            "plain sum.",
+            "You divided by the length of the row of exponentials, so the *squares* sum to 1. Divide by the plain "
+            "sum.",
             quotes=sums),
         mistake("only the others in the sum", RIGHT.but("/ total", "/ (total - powers)"), POSITIVE,
-            """Each power was divided by the sum of the *others*. A share is a part of the whole, and the whole holds
-            the part itself.""", quotes=sums),
+            """Each exponential was divided by the sum of the *others*. A probability is a part of the whole, and the
+            whole includes the part itself.""", quotes=sums),
         mistake("exp(x) - 1", NAIVE.but("torch.exp(x)", "torch.expm1(x)"), POSITIVE,
-            "1 was taken from every power, so negative scores get negative shares. The power itself is "
-            "positive, and 1 at 0.",
+            "1 was subtracted from every exponential, so negative scores get negative probabilities. The exponential "
+            "itself is positive, and 1 at 0.",
             quotes=first_row),
         mistake("maximum taken away above only", RIGHT.but(SUM, "torch.exp(x).sum(dim=dim, keepdim=True)"), STABLE,
-            """The maximum was taken away above the fraction bar and not below it, so a row does not sum to 1. Take the
-            same number from every score, in the powers and in their sum.""", quotes=sums),
+            """The maximum was subtracted in the numerator and not in the denominator, so a row does not sum to 1.
+            Subtract the same number from every score, in the exponentials and in their sum.""", quotes=sums),
         mistake("maximum taken away below only", RIGHT.but("powers / total", "torch.exp(x) / total"), STABLE,
-            """The maximum was taken away below the fraction bar and not above it, so a row does not sum to 1. Take the
-            same number from every score, in the powers and in their sum.""", quotes=sums),
+            """The maximum was subtracted in the denominator and not in the numerator, so a row does not sum to 1.
+            Subtract the same number from every score, in the exponentials and in their sum.""", quotes=sums),
         mistake("scores divided by how many there are", RIGHT.but("x - largest", "(x - largest) / x.shape[dim]"),
                 POSITIVE,
-            "The scores were divided by how many there are, so the shares are too flat. The powers are those of the "
-            "scores as they come.",
+            "The scores were divided by their number, so the probabilities are too flat. Take the exponentials of the "
+            "scores as they are.",
             quotes=first_row),
         mistake("scores divided by the root of how many there are",
                 RIGHT.but("x - largest", "(x - largest) / x.shape[dim] ** 0.5"), POSITIVE,
-            "The scores were divided by a root. That division belongs to dot products; softmax takes the scores as "
-            "they come.",
+            "The scores were divided by a root. That division belongs to dot products; softmax uses the scores as they "
+            "are.",
             quotes=first_row),
         mistake("no exponential, the maximum taken away", RIGHT.but("torch.exp(x - largest)", "x - largest"), POSITIVE,
             "There is no exponential: scores, less their maximum, were divided by their sum. The largest score gets "

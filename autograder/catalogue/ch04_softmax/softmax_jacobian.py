@@ -54,68 +54,69 @@ EXERCISE = Exercise(
            "a batch of one": "there is one list of shares; a probe has a list of one share"},
     mistakes=(
         mistake("only the diagonal", RIGHT.but(SLOPES, "torch.diag(p * (1 - p))"), SLOPE,
-            """Off the diagonal you have 0: raising one score would leave the other shares unchanged. But they share 1,
-            so it must lower them.""", quotes=wrong_row),
+            """Off the diagonal you have 0: raising one score would leave the other probabilities unchanged. But they
+            sum to 1, so it must lower them.""", quotes=wrong_row),
         mistake("one slope for each share", RIGHT.but(SLOPES, "p * (1 - p)"), SLOPE,
-            """These are the n slopes of each share with its *own* score. Every share also answers to every other score:
-            n times n slopes.""", quotes=sizes),
+            """These are the n derivatives of each probability with respect to its *own* score. Every probability also
+            depends on every other score: n times n derivatives.""", quotes=sizes),
         mistake("sign turned", RIGHT.but(SLOPES, "torch.outer(p, p) - torch.diag(p)"), SLOPE,
-            "All signs are flipped: raising a score raises its own share and lowers the others.", quotes=wrong_row),
+            "All signs are flipped: raising a score raises its own probability and lowers the "
+            "others.", quotes=wrong_row),
         mistake("sign turned off the diagonal",
                 RIGHT.but(SLOPES, "torch.outer(p, p) + torch.diag(p * (1 - p) - p * p)"), SLOPE,
-            """Off the diagonal your slopes are positive: raising one score would raise all shares. They share 1, so the
-            others must fall.""", quotes=wrong_row),
+            """Off the diagonal your derivatives are positive: raising one score would raise all probabilities. They sum
+            to 1, so the others must fall.""", quotes=wrong_row),
         mistake("p subtracted instead of the product", RIGHT.but("torch.outer(p, p)", "p"), SLOPE,
-            """Not symmetric: a whole row of p was subtracted. What one score does to another share depends on *both*
-            shares, so entry (i, j) needs the product of the two.""", quotes=wrong_row),
+            """Not symmetric: a whole row of p was subtracted. How one score changes a different probability depends on
+            *both* probabilities, so entry (i, j) needs the product of the two.""", quotes=wrong_row),
         mistake("p subtracted as a column", RIGHT.but("torch.outer(p, p)", "p[:, None]"), SLOPE,
-            """Not symmetric: p was subtracted along each row. What one score does to another share depends on *both*
-            shares, so entry (i, j) needs the product of the two.""", quotes=wrong_row),
+            """Not symmetric: p was subtracted along each row. How one score changes a different probability depends on
+            *both* probabilities, so entry (i, j) needs the product of the two.""", quotes=wrong_row),
         mistake("p (1 - p) everywhere", RIGHT.but(SLOPES, "(p * (1 - p)).expand(len(p), len(p))"), SLOPE,
-            "p (1 - p) is in every row. It is right on the diagonal only; elsewhere two different shares meet.",
+            "p (1 - p) is in every row. It is correct only on the diagonal; elsewhere two different probabilities are "
+            "multiplied.",
             quotes=wrong_row),
         mistake("p_i times (1 - p_j)", RIGHT.but(SLOPES, "torch.outer(p, 1 - p)"), SLOPE,
-            "Every entry is p_i (1 - p_j). The 1 belongs only to the diagonal: off it, the share answers "
-            "with -p_i p_j.",
+            "Every entry is p_i (1 - p_j). The 1 belongs only on the diagonal: off it, the derivative is -p_i p_j.",
             quotes=wrong_row),
         mistake("diagonal forgotten", RIGHT.but("torch.diag(p) ", ""), SLOPE,
-            """All slopes are negative, even a share's slope with its own score. On the diagonal the share itself must
-            be added.""", quotes=wrong_row),
+            """All derivatives are negative, even that of a probability with respect to its own score. On the diagonal
+            the probability itself must be added.""", quotes=wrong_row),
         mistake("one on the diagonal", RIGHT.but("torch.diag(p)", "torch.eye(len(p), dtype=p.dtype)"), SLOPE,
-            """the diagonal holds 1 before the product is subtracted; it should be the share itself. Your rows do
-            not sum to 0.""", quotes=wrong_row),
+            """the diagonal holds 1 before the product is subtracted; it should hold the probability itself. Your rows
+            do not sum to 0.""", quotes=wrong_row),
         mistake("Jacobian of the logarithm", RIGHT.but(SLOPES, "torch.eye(len(p), dtype=p.dtype) - p"), SLOPE,
             "This is the Jacobian of *log* softmax: 1 on the diagonal, minus p. Softmax itself has one factor more.",
             quotes=wrong_row),
         mistake("softmax of the shares first", RIGHT.before("return " + SLOPES, "p = torch.softmax(p, dim=-1)"), SLOPE,
-            "p went through softmax again. It holds the shares already, not the scores: use it as it comes.",
+            "p went through softmax again. It already holds the probabilities, not the scores: use it as it is.",
             quotes=wrong_row),
         mistake("the inner product subtracted", RIGHT.but("torch.outer(p, p)", "p @ p"), SLOPE,
             """One and the same number, the sum of the squares, was subtracted everywhere: p times p gave an inner
             product. An outer one is needed.""", quotes=wrong_row),
         mistake("divided by the number of shares", RIGHT.but(SLOPES, f"({SLOPES}) / len(p)"), SLOPE,
-            """Every slope is too small by the number of shares: a mean was taken. Each entry is one derivative, nothing
+            """Every derivative is too small by a factor of n: a mean was taken. Each entry is one derivative, nothing
             is averaged.""", quotes=wrong_row),
         mistake("outer product added", RIGHT.but(" - ", " + "), SLOPE,
-            """The products were added: all slopes are positive, and a row sums to twice its share. The shares sum to 1,
-            so a row of slopes sums to 0.""", quotes=wrong_row),
+            """The products were added: all derivatives are positive, and a row sums to twice its probability. The
+            probabilities sum to 1, so a row of derivatives sums to 0.""", quotes=wrong_row),
         in_place("p", RIGHT.but("return", "slopes =") + "    p.mul_(1 - p)\n    return slopes\n", CONTRACT),
         mistake("p.T of a single axis", RIGHT.but("torch.outer(p, p)", "p * p.T"), SLOPE,
-            """p * p.T is p times p, element by element: a tensor of one axis has nothing to transpose. A table of all
-            products is needed, each share with each share.""", quotes=first_row),
+            """p * p.T is p times p, element by element: a tensor of one axis has nothing to transpose. You need a table
+            of all products, each probability with each probability.""", quotes=first_row),
         mistake("diagonal squared", RIGHT.but("torch.diag(p)", "torch.diag(p ** 2)"), SLOPE,
-            """Your diagonal is 0: its squares cancel. A share's slope with its own score is the share itself, less its
-            square."""),
+            """Your diagonal is 0: its squares cancel. The derivative of a probability with respect to its own score is
+            the probability itself minus its square."""),
         mistake("products added, the share alone on the diagonal",
                 RIGHT.but(SLOPES, "torch.diag(p - p * p) + torch.outer(p, p)"), SLOPE,
-            """Two things at once: off the diagonal the products are added, and must be subtracted; it holds the share,
-            from which its square is subtracted. Your rows do not sum to 0.""", quotes=wrong_row),
+            """Two things at once: off the diagonal the products are added, and must be subtracted; the diagonal holds
+            the probability, from which you must subtract its square. Your rows do not sum to 0.""", quotes=wrong_row),
         mistake("the share alone on the diagonal", RIGHT.but("torch.diag(p)", "torch.diag(p + p * p)"), SLOPE,
-            """The diagonal holds only the share. Its square is to be taken away there too: the products are
-            subtracted everywhere.""", quotes=wrong_row),
+            """The diagonal holds only the probability. Subtract its square there too: the products are subtracted
+            everywhere.""", quotes=wrong_row),
         mistake("what is left on the diagonal", RIGHT.but("torch.diag(p)", "torch.diag(1 - p)"), SLOPE,
-            """The diagonal holds 1 minus the share, where the share itself belongs before its square is subtracted.
-            Your rows do not sum to 0."""),
+            """The diagonal holds 1 minus the probability, where the probability itself belongs before its square is
+            subtracted. Your rows do not sum to 0."""),
         *usual_mistakes(RIGHT, float32=CONTRACT, squeezed=CONTRACT),
     ),
     correct=(
@@ -152,9 +153,10 @@ EXERCISE = Exercise(
         """),
     ),
     hints=(
-        "raise one score a little: what happens to its own share, and what to the others? Their changes cancel.",
-        "p is (n,), the result (n, n): entry (i, j) says how share i changes with score j. It needs p_i and p_j.",
-        "on the diagonal p_i (1 - p_i); off it -p_i p_j. Both at once: p on a diagonal, minus all products "
-        "of two shares.",
+        "raise one score a little: what happens to its own probability, and to the others? Their changes cancel.",
+        "p is (n,), the result (n, n): entry (i, j) says how probability i changes with score j. It needs p_i and "
+        "p_j.",
+        "on the diagonal p_i (1 - p_i); off it -p_i p_j. Both at once: p on a diagonal, minus all products of two "
+        "probabilities.",
     ),
 )

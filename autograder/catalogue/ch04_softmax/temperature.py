@@ -98,11 +98,11 @@ EXERCISE = Exercise(
             called beta, one over tau.)""", quotes=first_row),
         mistake("multiplied by tau, nothing special", UNCHECKED.but("x / tau", "x * tau"), TEMPERATURE,
             """Hotter should be *flatter*, and yours gets sharper: the scores were multiplied by tau. And at tau = 0 all
-            shares come out equal, where the coldest of all should give everything to the largest.""",
+            probabilities come out equal, where the coldest temperature should give everything to the largest score.""",
             quotes=first_row),
         mistake("tau = 0 not thought of", DIVIDED_BY_0, TEMPERATURE,
-            """At tau = 0 a score divided by 0 is infinite or NaN, and so are the shares. As tau falls toward 0 the
-            largest score takes everything; define tau = 0 as that limit."""),
+            """At tau = 0 a score divided by 0 is infinite or NaN, and so are the probabilities. As tau falls toward 0
+            the largest score takes everything; define tau = 0 as that limit."""),
         mistake("tau = 0 and negative tau not thought of", UNCHECKED, TEMPERATURE,
             """At tau = 0 a score divided by 0 is infinite or NaN; define it as the limit, where the largest score takes
             everything. And a negative tau, which would prefer the *worst* score, should raise ValueError."""),
@@ -113,8 +113,8 @@ EXERCISE = Exercise(
             """tau = 0 is refused. It has a meaning, though: as tau falls toward 0 the largest score takes
             everything, and greedy decoding in chapter 11 is just that."""),
         mistake("negative tau accepted", ANY_SIGN, TEMPERATURE,
-            """A negative tau is accepted: then the *worst* score gets the largest share, without any warning. Raise
-            ValueError."""),
+            """A negative tau is accepted: then the *worst* score gets the largest probability, without any warning.
+            Raise ValueError."""),
         mistake("sign of tau dropped", ANY_SIGN.before(IF_COLDEST, "tau = abs(tau)"), TEMPERATURE,
             """A negative tau was silently made positive. That is the caller's mistake, and an error should say so:
             raise ValueError."""),
@@ -132,8 +132,8 @@ EXERCISE = Exercise(
         families.SHARES_TO_A_POWER(RIGHT.but("x / tau, dim=-1)", "x, dim=-1) ** (1 / tau)"),
             TEMPERATURE, quotes=sums, power="1 / tau"),
         mistake("tau ignored", RIGHT.but("x / tau", "x"), TEMPERATURE,
-            "Your shares are those of tau = 1: tau plays no part in them. (Adding it to every score, or taking it "
-            "away, changes nothing.)", quotes=first_row),
+            "Your probabilities are those of tau = 1: tau has no effect. (Adding it to every score, or subtracting it, "
+            "changes nothing.)", quotes=first_row),
         mistake("divided by the square of tau", RIGHT.but("x / tau", "x / tau ** 2"), TEMPERATURE,
             "The scores were divided by the square of tau. tau itself divides them.", quotes=first_row),
         mistake("divided by the root of tau", RIGHT.but("x / tau", "x / tau ** 0.5"), TEMPERATURE,
@@ -141,8 +141,8 @@ EXERCISE = Exercise(
             "itself divides them.",
             quotes=first_row),
         mistake("a little something added to tau", DIVIDED_BY_0.but("x / tau", "x / (tau + 1e-3)"), TEMPERATURE,
-            """A small number was added to tau to keep it from being 0. It changes all cold shares too: at tau = 0.01 it
-            is a tenth of tau."""),
+            """A small number was added to tau to keep it from being 0. It also changes the probabilities at small tau:
+            at tau = 0.01 it is a tenth of tau."""),
         mistake("softmax along the first axis", RIGHT.but("tau, dim=-1", "tau, dim=0"), WHICH_AXIS,
             "The first axis shared out 1. Each *row* has its own: the last axis.", quotes=sums),
         mistake("one maximum for the whole tensor at tau = 0", RIGHT.but(COLDEST, "return (x == x.max()).to(x.dtype)"),
@@ -151,15 +151,15 @@ EXERCISE = Exercise(
             largest score of its own."""),
         mistake("the position instead of the shares at tau = 0", RIGHT.but(COLDEST, "return x.argmax(dim=-1)"),
                 TEMPERATURE,
-            """At tau = 0 the *position* of the largest score came back. Return shares there too: 1 at that
+            """At tau = 0 you returned the *position* of the largest score. Return probabilities there too: 1 at that
             position, 0 elsewhere."""),
         mistake("whole numbers at tau = 0", RIGHT.but(".to(x.dtype)", ""), CONTRACT,
-            """At tau = 0 the shares are right, but integers. The result keeps the dtype of the input, or the next
-            product fails."""),
+            """At tau = 0 the probabilities are correct, but integers. The result keeps the dtype of the input, or the
+            next product fails."""),
         mistake("equal shares at tau = 0", RIGHT.but(COLDEST, "return torch.full_like(x, 1 / x.shape[-1])"),
                 TEMPERATURE,
-            """At tau = 0 all shares came back equal. That is the other end, an infinite tau: hot melts differences,
-            cold freezes the winner."""),
+            """At tau = 0 all probabilities are equal. That is the other extreme, an infinite tau: a high temperature
+            makes all equal, a low one gives everything to the largest score."""),
         mistake("tau = 0 taken for no temperature", DIVIDED_BY_0.but("x / tau", "x / tau if tau else x"), TEMPERATURE,
             """At tau = 0 the plain softmax came back, as if 0 meant "no temperature". That would be tau = 1; 0 is the
             coldest of all."""),
@@ -185,8 +185,8 @@ EXERCISE = Exercise(
         *usual_mistakes(RIGHT, arguments="x", detached=CONTRACT, float32=CONTRACT, single=CONTRACT, squeezed=CONTRACT,
                         viewed=CONTRACT),
         mistake("a tau near 0 raised to a limit", DIVIDED_BY_0.but("x / tau", "x / max(tau, 0.05)"), TEMPERATURE,
-            """A small tau was raised to a limit, or something was added to it. So cold shares, and those of tau = 0,
-            are not as cold as they should be: where two scores lie close together, both get something.""",
+            """A small tau was raised to a limit, or something was added to it. So the probabilities at small tau, and
+            at tau = 0, are not sharp enough: where two scores are close together, both get some probability.""",
             shows=not_cold_enough),
     ),
     correct=(
@@ -238,9 +238,9 @@ EXERCISE = Exercise(
                 "class Negative(ValueError):\n    pass\n\n\n" + RIGHT.but("ValueError", "Negative")),
     ),
     hints=(
-        "which way does a large tau push the shares: together or apart? And what is left when tau reaches 0?",
-        "x is (..., n), tau one number; the shares run along the last axis. At tau = 0 each row is a single "
-        "1 among zeros.",
+        "does a large tau make the probabilities more equal or less? And what is left when tau reaches 0?",
+        "x is (..., n), tau one number; the softmax runs along the last axis. At tau = 0 each row is a single 1 among "
+        "zeros.",
         "negative tau: ValueError; tau = 0: 1 at each row's largest score, 0 elsewhere; else softmax of x over tau, "
         "last axis.",
     ),

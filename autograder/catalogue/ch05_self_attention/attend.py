@@ -60,8 +60,8 @@ EXERCISE = Exercise(
         visible("four words", Case((TABLE[None], EMBEDDINGS[None]), WORDS)),
         visible("4 queries, 6 keys, 7 features", inputs, 2, 4, 6, 7),
         *usual_probes(inputs, other=(3, 5, 4, 6), smallest=(1, 1, 1, 7), common=(2, 4, 6, 7), precise=far_away),
-        hidden("equal values come back", equal_values, announced_by="each times its share"),
-        hidden("a share of 1 copies a value", one_hot, announced_by="each times its share"),
+        hidden("equal values come back", equal_values, announced_by="each times its weight"),
+        hidden("a share of 1 copies a value", one_hot, announced_by="each times its weight"),
     ),
     mistakes=(
         mistake("values on the left", RIGHT.but("W @ V", "V @ W"), SHAPES,
@@ -71,14 +71,14 @@ EXERCISE = Exercise(
             "Output 0 was mixed with the weights of *column* 0. Row i of the weights belongs to query i.",
             quotes=row_0),
         mistake("both transposed", RIGHT.but("W @ V", "V.transpose(-2, -1) @ W.transpose(-2, -1)"), SHAPES,
-            """The numbers are right and lie on their side: the result should have one row for each query and one column
-            for each feature.""", quotes=sizes),
+            """The values are correct but transposed: the result should have one row for each query and one column for
+            each feature.""", quotes=sizes),
         mistake("normalized again", RIGHT.but("W @ V", "W @ V / W.shape[-1]"), MIX,
             """The mixture was divided once more by the number of words. The weights of a row already sum to 1, so a
             mixture of equal values must give back that value.""", quotes=row_0),
         mistake("softmax a second time", RIGHT.but("W @", "torch.softmax(W, dim=-1) @"), MIX,
-            """The weights went through a softmax again, which makes them nearly equal. They sum to 1 already: use them
-            as they come.""", quotes=row_0),
+            """The weights went through a softmax again, which makes them nearly equal. They already sum to 1: use them
+            as they are.""", quotes=row_0),
         mistake("rescaled so that columns sum to 1", RIGHT.but("W @", "(W / W.sum(dim=-2, keepdim=True)) @"),
                 WHICH_AXIS,
             "The weights were made to sum to 1 down the *columns*. They come with rows that sum to 1 and need nothing "
@@ -123,7 +123,7 @@ EXERCISE = Exercise(
         mistake("weights of all sentences averaged", RIGHT.but("W @", "W.mean(dim=0) @"), SHAPES,
             "One table of weights, the mean over the batch, was used for all sentences. Each sentence has its own."),
         mistake("weights squared", RIGHT.but("W @", "W ** 2 @"), MIX,
-            "The weights were squared, so they no longer sum to 1. They sum to 1 already: use them as they come.",
+            "The weights were squared, so they no longer sum to 1. They already sum to 1: use them as they are.",
             quotes=row_0),
         mistake("the largest part alone", RIGHT.but("W @ V", "(W[..., None] * V[:, None]).amax(dim=2)"), MIX,
             "Of the parts that the words contribute, the largest came back. They are *added*.", quotes=row_0),
@@ -133,7 +133,7 @@ EXERCISE = Exercise(
             "Half of your mixture is the plain mean of the values. Only the weights decide how much of each value "
             "enters.", quotes=row_0),
         mistake("mean of the values taken away", RIGHT.but("@ V", "@ (V - V.mean(dim=1, keepdim=True))"), MIX,
-            "The mean of the values was taken away before they were mixed. They are mixed as they come.", quotes=row_0),
+            "The mean of the values was subtracted before they were mixed. Mix them as they are.", quotes=row_0),
         mistake("each query with its own word alone", RIGHT.but("mixed = W @ V", """
                   own = torch.arange(W.shape[1]).clamp(max=W.shape[2] - 1)
                   mixed = W[:, torch.arange(W.shape[1]), own][..., None] * V[:, own]"""), MIX,
@@ -164,6 +164,6 @@ EXERCISE = Exercise(
     hints=(
         "one output is a sum over the words; which axis of W and which of V run over the words?",
         "(B, Tq, Tk) times (B, Tk, dv) gives (B, Tq, dv): the Tk in the middle is summed away.",
-        "for each query: add up share times value over the words. All at once, that is one matrix product.",
+        "for each query: add up weight times value over the words. All at once, that is one matrix product.",
     ),
 )

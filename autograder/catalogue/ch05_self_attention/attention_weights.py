@@ -131,7 +131,7 @@ EXERCISE = Exercise(
             """The rows sum to 1, but the scores were divided by their plain sum. That gives negative weights for
             negative scores, and breaks where they cancel. Chapter 04 makes scores positive first."""),
         mistake("sigmoid instead of softmax", RIGHT.but(SOFTMAX, "weights = torch.sigmoid(scores)"), AXIS,
-            """Every cell was squeezed between 0 and 1 by itself, so the words do not compete. A row must sum to exactly
+            """A sigmoid was applied to every score separately, so the words do not compete. A row must sum to exactly
             1.""", quotes=row_sums),
         mistake("cosine instead of scaling", RIGHT.without(DIVISION).but(
                   "Q @ K.transpose(-2, -1)", "F.normalize(Q, dim=-1) @ F.normalize(K, dim=-1).transpose(-2, -1)"),
@@ -151,15 +151,15 @@ EXERCISE = Exercise(
             """The shape is right and the pairs are wrong: reshape re-cuts the same strip of numbers, so a column is no
             longer one word's key."""),
         mistake("all axes of K turned", RIGHT.but("K.transpose(-2, -1)", "K.T"), SHAPES,
-            ".T turns *all* axes of K, the batch too. Only the last two change places."),
+            ".T reverses *all* axes of K, including the batch. Exchange only the last two."),
         mistake("K not transposed", RIGHT.but("K.transpose(-2, -1)", "K"), SHAPES,
             """A query has d_k numbers and so has a key: to meet, the keys must be columns. Write the two shapes
             side by side."""),
         mistake("exponential without care", RIGHT.but(SOFTMAX, """
                   weights = torch.exp(scores)
                   weights = weights / weights.sum(dim=-1, keepdim=True)"""), STABLE,
-            """With large scores you return NaN: exp(1000) is infinite, and infinity over infinity is NaN. Shares do
-            not change when the same number is subtracted from every score of a row; chapter 04 says which number
+            """With large scores you return NaN: exp(1000) is infinite, and infinity over infinity is NaN. The weights
+            do not change when the same number is subtracted from every score of a row; chapter 04 says which number
             helps."""),
         mistake("one maximum for all rows", RIGHT.but(SOFTMAX, """
                   weights = torch.exp(scores - scores.max())
@@ -185,7 +185,7 @@ EXERCISE = Exercise(
         families.FUTURE_FORBIDDEN(RIGHT.before(SOFTMAX, """
                   later = torch.ones(scores.shape[-2:], dtype=torch.bool).triu(1)
                   scores = scores.masked_fill(later, float("-inf"))"""),
-            AXIS, here="Here every query may look at all keys."),
+            AXIS, here="Here every query may attend to all keys."),
         mistake("scores cut off at a limit", RIGHT.before(SOFTMAX, "scores = scores.clamp(-50, 50)"), STABLE,
             """Large scores came back with equal weights, as if they had been cut off at a limit. Nothing need be lost:
             subtracting the largest score of a row changes no weight, and torch.softmax does so."""),
@@ -193,8 +193,8 @@ EXERCISE = Exercise(
         DISTANCE(RIGHT.but(SCORES, "scores = -torch.cdist(Q, K) ** 2"),
             DIVIDE, name="squared distance instead of dot product"),
         mistake("the largest weight as the unit", RIGHT.ending_in(" / weights.amax(dim=-1, keepdim=True)"), AXIS,
-            "The largest weight of each row is 1, so a row sums to more. Shares are divided by their sum, and softmax "
-            "has done it.",
+            "The largest weight of each row is 1, so a row sums to more. The weights must sum to 1, and after the "
+            "softmax they do.",
             quotes=row_sums),
         mistake("added instead of multiplied",
                 RIGHT.but(SCORES, "scores = Q.sum(dim=-1)[..., None] + K.sum(dim=-1)[:, None]"), DIVIDE,
@@ -203,9 +203,9 @@ EXERCISE = Exercise(
         families.OWN_WORD_HIDDEN(RIGHT.before(SOFTMAX, """
                   own = torch.eye(*scores.shape[-2:], dtype=torch.bool)
                   scores = scores.masked_fill(own & (scores.shape[-1] > 1), -1e9)"""),
-            AXIS, here="Here every query may look at all keys, its own word among them."),
+            AXIS, here="Here every query may attend to all keys, including its own word."),
         mistake("keys centered", RIGHT.but("K.transpose", "(K - K.mean(dim=-1, keepdim=True)).transpose"), DIVIDE,
-            "The mean of each key's numbers was subtracted from it first. Keys are used as they come."),
+            "The mean of each key's features was subtracted from it first. Use the keys as they are."),
         mistake("queries and keys standardized", RIGHT.but(
                   "Q @ K", "F.layer_norm(Q, Q.shape[-1:]) @ F.layer_norm(K, K.shape[-1:])"), DIVIDE,
             """Queries and keys were brought to mean 0 and variance 1 before the product, so their lengths no longer
@@ -249,7 +249,8 @@ EXERCISE = Exercise(
     ),
     hints=(
         "look at the size of the scores, and at which numbers sum to 1.",
-        "(B, Tq, dk) times (B, dk, Tk) gives (B, Tq, Tk): one row for each query. The shares run along the last axis.",
+        "(B, Tq, dk) times (B, dk, Tk) gives (B, Tq, Tk): one row for each query. The softmax runs along the last "
+        "axis.",
         "scores = Q times K with its last two axes exchanged; divide by the root of d_k; softmax along the last axis.",
     ),
 )

@@ -133,14 +133,14 @@ EXERCISE = Exercise(
             only swaps pairs; its inverse does, or permuting the *other* result the same way.""", quotes=your_gap),
         mistake("features permuted", RIGHT.but("f(x[..., perm, :])", "f(x[..., perm])").but(
                   "(f(x))[..., perm, :]", "(f(x))[..., perm]"), SHAPES,
-            "The *features* were permuted: the words lie along the second-to-last axis."),
+            "The *features* were permuted: the words are along the second-to-last axis."),
         mistake("features of the answer permuted", RIGHT.but("(f(x))[..., perm, :]", "(f(x))[..., perm]"), SHAPES,
-            "The *features* of the answer were permuted: its words lie along the second-to-last axis, as "
-            "those of x do."),
+            "The *features* of the answer were permuted: its words are along the second-to-last axis, as those of x "
+            "are."),
         mistake("sentences permuted", RIGHT.but("f(x[..., perm, :])", "f(x[perm])").but(
                   "(f(x))[..., perm, :]", "(f(x))[perm]"), SHAPES,
-            "The *sentences* of the batch were permuted: axis 0 is the batch, the words lie along the "
-            "second-to-last axis."),
+            "The *sentences* of the batch were permuted: axis 0 is the batch, the words are along the second-to-last "
+            "axis."),
         mistake("mean instead of largest", RIGHT.but("max()", "mean()"), ORDER,
             """You returned the mean difference. Return the largest one: one wrong row among many must not be
             averaged away.""", quotes=your_gap),
@@ -210,7 +210,7 @@ EXERCISE = Exercise(
             "The differences were squared, so your gap is the square of the right one. Absolute values keep the scale.",
             quotes=your_gap),
         mistake("only the first sentence", RIGHT.but("difference.abs", "difference[0].abs"), SHAPES,
-            "Only the first sentence of the batch was compared; the largest gap may lie in another."),
+            "Only the first sentence of the batch was compared; the largest gap may be in a different one."),
         mistake("inverse permutation on both sides", RIGHT.before(BEFORE, "perm = torch.argsort(perm)"), ORDER,
             """Both sides were moved by the inverse of perm. For some functions that gives the same gap, for others not:
             use perm itself."""),

@@ -93,8 +93,8 @@ EXERCISE = Exercise(
             "Every negative number became 0. A projection is a plain matrix product with a bias; no activation "
             "follows it."),
         mistake("the truth of a tensor", RIGHT.but("b is not None", "b"), PROJECT,
-            """`if b:` asks whether the whole tensor is true, and a tensor of several numbers is neither. Ask whether b
-            is None."""),
+            """`if b:` needs the truth value of a whole tensor, and a tensor of several numbers has none. Check whether
+            b is None."""),
         mistake("a bias that is always added", RIGHT.but("if b is not None:\n        projected =", "projected ="),
                 PROJECT,
             """Your code stops when there is no bias: b is then None, and None cannot be added. Add it only when there
@@ -120,7 +120,7 @@ EXERCISE = Exercise(
         mistake("a softmax on top", RIGHT.but("return projected", "return torch.softmax(projected, dim=-1)"), PROJECT,
             "Each word's numbers sum to 1: a softmax was applied. A projection is a plain matrix product with a bias."),
         mistake("words standardized first", RIGHT.but("x @ W", "F.layer_norm(x, x.shape[-1:]) @ W"), PROJECT,
-            "Each word was brought to mean 0 and variance 1 before the product. It is multiplied as it comes."),
+            "Each word was normalized to mean 0 and variance 1 before the product. Multiply it as it is."),
         mistake("words added up along the sentence", RIGHT.but("x @ W", "x.cumsum(dim=1) @ W"), PROJECT,
             "Each word came with all words before it added on. A projection treats each word by itself."),
         mistake("bias once for each word", RIGHT.but("+ b", "+ b * x.shape[1]"), PROJECT,

@@ -117,8 +117,8 @@ EXERCISE = Exercise(
                   q = nn.Linear(self.d_model, self.d_k, bias=False)(x)
                   k = nn.Linear(self.d_model, self.d_k, bias=False)(x)
                   v = nn.Linear(self.d_model, self.d_v, bias=False)(x)"""), PARAMETERS,
-            """0 parameters are registered, and each call gives another answer: the projections are made anew inside
-            forward. Make them once, in the constructor, where an optimizer can find them."""),
+            """0 parameters are registered, and each call gives a different result: the projections are created inside
+            forward. Create them once, in the constructor, where an optimizer can find them."""),
         mistake("plain tensors instead of parameters", layered("""
                   self.W_q = torch.randn(d_model, d_k)
                   self.W_k = torch.randn(d_model, d_k)
@@ -162,7 +162,7 @@ EXERCISE = Exercise(
         families.FUTURE_FORBIDDEN(RIGHT.before(SOFTMAX, """
                   later = torch.ones(scores.shape[-2:], dtype=torch.bool, device=x.device).triu(1)
                   scores = scores.masked_fill(later, float("-inf"))"""),
-            PARAMETERS, here="Here every word may look at the whole sentence."),
+            PARAMETERS, here="Here every word may attend to the whole sentence."),
         mistake("only the output returned", RIGHT.but("@ v, weights", "@ v"), PARAMETERS,
             "One tensor came back. There should be two: the output and then the weights."),
         mistake("weights first", RIGHT.but("weights @ v, weights", "weights, weights @ v"), PARAMETERS,
@@ -206,7 +206,7 @@ EXERCISE = Exercise(
                       self.A = torch.softmax(scores, dim=-1)
                   weights = self.A"""), PARAMETERS,
             """The weights of the first sentence were kept and used for the next one: what is set only `if self.A is
-            None` is never computed anew. Weights belong to a sentence; only the projections stay."""),
+            None` is never computed again. Weights belong to one sentence; only the projections stay."""),
         *wrong_scores(RIGHT, DIVISION, WHY_DIVIDE),
         mistake("ReLU on the projections", RIGHT.but(
                   PROJECTED, "q, k, v = F.relu(self.W_q(x)), F.relu(self.W_k(x)), F.relu(self.W_v(x))"), PARAMETERS,
@@ -230,12 +230,12 @@ EXERCISE = Exercise(
         mistake("weights sharpened twice", RIGHT.after(SOFTMAX, "weights = torch.softmax(weights, dim=-1)"), WHICH_AXIS,
             "The weights went through a softmax once more, which makes them nearly equal. They sum to 1 already."),
         mistake("x standardized first", RIGHT.before(PROJECTED, "x = F.layer_norm(x, x.shape[-1:])"), PARAMETERS,
-            "Each word was brought to mean 0 and variance 1 first. Normalization comes in chapter 09; here words are "
-            "projected as they come."),
+            "Each word was normalized to mean 0 and variance 1 first. Normalization comes in chapter 09; here words "
+            "are projected as they are."),
         families.OWN_WORD_HIDDEN(RIGHT.before(SOFTMAX, """
                   own = torch.eye(scores.shape[-1], dtype=torch.bool)
                   scores = scores.masked_fill(own & (scores.shape[-1] > 1), float("-inf"))"""),
-            WHICH_AXIS, here="Here every word may look at the whole sentence, itself included."),
+            WHICH_AXIS, here="Here every word may attend to the whole sentence, including itself."),
         *usual_mistakes(RIGHT, arguments="x", squeezed=SHAPES, viewed=SHAPES, rounded=WHY_DIVIDE, root=ROOT_OF_D_K),
     ),
     correct=(

@@ -137,8 +137,8 @@ EXERCISE = Exercise(
         mistake("power of beta", RIGHT.but(SCORES, "math.exp(min(beta, 20)) * (keys @ q)"), LOOKUP,
             "Your answer is the one for e to the power of beta. beta itself multiplies the scores.", quotes=first),
         mistake("sigmoid instead of softmax", RIGHT.but(SOFTMAX, "torch.sigmoid(scores)"), LOOKUP,
-            "Each score went through a sigmoid by itself, so the entries do not compete and their weights "
-            "do not sum to 1.", quotes=first),
+            "A sigmoid was applied to each score separately, so the entries do not compete and their weights do not "
+            "sum to 1.", quotes=first),
         *usual_mistakes(RIGHT, arguments="keys q values", float32=SHAPES, single=STABLE, viewed=SHAPES),
         mistake("a dictionary from some beta on", RIGHT.before("return shares @ values", """
                   if beta > 10:
@@ -148,8 +148,7 @@ EXERCISE = Exercise(
             "For beta = 0 your answer is the one for beta = 1: to `or` and `if`, 0 is as good as nothing. At 0 all "
             "entries count alike."),
         mistake("beta limited", RIGHT.but(SCORES, "min(beta, 100) * (keys @ q)"), LOOKUP,
-            "A large beta was cut off at a limit. It is used as it comes: keys that fit nearly alike "
-            "need a large one."),
+            "A large beta was cut off at a limit. Use it as it is: keys that fit almost equally need a large one."),
     ),
     correct=(
         correct("at", formula("soft_lookup(query, k, v, sharpness)",
@@ -177,8 +176,8 @@ EXERCISE = Exercise(
             "(torch.softmax(beta * q[None] @ keys.T, dim=-1) @ values)[0]")),
     ),
     hints=(
-        "what would a very large beta do to the shares, and what would beta = 0 do?",
-        "keys (n, d) with q (d,) gives n scores; n shares with values (n, dv) give (dv,).",
+        "what would a very large beta do to the weights, and what would beta = 0 do?",
+        "keys (n, d) with q (d,) gives n scores; n weights with values (n, dv) give (dv,).",
         "score of each key: dot product with q, times beta; softmax over the entries; mix the values.",
     ),
 )

@@ -102,8 +102,8 @@ EXERCISE = Exercise(
     omits={"precision": "a share has the same seven digits in either precision"},
     mistakes=(
         one_key("entropy", "0 times log 0", RIGHT.but(SURPRISE, "surprise = -A * torch.log(A)"),
-            """0 times log 0 is 0 times minus infinity, and torch calls that NaN. A weight of 0 contributes 0: take care
-            of it before, or ask torch for a function that knows."""),
+            """0 times log 0 is 0 times minus infinity, and torch calls that NaN. A weight of 0 contributes 0: handle it
+            before the logarithm, or use a torch function that does."""),
         one_key("entropy", "rows with a 0 dropped", RIGHT.but(SURPRISE, "surprise = -A * torch.log(A)").but(
                   ENTROPY, "surprise.sum(dim=-1).nan_to_num(0.0).mean(dim=-1)"),
             """A whole row counts as 0 as soon as one of its weights is 0: the sum was NaN, and was replaced. Only the
@@ -146,8 +146,8 @@ EXERCISE = Exercise(
         one_key("mean_distance", "sign lost after the sum",
                 RIGHT.but(APART, "position[:, None] - position[None, :]").but(
                   DISTANCE, "(A * apart).sum(dim=-1).abs().mean(dim=-1)"),
-            """The sign was taken away after the sum, when looking back and looking ahead had canceled already. Each
-            distance |i − j| is positive before it is weighed."""),
+            """The absolute value was taken after the sum, when distances to earlier and later words had already
+            canceled. Each distance |i − j| is positive before it is weighted."""),
         one_key("mean_distance", "squared distance", RIGHT.but(".abs()", " ** 2"),
             "The distance was squared. It is |i − j|, in words."),
         one_key("mean_distance", "distance without weights",

@@ -56,8 +56,8 @@ EXERCISE = Exercise(
             Move the heads next to the features first, then join. (A public repository had exactly this, and its test,
             copying a sentence, still passed.)""", quotes=stands),
         mistake("view after the exchange", RIGHT.but("reshape", "view"), MERGE,
-            """view refuses: an exchange of axes is only a new reading order, and the numbers no longer lie one after
-            the other. Lay them out anew before viewing (contiguous), or let reshape do it."""),
+            """view raises an error: a transpose only changes the strides, so the values are no longer contiguous in
+            memory. Call contiguous() before view, or use reshape."""),
         mistake("mean over the heads", RIGHT.but(MERGED, "z.mean(dim=1)"), MERGE,
             "The heads were averaged, which throws away what told them apart. They are *side by side*: h times d_k "
             "numbers.",
@@ -123,7 +123,7 @@ EXERCISE = Exercise(
         mistake("a list of words", RIGHT.but(MERGED, "[z[:, :, t].reshape(B, -1) for t in range(T)]"), MERGE,
             "A Python list came back. Return one tensor: (B, T, h·d_k)."),
         mistake("all words in one row", RIGHT.but("B, T, h * d_k", "B, T * h * d_k"), MERGE,
-            "All words of a sentence lie in one long row. Each word keeps its own: (B, T, h·d_k).", quotes=sizes),
+            "All words of a sentence are in one long row. Each word keeps its own: (B, T, h·d_k).", quotes=sizes),
         *usual_mistakes(RIGHT, arguments="z", detached=MODULE, float32=MODULE, single=MODULE, squeezed=MERGE,
                         viewed=MERGE, quotes_size=sizes),
         mistake("z turned in place",
@@ -152,7 +152,7 @@ EXERCISE = Exercise(
         correct("features forward", RIGHT.but(MERGED, "z.transpose(2, 3).reshape(B, h * d_k, T).transpose(1, 2)")),
     ),
     hints=(
-        "the numbers of one word must lie next to each other before you join them. Where do they lie now?",
+        "the features of one word must be next to each other before you join them. Where are they now?",
         "(B, h, T, d_k) becomes (B, T, h, d_k); then the last two axes become one: (B, T, h·d_k).",
         "exchange heads and words; join the last two axes. Splitting the result again must give z back.",
     ),

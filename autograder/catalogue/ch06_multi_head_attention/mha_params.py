@@ -80,7 +80,7 @@ EXERCISE = Exercise(
         mistake("bias the wrong way round", RIGHT.but("if bias", "if not bias"), COUNT,
             "Biases were counted where there are none, and left out where there are.", counted),
         mistake("one head only", RIGHT.but(WEIGHTS, "4 * d * (d // h)").but("4 * d if", "4 * (d // h) if"), COUNT,
-            "That is the share of one head, and there are h of them side by side.", counted),
+            "That is the part of one head, and there are h of them side by side.", counted),
         mistake("one head's three matrices, a whole output", RIGHT.but(WEIGHTS, "3 * d * (d // h) + d * d").but(
                   "4 * d if", "3 * (d // h) + d if"), COUNT,
             "Queries, keys and values were counted for one head only, W_O in full. There are h heads.", counted),

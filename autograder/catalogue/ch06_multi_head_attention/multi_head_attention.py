@@ -198,7 +198,8 @@ EXERCISE = Exercise(
                announced_by="broadcasts to (B, h, Tq, Tk)"),
         hidden("a mask for each head", masked, 2, 4, 6, 15, 3, lambda B, h, Tq, Tk: (B, h, Tq, Tk),
                announced_by="broadcasts to (B, h, Tq, Tk)"),
-        hidden("a mask in self-attention, large scores", masked_itself, 2, 5, 8, 4, announced_by="None: x_q itself"),
+        hidden("a mask in self-attention, large scores", masked_itself, 2, 5, 8, 4,
+               announced_by="or from x_q where x_kv is None"),
         hidden("one word asks another", across, 1, 1, 1, 6, 2, announced_by="x_q (B, Tq, d_model)"),
         hidden("large scores", itself, 2, 5, 8, 2, 60.0, torch.float64, announced_by="must not give NaN"),
         hidden("the same in training", itself, 2, 3, 9, 3, checks="training", announced_by="no dropout"),
@@ -292,8 +293,8 @@ EXERCISE = Exercise(
             """Two things at once: the heads were cut with a single reshape, and joined with one. Both ways the pieces
             of several words got mixed (see 06.1 and 06.2)."""),
         mistake("view after the exchange", RIGHT.but("z.transpose(1, 2).reshape(", "z.transpose(1, 2).view("), MERGE,
-            """view refuses: an exchange of axes is only a new reading order. reshape, or contiguous() before view, lays
-            the numbers out anew."""),
+            """view raises an error: a transpose only changes the strides. Use reshape, or contiguous() before
+            view."""),
         mistake("interleaved heads", RIGHT.but(SPLITTING, "x.reshape(B, T, self.d_k, self.h).permute(0, 3, 1, 2)"),
                 SPLIT,
             "The features were dealt out like cards. Head 0 works on the first d_k features of each "
@@ -351,7 +352,7 @@ EXERCISE = Exercise(
         mistake("projections made in forward", layered("self.bias = bias", """
                   q, k, v = (nn.Linear(x.shape[-1], x.shape[-1], bias=self.bias)(x) for x in (x_q, x_kv, x_kv))"""),
                   MODULE,
-            "Projections are made anew in every call, so nothing is learned. Make them once, in the constructor."),
+            "New projections are created in every call, so nothing is learned. Create them once, in the constructor."),
         mistake("plain tensors instead of parameters", layered(
                   "self.W_q, self.W_k, self.W_v = (torch.randn(d_model, d_model) for _ in range(3))",
                   "q, k, v = x_q @ self.W_q, x_kv @ self.W_k, x_kv @ self.W_v"), MODULE,

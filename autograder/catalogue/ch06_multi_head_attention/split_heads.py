@@ -132,7 +132,7 @@ EXERCISE = Exercise(
             "The ValueError is made and returned as if it were a result. Raise it, or the caller never notices."),
         mistake("None for sizes that do not fit",
                 RIGHT.but('raise ValueError("D must be a multiple of h")', "return None"), SPLIT,
-            "Where D is not a multiple of h you return None, which nobody notices. Raise a ValueError."),
+            "Where D is not a multiple of h you return None, which goes unnoticed. Raise a ValueError."),
         *usual_mistakes(RIGHT, arguments="x", detached=MODULE, float32=MODULE, single=MODULE, squeezed=SPLIT,
                         viewed=SPLIT, quotes_size=sizes),
     ),

@@ -71,7 +71,7 @@ EXERCISE = Exercise(
         mistake("one too far", RIGHT.but(ROWS, "rows = pe[offset + 1:offset + T + 1]"), OFFSET,
             "The rows begin one too late: the word at position `offset` gets row `offset`."),
         mistake("one too early", RIGHT.but(ROWS, "rows = pe[max(offset - 1, 0):max(offset - 1, 0) + T]"), OFFSET,
-            "The rows begin one too early: the word at position `offset` gets row `offset`; nothing is taken away "
+            "The rows begin one too early: the word at position `offset` gets row `offset`; do not subtract anything "
             "from it."),
         mistake("the number itself added", RIGHT.but(ROWS, "rows = pe[:T] + offset"), OFFSET,
             "The number `offset` was added to the rows of position 0 and on. It says which rows to take: those that "

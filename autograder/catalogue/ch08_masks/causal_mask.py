@@ -70,7 +70,7 @@ EXERCISE = Exercise(
             """A word cannot see itself, and row 0 has no key at all. The word at position i is known when position i +
             1 is predicted, so it may attend to itself.""", quotes=first_row),
         mistake("one word of the future open", RIGHT.but(RULE, "key <= query + 1"), CAUSAL,
-            "Each word sees one word too many: the very one that it is to predict.", quotes=first_row),
+            "Each word sees one word too many: exactly the one that it should predict.", quotes=first_row),
         mistake("offset ignored",
                 RIGHT.but(QUERY, "query = torch.arange(Tq)[:, None]").but(KEY, "key = torch.arange(Tq)[None, :]"),
             CACHE, """The shape is (Tq, Tq) whatever the offset is. Keys of earlier steps come first: there are offset +
@@ -79,7 +79,7 @@ EXERCISE = Exercise(
             """Your code takes query i to be at position i. With an offset it is at position offset + i, and sees
             everything before.""", quotes=first_row),
         mistake("the offset the wrong way", RIGHT.but(QUERY, "query = torch.arange(Tq)[:, None] - offset"), CACHE,
-            """The offset was taken away where it should be added: query i is at position offset + i, after all earlier
+            """The offset was subtracted where it should be added: query i is at position offset + i, after all earlier
             words.""", quotes=first_row),
         mistake("one too few with an offset", RIGHT.but(QUERY, QUERY + " - min(offset, 1)"), CACHE,
             "With an offset each row is closed one position too early: row i is at position offset + i, and sees "
@@ -99,8 +99,7 @@ EXERCISE = Exercise(
             """With an offset every cell is open. Among the new words the order still holds: the first of them may not
             see the second.""", quotes=open_cells),
         mistake("rows and columns exchanged", RIGHT.but(RULE, "(key <= query).T"), CAUSAL,
-            "Rows and columns are exchanged. A row belongs to the word that looks, a column to the word that is "
-            "looked at.",
+            "Rows and columns are exchanged. A row belongs to the query, a column to the key.",
             quotes=first_row),
         families.ONES_AND_ZEROS(RIGHT.but(RULE, "(key <= query).float()"), CONVENTION),
         mistake("whole numbers", RIGHT.but(RULE, "(key <= query).long()"), CONVENTION,

@@ -72,14 +72,14 @@ EXERCISE = Exercise(
         mistake("padding only", RIGHT.but("real & past", "real.expand(-1, 1, T, T)"), BOTH,
             "The future is open: this is only the padding mask.", quotes=open_cells),
         mistake("or instead of and", RIGHT.but("real & past", "real | past"), BOTH,
-            """A pad is visible when it lies in the past, and the future is visible where it holds words. Both
+            """A pad is visible when it is in the past, and the future is visible where it contains words. Both
             conditions must hold at once.""", quotes=open_cells),
         mistake("added", RIGHT.but("real & past", "real.long() + past.long()"), BOTH,
             "The sum of two masks holds 0, 1 and 2. Both conditions must hold: True where both are True."),
         mistake("exclusive or", RIGHT.but("real & past", "real ^ past"), BOTH,
             "Cells are open where exactly one condition holds. Both must hold at once.", quotes=open_cells),
         mistake("pads on the query axis", RIGHT.but("[:, None, None, :]", "[:, None, :, None]"), AXIS,
-            """Words still look at pads that came before them: the pads were hidden as queries, or not at all (or only
+            """Words still attend to pads that came before them: the pads were hidden as queries, or not at all (or only
             where every sentence has one). Hide each sentence's own as *keys*, on the last axis.""",
             quotes=open_cells),
         mistake("counted from the front", RIGHT.but("real = (ids != pad)[:, None, None, :]",
@@ -92,7 +92,7 @@ EXERCISE = Exercise(
             "separately.",
             quotes=open_cells),
         mistake("everything open", RIGHT.but("real & past", "torch.ones(len(ids), 1, T, T, dtype=torch.bool)"), BOTH,
-            "Every cell is open: pads are looked at, and so is the future.", quotes=open_cells),
+            "Every cell is open: words attend to pads and to the future.", quotes=open_cells),
         mistake("the first sentence's for all", RIGHT.but("real & past", "(real[:1] & past).expand(len(ids), 1, T, T)"),
                 BOTH,
             "Every sentence got the mask of the first. Each has its own pads.", quotes=open_cells),
@@ -103,7 +103,7 @@ EXERCISE = Exercise(
             """The shape is (B, T, T). Against the scores (B, h, T, T) the sentences would meet the heads: an axis of
             size 1 belongs between.""", quotes=open_cells),
         mistake("pads the wrong way round", RIGHT.but("!=", "=="), CONVENTION,
-            "Only pads may be looked at: the padding mask is the wrong way round.", quotes=open_cells),
+            "Words may only attend to pads: the padding mask is inverted.", quotes=open_cells),
         mistake("the future instead of the past", RIGHT.but("tril", "triu"), CAUSAL,
             "Words see what comes after them: the causal mask is the wrong way round.", quotes=open_cells),
         mistake("both the wrong way round", RIGHT.but("real & past", "~(real & past)"), CONVENTION,
@@ -111,7 +111,7 @@ EXERCISE = Exercise(
         mistake("the diagonal blocked", RIGHT.but("tril()", "tril(-1)"), CAUSAL,
             "A word cannot see itself, so the first word of each sentence has no key to attend to.", quotes=open_cells),
         mistake("one word of the future open", RIGHT.but("tril()", "tril(1)"), CAUSAL,
-            "Each word sees the very word that it is to predict.", quotes=open_cells),
+            "Each word sees exactly the word that it should predict.", quotes=open_cells),
         families.PAD_0_WRITTEN_IN(RIGHT.but("!= pad", "!= 0"), BOTH, function="mask looks for", which="second"),
         families.ONES_AND_ZEROS(RIGHT.but("real & past", "(real & past).float()"), CONVENTION),
     ),

@@ -140,23 +140,23 @@ EXERCISE = Exercise(
     mistakes=(
         mistake("all places compared",
                 RIGHT.but("model(ids)[:, :t]", "model(ids)").but("model(changed)[:, :t]", "model(changed)"), LEAK,
-            """Every model is accused, the sound ones too. The positions from t on *may* change, since their own tokens
-            changed: look at the positions before t only."""),
+            """Your test reports every model, including the sound ones. The positions from t on *may* change, since
+            their own tokens changed: compare only the positions before t."""),
         mistake("the changed place compared too", RIGHT.but("model(ids)[:, :t]", "model(ids)[:, :t + 1]").but(
                   "model(changed)[:, :t]", "model(changed)[:, :t + 1]"), LEAK,
             """You accused a sound model: position t has been given another token, and may answer otherwise. Only the
             positions *before* t may not."""),
         mistake("the places after compared", RIGHT.but("model(ids)[:, :t]", "model(ids)[:, t:]").but(
                   "model(changed)[:, :t]", "model(changed)[:, t:]"), LEAK,
-            "You looked at the positions from t on. These may change; the ones before t may not."),
+            "You compared the positions from t on. These may change; the ones before t may not."),
         mistake("only the first place", RIGHT.but("model(ids)[:, :t]", "model(ids)[:, :1]").but(
                   "model(changed)[:, :t]", "model(changed)[:, :1]"), LEAK,
-            """Only position 0 was looked at. A model that peeks one word ahead shows it at the position just before t,
-            and nowhere else."""),
+            """You compared only position 0. A model that sees one word ahead only shows it at the position just before
+            t."""),
         mistake("only the place before", RIGHT.but("model(ids)[:, :t]", "model(ids)[:, t - 1:t]").but(
                   "model(changed)[:, :t]", "model(changed)[:, t - 1:t]").but(CHANGE,
                       "changed[:, -1] = (ids[:, -1] + 1) % vocabulary"), LEAK,
-            """Only one position was looked at, and only the last token changed. Look at all positions before t, and
+            """You compared only one position, and changed only the last token. Compare all positions before t, and
             change all tokens from t on."""),
         mistake("only the first sentence", RIGHT.but("(before - after)", "(before - after)[0]"), LEAK,
             "Not all sentences were changed, or compared. A leak may show in another."),
@@ -177,8 +177,8 @@ EXERCISE = Exercise(
         mistake("the earlier tokens changed", RIGHT.but(CHANGE, "changed[:, :t] = (ids[:, :t] + 1) % vocabulary"), LEAK,
             "The tokens *before* t were changed. Every model answers otherwise then. Change those from t on."),
         mistake("left in training mode", RIGHT.without("model.eval()").without("model.train(was_training)"), LEAK,
-            """A sound model was accused: in training mode dropout draws anew at each call, so two answers to the same
-            sentence differ. Evaluation mode first."""),
+            """Your test reports a sound model: in training mode dropout is random at each call, so two outputs for the
+            same sentence differ. Switch to evaluation mode first."""),
         families.LEFT_IN_EVALUATION_MODE(RIGHT.without("model.train(was_training)"), LEAK),
         families.PUT_IN_TRAINING_MODE(RIGHT.but("model.train(was_training)", "model.train()"), LEAK),
         mistake("equal to the last digit", RIGHT.but(GAP, "gap = 1.0 - float(torch.equal(before, after))"), LEAK,
@@ -248,7 +248,7 @@ EXERCISE = Exercise(
             GAP, "gap = torch.norm(before - after)")),
     ),
     hints=(
-        "whose answers may not change when the tokens from t on become others?",
+        "which logits must not change when the tokens from t on change?",
         "ids (B, T) and a changed copy give two (B, T, V); compare their first t positions.",
         "evaluation mode; change every token from t on to another of the vocabulary; largest difference before t; the "
         "mode as it "

@@ -169,8 +169,8 @@ EXERCISE = Exercise(
     ),
     mistakes=(
         mistake("mask after the softmax", RIGHT.but(HIDE, "pass").after(WEIGHTS, AFTER), SCORES,
-            """The hidden weights were taken away *after* the softmax. Their part is lost, so the rows no longer sum to
-            1, and how much is lost depends on the words that should be hidden. Hide the scores, before the
+            """The hidden weights were set to 0 *after* the softmax. Their part is lost, so the rows no longer sum to 1,
+            and how much is lost depends on the words that should be hidden. Hide the scores, before the
             softmax.""", quotes=row_sums),
         mistake("scores times the mask", RIGHT.but(HIDE, "scores = scores * mask"), SCORES,
             """The hidden scores became 0, or next to it: a product with the mask, a fill with 0 or with -1e-9 (which is
@@ -188,7 +188,7 @@ EXERCISE = Exercise(
         mistake("always causal", RIGHT.but("~mask", "~torch.ones(scores.shape[-2:]).tril().bool()"), SCORES,
             "Your code makes a causal mask of its own. Use the mask that it is given, whatever that hides."),
         mistake("mask ignored", RIGHT.but(HIDE, "pass"), SCORES,
-            "The mask was not used: every word looks at every other, the future included.", quotes=first_row),
+            "The mask was not used: every word attends to every other, including the future.", quotes=first_row),
         mistake("minus a hundred", hides_by("-100.0"), CONSTANTS,
             """Your constant is -100 or so. Scores of -200 occur, and beat it: then the hidden words get everything. Use
             minus infinity, or the least number that the dtype has."""),
@@ -316,7 +316,7 @@ EXERCISE = Exercise(
         """),
     ),
     hints=(
-        "what score becomes a share of exactly 0? And what becomes of a row that has no other?",
+        "which score becomes a weight of exactly 0? And what happens to a row that has only such scores?",
         "scores (B, h, Tq, Tk); the mask broadcasts to them; weights have the same shape, the output is "
         "(B, h, Tq, d_v).",
         "scores as in 05.2; minus infinity where the mask is False; softmax over the keys; rows of NaN become 0; mix "

@@ -51,13 +51,13 @@ EXERCISE = Exercise(
     ),
     mistakes=(
         mistake("on the query axis", RIGHT.but(RETURNED, "real[:, None, :, None]"), AXIS,
-            """Your mask silences the *queries* that are pads; every word still looks at the pads. A pad must not be
-            looked *at*: the mask belongs on the axis of the keys, the last one.""", quotes=open_cells),
+            """Your mask hides the *queries* that are pads; every word still attends to the pads. No query may attend to
+            a pad: the mask belongs on the axis of the keys, the last one.""", quotes=open_cells),
         mistake("on both axes", RIGHT.but(RETURNED, "real[:, None, None, :] & real[:, None, :, None]"), AXIS,
             """Pads are hidden as keys and as queries. Then a pad's own row has no key to attend to, and its softmax is
             NaN. Hide the keys only: what a pad gathers is never read.""", quotes=open_cells),
         mistake("the wrong way round", RIGHT.but("!=", "=="), CONVENTION,
-            """The mask is True at the pads, so words may look at pads and at nothing else. In this course True means
+            """The mask is True at the pads, so words may attend to pads and to nothing else. In this course True means
             *may attend*.""",
             quotes=open_cells),
         mistake("no axis for heads and queries", RIGHT.but(RETURNED, "real"), AXIS,
@@ -124,7 +124,7 @@ EXERCISE = Exercise(
         """),
     ),
     hints=(
-        "which axis of the scores runs over the ones that are looked at?",
+        "which axis of the scores runs over the keys?",
         "ids (B, T) gives (B, T) booleans; the scores are (B, h, Tq, T): two axes of size 1 go in between.",
         "real = where ids differ from pad; return it with an axis for the heads and one for the queries "
         "after the first.",

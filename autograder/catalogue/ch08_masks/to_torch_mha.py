@@ -50,11 +50,11 @@ EXERCISE = Exercise(
             sentences follow each other h times: first come all heads of sentence 0, then all of sentence 1.""",
             quotes=open_cells),
         mistake("not repeated", RIGHT.but("forbidden.expand(-1, h, -1, -1)", "forbidden"), CONVENTION,
-            "There is one table for each sentence. The module wants one for each sentence *and* head, B "
-            "times h of them."),
+            "There is one table for each sentence. The module expects one for each sentence *and* head, B times h of "
+            "them."),
         mistake("heads on an axis of their own",
                 RIGHT.but("spread.reshape(-1, mask.shape[2], mask.shape[3])", "spread"), CONVENTION,
-            "The shape is (B, h, Tq, Tk). The module wants sentences and heads in one axis: (B times h, Tq, Tk)."),
+            "The shape is (B, h, Tq, Tk). The module expects sentences and heads in one axis: (B times h, Tq, Tk)."),
         mistake("additive", RIGHT.but("spread.reshape",
                                       "torch.zeros(spread.shape).masked_fill(spread, float('-inf')).reshape"),
             CONVENTION, "This is an additive mask. The module would accept it, but return a boolean one."),
@@ -83,6 +83,6 @@ EXERCISE = Exercise(
     hints=(
         "two things differ: what True means, and how often each sentence's table is needed.",
         "(B, 1, Tq, Tk) becomes (B, h, Tq, Tk), then (B * h, Tq, Tk), sentence by sentence.",
-        "turn True and False round; repeat the axis of size 1 h times; merge the first two axes.",
+        "exchange True and False; repeat the axis of size 1 h times; merge the first two axes.",
     ),
 )  # fmt: skip

@@ -262,10 +262,10 @@ EXERCISE = Exercise(
             return self.norm3(y + self.drop(self.cross(y, memory, src_mask)))"""), DECODER,
             "The feed-forward network is between the two attentions. It comes last."),
         mistake("memory normed again", RIGHT.but(CROSS, CROSS.replace("memory", "self.norm2(memory)")), PLACEMENT,
-            "In pre-norm you normed memory as well. It comes out of the encoder as it is to be read: only y "
-            "is normed here."),
+            "In pre-norm you normalized memory as well. Use the encoder's output as it is: only y is normalized "
+            "here."),
         mistake("memory normed again, in both orders", both(1, "memory", "self.norm2(memory)"), PLACEMENT,
-            "You normed memory. It comes out of the encoder as it is to be read: only y is normed here."),
+            "You normalized memory. Use the encoder's output as it is: only y is normalized here."),
         mistake("queries not normed", RIGHT.but(CROSS, CROSS.replace("seen", "y")), PLACEMENT,
             "In pre-norm the queries to the source come from a y that was not normed. Every sub-layer reads a normed "
             "y."),

@@ -120,7 +120,7 @@ EXERCISE = Exercise(
             """eps plays no part. Where all numbers of a word are equal its variance is 0, and 0 / 0 is NaN; where they
             hardly differ, noise is blown up to full size."""),
         mistake("eps of its own", RIGHT.but("variance + eps", "variance + 1e-5"), EPSILON,
-            "You wrote 0.00001 where the argument eps belongs: it is right until someone asks for another eps."),
+            "You wrote 0.00001 where the argument eps belongs: it is wrong for every other eps."),
         mistake("a smallest variance of eps", RIGHT.but("variance + eps", "variance.clamp(min=eps)"), EPSILON,
             "The variance was held at eps where it is smaller. eps is added, always."),
         mistake("over the words", over("-2"), AXIS,

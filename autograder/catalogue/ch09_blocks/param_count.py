@@ -122,7 +122,7 @@ EXERCISE = Exercise(
             "The projections were multiplied by the number of heads. The heads *share* them (06.4)."),
         mistake("one head's projections",
                 RIGHT.but(ATTENTION, "attention = 4 * D * (D // cfg.heads) + 4 * (D // cfg.heads)"), COUNT,
-            "One head's share of the projections was counted. All heads together fill D by D."),
+            "Only one head's part of the projections was counted. All heads together fill D by D."),
         mistake("three tables though tied", RIGHT.but("if not cfg.tie_embeddings:", "if True:"), ENDS,
             "The table was counted three times though tie_embeddings is on: source, target and output are "
             "one and the same."),

@@ -174,8 +174,8 @@ EXERCISE = Exercise(
             "The sum was divided by T, the number of positions in a row. Divide by the number of real tokens of the "
             "whole batch.", quotes=the_number),
         mistake("softmax before the loss", SHORT.but("logits[real]", "torch.softmax(logits, dim=-1)[real]"), FLOOR,
-            """Softmax was applied twice: cross_entropy wants scores and makes shares of them itself. It cannot fall any
-            further, and hardly any gradient is left.""", quotes=floor),
+            """Softmax was applied twice: cross_entropy expects logits and applies the softmax itself. The loss cannot
+            fall any further, and hardly any gradient is left.""", quotes=floor),
         mistake("<eos> left out", RIGHT.but(REAL, "(labels != pad) & (labels != 2)"), LOSS,
             """The loss leaves out <eos> (id 2). Then nothing teaches the model to stop, and no translation ends. <eos>
             is a real token; only pads are not.""", quotes=the_number),
@@ -185,9 +185,8 @@ EXERCISE = Exercise(
                       scores = logits.reshape(B, V, T)
                       lost = F.cross_entropy(scores, labels, reduction="none") * (labels != pad)
                       return lost.sum() / (labels != pad).sum().clamp(min=1)
-            """), LOSS, """Classes and positions were exchanged by cutting the strip of numbers anew: (B, T, V) became
-            (B, V, T), and each score belongs to another word now. Axes are transposed, never
-            cut.""", quotes=the_number),
+            """), LOSS, """Classes and positions were exchanged by a reshape: (B, T, V) became (B, V, T), and each score
+            belongs to a different word now. Use transpose, not reshape.""", quotes=the_number),
         mistake("logits given as they are", answer("""
                   def masked_ce(logits, labels, pad):
                       return F.cross_entropy(logits, labels, ignore_index=pad)
@@ -203,12 +202,12 @@ EXERCISE = Exercise(
             AVERAGE, quotes=the_number, function="loss leaves out", which="third"),
         mistake("log of the softmax",
                 RIGHT.but("torch.log_softmax(logits, dim=-1)", "torch.log(torch.softmax(logits, dim=-1))"), LOSS,
-            """With large scores the softmax of the label underflows to 0, and the logarithm of 0 is minus infinity. The
-            logarithm of a share has a form of its own, which never goes through the share (chapter 04)."""),
+            """With large scores the softmax of the label underflows to 0, and the logarithm of 0 is minus infinity.
+            Compute the logarithm of the softmax directly, without the softmax in between (chapter 04)."""),
         mistake("a little something inside the logarithm",
                 RIGHT.but("torch.log_softmax(logits, dim=-1)", "torch.log(torch.softmax(logits, dim=-1) + 1e-9)"), LOSS,
-            """A small number inside the logarithm hides the underflow: no word can cost more than 20.7 nats, and the
-            worst ones teach nothing. The logarithm of a share has a form of its own (chapter 04)."""),
+            """A small number inside the logarithm hides the underflow: no word can have a loss above 20.7 nats, and the
+            worst ones have no gradient. Compute the logarithm of the softmax directly (chapter 04)."""),
         mistake("exponentials without care",
                 RIGHT.but("torch.log_softmax(logits, dim=-1)",
                           "logits - torch.log(torch.exp(logits).sum(dim=-1, keepdim=True))"), LOSS,
@@ -265,7 +264,7 @@ EXERCISE = Exercise(
             "One number for each position came back. Return their mean over the real tokens.", quotes=of_the_first),
         mistake("NaN without a word", SHORT.but("if not real.any():\n        return logits.sum() * 0\n    ", ""),
                 AVERAGE,
-            "A batch of only pads gives NaN, 0 divided by 0. It is to give 0."),
+            "A batch of only pads gives NaN, 0 divided by 0. It should give 0."),
         mistake("one added to the count", RIGHT.but(COUNT, "(real.sum() + 1)"), AVERAGE,
             "There is a 1 too many in what the sum is divided by, so every loss is a little too small.",
             quotes=the_number),
@@ -343,8 +342,8 @@ EXERCISE = Exercise(
     ),
     hints=(
         "over what is the average? Count the tokens that are words.",
-        "(B, T, V) scores and (B, T) labels give (B, T) costs; those of the words are summed and divided "
-        "by their number.",
+        "(B, T, V) scores and (B, T) labels give (B, T) losses; those of the words are summed and divided by their "
+        "number.",
         "log-softmax along the vocabulary; minus the entry of the label; sum where the label is not a pad; "
         "divide by how "
         "many those are, "

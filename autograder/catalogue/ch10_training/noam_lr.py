@@ -85,12 +85,13 @@ EXERCISE = Exercise(
             "The second part is 1 over the step. It is 1 over its *root*: step to the power of -.5."),
         mistake("falls from the end of the warm-up",
                 RIGHT.but(SMALLER, "(rising if step <= warmup else (step - warmup) ** -0.5)"), SCHEDULE,
-            "After the warm-up the steps were counted anew. The curve falls with the root of the step itself."),
+            "After the warm-up the steps were counted from 1 again. The curve falls with the root of the step "
+            "itself."),
         mistake("warm-up to the power -.5", RIGHT.but("-1.5", "-0.5"), SCHEDULE,
             "The line rises too fast: You used warmup to the power of -0.5. With -1.5 the two meet exactly at step "
             "= warmup.", quotes=the_number),
         mistake("warm-up to the power -1", RIGHT.but("-1.5", "-1"), SCHEDULE,
-            "The line rises from 0 to 1, as a *share* of the peak. With the power -1.5 it meets the falling curve "
+            "The line rises from 0 to 1, as a *fraction* of the peak. With the power -1.5 it meets the falling curve "
             "where the warm-up ends.",
             quotes=the_number),
         mistake("counted from 0", RIGHT.but(CHECK, 'if step < 0:\n        raise ValueError\n    step = step + 1\n    '),
@@ -119,7 +120,7 @@ EXERCISE = Exercise(
             "The two were added. The smaller one counts.", quotes=the_number),
         mistake("a share of the peak", RIGHT.but(f"{WIDTH} * {SMALLER}", "min(step / warmup, (warmup / step) ** 0.5)"),
                 SCHEDULE,
-            "This is the rate as a share of its peak, 1 at the end of the warm-up. Return the rate itself, the peak "
+            "This is the rate as a fraction of its peak, 1 at the end of the warm-up. Return the rate itself, the peak "
             "being 1 over the root of d * warmup.",
             quotes=the_number),
         mistake("twice the rate", RIGHT.but(f"{WIDTH} * ", f"2 * {WIDTH} * "), SCHEDULE,

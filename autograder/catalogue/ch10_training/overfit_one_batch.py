@@ -232,7 +232,7 @@ EXERCISE = Exercise(
         hidden("a sentence alone", asked, "alone", announced_by="a sentence alone"),
         hidden("later words of the target changed", asked, "future", announced_by="later words of the target"),
         hidden("other words of the target", asked, "heard", announced_by="reads the target input"),
-        hidden("the same question again", asked, "again", announced_by="the same question twice"),
+        hidden("the same question again", asked, "again", announced_by="twice with the same input"),
     ),
     mistakes=(
         mistake("no model came back", RIGHT.but(DONE, "return loss.item()"), OVERFIT,
@@ -249,8 +249,8 @@ EXERCISE = Exercise(
             shows=if_told(lambda told: not told["finite"])),
         mistake("it answers otherwise each time", after_training("return F.dropout(model(source, target), 0.4)"),
                 SYMPTOMS,
-            """Asked twice, your model gives two answers. Something in it is drawn anew at each call, as dropout is; the
-            check puts it in evaluation mode, so it must be something that does not heed the mode.""",
+            """Called twice with the same input, your model gives two results. Something in it is random at each call,
+            as dropout is; the check puts it in evaluation mode, so it must be something that ignores the mode.""",
             shows=if_told(lambda told: told["again"] > SMALL)),
         mistake("it repeats its input", RIGHT.but("batch.target_input)", "batch.labels)").but(STEPS, "range(30)"), LIAR,
             """At every position your model outputs the word that it has just been given. In training its input must
@@ -303,8 +303,8 @@ EXERCISE = Exercise(
                 after_training("return torch.cat([model(source, target[:, t:t + 1]) for t in "
                                "range(target.shape[1])], dim=1)"), SYMPTOMS,
             """The first word is right, and then it goes astray or repeats itself. The model's input at the second
-            position is not the one of training: positions that begin at 0 anew (a cache without an offset), or an input
-            that was shifted twice.""", quotes=how_it_says,
+            position is not the one of training: positions that start at 0 again (a cache without an offset), or an
+            input that was shifted twice.""", quotes=how_it_says,
             shows=if_told(lambda told: told["right"] < WANTED and told["first right"] >= 6
                             and told["at first"] < LEARNED < told["later"] and told["later"] > 5 * told["at first"])),
         mistake("trained on another input",
@@ -316,8 +316,8 @@ EXERCISE = Exercise(
             shows=if_told(lambda told: told["right"] < WANTED and told["sure"] > 0.5 and told["source"] > 0.05
                                                 and told["loss"] > LN_V)),
         mistake("far too large steps", RIGHT.but(RATE, "lr=3.0").but(STEPS, "range(12)"), SYMPTOMS,
-            f"""Your model is worse than one that knows nothing, which costs ln {CFG.target_vocabulary} = {LN_V:.2f}:
-            the steps threw it about. A smaller rate, or clipped gradients.""", quotes=how_it_says,
+            f"""Your model is worse than one that knows nothing, whose loss is ln {CFG.target_vocabulary} =
+            {LN_V:.2f}: the steps were too large. Use a smaller learning rate, or clip the gradients.""", quotes=how_it_says,
             shows=if_told(lambda told: told["right"] < WANTED and told["loss"] > 1.2 * LN_V)),
         mistake("the first word guessed", RIGHT.but("model(batch.source,", "model(torch.full_like(batch.source, 4),"),
                 SYMPTOMS,
@@ -459,8 +459,7 @@ EXERCISE = Exercise(
         "it is the loop of 10.6 around one and the same batch. When has the model learned it?",
         "source (8, S), target input and labels (8, T); logits (8, T, V). A model of d_model 32 needs some fifty "
         "steps at a rate of 0.01.",
-        "a model of cfg; an optimizer of its parameters; many times: logits, mean cost of the real labels, forget "
-        "gradients, backward, "
-        "step; return the model.",
+        "a model of cfg; an optimizer of its parameters; many times: logits, mean loss over the real labels, reset the "
+        "gradients, backward, step; return the model.",
     ),
 )  # fmt: skip

@@ -145,8 +145,8 @@ EXERCISE = Exercise(
                           rows.append([bos] + words[:-1] + [0] * (len(row) - len(words)))
                       return torch.tensor(rows)
             """), SHIFT,
-            """In a padded sentence the last *word* was dropped, and the pads kept. Only the last position of the row
-            falls off, whatever is there: no id is looked at."""),
+            """In a padded sentence the last *word* was dropped, and the pads kept. Only the last position of the row is
+            dropped, whatever is there."""),
         mistake("reversed", formula("shift_right(labels, bos)",
                                     "torch.cat([torch.full_like(labels[:, :1], bos), labels.flip(1)[:, 1:]], dim=1)"),
                                     SHIFT,

@@ -109,29 +109,30 @@ EXERCISE = Exercise(
             """Part of the probability goes to <pad>, a token that no sentence contains. eps is shared among the V - 2
             others: all but the label and the pad.""", quotes=first_row),
         mistake("a share for the pad, all too large", RIGHT.without(NO_PAD), SMOOTH,
-            """The shares are right, but the pad has one too, so the row sums to more than 1. <pad> is a token that no
-            sentence contains.""", quotes=first_sum),
+            """The probabilities of the words are correct, but the pad has one too, so the row sums to more than 1.
+            <pad> is a token that no sentence contains.""", quotes=first_sum),
         mistake("the pad's share lost", RIGHT.but(SHARE, "eps / (V - 1)"), SMOOTH,
-            """The pad's column is zero, but eps was shared among V - 1, so the pad's part is lost and the row sums to
-            less than 1. Share it among V - 2.""", quotes=first_sum),
+            """The pad's column is zero, but eps was spread over V - 1 tokens, so the pad's part is lost and the row
+            sums to less than 1. Spread it over V - 2.""", quotes=first_sum),
         mistake("the pad's share lost, of all V", RIGHT.but(SHARE, "eps / V"), SMOOTH,
-            """eps was shared among all V, and the shares of the label and of the pad were taken away again: the row
-            sums to less than 1. Share it among the V - 2 others.""", quotes=first_sum),
+            """eps was spread over all V tokens, and the parts of the label and of the pad were removed again: the row
+            sums to less than 1. Spread it over the V - 2 others.""", quotes=first_sum),
         mistake("rows of pads left", RIGHT.without(NO_ROW), SMOOTH,
-            "Where the label is a pad, the row is to be all 0: there is no target there. Yours hold shares."),
+            "Where the label is a pad, the row must be all 0: there is no target there. Yours holds probabilities."),
         mistake("the label set last, in rows of pads too",
                 RIGHT.without(NO_PAD).without(NO_ROW).before(SCATTER, NO_PAD), SMOOTH,
-            "Where the label is a pad, the pad got 1 - eps and the others their shares. There is no target there: "
-            "the row is all 0."),
+            "Where the label is a pad, the pad got 1 - eps and the others their parts of eps. There is no target "
+            "there: the row is all 0."),
         mistake("rows of pads and their column left", RIGHT.without(NO_ROW).without(NO_PAD), SMOOTH,
-            """Nothing was done about the pad: it has a share in every row, so rows sum to more than 1, and where it is
-            the label the row is to be all 0.""", quotes=first_sum),
+            """The pad has no special treatment: it has a probability in every row, so rows sum to more than 1, and
+            where it is the label the row must be all 0.""", quotes=first_sum),
         mistake("rows of pads left, a share for the pad",
                 RIGHT.but(SHARE, "eps / (V - 1)").without(NO_PAD).without(NO_ROW), SMOOTH,
-            """eps was shared among all but the label, <pad> too, a token that no sentence contains; and where the label
-            is a pad the row is to be all 0.""", quotes=first_row),
+            """eps was spread over all tokens except the label, including <pad>, which no sentence contains; and where
+            the label is a pad the row must be all 0.""", quotes=first_row),
         mistake("rows of uniform shares at pads", RIGHT.but(NO_ROW, "targets[labels == pad] = 1 / V"), SMOOTH,
-            "Where the label is a pad, every word got the same share. There is no target there: the row is all 0."),
+            "Where the label is a pad, every word got the same probability. There is no target there: the row is all "
+            "0."),
         mistake("eps over all V", answer("""
                   def smooth_targets(labels, V, eps, pad):
                       wanted = F.one_hot(labels, V).float()
@@ -151,25 +152,25 @@ EXERCISE = Exercise(
                       targets = (1 - eps) * F.one_hot(labels, V).float() + eps / (V - 1)
                       targets[..., pad] = 0
                       return targets * (labels != pad)[..., None]
-            """), SMOOTH, """eps was shared among all but the pad, and the label got a share on top: it has more than 1
-            - eps. The V - 2 *others* share eps.""", quotes=first_row),
+            """), SMOOTH, """eps was spread over all tokens except the pad, and the label got a part of it on top: it
+            has more than 1 - eps. Only the V - 2 *others* get eps.""", quotes=first_row),
         mistake("eps over all V, the label with its share, the pad with none",
                 RIGHT.but(SHARE, "eps / V").but(LABEL, "1 - eps + eps / V)"), SMOOTH,
-            "eps was shared among all V, the label too, as PyTorch's label_smoothing does. The label has exactly 1 - "
-            "eps, the V - 2 others share eps.",
+            "eps was spread over all V tokens, including the label, as PyTorch's label_smoothing does. The label has "
+            "exactly 1 - eps, and the V - 2 others share eps.",
             quotes=first_row),
         mistake("the label has its share on top", RIGHT.but(LABEL, "1 - eps + eps / (V - 2))"), SMOOTH,
-            "The label got a share of eps on top of its 1 - eps, so the row sums to more than 1.", quotes=first_sum),
+            "The label got a part of eps on top of its 1 - eps, so the row sums to more than 1.", quotes=first_sum),
         mistake("1 - eps at labels that are pads",
                 RIGHT.without(NO_PAD).without(NO_ROW).before(SCATTER, NO_PAD).before(SCATTER, NO_ROW), SMOOTH,
             "Where the label is a pad, the pad got 1 - eps: the label was set after the pads were cleared. That row "
             "is all 0."),
         mistake("eps added, the label untouched", RIGHT.but(LABEL, "1.0)"), SMOOTH,
-            "The label kept all of its 1 and the others got eps on top, so the row sums to more than 1. Their share "
-            "is taken from the label.",
+            "The label kept all of its 1 and the others got eps on top, so the row sums to more than 1. The label must "
+            "lose what the others get.",
             quotes=first_sum),
         mistake("eps and 1 - eps exchanged", RIGHT.but(LABEL, "eps)").but(SHARE, "(1 - eps) / (V - 2)"), SMOOTH,
-            "eps and 1 - eps are exchanged: the label has the small share, all others together the large one.",
+            "eps and 1 - eps are exchanged: the label has the small probability, all others together the large one.",
             quotes=first_row),
         mistake("eps for each of the others", RIGHT.but(SHARE, "eps"), SMOOTH,
             "Each of the others got all of eps. They *share* it, V - 2 of them.", quotes=first_sum),
@@ -187,13 +188,13 @@ EXERCISE = Exercise(
         mistake("the pad's column alone zero", RIGHT.but("targets[..., pad]", "targets[..., 0]"), SMOOTH,
             "The column of id 0 was made 0, whatever pad is. The pad's id is the fourth argument."),
         mistake("eps .1 written in", RIGHT.but("eps / (V - 2)", "0.1 / (V - 2)").but(LABEL, "0.9)"), SMOOTH,
-            "Your shares are those of eps = .1 whatever eps is. It is the third argument."),
+            "Your probabilities are those of eps = .1 whatever eps is. It is the third argument."),
         mistake("the logarithm", RIGHT.but("return targets", "return torch.log(targets)"), SMOOTH,
-            """These are logarithms; where a share is 0 they are minus infinity, which makes any loss NaN (0 times
-            minus infinity). Return the shares themselves.""", quotes=first_row),
+            """These are logarithms; where a probability is 0 they are minus infinity, which makes any loss NaN (0 times
+            minus infinity). Return the probabilities themselves.""", quotes=first_row),
         mistake("the logarithm of what is not 0",
                 RIGHT.but("return targets", "return torch.log(targets.clamp(min=1e-9))"), SMOOTH,
-            "These are logarithms of the shares. Return the shares themselves.", quotes=first_row),
+            "These are logarithms of the probabilities. Return the probabilities themselves.", quotes=first_row),
         mistake("softmax of a one-hot row", answer("""
                   def smooth_targets(labels, V, eps, pad):
                       targets = torch.softmax(F.one_hot(labels, V).float(), dim=-1)
@@ -210,7 +211,7 @@ EXERCISE = Exercise(
             """), SMOOTH, """The probability taken from the label went to the *other positions* of its sentence. It is
             shared among the vocabulary, on the last axis, separately at each position.""", quotes=first_row),
         mistake("whole numbers", RIGHT.but("return targets", "return targets.long()"), SMOOTH,
-            "The shares were cut to whole numbers, and all that is left is 0. Probabilities are floats.",
+            "The probabilities were cut to whole numbers, and only 0 is left. Probabilities are floats.",
             quotes=first_row),
         mistake("vocabulary on axis 1", RIGHT.but("return targets", "return targets.transpose(1, 2)"), SMOOTH,
             "The vocabulary is on axis 1. It belongs last, as in the logits: (B, T, V).", quotes=sizes),
@@ -282,8 +283,8 @@ EXERCISE = Exercise(
     ),
     omits={"precision": "the labels are small whole numbers, and a share has three digits"},
     hints=(
-        "who gets nothing? Among how many is eps shared?",
-        "(B, T) labels become (B, T, V): one row of shares for each position.",
+        "which entries are 0? Over how many others is eps spread?",
+        "(B, T) labels become (B, T, V): one row of probabilities for each position.",
         "every cell eps over V - 2; the label's cell 1 - eps; the pad's column 0; rows whose label is pad 0.",
     ),
 )  # fmt: skip

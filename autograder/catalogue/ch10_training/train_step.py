@@ -182,8 +182,8 @@ EXERCISE = Exercise(
             gradient then throws the weights far away: together they may be at most clip long, when the step is
             taken.""", quotes=norms),
         mistake("each number clipped", RIGHT.but(CLIPPED, "nn.utils.clip_grad_value_(model.parameters(), clip)"), CLIP,
-            """Each *number* of the gradient was cut at clip, which turns the gradient into another direction. What is
-            limited is the length of all gradients together; the direction stays.""", quotes=norms),
+            """Each *number* of the gradient was cut at clip, which changes the direction of the gradient. Limit the
+            norm of all gradients together; the direction stays.""", quotes=norms),
         mistake("each matrix clipped by itself",
                 RIGHT.but(CLIPPED, "for p in model.parameters():\n        nn.utils.clip_grad_norm_(p, clip)"), CLIP,
             """Each matrix was clipped by itself, so together they are still longer than clip, and in another direction.
@@ -244,7 +244,7 @@ EXERCISE = Exercise(
             "The loss was taken against smoothed labels. Here it is the mean cost of the labels "
             "themselves, as in 10.2.", quotes=losses),
         mistake("softmax before the loss", RIGHT.but("logits.flatten", "logits.softmax(-1).flatten"), STEP,
-            "Softmax was applied twice: cross_entropy wants the scores themselves.", quotes=losses),
+            "Softmax was applied twice: cross_entropy expects the logits themselves.", quotes=losses),
         mistake("the labels as input", RIGHT.but("model(src, tgt_in)", "model(src, labels)"), FORCING,
             "The model was given the labels to read: it only has to copy. Its input is the second part of the batch.",
             quotes=losses),
@@ -373,11 +373,10 @@ EXERCISE = Exercise(
     ),
     omits={"precision": "a training step does not work with numbers of 100,000,000"},
     hints=(
-        "what must be forgotten before anything is computed? What is limited just before the weights move?",
+        "what must be reset before anything is computed? What is limited just before the weights are updated?",
         "model(src, tgt_in) gives (B, T, V); labels (B, T); the loss is one number, a gradient for every weight has "
         "its shape.",
-        "training mode; forget gradients; logits; mean cost of the real labels; backward; clip the total norm; step; "
-        "the loss as "
-        "a plain number under `loss`.",
+        "training mode; reset the gradients; logits; mean loss over the real labels; backward; clip the total norm; "
+        "step; the loss as a plain number under `loss`.",
     ),
 )  # fmt: skip

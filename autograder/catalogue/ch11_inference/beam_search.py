@@ -169,8 +169,8 @@ EXERCISE = Exercise(
     mistakes=(
         mistake("probabilities added",
                 RIGHT.but("log_probs = step_fn(prefixes)", "log_probs = step_fn(prefixes).exp()"), BEAM,
-            "Probabilities were added up. A sentence is as probable as the *product* of its words: multiply, or add "
-            "the logarithms as they come."),
+            "Probabilities were added up. The probability of a sentence is the *product* over its words: multiply, or "
+            "add the logarithms."),
         mistake("probabilities multiplied",
                 RIGHT.but("log_probs = step_fn(prefixes)", "log_probs = step_fn(prefixes).exp()").but(
                   TOTAL, "total * log_p").but(START, "live = [([bos], 1.0)]"), LENGTH,

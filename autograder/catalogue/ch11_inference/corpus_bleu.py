@@ -226,7 +226,7 @@ EXERCISE = Exercise(
             "Matches of all four lengths were added up before dividing. Each length has a precision of its own; their "
             "geometric mean counts."),
         mistake("from 0 to 1", RIGHT.but("return 100 * penalty", "return penalty"), BLEU,
-            "Your score lies between 0 and 1. Here it is given in hundredths, 0 to 100."),
+            "Your score is between 0 and 1. Here BLEU runs from 0 to 100."),
         mistake("only single words",
                 RIGHT.but("range(1, 5)", "range(1, 2)").but("[0] * 4, [0] * 4", "[0], [0]").but("totals)) / 4",
                     "totals))"), BLEU,
@@ -294,7 +294,7 @@ EXERCISE = Exercise(
             "Translations and references are exchanged: the first argument holds the translations."),
         mistake("rounded", RIGHT.but("return 100 * penalty * math.exp(log_mean)",
                                      "return round(100 * penalty * math.exp(log_mean), 1)"), BLEU,
-            "The score was rounded. Return it as it comes; rounding is up to the caller."),
+            "The score was rounded. Return it unrounded; rounding is up to the caller."),
         mistake("base-ten logarithms", RIGHT.but("math.log(m", "math.log10(m"), BLEU,
             "The logarithms have base 10 and the exponential base e, so they do not undo each other."),
     ),

@@ -161,11 +161,11 @@ EXERCISE = Exercise(
             input, the output of the layer before it."""),
         mistake("the diagonal blocked", RIGHT.but("tril(t)", "tril(t - 1)"), CACHE,
             "The new word cannot see itself: the mask is closed on its own position. Row i is at position t + i, and "
-            "may look at itself."),
+            "may attend to itself."),
         mistake("the diagonal blocked by a large number",
                 RIGHT.but("tril(t)", "tril(t - 1)").but("float('-inf')", "-1e9"), CACHE,
             """The new word cannot see itself: the mask is closed on its own position (the first word has no other key,
-            so it goes unnoticed there). Row i is at position t + i, and may look at itself."""),
+            so it goes unnoticed there). Row i is at position t + i, and may attend to itself."""),
         mistake("values in front, keys behind", RIGHT.but("[V, layer.value(x)]", "[layer.value(x), V]"), CACHE,
             "New values come first and new keys last, so each key has the value of another word. Both at the "
             "same end."),
@@ -201,7 +201,7 @@ EXERCISE = Exercise(
                   MASK, "mask = torch.ones(c, t + c, dtype=torch.bool).tril(t)\n    mask[:, :t] = t == 0"), CHUNKS,
             "The new words look only at each other; the columns of the cache are closed."),
         mistake("the mask the wrong way round", RIGHT.but("~mask", "mask"), CHUNKS,
-            "The mask is the wrong way round: what should be hidden is looked at. A step without any allowed key gives "
+            "The mask is inverted: the query attends to what should be hidden. A step without any allowed key gives "
             "NaN."),
         mistake("scale missing", RIGHT.but(" / K.shape[-1] ** 0.5", ""), CACHE,
             "The division by the root of d_k is missing, so the weights are sharper than those of the model that was "
@@ -242,8 +242,8 @@ EXERCISE = Exercise(
             "layer.rest was given the mixed values first. Its first argument is x, as it came into the layer."),
         mistake("keys cut anew", RIGHT.but("K.transpose(-2, -1)", "K.reshape(K.shape[0], K.shape[2], K.shape[1])"),
                 CACHE,
-            "The keys were cut anew, (B, t, D) to (B, D, t), so each holds numbers of several words. Axes are "
-            "exchanged, by transpose."),
+            "The keys were reshaped from (B, t, D) to (B, D, t), so each holds features of several words. Exchange the "
+            "axes with transpose."),
         mistake("every layer fed with the embedding", RIGHT.but(REST, "x_last = layer.rest(x, mixed, cross)").but(
                   "model.head(x)", "model.head(x_last)"), CACHE,
             "Each layer was given the embedding. A layer works on what the one before it has made."),

@@ -231,7 +231,7 @@ EXERCISE = Exercise(
                 RIGHT.but(DRAWN, "drawn = torch.multinomial((shares > 0).double(), 1, generator=g)"), SAMPLE,
             "All tokens that are left come equally often. A likely one comes more often, with its probability."),
         mistake("logits taken for shares", RIGHT.but(SHARED, "shares = logits.clamp(min=1e-9)"), SAMPLE,
-            "You drew by the logits themselves. Shares come out of the softmax."),
+            "You drew by the logits themselves. Probabilities come out of the softmax."),
         mistake("one number for all rows", RIGHT.but(DRAWN, """
                   u = torch.rand((), generator=g)
                   drawn = (shares.cumsum(dim=-1) / shares.sum(dim=-1, keepdim=True) < u).sum(dim=-1,
@@ -247,7 +247,7 @@ EXERCISE = Exercise(
         families.G_NOT_USED(RIGHT.but(", generator=g", ""), SAMPLE),
         mistake("a generator of its own", RIGHT.but("generator=g", "generator=torch.Generator().manual_seed(0)"),
                 SAMPLE,
-            "The generator g was not used: yours is made anew at each call with the same seed, so every call draws "
+            "The generator g was not used: you create a new one at each call with the same seed, so every call draws "
             "the same. Draw from g."),
         families.G_SEEDED(RIGHT.but(DRAWN, "drawn = torch.multinomial(shares, 1, generator=g.manual_seed(0))"),
             SAMPLE, same="call draws the same numbers"),
@@ -341,12 +341,11 @@ EXERCISE = Exercise(
         """),
     ),
     hints=(
-        "which of the three works on logits, and which needs shares? What do the likelier tokens reach "
+        "which of the three works on logits, and which needs probabilities? What do the more probable tokens sum to "
         "without this one?",
-        "logits (B, V) stay (B, V) until the last line; sorting gives two (B, V), shares and the tokens they belong "
-        "to; one draw a row, (B,).",
+        "logits (B, V) stay (B, V) until the last line; sorting gives two (B, V), probabilities and the tokens they "
+        "belong to; one draw a row, (B,).",
         "tau 0: argmax. Else divide by tau; below the k-th largest: minus infinity; softmax; sorted from the largest, "
-        "keep where the sum "
-        "of those before is less than p, and put the shares back; draw with g.",
+        "keep where the sum of those before is less than p, and put the probabilities back in order; draw with g.",
     ),
 )  # fmt: skip

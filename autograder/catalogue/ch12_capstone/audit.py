@@ -349,7 +349,7 @@ EXERCISE = Exercise(
                           "sum(not line.strip() for pair in pairs for line in pair)"), DATA,
             "A pair of two empty lines counted twice. Pairs are counted, not lines.", quotes=counted),
         mistake("empty sources only", RIGHT.but(EMPTY, "not pair[0].strip()"), DATA,
-            "Only the sources were looked at. A pair whose target is empty teaches a model to output nothing.",
+            "Only the sources were checked. A pair whose target is empty teaches a model to output nothing.",
             quotes=counted),
         mistake("blanks are not empty", RIGHT.but(EMPTY, "not pair[0] or not pair[1]"), DATA,
             "A line of blanks holds a character, and no word. It is empty as well: nothing but white space.",

@@ -162,7 +162,7 @@ EXERCISE = Exercise(
         hidden("one word, one head, one layer", inputs, [(1, 1), (2, 3)], layers=(1, 2, 2), heads=1,
                announced_by="(layers, heads, query, key)"),
         hidden("as many words on both sides", inputs, [(4, 4), (6, 6)], heads=6, layers=(4, 4, 4),
-               announced_by="the words that ask are the rows"),
+               announced_by="The queries are the rows"),
         hidden("float64", inputs, [(4, 5), (3, 2)], dtype=torch.float64, checks=UNTOUCHED, announced_by=PROMISED),
         hidden("pairs of heads", tested, 3, 2, 0.3, (0.1, 0.0, 0.05), together=0.03,
                announced_by="as many as in `heads`"),
@@ -255,7 +255,8 @@ EXERCISE = Exercise(
             "The claimed heads were compared with the control that costs least. Every control must cost less than "
             "they do.", quotes=numbers),
         mistake("equal is enough", RIGHT.but(HOLDS, "holds = drop >= max(control)"), CONTROL,
-            "A claim held whose control costs exactly as much. Then others matter as much: the task asks for larger.",
+            "You returned True for a claim whose control costs exactly as much. Then the other heads matter as much: "
+            "the drop must be larger.",
             quotes=numbers),
         mistake("only if anything is lost", RIGHT.but(HOLDS, "holds = drop > 0 and drop > max(control)"), CONTROL,
             "A claim whose drop is negative did not hold, though every control's is lower. Compare the drops, "

@@ -226,7 +226,7 @@ EXERCISE = Exercise(
         hidden("special tokens in the text", specials_in_text, announced_by="`<eos>` written in a line is text"),
         hidden("special ids around the text", specials_around, announced_by="drops the ids 0, 1 and 3"),
         hidden("the same ids again", again, checks=UNTOUCHED, announced_by="the same ids whatever was encoded before"),
-        hidden("two texts side by side", beside, announced_by="keeps to itself"),
+        hidden("two texts side by side", beside, announced_by="tokenizers are independent"),
         hidden("nothing, one letter", short, announced_by="An empty line has no ids"),
         hidden("spaces", spaced, announced_by="A run of white space may come back as one space"),
         hidden("a text of one word", one_line, announced_by="decode(encode(line)) is the line"),
@@ -262,8 +262,8 @@ EXERCISE = Exercise(
         mistake("each byte by itself",
                 RIGHT.but('text += bytes([number - 4])',
                           'text += bytes([number - 4]).decode("utf-8", "replace").encode("utf-8")'), TOKENS,
-            """Each byte was turned into text by itself. A letter outside ASCII has two to four bytes, which mean
-            something together only: collect the bytes, then decode them at once."""),
+            """Each byte was decoded separately. A character outside ASCII has two to four bytes, which only have a
+            meaning together: collect the bytes, then decode them at once."""),
         mistake("capitals lost",
                 RIGHT.but(SEEN, "words += line.lower().split()").but(KNOWN, "for word in line.lower().split():"),
                 TOKENS,
@@ -484,7 +484,7 @@ EXERCISE = Exercise(
         """),
     ),
     hints=(
-        "what becomes of a word that fit has never seen, and of a letter that nobody expected?",
+        "what happens to a word that fit has never seen, and to a character that nobody expected?",
         "words (or pieces) that were seen have ids from 260 on, the 256 bytes those from 4 to 259; 0 to 3 are never "
         "given away.",
         "fit: number the words; encode: a known word is its id, any other a space and its bytes; decode: up to the "

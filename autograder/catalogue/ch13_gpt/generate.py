@@ -233,8 +233,8 @@ EXERCISE = Exercise(
             "You returned the last `context` tokens. Return the whole text, from the first token of the prompt on."),
         mistake("the context emptied when it is full",
                 RIGHT.but(SEEN, "seen = ids[:, (ids.shape[1] - 1) // context * context:]"), WINDOW,
-            """When the context is full you begin it anew, and the model forgets all at once. It moves on by one token
-            in every step, so that it is always as full as it can be."""),
+            """When the context is full you start an empty one, and the model loses all earlier tokens at once. Move it
+            by one token in every step, so that it is always as full as possible."""),
         mistake("the beginning dropped in halves",
                 RIGHT.but(SEEN, "seen = ids if ids.shape[1] <= context else ids[:, -max(context // 2, 1):]"), WINDOW,
             "Beyond the context you show the model fewer tokens than it may have. It is shown the last `context` "
@@ -309,7 +309,8 @@ EXERCISE = Exercise(
             "A softmax was applied twice, which makes the probabilities nearly equal. tau divides the logits as they "
             "are; one softmax follows.", quotes=first_shares),
         mistake("no softmax", RIGHT.but(SHARES, "shares = (logits / tau).clamp(min=1e-9)"), GENERATE,
-            "You drew by the logits themselves, and those below 0 never came. Shares come out of the softmax.",
+            "You drew by the logits themselves, and those below 0 were never drawn. Probabilities come out of the "
+            "softmax.",
             quotes=first_shares),
         mistake("no softmax, negative logits left", RIGHT.but(SHARES, "shares = logits / tau"), GENERATE,
             """You drew by the logits themselves, which may be negative, and nothing can be drawn with a negative

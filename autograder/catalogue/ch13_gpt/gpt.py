@@ -285,15 +285,15 @@ EXERCISE = Exercise(
             """Your blocks are one object: however many there are, they have one set of parameters. [block] * layers
             repeats the same one. Make a new one each time."""),
         mistake("blocks in a plain list", RIGHT.but(STACK, STACK.replace("nn.ModuleList([", "list([")), BLOCKS,
-            """A Python list hides its blocks from the module: their parameters are not registered and nobody trains
-            them. nn.ModuleList shows them."""),
+            """A Python list hides its blocks from the module: their parameters are not registered, so they are not
+            trained. Use nn.ModuleList."""),
         mistake("one block", RIGHT.but("range(layers)", "range(1)"), BLOCKS,
             "There is one block. `layers` says how many there are."),
         mistake("a block too many", RIGHT.but("range(layers)", "range(layers + 1)"), BLOCKS,
             "There is one block too many. `layers` says how many there are."),
         mistake("no causal mask", RIGHT.without(HIDE), BLOCKS,
-            "Every token sees those after it: the blocks hide nothing. Then the row of a token knows the token that "
-            "it is to guess."),
+            "Every token sees those after it: the blocks hide nothing. So the row of a token contains the token that "
+            "it should predict."),
         families.ONE_TOKEN_OF_THE_FUTURE(RIGHT.but(".tril()", ".tril(1)"), BLOCKS),
         mistake("a mask of the last length",
                 RIGHT.but("open_ = torch.ones(x.shape[1], x.shape[1], dtype=torch.bool).tril()",
@@ -422,8 +422,8 @@ EXERCISE = Exercise(
         """)),
     ),
     hints=(
-        "which two tables meet at the bottom, and which one of them comes back at the top? What happens to a text "
-        "that has no position left?",
+        "which two tables are added at the bottom, and which one of them is used again at the top? What happens to a "
+        "text that has no position left?",
         "ids (B, T): rows of the token table plus the first T rows of the position table, (B, T, D); through the "
         "blocks (B, T, D); last norm; times the token "
         "table, (B, T, vocabulary).",

@@ -163,11 +163,11 @@ EXERCISE = Exercise(
             """Every token sees those after it: nothing hides them. While it learns, the model then reads the answer one
             position further on, and when it writes there is nothing to read. A block makes the causal mask itself."""),
         mistake("the past hidden", RIGHT.but(".tril()", ".triu()"), BLOCKS,
-            "Your tokens see themselves and what comes *after*; the past is hidden. A token may look at "
-            "itself and back."),
+            "Your tokens see themselves and the tokens *after* them; the past is hidden. A token may attend to itself "
+            "and to earlier tokens."),
         mistake("the mask the wrong way round", RIGHT.but(HIDE, HIDE.replace("~open_", "open_")), BLOCKS,
             """The mask hides just what should be open: a token sees only those *after* it, and the last sees nothing at
-            all, from which NaN comes. A token may look at itself and back."""),
+            all, which gives NaN. A token may attend to itself and to earlier tokens."""),
         mistake("a token blind to itself", RIGHT.but(".tril()", ".tril(-1)"), BLOCKS,
             """A token sees those before it and not itself, and the first sees nothing at all: the diagonal is hidden
             too. triu marks it as well, unless it begins one position later."""),

@@ -310,8 +310,8 @@ EXERCISE = Exercise(
         mistake("y drawn for itself", RIGHT.but(
                   LATER, "others = torch.randint(last, (B,), generator=g)\n    y = ids[others[:, None] + "
                          "torch.arange(T) + 1]"), BATCH,
-            """y does not belong to the x of its row: its windows begin elsewhere, as where they are drawn anew or taken
-            from another row. One draw decides for both.""",
+            """y does not belong to the x of its row: its windows begin elsewhere, for example because they are drawn a
+            second time or taken from a different row. Use one draw for both.""",
             shows=lambda evidence: isinstance(evidence.got, dict) and unlike_x(evidence)),
         mistake("y of random tokens", RIGHT.but(LATER, "y = ids[torch.randint(len(ids), (B, T), generator=g)]"), BATCH,
             "y holds tokens from anywhere in the text. It is x moved on by one token.", shows=unlike_x),
@@ -325,10 +325,10 @@ EXERCISE = Exercise(
         mistake("one window after another",
                 RIGHT.but(DRAW, "starts = (torch.randint(last, (1,), generator=g) + torch.arange(B)) % last"), BATCH,
             """Each row's window begins at the same distance from that of the row before, so the rows of a batch always
-            lie alike. Where a window begins is drawn for *every* row.""", quotes=None, shows=same_distance),
+            have the same distances. Draw the start of a window for *every* row.""", quotes=None, shows=same_distance),
         mistake("sorted", RIGHT.but("(B,), generator=g)", "(B,), generator=g).sort().values"), BATCH,
-            """The positions were sorted after they were drawn: the first row always lies near the beginning of the
-            text. Each row's window is drawn by itself and stays in its row.""", quotes=None, shows=in_order),
+            """The positions were sorted after they were drawn: the first row is always near the beginning of the text.
+            Each row's window is drawn independently and stays in its row.""", quotes=None, shows=in_order),
         mistake("without replacement", RIGHT.but(DRAW, "starts = torch.randperm(last, generator=g)[:B]"), BATCH,
             """No window came twice, so there were not enough for B rows. Every row draws among all windows, also those
             that others have drawn: that is *with replacement*."""),

@@ -130,8 +130,8 @@ EXERCISE = Exercise(
             entry 0. (Hooks on the blocks' results do not see it.)"""),
         mistake("the last block's entry missing",
                 RIGHT.but(FIRST, "trace = []").but(f"{STEP}\n        {KEPT}", f"{KEPT}\n        {STEP}"), STREAM,
-            """The end is missing: what the last block returns. Perhaps it was never asked, or you wrote down what each
-            block *reads*: after the last one the stream is there once more."""),
+            """The end is missing: what the last block returns. Perhaps the last block was not called, or you stored
+            what each block *reads* and not what the last one returns."""),
         mistake("a normed entry more", RIGHT.but("return trace", "trace.append(model.norm(x))\n    return trace"),
                 STREAM,
             "The last norm's result was put behind. It is not part of the stream: only the head reads it."),
@@ -177,8 +177,8 @@ EXERCISE = Exercise(
             "The embedding was multiplied by the root of D, as in chapter 09. This model does not do that: take what "
             "model.embed gives."),
         mistake("a generator", RIGHT.but("return trace", "yield from trace"), STREAM,
-            "A generator came back: a function with `yield` computes nothing until somebody asks for the next value. "
-            "Return a list."),
+            "A generator came back: a function with `yield` computes nothing until the next value is requested. Return "
+            "a list."),
         mistake("words without positions", RIGHT.but(START, "x = model.words[ids]"), STREAM,
             "Entry 0 holds the words without their positions, and the blocks read on from there. "
             "model.embed gives both."),

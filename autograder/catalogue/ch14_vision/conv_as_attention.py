@@ -134,8 +134,8 @@ EXERCISE = Exercise(
     mistakes=(
         mistake("shifted the other way", RIGHT.but(PLACE, "row, column = i - a + r, j - b + r"), SHIFTS,
             """Your heads look the opposite way: the one for the upper left cell looks down and right. Cell (a, b) of
-            the kernel lies a - k//2 rows *below* the middle and b - k//2 columns to the *right* of it; there the head
-            looks."""),
+            the kernel is a - k//2 rows *below* the middle and b - k//2 columns to the *right* of it; that is where the
+            head looks."""),
         mistake("rows shifted the other way", RIGHT.but(PLACE, "row, column = i - a + r, j + b - r"), SHIFTS,
             "Up and down are exchanged: the heads of the kernel's first row should look *up*, to the row before."),
         mistake("columns shifted the other way", RIGHT.but(PLACE, "row, column = i + a - r, j - b + r"), SHIFTS,
@@ -158,17 +158,17 @@ EXERCISE = Exercise(
         mistake("rows and columns exchanged, and the other way", RIGHT.but(PLACE, "row, column = i - b + r, j - a + r"),
                 SHIFTS,
             """Two things. The first index of a cell moves the column in your weights, and should move the row. And the
-            heads look the opposite way: the first cell lies up and left."""),
+            heads look the opposite way: the first cell is up and to the left."""),
         mistake("every head looks at the pixel itself", RIGHT.but(PLACE, "row, column = i, j"), SHIFTS,
-            "All heads have the same weights: each pixel looks at itself. Head (a, b) looks at the neighbor that its "
-            "cell lies on."),
+            "All heads have the same weights: each pixel looks at itself. Head (a, b) looks at the neighbor under its "
+            "cell."),
         mistake("heads in the opposite order", RIGHT.but("return out, weights", "return out, weights.flip(0)"), SHIFTS,
             """The output is right, but the heads are in the opposite order, or each is transposed, which for shifts is
             the same. Head 0 belongs to the kernel's upper left cell; rows belong to the pixels that look, columns to
             those looked at."""),
         mistake("not centered", RIGHT.but("r = k // 2", "r = 0"), SHIFTS,
-            """Your heads look from the pixel itself down and right: cell (0, 0) lies on the pixel. The kernel's
-            *middle* cell does, so half of them look up or left."""),
+            """Your heads look from the pixel itself down and right: cell (0, 0) is on the pixel. The kernel's *middle*
+            cell should be, so half of them look up or left."""),
         mistake("round the border", RIGHT.but(INSIDE, "row, column = row % H, column % W\n            " + ANYWHERE),
                 BORDERS,
             """Beyond the border your heads look at the other side of the image, as torch.roll does. Outside there is
@@ -277,7 +277,7 @@ EXERCISE = Exercise(
             "outside counts as 0."),
         mistake("weights as a grid of heads",
                 RIGHT.but("return out, weights", "return out, weights.reshape(k, k, H * W, H * W)"), SHIFTS,
-            "The heads still lie in a grid (k, k). Return one axis: (k * k, H * W, H * W), row by row."),
+            "The heads are still in a grid (k, k). Return one axis: (k * k, H * W, H * W), row by row."),
         mistake("weights of images", RIGHT.but("return out, weights", "return out, weights.reshape(k * k, H, W, H, W)"),
                 SHIFTS,
             "Pixels of the weights are still (H, W) twice. Count them row by row: (k * k, H * W, H * W)."),
@@ -298,8 +298,7 @@ EXERCISE = Exercise(
         mistake("weights first", RIGHT.but("return out, weights", "return weights, out"), SHIFTS,
             "The pair is the wrong way round: the output comes first, then the weights."),
         mistake("no check of k", RIGHT.but(CHECK, ""), SHIFTS,
-            "A kernel of 2 by 2 went through. It has no middle cell, so there is nothing to lay on the pixel: raise a "
-            "ValueError."),
+            "A 2 by 2 kernel was accepted. It has no middle cell to place on the pixel: raise a ValueError."),
         mistake("an assert in place of ValueError", RIGHT.but(CHECK, "assert k % 2 == 1\n    "), SHIFTS,
             "k is checked, but by assert, which raises AssertionError (and is skipped with python -O). "
             "The task asks for a ValueError."),

@@ -76,9 +76,9 @@ EXERCISE = Exercise(
     ),
     mistakes=(
         mistake("view alone", whole("patches = img.reshape(B, (H // p) * (W // p), C * p * p)"), STRIPES,
-            """The shape is right and the patches are *stripes*: the numbers lie as they lay before, one row of pixels
-            after the other, channel after channel, and reshape only cuts this strip. Cut height and width in two each;
-            then *move* the axes, so that what belongs to one patch comes together; then join."""),
+            """The shape is correct, but the patches are *stripes*: reshape keeps the order of the values in memory, one
+            row of pixels after the other, channel after channel. Split height and width in two axes each; then
+            *permute* the axes, so that the values of one patch are next to each other; then join them."""),
         mistake("channels last", RIGHT.but(ORDER, "(0, 2, 4, 3, 5, 1)"), PATCHES,
             """Inside a patch your numbers go pixel by pixel, all channels of the first one first. Here a patch is
             channel by channel: all pixels of channel 0, then all of channel 1."""),
@@ -86,8 +86,8 @@ EXERCISE = Exercise(
             """The patches are right and the pixels inside are read column by column: a patch came out reflected along
             its diagonal. Read it as a page is: row by row."""),
         mistake("patches column by column", RIGHT.but(ORDER, "(0, 4, 2, 1, 3, 5)"), PATCHES,
-            """Each patch is right, and they are counted down the columns: your second patch lies *below* the first. A
-            page is read row by row: the second lies to the right of the first."""),
+            """Each patch is right, and they are counted down the columns: your second patch is *below* the first. Count
+            row by row: the second patch is to the right of the first."""),
         mistake("height and width exchanged", RIGHT.but(ORDER, "(0, 4, 2, 1, 5, 3)"), PATCHES,
             "The image was read down its columns, the patches and the pixels inside them: as if it had been "
             "transposed. Rows come first in both."),
@@ -116,11 +116,11 @@ EXERCISE = Exercise(
             answers. A sentence is (B, N, features): one row for each patch."""),
         mistake("what unfold answers, cut anew",
                 whole("patches = F.unfold(img, p, stride=p).reshape(B, -1, C * p * p)"), PATCHES,
-            """unfold answers (B, C * p * p, N), and reshape cut that anew: a row of yours holds one place of several
+            """unfold returns (B, C * p * p, N), and you reshaped that: a row of yours holds one position of several
             patches. Exchange the last two axes; reshape moves nothing."""),
         mistake("patches as a grid", RIGHT.but(JOIN, "patches = moved.reshape(B, H // p, W // p, C * p * p)"), PATCHES,
-            "The patches still lie in a grid of rows and columns. A sentence has one axis of words: (B, "
-            "N, C * p * p)."),
+            "The patches are still in a grid of rows and columns. A sentence has one axis of words: (B, N, C * p * "
+            "p)."),
         mistake("patches as small images", RIGHT.but(JOIN, "patches = moved.reshape(B, (H // p) * (W // p), C, p, p)"),
                 PATCHES,
             "The patches are still small images (C, p, p). A word is one row of numbers: join these three axes."),
@@ -140,8 +140,8 @@ EXERCISE = Exercise(
             "A patch became one number, its mean. All of its C * p * p numbers are kept; a projection comes later."),
         mistake("patches that overlap",
                 RIGHT.without(CUT).without(MOVE).but(JOIN, "patches = F.unfold(img, p).transpose(1, 2)"), PATCHES,
-            """The patches overlap: each begins one pixel after the one before. They lie side by side: the next begins p
-            pixels further. (unfold takes a stride.)"""),
+            """The patches overlap: each begins one pixel after the one before. Patches are side by side: the next
+            begins p pixels further. (unfold takes a stride.)"""),
         mistake("steps of one pixel",
                 whole("patches = torch.stack([img[:, :, i:i + p, j:j + p].flatten(1) for i in range(H // p) for j in "
                       "range(W // "
@@ -193,16 +193,16 @@ EXERCISE = Exercise(
             "A Python list came back, one entry for each image. Return one tensor: (B, N, C * p * p)."),
         mistake("unfold without a check", RIGHT.but(CHECK, "return F.unfold(img, p, stride=p).transpose(1, 2)\n    "),
                 PATCHES,
-            """Nothing asks whether p divides the image: unfold silently drops the rows and columns that are left over.
-            Check first, and raise a ValueError."""),
+            """Your code does not check whether p divides the image: unfold silently drops the rows and columns that are
+            left over. Check first, and raise a ValueError."""),
         mistake("the rest cut off",
                 RIGHT.but(CHECK, "H, W = H // p * p, W // p * p\n    img = img[:, :, :H, :W]\n    "), PATCHES,
             """5 rows cannot be cut into patches of 2; you dropped the row that was left over. Raise a ValueError
             instead: pixels do not vanish quietly."""),
         mistake("filled up with zeros",
                 RIGHT.but(CHECK, "img = F.pad(img, (0, -W % p, 0, -H % p))\n    H, W = img.shape[2:]\n    "), PATCHES,
-            """5 rows cannot be cut into patches of 2; you added a row of zeros. Raise a ValueError instead: nobody
-            asked for pixels that are not there."""),
+            """5 rows cannot be cut into patches of 2; you added a row of zeros. Raise a ValueError instead: do not add
+            pixels that the image does not have."""),
         mistake("no check of the sizes", RIGHT.but(CHECK, ""), PATCHES,
             """When p does not divide the image, torch stops with an error of its own. Ask first, and raise a ValueError
             that says what was expected."""),

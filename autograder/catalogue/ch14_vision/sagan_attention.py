@@ -102,8 +102,8 @@ EXERCISE = Exercise(
     ),
     mistakes=(
         mistake("cut into pixels by reshape alone", RIGHT.but(PIXEL, "pixels = x.reshape(B, H * W, C)"), PIXELS,
-            """A row that should be one pixel's channels holds several pixels of one channel: reshape cut the image as
-            it lies in memory, channel after channel. Join height and width first, then move the channels behind."""),
+            """A row that should be one pixel's channels holds several pixels of one channel: reshape keeps the order in
+            memory, channel after channel. Join height and width first, then move the channels last."""),
         mistake("put back by reshape alone", RIGHT.but(BACK, "gathered = gathered.reshape(B, C, H, W)"), PIXELS,
             """The gathered values are right, (B, H * W, C), but reshape put them back, which mixes channels and
             pixels. The channels move in front of the pixels first."""),
@@ -168,8 +168,8 @@ EXERCISE = Exercise(
             "Queries and keys were both made with Wk, so Wq plays no part."),
         mistake("weights transposed", RIGHT.but(MIX, "gathered = weights.transpose(1, 2) @ v"), PIXELS,
             """Pixel i was mixed with the weights of *column* i. Its own weights are row i of the table. (Where the
-            values are (B, C, H * W), they meet the weights from the left, and then the table has to lie on its
-            side.)"""),
+            values are (B, C, H * W), they multiply the weights from the left, and then the table has to be
+            transposed.)"""),
         mistake("the values as they are", RIGHT.but("pixels @ Wv.T", "pixels"), PIXELS,
             "The pixels themselves were mixed: Wv was not used. What is gathered are their values, Wv times each."),
         mistake("Wv transposed", RIGHT.but("pixels @ Wv.T", "pixels @ Wv"), PIXELS,

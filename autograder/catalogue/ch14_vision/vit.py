@@ -179,8 +179,8 @@ EXERCISE = Exercise(
     ),
     mistakes=(
         mistake("class token not expanded", RIGHT.but(FIRST, "first = self.class_token"), TOKEN,
-            """There is one class token, (1, 1, d_model), and a batch of images: torch.cat wants as many of the one as
-            of the other. Every image gets the same token: expand it along the batch, which copies nothing."""),
+            """There is one class token, (1, 1, d_model), and a batch of images: torch.cat needs the same batch size for
+            both. Every image gets the same token: expand it along the batch, which copies nothing."""),
         mistake("class token last",
                 RIGHT.but(CAT, "x = torch.cat([words, first], dim=1)").but(LAST, "return self.head(x[:, -1])"), TOKEN,
             """The class token comes after the patches, or position 0 went to the first patch and the last one to the
@@ -296,7 +296,7 @@ EXERCISE = Exercise(
         mistake("one layer used again", RIGHT.but(
                   "[Layer(d_model, h, d_ff, dropout) for _ in range(layers)]",
                   "[Layer(d_model, h, d_ff, dropout)] * layers"), VIT,
-            "One layer is in the list several times: its weights are shared. Each layer is made anew."),
+            "One layer is in the list several times: its weights are shared. Create a new layer for each."),
         mistake("one layer", RIGHT.but("range(layers)", "range(1)"), VIT,
             "There is one layer. The argument layers says how many there are."),
         families.LAYERS_IN_A_LIST(

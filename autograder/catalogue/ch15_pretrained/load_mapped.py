@@ -126,13 +126,14 @@ EXERCISE = Exercise(
         hidden("other sizes", weights, (13, 6, 10, 3, 7), announced_by="any sizes"),
         hidden("one layer, width 1", weights, (1, 1, 1, 1, 1), announced_by="any sizes"),
         hidden("eleven layers, entries by name", weights, (3, 2, 3, 11, 2), order="by name",
-               announced_by="may stand in any order"),
-        hidden("entries in another order", weights, SIZES, order="backwards", announced_by="may stand in any order"),
-        hidden("bfloat16", weights, SIZES, torch.bfloat16, announced_by="of whatever floats"),
-        hidden("float32 into float32", weights, SIZES, torch.float32, announced_by="of whatever floats"),
+               announced_by="may be in any order"),
+        hidden("entries in another order", weights, SIZES, order="backwards", announced_by="may be in any order"),
+        hidden("bfloat16", weights, SIZES, torch.bfloat16, announced_by="floats of any dtype"),
+        hidden("float32 into float32", weights, SIZES, torch.float32, announced_by="floats of any dtype"),
         hidden("float64 into float64, large numbers", weights, SIZES, torch.float64, "float64", 1e8, rtol=0.0,
-               announced_by="of whatever floats"),
-        hidden("without masks and head", weights, (9, 3, 4, 2, 6), whole=False, announced_by="may be there or not"),
+               announced_by="floats of any dtype"),
+        hidden("without masks and head", weights, (9, 3, 4, 2, 6), whole=False,
+               announced_by="may be present or missing"),
         hidden("the last norm is missing", damaged, ("encoder.ln_last.scale",),
                announced_by="an entry that is missing"),
         hidden("a fused bias is missing", damaged, ("encoder.block.0.attn.kqv.bias",),
@@ -197,8 +198,8 @@ EXERCISE = Exercise(
                   whole = value.t().reshape(3, value.shape[1], -1).transpose(1,
                       2) if value.ndim == 2 else value.view(3, -1)
                   keys, queries, values = whole"""), FUSED,
-            """The fused matrix was cut anew into three, row by row, and the columns of keys, queries and values were
-            mixed. Cut it along the axis of 3D."""),
+            """The fused matrix was reshaped into three, row by row, so the columns of keys, queries and values were
+            mixed. Split it along the axis of 3D."""),
         mistake("the thirds not turned", RIGHT.but(THIRDS, """
                   keys, queries, values = value.chunk(3, dim=0)
                   if kind == "weight":
@@ -275,8 +276,8 @@ EXERCISE = Exercise(
             parameter, without an error. Compare the shapes, and refuse what does not fit."""),
         mistake("asserted", HAND.but('raise ValueError("sd: other entries than expected")', "assert False").but(UNKNOWN,
             "assert False"), STRICT,
-            "An assertion fails where an error is to be raised. Assertions vanish under python -O; then half a file "
-            "is loaded without a word."),
+            "An assertion fails where an error should be raised. Python skips assertions under -O; then half a file is "
+            "loaded without an error."),
         mistake("the head refused", RIGHT.but(SKIP, 'if name.endswith(".attn.mask"):'), MAP,
             "The head's entries were refused or loaded. The table says what becomes of them: they are left out."),
         mistake("masks refused", RIGHT.but(SKIP, 'if name.startswith("head."):').but(
@@ -295,14 +296,14 @@ EXERCISE = Exercise(
                   home, _, last = name.rpartition(".")
                   setattr(model.get_submodule(home), last,
                       nn.Parameter(ours[name].to(parameter.dtype).contiguous().clone()))"""), MAP,
-            """The numbers are right, but they lie in new parameters. An optimizer that holds the old ones would train
-            what the model does not use any more. Copy the numbers into the parameters that are there."""),
+            """The values are correct, but they are in new parameters. An optimizer that holds the old ones would train
+            parameters that the model no longer uses. Copy the values into the existing parameters."""),
         mistake("the model in the file's dtype", HAND.but(COPIED, "parameter.data = ours[name].clone()"), MAP,
             "The model has the dtype of the file now, float16 for one. It keeps its own: what goes in becomes what "
             "the parameter is."),
         mistake("the file's own memory", HAND.but(COPIED, "parameter.data = ours[name].to(parameter.dtype)"), MAP,
-            """Where the dtypes agree, the parameters lie in the memory of sd: training the model changes the file's
-            tensors too, and a second model that is loaded from them. Copy the numbers."""),
+            """Where the dtypes agree, the parameters share memory with sd: training the model changes the file's
+            tensors too, and a second model that is loaded from them. Copy the values."""),
         mistake("frozen on the way", HAND.but(COPIED, f"{COPIED}\n            parameter.requires_grad_(False)"), MAP,
             "The model's parameters do not learn any more: requires_grad was switched off and stayed so. Leave the "
             "flag as it is."),
@@ -506,8 +507,8 @@ EXERCISE = Exercise(
         "must be transposed?",
         "kqv.weight (D, 3D) is transposed to (3D, D), and its rows are cut into three of (D, D); every bias (3D,) into "
         "three of (D,).",
-        "build a new dictionary with the model's names: leave out head and masks; take the prefix off; turn what "
-        "belongs to linear layers; "
-        "cut kqv into keys, queries, values; anything else unknown is refused. Then load it strictly.",
+        "build a new dictionary with the model's names: leave out head and masks; take the prefix off; transpose what "
+        "belongs to linear layers; cut kqv into keys, queries, values; anything else unknown is refused. Then load it "
+        "strictly.",
     ),
 )  # fmt: skip

@@ -359,7 +359,7 @@ EXERCISE = Exercise(
             """A fixed number was chosen in each sentence, cut to a whole number: in a short sentence no word is ever
             chosen. Each word is chosen independently, with probability p."""),
         mistake("1 - p", RIGHT.but("generator=g) < p", "generator=g) > p"), MLM,
-            "The share of chosen words is 1 - p. A number drawn from 0 to 1 is *below* p with probability p."),
+            "The fraction of chosen words is 1 - p. A number drawn from 0 to 1 is *below* p with probability p."),
         mistake("15 % written in", RIGHT.but("generator=g) < p", "generator=g) < 0.15"), MLM,
             "15 % of the words were chosen whatever p is. It is the second argument."),
         mistake("p squared",
@@ -395,11 +395,11 @@ EXERCISE = Exercise(
             """Of the chosen words 80 % become the mask, 10 % another word, and 10 % stay.""",
             shows=lambda evidence: near(evidence, CHOSEN) and not near(evidence, COVERED, STAYED, OTHER)),
         mistake("another share than p", RIGHT.but("generator=g) < p", "generator=g) < p ** 0.5"), MLM,
-            """The share of the chosen words is not p. Each word is chosen independently, with probability p. (Or words
+            """The fraction of chosen words is not p. Each word is chosen independently, with probability p. (Or words
             that are not special were treated as special.)""",
             shows=lambda evidence: CHOSEN in evidence.got and not near(evidence, CHOSEN) and not evidence.got[SPECIAL]),
         mistake("another dtype", RIGHT.but(RETURN, "return inputs.int(), labels.int()"), MLM,
-            """Both tables have the dtype of ids, long: an embedding and a loss ask for that.""",
+            """Both tables have the dtype of ids, long: an embedding and a loss need that.""",
             shows=lambda evidence: " of dtype " in evidence.got[FORM]),
     ),
     correct=(
@@ -482,9 +482,9 @@ EXERCISE = Exercise(
         """),
     ),
     hints=(
-        "three questions, one after the other: may this word be chosen at all, is it chosen, and what becomes of it?",
-        "everything is (B, T): a table that says which are ordinary words, one of the chosen, one of fates from 0 to "
-        "1, one of other words.",
+        "three questions, one after the other: may this word be chosen at all, is it chosen, and what replaces it?",
+        "everything is (B, T): a table that says which are ordinary words, one of the chosen, one of random numbers "
+        "from 0 to 1, one of random ids.",
         "chosen: ordinary, and a draw below p. labels: the id where chosen, else -100. A second draw: below .8 the "
         "mask, from .8 to .9 "
         "another id drawn from 0 to V - 1, else the word itself.",

@@ -174,8 +174,8 @@ EXERCISE = Exercise(
         mistake("pads in the max", RIGHT.but(HIDDEN, "hidden = h"), POOL,
             "A pad won: its vector took part in the maximum. Pads must lose against everything."),
         mistake("pads as zeros in the max", RIGHT.but(HIDDEN, "hidden = h * real"), POOL,
-            "The pads were set to 0, and where all words are negative a 0 wins. What is to lose a maximum has to lie "
-            "below everything."),
+            "The pads were set to 0, and where all words are negative the 0 is the maximum. A pad's value must be "
+            "below every real value."),
         mistake("pads not low enough", RIGHT.but('float("-inf")', "-1e4"), POOL,
             """The pads were set to a number that is low, but not below everything: your fill wins where the words'
             numbers are lower still. Minus infinity loses against all."""),
@@ -217,7 +217,7 @@ EXERCISE = Exercise(
             """The last real token was taken: that is how a decoder is read: only its last word has seen all the
             others. Here the class token comes first, at position 0."""),
         mistake("cls is hidden", RIGHT.but("h[:, 0]", "h[:, 0] * mask[:, :1]"), POOL,
-            "For cls the mask was looked at. The class token is at position 0, whatever the mask is."),
+            "For cls the mask was used. The class token is at position 0, whatever the mask is."),
         mistake("cls is the first sentence", RIGHT.but("h[:, 0]", "h[0]"), POOL,
             "All tokens of sentence 0 came back. The first axis counts sentences; the class token is the first along "
             "the second."),
@@ -230,8 +230,8 @@ EXERCISE = Exercise(
         AXIS_KEPT(RIGHT.but(BIGGEST, "return largest.masked_fill(~real.any(dim=1), 0.0).unsqueeze(1)"),
             POOL, name="an axis kept, max"),
         mistake("an axis kept, cls", RIGHT.but("h[:, 0]", "h[:, :1]"), POOL,
-            """An axis of size 1 was kept, where the tokens were: a slice keeps its axis, an index takes it away. A
-            batch of vectors has the shape (B, D)."""),
+            """An axis of size 1 was kept, where the tokens were: a slice keeps its axis, an index removes it. A batch
+            of vectors has the shape (B, D)."""),
         AXIS_KEPT(RIGHT.but(MEAN, "return (total / count).unsqueeze(1)").but(
                   BIGGEST, "return largest.masked_fill(~real.any(dim=1), 0.0).unsqueeze(1)").but("h[:, 0]", "h[:, :1]"),
             POOL),
@@ -374,7 +374,7 @@ EXERCISE = Exercise(
         """),
     ),
     hints=(
-        "which vectors of a short sentence stand for no word? And what must such a vector be so that it can never win "
+        "which vectors of a short sentence belong to no word? And what must such a vector be so that it can never win "
         "a maximum?",
         "mask (B, T) becomes (B, T, 1) for h (B, T, D); the sum over the tokens is (B, D), the count (B, 1).",
         "mean: pads times 0, sum over the tokens, divided by the count, which is at least 1. max: pads minus "

@@ -226,7 +226,7 @@ EXERCISE = Exercise(
         """),
     ),
     hints=(
-        "how many scores are there in one head, and how many numbers meet to make one of them? Which of the two "
+        "how many scores are there in one head, and how many products are summed for one of them? Which of the two "
         "answers needs h?",
         "one head, d / h wide: (n, d/h) times (d/h, n) gives (n, n); (n, n) times (n, d/h) gives (n, d/h). Kept are "
         "four tables "

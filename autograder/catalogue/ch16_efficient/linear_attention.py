@@ -189,8 +189,8 @@ EXERCISE = Exercise(
         hidden("causal, values far from 0", far_away, True, rtol=0.0, announced_by="computed in it"),
         hidden("positive numbers", no_negative, False, announced_by="of either sign"),
         hidden("negative numbers", very_negative, True, announced_by="of either sign"),
-        hidden("a longer text", long, 520, 2, 3, False, announced_by="grows as n does"),
-        hidden("a longer text, causal", long, 520, 2, 3, True, announced_by="grows as n does"),
+        hidden("a longer text", long, 520, 2, 3, False, announced_by="grow as n does"),
+        hidden("a longer text, causal", long, 520, 2, 3, True, announced_by="grow as n does"),
         second_call(in_order, 2, 5, 4, 3, name="causal, a second call", checks=UNTOUCHED),
     ),
     mistakes=(
@@ -210,7 +210,7 @@ EXERCISE = Exercise(
             "Where causal is True the result was not divided by the sum of the weights: phi(q) times the sum of phi(k) "
             "so far."),
         mistake("divided by the number of keys", COUNTED, BRACKETS,
-            "You divided by the number of keys. Shares differ from key to key: divide by their sum, phi(q) times the "
+            "You divided by the number of keys. Weights differ from key to key: divide by their sum, phi(q) times the "
             "sum of phi(k)."),
         mistake("phi missing", RIGHT.but(ASKED, "asked = Q").but(KEYS, "keys = K"), PHI,
             """phi is missing: weights are plain dot products, and some are negative, so their sum may be near 0 and the
@@ -299,8 +299,8 @@ EXERCISE = Exercise(
             too."""),
         mistake("a mask on the state", RIGHT.but("if causal:", "if False:").but(
                   STATE, "state = keys.transpose(-2, -1) @ V\n    state = state.tril() if causal else state"), STEPS,
-            """The mask lies on phi(K)^T V. That table is d_k by d_v and knows no words any more: all of them are summed
-            up in it. Stop the sum at word i instead."""),
+            """The mask was applied to phi(K)^T V. That table is d_k by d_v and has no axis of words: all of them are
+            summed up in it. Stop the sum at word i instead."""),
         mistake("a running sum of the results", RIGHT.but("if causal:", "if False:").but(MIXED,
                   "mixed = asked @ state\n    mixed = mixed.cumsum(dim=-2) if causal else mixed").but(
                   "shares = (asked * total).sum(dim=-1, keepdim=True)\n    return",
@@ -372,15 +372,16 @@ EXERCISE = Exercise(
                       table = (asked @ keys.transpose(-2, -1)).tril()
                       return table @ V / table.sum(dim=-1, keepdim=True)
                   return asked @ (keys.transpose(-2, -1) @ V) / (asked @ keys.sum(dim=-2)[..., None])"""), STEPS,
-            """The numbers are right, but where causal is True each word goes through the text anew: in a table under a
-            mask, in sums that begin at the first word again, or with phi of all words in every step. Add up phi(k)
-            times v from word to word instead, and phi(k) along with it; each word uses the sums so far.""",
+            """The values are correct, but where causal is True your code goes through the text again for each word: in
+            a table under a mask, in sums that start at the first word again, or with phi of all words in every step.
+            Add up phi(k) times v from word to word instead, and phi(k) along with it; each word uses the sums so
+            far.""",
             quotes=work,
             shows=lambda evidence: square(evidence) and evidence.arguments[3]),
         mistake("wrong bracket, and a mask", TABLE, BRACKETS,
-            """The numbers are right, but every pair of words is gone through, in a table, row by row, or in sums begun
-            anew for each word. Put the brackets around phi(K)^T V, which is d_k by d_v however long the text is; where
-            causal is True it is a running sum.""",
+            """The values are correct, but your code goes through every pair of words, in a table, row by row, or in
+            sums that start again for each word. Put the brackets around phi(K)^T V, which is d_k by d_v however long
+            the text is; where causal is True it is a running sum.""",
             quotes=work, shows=square),
         mistake("outside torch", """
             import numpy as np

@@ -290,12 +290,12 @@ EXERCISE = Exercise(
             """Your maximum begins at a number, such as 0 or -1e9, so where all scores are far below it every
             exponential is 0, and the result with them. Begin with minus infinity, or with the first block's own."""),
         mistake("no maximum", RIGHT.but(NEW, "new = torch.zeros_like(largest)"), RESCALE,
-            """No maximum was taken away: exp of a score of several hundred is infinite, and infinity over infinity is
+            """No maximum was subtracted: exp of a score of several hundred is infinite, and infinity over infinity is
             NaN (chapter 04). The largest score so far is what to subtract."""),
         mistake("no maximum, and NaN made 0", RIGHT.but(NEW, "new = torch.zeros_like(largest)").but(
                   RETURNED, "return (mixed / total).nan_to_num(0.0)"), RESCALE,
-            """No maximum was taken away: exp of a score of 200 is infinite, infinity over infinity is NaN, and the NaN
-            was made 0 at the end. The largest score so far is what to subtract."""),
+            """No maximum was subtracted: exp of a score of 200 is infinite, infinity over infinity is NaN, and the NaN
+            was replaced by 0 at the end. The largest score so far is what to subtract."""),
         mistake("the first block's maximum throughout", RIGHT.but(
                   NEW, "new = torch.where(largest == -torch.inf, scores.amax(dim=-1, keepdim=True), largest)"), RESCALE,
             """Your maximum is that of the first block that a query can see, and stays so. A later score that is larger
@@ -348,9 +348,9 @@ EXERCISE = Exercise(
             "Your exponentials are powers of 2. The kernels do that too, but they multiply the scores "
             "by 1.4427 first."),
         mistake("blocks put together", CAT, TILES,
-            """The numbers are right, but the blocks were put together before the softmax: the whole row of scores lay
-            in memory, which is what tiles are there to avoid. Keep a maximum, a sum and a mixture, and update them
-            block by block.""", quotes=largest, shows=put_together),
+            """The numbers are right, but the blocks were put together before the softmax: the whole row of scores was
+            in memory, which is what tiles avoid. Keep a maximum, a sum and a mixture, and update them block by
+            block.""", quotes=largest, shows=put_together),
         mistake("each block read twice", TWICE, RESCALE,
             """The numbers are right, but your code came back to each block after others: first for the maximum and then
             for the sums, or for one query after the other. Then all scores have to be computed again, or kept. Rescale

@@ -14,7 +14,7 @@ from autograder.judging.observation import Outcome
 LITTLE = 0.01  # of a number: by no more than this are those wrong that are nearly right
 INFINITE = seen(
     "infinite",
-    "Infinity came back: a power or a quotient became too large, or the logarithm of 0 was taken.",
+    "Infinity came back: an exponential or a quotient became too large, or the logarithm of 0 was taken.",
     once=True,
 )
 SIGNS = seen("signs", "The sizes of all numbers are right; some of the signs are not.", exact=True)

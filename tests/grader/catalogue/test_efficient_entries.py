@@ -60,7 +60,7 @@ def test_what_goes_through_all_pairs_is_right_in_numbers_and_found(spelling):
     verdict = verdict_on("linear-attention", linear(SQUARE[spelling]))
     failed = {outcome.probe.name for outcome in verdict.outcomes if not outcome.passed}
     assert failed == {"400 words", "400 words, causal", "a longer text", "a longer text, causal"}
-    assert "every pair of words is gone through" in " ".join(as_text(verdict).split())
+    assert "your code goes through every pair of words" in " ".join(as_text(verdict).split())
 
 
 def test_sums_begun_anew_for_each_word_are_found_where_it_is_causal():
