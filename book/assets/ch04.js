@@ -1,4 +1,4 @@
-/* W04a of chapter 04: three scores and a temperature, their shares, entropy and slopes.
+/* W04a of chapter 04: three scores and a temperature, their probabilities, entropy and slopes.
 
    A classic script, so that the page works straight from the disk. Its numbers come from the
    same formula as transformer_ref.model.softmax, and the page prints them as text too. */
@@ -34,11 +34,11 @@
       const entropy = -shares.reduce((sum, share) => sum + (share > 0 ? share * Math.log(share) : 0), 0);
       bars.replaceChildren(sharesInBars(shares));
       table.replaceChildren(
-        html("thead", {}, html("tr", {}, column("thing"), column("score"), column("score ÷ τ"), column("share"), column("slope"))),
+        html("thead", {}, html("tr", {}, column("thing"), column("score"), column("score ÷ τ"), column("probability"), column("slope"))),
         html("tbody", {}, ...THINGS.map((thing, index) => html("tr", {},
           rowHead(thing), html("td", {}, digits(scores[index], 2)), html("td", {}, digits(scores[index] / tau, 2)),
           html("td", { class: "share" }, digits(shares[index], 3)), html("td", { class: "slope" }, digits(shares[index] * (1 - shares[index]) / tau, 3))))));
-      output.textContent = `entropy ${digits(entropy, 3)}: as undecided as ${digits(Math.exp(entropy), 2)} equal shares`;
+      output.textContent = `entropy ${digits(entropy, 3)}: as undecided as ${digits(Math.exp(entropy), 2)} equally likely words`;
       [...scores, tau].forEach((value, index) => {
         const words = digits(value, 2);
         values[index].textContent = words;

@@ -122,7 +122,7 @@
     const fillTable = (weights) => {
       const asker = sentence.words[asks];
       table.replaceChildren(
-        html("thead", {}, html("tr", {}, column("word"), column("tech."), column("house"), column(`${asker} takes`), column(`gives ${asker}'s share`))),
+        html("thead", {}, html("tr", {}, column("word"), column("tech."), column("house"), column(`${asker} takes`), column(`gives ${asker}'s weight`))),
         html("tbody", {}, ...sentence.words.map((word, index) => html("tr", { class: index === asks ? "asks" : null },
           rowHead(word), html("td", {}, coordinate(index, 0)), html("td", {}, coordinate(index, 1)),
           html("td", { class: "takes" }, tidy(weights[asks][index])), html("td", { class: "back" }, tidy(weights[index][asks]))))));
@@ -226,7 +226,7 @@
         () => `${query} asks ${key}: ${short(m.raw[row][column])} ÷ √2 = ${tidy(m.scaled[row][column])}`,
         () => {
           const powers = m.scaled[row].map(Math.exp), total = powers.reduce((a, b) => a + b, 0);
-          return `${query} gives ${key}: e^${tidy(m.scaled[row][column])} = ${tidy(powers[column])}; the row's total is ${tidy(total)}; share ${tidy(m.A[row][column])}`;
+          return `${query} gives ${key}: e^${tidy(m.scaled[row][column])} = ${tidy(powers[column])}; the row's total is ${tidy(total)}; weight ${tidy(m.A[row][column])}`;
         },
         () => `new ${query}, ${FEATURES[column]} number: ${sum(m.A[row], m.V.map((value) => value[column]), 3)} = ${tidy(m.Z[row][column])}`,
       ][step]();

@@ -76,9 +76,9 @@
       const leaking = shares.flatMap((row, query) => row.filter((share, key) => share > 0 && !open[query][key]));
       const blind = open.filter((row) => !row.includes(true)).length;
       said.textContent = leaking.length
-        ? `${leaking.length} hidden cells get a share, ${digits(Math.max(...leaking))} at most: this mask hides nothing.`
+        ? `${leaking.length} hidden cells get a weight, ${digits(Math.max(...leaking))} at most: this mask hides nothing.`
         : shared.some((sum, query) => open[query].includes(true) && Math.abs(sum - 1) > 1e-9)
-          ? `Row sums ${shared.map((sum) => digits(sum)).join(", ")}: what was hidden has taken its share away.`
+          ? `Row sums ${shared.map((sum) => digits(sum)).join(", ")}: the weights of the hidden keys are missing.`
           : `Every row that may look at somebody sums to 1.${blind ? ` Rows with nobody to look at, zeros: ${blind}.` : ""}`;
     };
 
@@ -100,7 +100,7 @@
           html("button", { type: "button", onclick: () => { begin(name); draw(); } }, label))),
       html("div", { class: "widget-controls" },
         choice("True means", "W08a-polarity", [["may attend", "may"], ["forbidden", "not"]], polarity, (value) => { polarity = value; draw(); }),
-        choice("the mask is applied to", "W08a-applied", [["scores: −∞", "scores"], ["shares × 0", "shares"], ["scores × 0", "product"]], applied, (value) => { applied = value; draw(); })),
+        choice("the mask is applied to", "W08a-applied", [["scores: −∞", "scores"], ["weights × 0", "shares"], ["scores × 0", "product"]], applied, (value) => { applied = value; draw(); })),
       html("div", { class: "widget-body" }, table, weights, outputs), said);
     draw();
   };

@@ -191,7 +191,7 @@
       const others = Math.max(0, kept - SHOWN);
       view.replaceChildren(
         html("p", {}, html("b", {}, place.sentence), place.before.length ? ` Written so far: ${place.before.join(" ")}` : " Nothing is written yet."),
-        bars([...order.slice(0, SHOWN).filter((id) => shares[id] > 0).map((id) => [tokens[id], shares[id]]), ...(others ? [[`${thousands(others)} others`, rest]] : [])], "Shares to draw from"));
+        bars([...order.slice(0, SHOWN).filter((id) => shares[id] > 0).map((id) => [tokens[id], shares[id]]), ...(others ? [[`${thousands(others)} others`, rest]] : [])], "Probabilities to draw from"));
       said.textContent = `${thousands(kept)} of ${thousands(shares.length)} tokens are left. The likeliest, ${tokens[order[0]]}, has ${digits(shares[order[0]])}; the ${thousands(others)} beyond the first ${SHOWN} have ${digits(rest)} together.`;
       drawn.textContent = "";
     };

@@ -23,7 +23,7 @@ FROM_THEN_ON = set(
     "attention batch benchmark bottleneck checkpoint freezing head id key leak mask norm offset pad pipeline position "
     "query sampling score shape stride temperature".split()
 )
-ONLY_THERE = set("alignment chunk cue hypothesis label memory merge saturation share signature value".split())
+ONLY_THERE = set("alignment chunk cue hypothesis label memory merge probability saturation signature value".split())
 WITHOUT_CHAPTER = 5  # query, key, value and score name no section; chapter 05 is about them
 QUIET = (
     nodes.reference,

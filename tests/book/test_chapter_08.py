@@ -71,7 +71,7 @@ def test_the_painted_mask_gives_the_weights_of_the_reference(chapter, preset):
 @pytest.mark.browser
 def test_the_two_wrong_ways_are_told_in_the_painter(chapter):
     widget = chapter.locator("#W08a")
-    widget.get_by_label("shares × 0").check()
+    widget.get_by_label("weights × 0").check()
     expect(widget.locator("output")).to_contain_text("Row sums 0.221, 0.500, 0.835, 1.000")
     widget.get_by_label("scores × 0").check()
     expect(widget.locator("output")).to_contain_text("6 hidden cells get a share, 0.199 at most")

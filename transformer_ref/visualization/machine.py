@@ -73,7 +73,7 @@ ROAD = {
     "shares": Part(0, "which word?", "04"),
     "why": Part(0, "why attention?", "01"),
     "alike": Part(0, "who is like whom", "03", (QUERY, KEY)),
-    "softmax": Part(0, "scores to shares", "04"),
+    "softmax": Part(0, "scores to weights", "04"),
     "mix": Part(0, "mix what is found", "05", (VALUE,)),
     "heads": Part(0, "several at once", "06"),
     "mask": Part(0, "hide some words", "08"),

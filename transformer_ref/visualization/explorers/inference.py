@@ -81,7 +81,7 @@ def _greedy(function: Callable[..., Any], asked: Asked) -> Drawing:
         "end" if id == config.eos else asked.tokenizer.vocabulary.tokens[id].replace("\uffed", "") for id in written
     ]
     alt = (
-        f"Your greedy_decode wrote: {asked.text(ids)} Each bar is the share that the model gave to the token: "
+        f"Your greedy_decode wrote: {asked.text(ids)} Each bar is the probability that the model gave to the token: "
         + ", ".join(f"{name} {share:.2f}" for name, share in zip(names, own, strict=True))
         + f". ln p = {sum(math.log(max(share, 1e-30)) for share in own):.2f}."
     )
@@ -127,7 +127,7 @@ def _known(ids: list[Any], asked: Asked, name: str) -> list[int]:
 
 
 def _translations(found: Sequence[tuple[list[int], str]], asked: Asked, opening: str) -> Drawing:
-    """Translations with the mean share of their tokens, as the model itself finds them."""
+    """Translations with the mean probability of their tokens, as the model itself finds them."""
     config, labels, means, told = asked.model.config, [], [], []
     for ids, more in found:
         written = ids[1 : ids.index(config.eos) + 1] if config.eos in ids else ids[1:]
@@ -139,5 +139,5 @@ def _translations(found: Sequence[tuple[list[int], str]], asked: Asked, opening:
         labels.append(text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…")
         means.append(min(1.0, math.exp(log_p / len(written))))
         told.append(f"{text} ({len(written)} tokens, ln p {log_p:.2f}{more})")
-    alt = f"{opening}: {'; '.join(told)}. Each bar is the geometric mean of the shares of its tokens."
+    alt = f"{opening}: {'; '.join(told)}. Each bar is the geometric mean of the probabilities of its tokens."
     return share_bars(labels, means, alt, digits=2)

@@ -48,7 +48,7 @@ def explorer(
         leaking = int((~mask[0, 0] & ~closed).sum())
         sums = ", ".join(f"{total:.2f}" for total in weights.sum(dim=-1).tolist())
         alt = f"{int(mask.sum())} of {mask.numel()} cells are open in your mask. Your rows sum to {sums}." + (
-            f" {leaking} closed cells get a share." if leaking else ""
+            f" {leaking} closed cells get a weight." if leaking else ""
         )
         return heat_map(weights, names[before:], names, alt, hidden=closed, digits=2)
 

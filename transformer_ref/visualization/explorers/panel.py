@@ -84,11 +84,12 @@ def tensor_from(function: Callable[..., Any], *arguments: Any, shape: Sequence[i
 
 
 def shares_from(function: Callable[..., Any], *arguments: Any, shape: Sequence[int]) -> torch.Tensor:
-    """Return the shares that a learner's function answers. Raises NotYet unless they are numbers from 0 to 1."""
+    """Return the probabilities that a learner's function returns. Raises NotYet unless they are numbers from 0 to 1."""
     answer = tensor_from(function, *arguments, shape=shape)
     low, high = answer.min().item(), answer.max().item()
     if low < -1e-6 or high > 1 + 1e-6:
-        raise NotYet(f"Your {function.__name__} returned {low if low < 0 else high:.3f}. A share lies between 0 and 1.")
+        outside = low if low < 0 else high
+        raise NotYet(f"Your {function.__name__} returned {outside:.3f}. A probability is between 0 and 1.")
     return answer
 
 

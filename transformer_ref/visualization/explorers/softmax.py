@@ -23,7 +23,7 @@ def explorer(temperature: Callable[..., Any], softmax: Callable[..., Any]) -> VB
         scores = torch.tensor([1.414, 1.414, 0.0, score])  # (word,)
         shares = shares_from(temperature, scores.clone(), tau, shape=scores.shape)
         told = ", ".join(f"{word} {share:.3f}" for word, share in zip(WORDS, shares.tolist(), strict=True))
-        alt = f"At τ = {tau:.2f} your temperature shares out: {told}; together {shares.sum().item():.3f}."
+        alt = f"At τ = {tau:.2f} your temperature gives: {told}; together {shares.sum().item():.3f}."
         return share_bars(WORDS, shares.tolist(), f"{alt} {_compared(softmax, scores, tau, shares)}".strip())
 
     return panel("Explorer: your temperature, and your softmax next to it", [tau, score], view)

@@ -91,7 +91,7 @@ def _gathered(sagan_attention: Callable[..., Any], image: Tensor, asks: tuple[in
         takes[place // SMALL, place % SMALL] = out[0, 1, row, column] - own
     if takes.min() < -1e-6 or takes.max() > 1 + 1e-6:
         raise NotYet(
-            f"A pixel should take shares from 0 to 1 of the others' values; with your sagan_attention it takes "
+            f"The attention weights of a pixel should be from 0 to 1; with your sagan_attention they are "
             f"{takes.min():.2f} to {takes.max():.2f}."
         )
     alt = (

@@ -1,4 +1,4 @@
-"""A row of scores on its way to shares, and what a temperature makes of it."""
+"""A row of scores on its way to probabilities, and how a temperature changes them."""
 
 from collections.abc import Mapping, Sequence
 
@@ -19,7 +19,7 @@ def scores_to_shares_hero(
     shares: Sequence[float],
     temperatures: Mapping[str, Sequence[float]],
 ) -> Hero:
-    """Return the figure of one softmax in three columns, and of its shares at several temperatures.
+    """Return the figure of one softmax in three columns, and of its result at several temperatures.
 
     powers: e to the power of each score. temperatures: the shares by name. Raises ValueError unless there is a number
     for each word everywhere.
@@ -31,8 +31,8 @@ def scores_to_shares_hero(
     figure = _Softmax(list(words), columns, {name: list(map(float, row)) for name, row in temperatures.items()})
     told = ", ".join(f"{word} {number:.3f}" for word, number in zip(words, columns[2], strict=True))
     alt = (
-        f"Scores become powers of e, and each power divided by their sum {sum(columns[1]):.3f} is a share: {told}. "
-        f"Beside them the shares as bars: {', '.join(temperatures)}."
+        f"The exponential of each score, divided by their sum {sum(columns[1]):.3f}, is a probability: {told}. "
+        f"Next to them the probabilities as bars: {', '.join(temperatures)}."
     )
     return Hero(figure.wide(alt), figure.narrow(alt), figure.as_text())
 
@@ -44,7 +44,7 @@ class _Softmax:
 
     def table(self, drawing: Drawing, gap: float) -> None:
         """Score, power and share of each word, with the sums below."""
-        heads = ("score x", "power of e", "÷ the sum")
+        heads = ("score x", "exp(x)", "÷ the sum")
         for place, (head, numbers) in enumerate(zip(heads, self.columns, strict=True)):
             x = place * (CELL + gap)
             drawing.text(x + CELL / 2, -14, head, bold=True, size=13)
@@ -98,7 +98,7 @@ class _Softmax:
         steps = list(zip(*self.columns, strict=True))
         hot = list(zip(*self.temperatures.values(), strict=True))
         return [
-            text_table(steps, self.words, ["score", "power of e", "share"]),
+            text_table(steps, self.words, ["score", "exp(x)", "probability"]),
             f"sums: {sum(self.columns[1]):.3f} and {sum(self.columns[2]):.3f}\n",
             text_table(hot, self.words, list(self.temperatures)),
         ]
