@@ -317,8 +317,8 @@ EXERCISE = Exercise(
                                                 and told["loss"] > LN_V)),
         mistake("far too large steps", RIGHT.but(RATE, "lr=3.0").but(STEPS, "range(12)"), SYMPTOMS,
             f"""Your model is worse than one that knows nothing, whose loss is ln {CFG.target_vocabulary} =
-            {LN_V:.2f}: the steps were too large. Use a smaller learning rate, or clip the gradients.""", quotes=how_it_says,
-            shows=if_told(lambda told: told["right"] < WANTED and told["loss"] > 1.2 * LN_V)),
+            {LN_V:.2f}: the steps were too large. Use a smaller learning rate, or clip the gradients.""",
+            quotes=how_it_says, shows=if_told(lambda told: told["right"] < WANTED and told["loss"] > 1.2 * LN_V)),
         mistake("the first word guessed", RIGHT.but("model(batch.source,", "model(torch.full_like(batch.source, 4),"),
                 SYMPTOMS,
             """Once a sentence has begun your model knows how it goes on, but its first word is a guess, since only the
