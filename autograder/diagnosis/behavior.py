@@ -14,21 +14,19 @@ from autograder.judging.observation import Outcome, Raised
 from autograder.judging.probe_inputs import right_answer
 from autograder.judging.repeat_run import RepeatRun
 
-LEFT_OTHERWISE = (
-    "A model is left as it came, also in the mode in which it came: code that switches the mode has to switch it back."
-)
+LEFT_OTHERWISE = "Leave the model unchanged, including its mode: code that switches the mode has to switch it back."
 IN_PLACE = (
     "The caller still needs it as it was: make a new value instead of writing into that one. A name that ends "
     "in _, += and [...] = write in place; so do append, pop and setdefault."
 )
 TWO_RESULTS = (
-    "Two calls with the same input gave two different results: inside, something is made or drawn anew at each call, "
-    "or kept from one call to the next."
+    "Two calls with the same input gave two different results: something inside is created or drawn again at each "
+    "call, or kept from one call to the next."
 )
 ANEW = (  # of a class, which is constructed for each call
     "Two objects of your class, given the same weights and the same input, gave two different results. Either dropout "
-    "is on in evaluation mode, or there is a parameter that the task does not ask for: it keeps the random values that "
-    "it begins with, as learned positions do where fixed ones are expected."
+    "is on in evaluation mode, or there is a parameter that the task does not need: it keeps its random initial "
+    "values, as learned positions do where fixed ones are expected."
 )
 KEPT = seen(
     "kept",
@@ -39,7 +37,7 @@ KEPT = seen(
 FIXED = seen("fixed", "The same result comes back for different inputs: is it that of the worked example?")
 EMPTY = seen(
     "empty",
-    "It comes back empty where something should be in it: is everything left out, or a loop left at once?",
+    "The result is empty where it should not be: is everything filtered out, or does a loop end at once?",
 )
 
 
@@ -79,7 +77,7 @@ def independent(ignored: Sequence[Ignored], names: Names) -> str:
     values = [names.outcome.case.arguments[fact.argument] for fact in ignored]
     opened = all(getattr(value, "dtype", None) == torch.bool for value in values)
     other = "all of it True" if opened else f"other numbers in {'it' if len(called) == 1 else 'them'}"
-    return f"Here your result does not depend on {which}: with {other}, the same comes back."
+    return f"Here your result does not depend on {which}: with {other}, it stays the same."
 
 
 def changed(failures: Sequence[Outcome]) -> Iterator[Fact]:

@@ -125,10 +125,10 @@ def _hidden(place: int) -> Callable[[Tensor, int], Tensor]:
 
 
 BLANKED: dict[str, Change] = {
-    "first blank": Change(_blank(0, alone=True), "{name} with 0 in its first {line}: it plays no part"),
-    "final blank": Change(_blank(-1, alone=True), "{name} with 0 in its last {line}: it plays no part"),
-    "first blank beside others": Change(_blank(0, alone=False), "{name} with 0 in its first {line}: it plays no part"),
-    "final blank beside others": Change(_blank(-1, alone=False), "{name} with 0 in its last {line}: it plays no part"),
+    "first blank": Change(_blank(0, alone=True), "{name} with 0 in its first {line}: it has no effect"),
+    "final blank": Change(_blank(-1, alone=True), "{name} with 0 in its last {line}: it has no effect"),
+    "first blank beside others": Change(_blank(0, alone=False), "{name} with 0 in its first {line}: it has no effect"),
+    "final blank beside others": Change(_blank(-1, alone=False), "{name} with 0 in its last {line}: it has no effect"),
     "running sum": Change(lambda value, axis: value.cumsum(axis), "{name} with running sums of its {lines}"),
     "sum for all": Change(
         lambda value, axis: value.sum(axis, keepdim=True).expand_as(value),
@@ -156,10 +156,10 @@ ALONG_AN_AXIS: dict[str, Change] = {  # of a tensor, and one of its axes
         "{name} with each {line} moved back by one position, and the first one at the end",
     ),
     "first hidden": Change(
-        _hidden(0), "{name} with False at its first position along axis {axis}: that position is never looked at"
+        _hidden(0), "{name} with False at its first position along axis {axis}: that position is never used"
     ),
     "last hidden": Change(
-        _hidden(-1), "{name} with False at its last position along axis {axis}: that position is never looked at"
+        _hidden(-1), "{name} with False at its last position along axis {axis}: that position is never used"
     ),
     "flipped": Change(lambda value, axis: value.flip(axis), "{name} in the opposite order along axis {axis}"),
     **BLANKED,
@@ -170,19 +170,19 @@ OF_NUMBERS: dict[str, Change] = {  # looked for in one argument, and in two at o
     "squared": Change(_of_numbers(torch.square), "{name} with all its numbers squared"),
     "unit rows": Change(
         _of_numbers(lambda value: F.normalize(value, dim=-1) if value.ndim else value),
-        "{name} with every row of it brought to length 1",
+        "{name} with every row of it normalized to length 1",
     ),
     "unit columns": Change(
         _of_numbers(lambda value: F.normalize(value, dim=-2) if value.ndim > 1 else value),
-        "{name} with every column of it brought to length 1",
+        "{name} with every column of it normalized to length 1",
     ),
     "centered rows": Change(
         _of_numbers(lambda value: value - value.mean(-1, keepdim=True) if value.ndim else value),
-        "{name} with the mean of every row taken away from it",
+        "{name} with the mean of every row subtracted from it",
     ),
     "centered columns": Change(
         _of_numbers(lambda value: value - value.mean(-2, keepdim=True) if value.ndim > 1 else value),
-        "{name} with the mean of every column taken away from it",
+        "{name} with the mean of every column subtracted from it",
     ),
     "rooted": Change(
         _of_numbers(lambda value: value.sqrt() if bool((value >= 0).all()) else value),
@@ -190,7 +190,7 @@ OF_NUMBERS: dict[str, Change] = {  # looked for in one argument, and in two at o
     ),
     "standardized rows": Change(
         _of_numbers(lambda value: F.layer_norm(value, value.shape[-1:]) if value.ndim else value),
-        "{name} with every row of it brought to mean 0 and variance 1",
+        "{name} with every row of it normalized to mean 0 and variance 1",
     ),
     "shared rows": Change(
         _of_numbers(lambda value: value.softmax(-1) if value.ndim else value),
@@ -208,10 +208,10 @@ CHANGES: dict[str, Change] = {
     "one less, from 1": Change(_shifted(-1, 1), "{name} - 1 instead of {name}, and 1 where that would be less"),
     "opposite": Change(_of_masks(lambda mask: ~mask), "the opposite of {name}, with True and False exchanged"),
     "opened": Change(_of_masks(torch.ones_like), "{name} with True everywhere: what it should hide still takes part"),
-    "zeros": Change(_of_numbers(torch.zeros_like), "{name} with nothing but zeros in it: its numbers play no part"),
+    "zeros": Change(_of_numbers(torch.zeros_like), "{name} with nothing but zeros in it: its numbers have no effect"),
     "unsigned": Change(_of_numbers(torch.abs), "{name} without its minus signs"),
-    "least for all": Change(_everywhere(min), "the least number of {name} at each of its positions"),
-    "greatest for all": Change(_everywhere(max), "the greatest number of {name} at each of its positions"),
+    "least for all": Change(_everywhere(min), "the smallest number of {name} at each of its positions"),
+    "greatest for all": Change(_everywhere(max), "the largest number of {name} at each of its positions"),
     "last for all": Change(
         _everywhere(lambda numbers: numbers[-1]), "the last number of {name} at every position of it"
     ),

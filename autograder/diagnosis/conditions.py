@@ -14,8 +14,7 @@ from autograder.judging.observation import Outcome
 
 ONLY_THESE_SIZES = seen(
     "only these sizes",
-    "Every check that fails has other sizes than the example: is a size of the example written into the code as a "
-    "number?",
+    "Every failing check has sizes that differ from the example's: is a size of the example hard-coded?",
 )
 
 
@@ -230,13 +229,13 @@ COMMON: dict[Seen, Callable[[Outcome], bool]] = {
     ): _overflows,
     seen(
         "an axis of size 1",
-        "It fails only where an axis has the size 1: squeeze() takes such an axis away, and a special case for it "
-        "can be wrong by itself.",
+        "It fails only where an axis has the size 1: squeeze() removes such an axis, and a special case for it may be "
+        "wrong.",
     ): _has_a_one,
     seen(
         "no gradient",
-        "All values are right; only no gradient flows. Where is a step cut off: .item(), .data, .detach(), no_grad, "
-        "numpy, torch.tensor(...) of a result?",
+        "All values are correct, but no gradient flows. What cuts it off: .item(), .data, .detach(), no_grad, numpy, "
+        "torch.tensor(...) of a result?",
     ): _misses_gradients,
     seen(
         "stops with gradients",
@@ -245,8 +244,8 @@ COMMON: dict[Seen, Callable[[Outcome], bool]] = {
     ): _stops_with_gradients,
     seen(
         "another gradient",
-        "All values are right; only the gradient is not. A step that changes no value, such as dividing by a sum "
-        "that is 1 already, changes the gradient; so does cutting off one of several ways back.",
+        "All values are correct, but the gradient is not. A step that changes no value, such as dividing by a sum that "
+        "is already 1, changes the gradient; so does cutting off one of several paths.",
     ): _asks_gradients,
     seen(
         "values with gradients",
@@ -254,10 +253,10 @@ COMMON: dict[Seen, Callable[[Outcome], bool]] = {
     ): _differs_with_gradients,
     seen(
         "transposed in memory",
-        "It fails only where a tensor lies transposed in memory: view cannot cut it, and reshape can.",
+        "It fails only where a tensor is a transposed view: view needs contiguous memory, reshape does not.",
     ): _is_turned,
     seen(
         "float64",
-        "It fails only in float64: is a float32 made on the way, or too little precision kept?",
+        "It fails only in float64: is a float32 created on the way, or too little precision kept?",
     ): _is_float64,
 }

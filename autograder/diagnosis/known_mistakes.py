@@ -29,8 +29,8 @@ TORCH_BEGINS = {  # what a RuntimeError of torch's is about, by how its text beg
     "A view was created in no_grad mode": "in place",
     "one of the variables needed for gradient": "in place",
 }
-TWO = "Two mistakes that we know, made together, give exactly your results."
-SOME = "Some of your results, though not all, are those of a mistake that we know:"
+TWO = "Two known mistakes together give exactly your results."
+SOME = "Some of your results, though not all, match a known mistake:"
 NOT_ALL = "Not every check fails in this way: fix this first, then check again."
 LOOSE = 0.01  # a tolerance, relative or not, from which on results agree by chance, as of a measurement
 MOST_PAIRS = 1_400  # of a class, which takes a millisecond each; of a whole model it is ten

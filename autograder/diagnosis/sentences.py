@@ -9,16 +9,16 @@ from autograder.diagnosis.evidence import Fact, Names
 from autograder.diagnosis.known_mistakes import where_it_is
 from autograder.judging.observation import Outcome
 
-TWO = "Two slips at once, so it seems."
-BESIDE = {  # the words of a fact about a known mistake's result instead of the right one
-    "these are the right numbers": "the numbers agree",
-    "the right number is": "that number is",
-    "the right numbers": "those numbers",
-    "the right ones": "those",
-    "numbers are right": "numbers are those",
-    "the right result": "that result",
-    "the right one": "that one",
-    "the right items": "those items",
+TWO = "There seem to be two mistakes."
+BESIDE = {  # the words of a fact about a known mistake's result instead of the correct one
+    "the correct value is": "that value is",
+    "the correct values": "those values",
+    "the correct number": "that number",
+    "the correct ones": "those",
+    "values are correct": "values are those",
+    "the correct result": "that result",
+    "the correct one": "that one",
+    "the correct items": "those items",
 }
 
 

@@ -50,7 +50,7 @@ def with_arguments(case: Case, changed: dict[int, Any]) -> Case:
 
 
 def _right_for(words: str) -> str:
-    return f"What came back is the right result for {words}."
+    return f"Your result is the correct one for {words}."
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class OtherValue(Supposed, name="value", doubt=""):
     def say(self, names: Names) -> str:
         spelled = ": is it compared as the task spells it?" if isinstance(self.passed, str) else "."
         name = names.argument(self.argument)
-        return f"Where {name} is {self.passed!r}, what came back is the right result for {self.meant!r}{spelled}"
+        return f"Where {name} is {self.passed!r}, your result is the correct one for {self.meant!r}{spelled}"
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class ExchangedValues(OtherValue, name="values", doubt=""):
 
     def say(self, names: Names) -> str:
         one, two, name = repr(self.passed), repr(self.meant), names.argument(self.argument)
-        return f"{one} and {two} are exchanged: for {name} = {one} comes back what is right for {two}, and the reverse."
+        return f"{one} and {two} are exchanged: for {name} = {one} you return the result for {two}, and the reverse."
 
 
 @dataclass(frozen=True)
@@ -182,7 +182,7 @@ class ExchangedAxes(Supposed, name="turned", doubt=""):
         if self.and_back:
             return (
                 f"Something is done along the wrong axis: with axes {self.axis} and {self.second} of {name} exchanged, "
-                "and exchanged back in the result, these are the right numbers."
+                "and exchanged back in the result, your values are the correct ones."
             )
         return _right_for(f"{name} with its axes {self.axis} and {self.second} exchanged")
 

@@ -22,10 +22,10 @@ NO_TENSOR = re.compile(r"must be Tensor, not (\w+)")
 OPERANDS = re.compile(r"unsupported operand type\(s\) for .+: '(\w+)' and '(\w+)'")
 BETWEEN = re.compile(r"[\w)\]]\s*[-+*/<>]")  # a sign between two things, not the one of a number
 PRODUCTS = ("@", "matmul", ".bmm", ".mm")
-TRUTH = "A tensor of several numbers is neither true nor false: ask whether it `is None`, or compare its entries."
+TRUTH = "A tensor of several numbers is neither true nor false: check whether it `is None`, or compare its entries."
 UNMADE = "super().__init__() has to come first in the constructor: before it, a module can hold no layers."
 NO_SHARE = "A row has no probability above 0: nothing is left to draw."
-KINDS = "Numbers of two dtypes meet there. What you make yourself takes the dtype of what came in, such as x.dtype."
+KINDS = "Two dtypes are combined there. Create your own tensors with the dtype of the input, such as x.dtype."
 LEAF = (
     "It is written into in place, while gradients are computed for it. Make a new value instead; the numbers of a "
     "parameter are overwritten inside `with torch.no_grad():`."
@@ -34,10 +34,10 @@ OVERWRITTEN = (
     "A tensor that the gradients still need was written into afterwards, by +=, by [...] = or a name that ends in _. "
     "Make a new one at each step: a = a + b."
 )
-NUMPY = "Something was turned into NumPy on the way. Stay in torch: gradients have to find their way back."
+NUMPY = "Something was converted to NumPy on the way. Use torch throughout, so that gradients can flow back."
 MAXIMUM = (
-    "Python's max and min ask which of two whole tensors is larger, and several numbers give no single answer. "
-    "What is meant is a comparison number by number: torch has functions for that."
+    "Python's max and min compare two whole tensors, and several numbers give no single answer. To compare them "
+    "element by element, use torch's functions."
 )
 A_MASK = (
     "A mask of True and False is used where numbers are expected. Is it passed instead of another argument? "
@@ -100,7 +100,7 @@ def about_error(exercise: Exercise, outcome: Outcome, error: Raised) -> str:
             f"the value something else; where it is in a cell of its own, `del {name}` brings Python's back."
         )
     if error.type == "NameError":
-        return "A name is used that nobody has defined: a misspelling, or an argument that is called otherwise above?"
+        return "A name is used that is not defined: is it misspelled, or does the argument above have a different name?"
     if error.about == ("numpy",):
         return NUMPY
     if kinds := OPERANDS.search(error.message) or NO_TENSOR.search(error.message):
@@ -160,8 +160,10 @@ def _shapes_that_met(error: Raised) -> str:
     each = len(named) > 1 and BETWEEN.search(error.source.replace("->", ""))
     rules = [
         "A @ B needs the last axis of A to be as long as the last but one of B." if product else "",
-        "Under +, -, * and / shapes meet from the right: two lengths must be equal, or one of them 1." if each else "",
+        "Under +, -, * and / shapes are aligned from the right: two lengths must be equal, or one of them 1."
+        if each
+        else "",
     ]
     if any(rules):
         return " ".join([said, *filter(None, rules)])
-    return f"{said} Which of these lengths did you expect to be another?"
+    return f"{said} Which of these lengths did you expect to be different?"

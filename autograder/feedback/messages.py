@@ -21,58 +21,58 @@ from autograder.judging import forbidden
 from autograder.judging.observation import Difference, Outcome, Part, Raised, Structure
 from autograder.judging.verdict import MISSING, Forbidden, Missing, NotChecked, Verdict
 
-WRONG_TYPE = "what came back is not of the right type"
+WRONG_TYPE = "the result does not have the right type"
 HIDDEN = {
-    "value": "other values came back than the right ones",
-    "nan": "NaN (not a number) came back",
-    "shape": "the result has another shape than it should",
-    "dtype": "the result has another dtype than its input",
+    "value": "the returned values are not correct",
+    "nan": "the result contains NaN (not a number)",
+    "shape": "the result does not have the expected shape",
+    "dtype": "the result does not have the dtype of its input",
     "type": WRONG_TYPE,
-    "not raised": "a result came back where an error is to be raised",
-    "length": "more or fewer items came back than expected",
-    "keys": "the dictionary has other keys than expected",
-    "state": "a setting of torch that belongs to everybody was changed: its random state, dtype or gradient mode",
+    "not raised": "a result was returned where an error should be raised",
+    "length": "the number of returned items is not as expected",
+    "keys": "the keys of the dictionary are not as expected",
+    "state": "a global setting of torch was changed: its random state, default dtype or gradient mode",
     "undrawn": "the generator that was passed in was not used",
-    "reseeded": "the generator that was passed in was given another seed",
+    "reseeded": "the generator that was passed in was seeded",
     "structure": "its parameters cannot be read as the projections it should hold",
     "gone": "it could not be finished",
-    "score": "it is less good than all points ask for",
+    "score": "it is not good enough for full points",
 }
 SETTINGS = {  # as the answerer calls them
-    "the default dtype": "torch's default dtype, which belongs to everybody, was changed and not put back",
-    "the gradient mode": "torch's gradient mode, which belongs to everybody, was changed and not put back",
-    "the global random state": "it draws from torch's global random numbers, which all other code uses too. Make do "
-    "without random numbers, or draw them from a torch.Generator of your own (a new layer, such as nn.Linear, draws)",
+    "the default dtype": "torch's default dtype, a global setting, was changed and not restored",
+    "the gradient mode": "torch's gradient mode, a global setting, was changed and not restored",
+    "the global random state": "it draws from torch's global random state, which all other code uses too. Use no "
+    "random numbers, or draw them from a torch.Generator of your own (a new layer, such as nn.Linear, draws)",
 }
-BY_HAND = "This is none of the mistakes we know. Work this one by hand, and compare step by step."
+BY_HAND = "This is not one of the known mistakes. Work this example by hand, and compare step by step."
 SCORE = (
-    "Read some of your translations next to their sources before you change anything: their mistakes say more "
-    "than the number. If nothing is wrong but some words, the model needs more training, or better numbers for it."
+    "Read some of your translations next to their sources before you change anything: their mistakes say more than the "
+    "score. If only some words are wrong, the model needs more training, or better hyperparameters."
 )
 VISIBLE = {
-    "value": "This is none of the mistakes we know. Do one row by hand, and compare your numbers step by step.",
-    "nan": "NaN (not a number) is born where 0 is divided by 0, or infinity by infinity, and spreads from there. Print "
-    "each step for the row above and find the first one that holds it.",
+    "value": "This is not one of the known mistakes. Do one row by hand, and compare your numbers step by step.",
+    "nan": "NaN (not a number) arises where 0 is divided by 0, or infinity by infinity, and spreads from there. Print "
+    "each step for the row above and find the first one that contains it.",
     "shape": "Compare the two shapes: which axis is missing, which is extra, which two are exchanged?",
-    "dtype": "The result keeps the dtype of its input. Where did another one enter?",
+    "dtype": "The result should keep the dtype of its input. Where does a different one come in?",
     "length": BY_HAND,
     "keys": "The keys should be exactly those that the task names.",
     "score": SCORE,
     "inputs": IN_PLACE,
-    "no gradient": "The values are right; only the way back is cut off: by .item(), .data, .detach(), no_grad, numpy, "
-    "torch.tensor(...) of a result, or a layer that holds a copy.",
-    "gradient": "The values are right; only the gradient is not. A step that changes no value changes it, such as "
-    "dividing by a sum that is 1 already; so does cutting off one of several ways back.",
+    "no gradient": "The values are correct, but no gradient flows back: it is cut off by .item(), .data, .detach(), "
+    "no_grad, numpy, torch.tensor(...) of a result, or a layer that holds a copy.",
+    "gradient": "The values are correct, but the gradient is not. A step that changes no value can change it, such as "
+    "dividing by a sum that is already 1; so does cutting off one of several paths.",
     "not raised": "Raise the error, so that the caller notices. An error that is returned or printed goes unnoticed.",
 }
 MOST_PARAMETERS = 400  # letters
 SINGLE = (
-    "The result keeps the dtype of its input. float32 comes of .float(), and of a result that was made without a "
-    "dtype: torch.zeros, torch.empty, torch.tensor of plain numbers."
+    "The result keeps the dtype of its input. float32 comes from .float(), and from a tensor that was created without "
+    "a dtype: torch.zeros, torch.empty, torch.tensor of plain numbers."
 )
 OTHER_DTYPES = {
     torch.bool: "The result keeps the dtype of its input. A comparison gives True and False.",
-    torch.int64: "The result keeps the dtype of its input. Whole numbers come of argmax, one_hot, a count, and "
+    torch.int64: "The result keeps the dtype of its input. Whole numbers come from argmax, one_hot, a count, and "
     "torch.tensor of whole numbers.",
 }
 
@@ -222,7 +222,7 @@ def _parted(exercise: Exercise, outcome: Outcome, parted: Difference) -> str:
             return f"no gradient reaches {_beside(exercise, outcome, parted)}"
         case "gradient":
             place = _beside(exercise, outcome, parted)
-            return f"the gradient that reaches {place} is not the one of the right answer"
+            return f"the gradient that reaches {place} is not the correct one"
         case "score":
             return _score(parted)
         case "gone":
@@ -325,7 +325,7 @@ def _hidden(exercise: Exercise, outcome: Outcome) -> str:
     if outcome.difference.kind == "inputs":  # which one is ours to say: nothing of what the answer chose
         return f"{seen(exercise, outcome)}. {VISIBLE['inputs']}".rstrip(".")
     if result is None and outcome.difference.kind == "type":
-        return "None came back, as from a path without a `return`"
+        return "the function returned None, as a path without a `return` does"
     if not isinstance(result, Raised):
         return HIDDEN[outcome.difference.kind]
     builtin = isinstance(getattr(builtins, result.type, None), type)
@@ -338,29 +338,30 @@ def _about_type(parted: Difference) -> str:
     if _is_number(wanted) and _is_number(got):
         return "A whole number is expected, an int. Where did a float enter? A single / makes one, even of 4 / 2."
     if _is_number(wanted) and isinstance(got, (list, tuple, dict)):
-        return "Several values came back where a single number is expected."
+        return "You returned several values where a single number is expected."
     if _is_number(wanted) and (got is not None or parted.where):
         return "int(...) or float(...) makes a plain number of what holds one; None holds none."
     if got is None:
-        return "Nothing came back: is there a `return` at the end of every path?"
+        return "Your function returned nothing: is there a `return` at the end of every path?"
     if opaque == "large":
         return "That is far more than there should be: which axis grew, or which loop adds to it without end?"
     if isinstance(got, tuple) and not isinstance(wanted, tuple):
-        return "Several values came back where one is expected; a trailing comma makes a tuple too."
+        return "You returned several values where one is expected; a trailing comma makes a tuple too."
     if isinstance(wanted, torch.Tensor):
         if isinstance(got, list):
-            return "A Python list came back: torch.stack or torch.tensor makes one tensor of it."
+            return "You returned a Python list: torch.stack or torch.tensor makes one tensor of it."
         if isinstance(got, (bool, int, float)) and wanted.numel() > 1:
-            return "A single number came back, where a tensor of many is expected: is there a `return` inside a loop?"
+            return "You returned a single number where a tensor of many is expected: is there a `return` inside a loop?"
         if isinstance(got, (bool, int, float)):
             return (
-                "A plain Python value came back, through which no gradient flows: is there an .item() or a float(...)?"
+                "You returned a plain Python value, through which no gradient flows: is there an .item() or a "
+                "float(...)?"
             )
         if opaque == "layout":
             return "An ordinary tensor is expected, with every number in its place: .to_dense() makes one."
         if opaque and got.description.partition(".")[0] == "numpy":
-            return "A NumPy array came back. Stay in torch: gradients have to find their way back."
-    return "What comes back is not of the kind that the description above the cell asks for."
+            return "You returned a NumPy array. Use torch throughout, so that gradients can flow back."
+    return "The result is not of the type that the docstring in the cell describes."
 
 
 def _about_structure(exercise: Exercise, outcome: Outcome, shown: Structure) -> str:
@@ -388,7 +389,7 @@ def _about_blocks(wanted: Sequence[Block], shown: Structure) -> str:
     if not shown.parameters:
         return "No parameter is registered at all."
     counted = "; ".join(
-        f"{each.what}: {each.found} found, {each.wanted} wanted{' (one is used again)' if each.shared else ''}"
+        f"{each.what}: {each.found} found, {each.wanted} expected{' (one is used again)' if each.shared else ''}"
         for each in shown.troubles
     )
     found = cut(", ".join(f"{name} {shape}" for name, shape in shown.parameters), MOST_PARAMETERS)

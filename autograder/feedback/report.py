@@ -26,7 +26,7 @@ MAX_EXAMPLE = 72  # letters of a value of a small example
 MAX_NUMBERS = 12  # of an argument that is shown number by number
 MAX_SOURCE = 58  # letters of a learner's line
 UNWRITTEN = "Your points are decided, but the report could not be written. Please tell your teacher."
-UNPREPARED = "on numbers that nobody prepared"
+UNPREPARED = "on random inputs"
 UNEXPLAINED = ("value", "nan", "length", "keys")  # differences that an exercise's nudge can help with
 
 

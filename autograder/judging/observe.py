@@ -291,7 +291,7 @@ class Candidate:
 
 
 def _generator_use(before: tuple, after: tuple) -> dict[str, bool]:
-    """Whether a generator among the arguments has been drawn from, and whether it was given another seed."""
+    """Whether a generator among the arguments has been drawn from, and whether it was seeded."""
     pairs = [(a, b) for a, b in zip(before, after, strict=False) if isinstance(a, torch.Generator)]
     pairs = [(a, b) for a, b in pairs if isinstance(b, torch.Generator)]
     return {

@@ -27,7 +27,7 @@ def beginning(assignment: str) -> dict[str, Any]:
     stem, title = name.replace("_", "-"), name.replace("_", " ").capitalize()
     welcome = (
         f"# {title}\n\nCHANGE: what this notebook is about.\n\nFill the cell with the TODO, run it, then run the check "
-        "below it. Part of the points is decided by hidden checks, on numbers that nobody prepared."
+        "below it. Hidden checks, on random inputs, decide part of the points."
     )
     set_up = "import torch\n\nfrom autograder.check import check, progress"
     cells = [

@@ -124,7 +124,7 @@ PROMISES = {  # part of the sentence -> exercise, and what must be true of its c
         "score-std",
         lambda cases: all(probe.rtol >= 0.01 for probe in catalogue.find("score-std").probes),
     ),
-    "The check names the first line that is not right": (
+    "The check names the first wrong line": (
         "predict-shapes",
         lambda cases: all(probe.hide_expected for probe in catalogue.find("predict-shapes").probes),
     ),
@@ -161,13 +161,13 @@ PROMISES = {  # part of the sentence -> exercise, and what must be true of its c
             *(lambda case, so=so: case.arguments[0].shape[1] > 500 and case.arguments[3] is so for so in (True, False))
         ),
     ),
-    "With 400 words the check counts the numbers that your code makes": (
+    "With 400 words the check counts the tensor entries that your code creates": (
         "linear-attention",
         any_of(
             *(lambda case, so=so: case.arguments[0].shape[1] == 400 and case.arguments[3] is so for so in (True, False))
         ),
     ),
-    "With 24 blocks the check looks at the largest tensor that your code makes": (
+    "With 24 blocks the check looks at the largest tensor that your code creates": (
         "online-softmax",
         any_of(lambda case: len(case.arguments[0]) == 24),
     ),
@@ -204,7 +204,7 @@ ANY_CHECK = (  # said of every check
     "The check copies its own numbers into your projections",
     "sizes of its own, with and without biases",
     "the check tries it on models",
-    "then the check says so.) Each exercise is independent",
+    "then the check says so.) The exercises are independent",
 )
 
 

@@ -11,24 +11,24 @@ from autograder.diagnosis.evidence import FEWEST, AlongAxis, Fact, Names, seen
 from autograder.judging.closeness import close, near
 from autograder.judging.observation import Outcome
 
-CONSTANT = seen("constant", "Every number of your result is the same one.")
+CONSTANT = seen("constant", "All numbers in your result are equal.")
 LEFT_OVER_DIAGONAL = seen(
     "left over diagonal",
-    "An axis is left over: everything was combined with everything, and the right numbers are on the diagonal, where "
-    "each meets its own partner.",
+    "There is an extra axis: every item was combined with every other, and the correct values are on the diagonal, "
+    "where matching items are combined.",
     exact=True,
 )
 ONLY_THE_DIAGONAL = seen("only the diagonal", "Only the diagonal is wrong.")
-ALL_BUT_THE_DIAGONAL = seen("all but the diagonal", "Only the diagonal is right.")
+ALL_BUT_THE_DIAGONAL = seen("all but the diagonal", "Only the diagonal is correct.")
 ONE_TOO_MANY = seen(
-    "an axis of 1 too many", "The numbers are right; an axis of size 1 is too many.", exact=True, once=True
+    "an axis of 1 too many", "The values are correct, but there is an extra axis of size 1.", exact=True, once=True
 )
 ONE_MISSING = seen(
-    "an axis of 1 missing", "The numbers are right; an axis of size 1 is missing.", exact=True, once=True
+    "an axis of 1 missing", "The values are correct, but an axis of size 1 is missing.", exact=True, once=True
 )
 ANOTHER_SHAPE = seen(
     "another shape",
-    "These are the right numbers in the right order, cut into another shape.",
+    "These are the correct values in the correct order, but in a different shape.",
     exact=True,
     once=True,
 )
@@ -42,7 +42,7 @@ class Transposed(Fact, name="transposed", exact=True):
     other: int
 
     def say(self, names: Names) -> str:
-        return f"These are the right numbers with axes {self.axis} and {self.other} exchanged."
+        return f"These are the correct values with axes {self.axis} and {self.other} exchanged."
 
 
 def transposed(got: Tensor, expected: Tensor, outcome: Outcome) -> Iterator[Fact]:
@@ -93,8 +93,8 @@ class OnePlace(AlongAxis):
 
     def say(self, names: Names) -> str:
         if self.missing:
-            return f"The {self.which} {self.line} is missing; the others are right."
-        return f"There is one {self.line} too many, the {self.which}; the others are right."
+            return f"The {self.which} {self.line} is missing; the others are correct."
+        return f"There is one {self.line} too many, the {self.which}; the others are correct."
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ class CutShort(AlongAxis, name="cut short"):
     """The beginning of the right result."""
 
     def say(self, names: Names) -> str:
-        return f"Yours is the beginning of the right result: along axis {self.axis} it is cut short."
+        return f"Your result is the beginning of the correct one: it is cut short along axis {self.axis}."
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ class GoesOn(AlongAxis, name="goes on"):
     """The right result, and more behind it."""
 
     def say(self, names: Names) -> str:
-        return f"Your result begins with the right one; along axis {self.axis} it goes on behind it."
+        return f"Your result begins with the correct one, and continues after it along axis {self.axis}."
 
 
 REDUCTIONS: dict[str, Callable[[Tensor, int], Tensor]] = {
@@ -146,8 +146,8 @@ class Reduced(AlongAxis):
 
     def say(self, names: Names) -> str:
         if self.left_over:
-            return f"An axis is left over: the right result is {REDUCED[self.how].format('it', self.axis)}."
-        return f"An axis is missing: your result is {REDUCED[self.how].format('the right one', self.axis)}."
+            return f"There is an extra axis: the correct result is {REDUCED[self.how].format('it', self.axis)}."
+        return f"An axis is missing: your result is {REDUCED[self.how].format('the correct one', self.axis)}."
 
 
 def cut(got: Tensor, expected: Tensor, outcome: Outcome) -> Iterator[Fact]:
@@ -197,7 +197,8 @@ class AxesJoined(BySizes, name="axes joined", once=True):
     """Two axes came back as one."""
 
     def say(self, names: Names) -> str:
-        return f"Axes {self.axis} and {self.axis + 1} came back as one: they were flattened and not cut apart again."
+        pair = f"Axes {self.axis} and {self.axis + 1}"
+        return f"{pair} are one axis in your result: they were flattened and not split again."
 
 
 @dataclass(frozen=True)
@@ -205,7 +206,7 @@ class AxisGone(BySizes, name="axis gone", once=True):
     """An axis of the right result is not there."""
 
     def say(self, names: Names) -> str:
-        return f"Axis {self.axis} of the right result is gone: it was summed over, picked from or left out."
+        return f"Axis {self.axis} of the correct result is missing: it was summed over, indexed or left out."
 
 
 @dataclass(frozen=True)
@@ -213,7 +214,7 @@ class AxisTooMany(BySizes, name="axis too many", once=True):
     """An axis that the right result does not have."""
 
     def say(self, names: Names) -> str:
-        return f"Your axis {self.axis} is one too many: sum over it, or let each item meet only its own."
+        return f"Your axis {self.axis} is one too many: sum over it, or combine each item only with its own partner."
 
 
 def of_another_shape(got: Tensor, expected: Tensor, outcome: Outcome) -> Iterator[Fact]:
@@ -239,7 +240,7 @@ class FirstOnly(AlongAxis, name="first only"):
     """Right for the first sentence, say, and for no other."""
 
     def say(self, names: Names) -> str:
-        return f"Only the first {self.line} is right."
+        return f"Only the first {self.line} is correct."
 
 
 def first_only(got: Tensor, expected: Tensor, outcome: Outcome) -> Iterator[Fact]:
@@ -263,7 +264,7 @@ class OnlyThe(AlongAxis):
         return f"only the {self.which}"
 
     def say(self, names: Names) -> str:
-        return f"Everything is right but the {self.which} {self.line}."
+        return f"Everything is correct except the {self.which} {self.line}."
 
 
 def one_place(got: Tensor, expected: Tensor, outcome: Outcome) -> Iterator[OnlyThe]:

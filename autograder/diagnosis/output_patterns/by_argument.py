@@ -71,7 +71,7 @@ class Added(Fact, exact=True, doubt=""):
 
     def say(self, names: Names) -> str:
         how = "taken away from it" if self.taken_away else "added to it"
-        return f"Your result is the right one with {names.argument(self.argument)} {how}."
+        return f"Your result is the correct one with {names.argument(self.argument)} {how}."
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ class Quotient(Fact, exact=True, doubt="It looks as if "):
         how = "multiplied with" if self.multiplied else "divided by"
         by = measured(self.measure, names.argument(self.argument), self.axis)
         turned = " and with its sign changed" if self.turned else ""
-        return f"Every number is the right one, {how} {by}{turned}."
+        return f"Every number is the correct one, {how} {by}{turned}."
 
 
 def by_argument(got: Tensor, expected: Tensor, outcome: Outcome) -> Iterator[Fact]:

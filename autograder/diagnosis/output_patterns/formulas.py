@@ -72,7 +72,7 @@ def _sizes(pairs: Sequence[tuple[Tensor, Tensor, Outcome]]) -> Iterator[Fact]:
             sizes = [size for size in found if size is not None]
             for power, how in POWERS.items() if sizes == found and len(set(sizes)) >= FEWEST else ():
                 if all(math.isclose(size**power, f, rel_tol=1e-3) for size, f in zip(sizes, factors, strict=True)):
-                    said = f"Every number is the right one, {how} the size of {{0}} along axis {{1}}."
+                    said = f"Every number is the correct one, {how} the size of {{0}} along axis {{1}}."
                     yield Formula(said, place, axis)
 
 
@@ -88,7 +88,7 @@ def _arguments(pairs: Sequence[tuple[Tensor, Tensor, Outcome]]) -> Iterator[Fact
         for how, made in _made(expected, part).items():
             if near(got, made, outcome) and all(_holds(pair, key, how) for pair in pairs[1:]):
                 place, what, axis = key
-                yield Formula(f"Your result is the right one {how} {what}.", place, axis)
+                yield Formula(f"Your result is the correct one {how} {what}.", place, axis)
 
 
 def _holds(pair: tuple[Tensor, Tensor, Outcome], key: tuple[int, str, int], how: str) -> bool:
@@ -158,14 +158,14 @@ def formula(exercise: Exercise, outcomes: Sequence[Outcome]) -> list[Fact]:
         said = _right_and(terms, got, right) or _sum(terms, got)
     place = [(w if w[1] else (w[0], "", None)) for w in where]
     confined = next((w for w in place if w[1]), place[0] if place else ())
-    return [Formula(f"What comes back is {said}.", where=confined)] if said else []
+    return [Formula(f"Your result is {said}.", where=confined)] if said else []
 
 
 def _right_and(terms: dict[tuple, str], got: tuple, right: tuple) -> str | None:
     for sign, word in ((1, "plus"), (-1, "less")):
         rest = tuple(sign * (one - other) for one, other in zip(got, right, strict=True))
         if rest in terms:
-            return f"the right number {word} {terms[rest]}"
+            return f"the correct number {word} {terms[rest]}"
     return None
 
 

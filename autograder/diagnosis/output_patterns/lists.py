@@ -30,42 +30,41 @@ def _in_order(few: list, many: list) -> bool:
 
 
 ITEMS: dict[Seen, Callable[[list, list], bool]] = {  # the first that holds is said
-    seen("items reversed", "These are the right items in the opposite order.", exact=True): lambda got, expected: same(
-        got, expected[::-1]
+    seen("items reversed", "These are the correct items in the opposite order.", exact=True): lambda got, expected: (
+        same(got, expected[::-1])
     ),
-    seen("first item missing", "The first item is missing; the others are right.", exact=True): lambda got, expected: (
-        same(got, expected[1:])
-    ),
-    seen("last item missing", "The last item is missing; the others are right.", exact=True): lambda got, expected: (
+    seen(
+        "first item missing", "The first item is missing; the others are correct.", exact=True
+    ): lambda got, expected: same(got, expected[1:]),
+    seen("last item missing", "The last item is missing; the others are correct.", exact=True): lambda got, expected: (
         same(got, expected[:-1])
     ),
-    seen("ends early", "What comes back is right as far as it goes; it ends too early."): lambda got, expected: (
+    seen("ends early", "Your result is correct as far as it goes, but it ends too early."): lambda got, expected: (
         len(got) < len(expected) and same(got, expected[: len(got)])
     ),
     seen(
-        "an item too many in front", "There is one item too many in front; all that follows is right."
+        "an item too many in front", "There is one item too many in front; everything after it is correct."
     ): lambda got, expected: same(got[1:], expected),
     seen(
-        "an item too many at the end", "There is one item too many at the end; all before it is right."
+        "an item too many at the end", "There is one item too many at the end; everything before it is correct."
     ): lambda got, expected: same(got[:-1], expected),
-    seen("goes too far", "The beginning is what should come back; then it goes on."): lambda got, expected: (
+    seen("goes too far", "Your result begins correctly, and then goes on too long."): lambda got, expected: (
         len(got) > len(expected) and same(got[: len(expected)], expected)
     ),
-    seen("repeated items lost", "What occurs several times came back once."): lambda got, expected: same(
+    seen("repeated items lost", "Items that occur several times were returned only once."): lambda got, expected: same(
         got, _first_of_each(expected)
     ),
     seen(
         "items of another kind",
-        "The list holds items of a different kind than it should: ids where words belong, say, or texts where pairs "
-        "do.",
+        "The list contains the wrong kind of items: for example ids instead of words, or strings instead of pairs.",
     ): lambda got, expected: bool(got) and bool(expected) and not _kinds(got) & _kinds(expected),
     seen(
-        "items missing", "Some items are missing; those that came back are right, in the right order."
+        "items missing", "Some items are missing; the returned ones are correct and in the correct order."
     ): lambda got, expected: len(got) < len(expected) and _in_order(got, expected),
     seen(
-        "items too many", "All the right items are there, in the right order, and others with them."
+        "items too many", "All correct items are there, in the correct order, but there are extra ones."
     ): lambda got, expected: len(got) > len(expected) and _in_order(expected, got),
-    seen("another order", "These are the right items in another order."): lambda got, expected: (
+    seen("another order", "These are the correct items in a different order."): lambda got, expected: (
         sorted(map(repr, got)) == sorted(map(repr, expected))
     ),
 }
@@ -86,7 +85,8 @@ def about_items(failures: Sequence[Outcome]) -> Iterator[Fact]:
 # --- plain numbers ----------------------------------------------------------------------------------------------------
 
 WHOLE = seen(
-    "whole", "Whole numbers came back where the right ones are not: was the result rounded, or cut by int or //?"
+    "whole",
+    "You returned whole numbers where the correct values are not whole: was the result rounded, or cut by int or //?",
 )
 
 
@@ -112,8 +112,8 @@ class NumberScaled(Fact, name="scaled", exact=True):
 
     def say(self, names: Names) -> str:
         if names.secret:
-            return "Wherever your number is wrong, it is times the right one, always by the same factor."
-        return f"Wherever your number is wrong, it is {number(self.factor)} times the right one."
+            return "Wherever your number is wrong, it is a multiple of the correct one, always by the same factor."
+        return f"Wherever your number is wrong, it is {number(self.factor)} times the correct one."
 
     def in_a_setting(self) -> Fact:
         return Scaled(self.factor, sure=self.sure)

@@ -12,8 +12,8 @@ from autograder.judging.observation import Outcome
 
 OTHER_PLACES = seen(
     "other places",
-    "All the right numbers are there, but at other positions: was something cut anew (view, reshape) where axes "
-    "should change places, or are two orders mixed up?",
+    "All the correct values are there, but at different positions: did you use view or reshape where axes should be "
+    "transposed, or are two orders mixed up?",
 )
 
 
@@ -22,7 +22,7 @@ class Shifted(AlongAxis, name="shifted"):
     """Moved by one position."""
 
     def say(self, names: Names) -> str:
-        return f"These are the right numbers moved by one position along axis {self.axis}."
+        return f"These are the correct values moved by one position along axis {self.axis}."
 
 
 def shifted(got: Tensor, expected: Tensor, outcome: Outcome) -> Iterator[Fact]:
@@ -39,7 +39,7 @@ class Reversed(AlongAxis, name="reversed", exact=True):
     """In the opposite order."""
 
     def say(self, names: Names) -> str:
-        return f"These are the right numbers in the opposite order along axis {self.axis}."
+        return f"These are the correct values in the opposite order along axis {self.axis}."
 
 
 def reverse(got: Tensor, expected: Tensor, outcome: Outcome) -> Iterator[Fact]:
@@ -54,7 +54,7 @@ class OtherOrder(AlongAxis, name="other order"):
     """In another order along an axis."""
 
     def say(self, names: Names) -> str:
-        return f"These are the right numbers in another order along axis {self.axis}."
+        return f"These are the correct values in a different order along axis {self.axis}."
 
 
 def elsewhere(got: Tensor, expected: Tensor, outcome: Outcome) -> Iterator[Fact]:

@@ -121,45 +121,45 @@ BY_LINE: dict[str, _Change] = {  # what is done to each line along an axis
     "from 0 to 1": lambda x, axis: (x - x.amin(axis, True)) / (x.amax(axis, True) - x.amin(axis, True)),
 }
 SENTENCES = {  # {0}: the axis in words; {1}: its number
-    "softmax again": "Your result is the right one, sent through one more softmax.",
-    "one hot": "Of each row only the place of the largest number is left: a 1 there, and 0 elsewhere.",
-    "rounded": "These are the right numbers, rounded.",
-    "cut below": "All numbers below a limit came back as that limit: something cuts them off.",
-    "cut above": "All numbers above a limit came back as that limit: something cuts them off.",
+    "softmax again": "Your result is the correct one after one more softmax.",
+    "one hot": "Each row has a 1 at the position of its largest number, and 0 elsewhere.",
+    "rounded": "These are the correct values, rounded.",
+    "cut below": "All numbers below a limit were replaced by that limit: something clips them.",
+    "cut above": "All numbers above a limit were replaced by that limit: something clips them.",
     **{
-        kind: f"Every number is the {kind} of the right one."
+        kind: f"Every number is the {kind} of the correct one."
         for kind in ("square", "root", "logarithm", "exponential", "reciprocal")
     },
-    "no negative ones": "Where the right number is negative, yours is 0; all others are right.",
-    "sigmoid": "Your result is the right one, sent through a sigmoid.",
-    "tanh": "Your result is the right one, sent through tanh.",
-    "degrees": "These are the angles, in degrees, whose cosines are the right numbers.",
+    "no negative ones": "Where the correct value is negative, yours is 0; all others are correct.",
+    "sigmoid": "Your result is the correct one after a sigmoid.",
+    "tanh": "Your result is the correct one after tanh.",
+    "degrees": "These are the angles, in degrees, whose cosines are the correct values.",
     "lower triangle": "Only the diagonal and the entries below it are filled; above it you have 0.",
     "upper triangle": "Only the diagonal and the entries above it are filled; below it you have 0.",
-    "lower triangle shared": "Above the diagonal you have 0, and the rest of each row was shared out anew: that is a "
-    "causal mask, which hides what comes later.",
-    "upper triangle shared": "Below the diagonal you have 0, and the rest of each row was shared out anew: a mask "
-    "hides what comes earlier.",
-    "diagonal gone": "The diagonal is 0; everything else is right.",
-    "all but the diagonal shared": "The diagonal is 0, and the rest of each row was shared out anew: something hides "
+    "lower triangle shared": "Above the diagonal you have 0, and the rest of each row was normalized again: that is a "
+    "causal mask, which hides later positions.",
+    "upper triangle shared": "Below the diagonal you have 0, and the rest of each row was normalized again: a mask "
+    "hides earlier positions.",
+    "diagonal gone": "The diagonal is 0; everything else is correct.",
+    "all but the diagonal shared": "The diagonal is 0, and the rest of each row was normalized again: something hides "
     "each position from itself.",
-    "summed": "These are the right numbers, summed over {0}.",
-    "standardized": "The right numbers, but brought to mean 0 and spread 1 along axis {1}.",
-    "brought to length 1": "The right numbers, but divided along axis {1} by their length, the root of the sum of "
-    "squares.",
-    "centered": "The right numbers, but less their mean along axis {1}.",
-    "shares": "The right numbers, but divided by their sum along axis {1}.",
-    "shares of squares": "Along axis {1} your numbers are in proportion to the squares of the right ones.",
-    "shares of cubes": "Along axis {1} your numbers are in proportion to the third powers of the right ones.",
-    "shares of roots": "Along axis {1} your numbers are in proportion to the roots of the right ones.",
-    "shares of reciprocals": "Along axis {1} your numbers are large where the right ones are small, in proportion "
-    "to 1 divided by them.",
-    "by the largest": "The right numbers, but divided by the largest along axis {1}.",
-    "running sum": "Each number is the sum of the right ones up to it along axis {1}: is a sum kept that should "
-    "begin anew?",
-    "running sum from the end": "Each number is the sum of the right ones from it to the end along axis {1}.",
-    "from 0 to 1": "The right numbers, but stretched along axis {1} so that the smallest is 0 and the largest 1.",
-    "averaged": "These are the right numbers, averaged over {0}.",
-    "first alone": "Of {0}, only the first came back.",
-    "last alone": "Of {0}, only the last came back.",
+    "summed": "These are the correct values, summed over {0}.",
+    "standardized": "Your result equals the correct one, normalized to mean 0 and standard deviation 1 along axis {1}.",
+    "brought to length 1": "Your result equals the correct one, divided along axis {1} by its length, the root of the "
+    "sum of squares.",
+    "centered": "Your result equals the correct one minus its mean along axis {1}.",
+    "shares": "Your result equals the correct one divided by its sum along axis {1}.",
+    "shares of squares": "Along axis {1} your numbers are in proportion to the squares of the correct ones.",
+    "shares of cubes": "Along axis {1} your numbers are in proportion to the third powers of the correct ones.",
+    "shares of roots": "Along axis {1} your numbers are in proportion to the roots of the correct ones.",
+    "shares of reciprocals": "Along axis {1} your numbers are large where the correct ones are small, in proportion to "
+    "1 divided by them.",
+    "by the largest": "Your result equals the correct one divided by its largest value along axis {1}.",
+    "running sum": "Each number is the sum of the correct ones up to it along axis {1}: should a sum start again at 0?",
+    "running sum from the end": "Each number is the sum of the correct ones from it to the end along axis {1}.",
+    "from 0 to 1": "Your result equals the correct one, rescaled along axis {1} so that the smallest value is 0 and "
+    "the largest 1.",
+    "averaged": "These are the correct values, averaged over {0}.",
+    "first alone": "Only the first of {0} was returned.",
+    "last alone": "Only the last of {0} was returned.",
 }

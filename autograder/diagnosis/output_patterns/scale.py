@@ -14,25 +14,25 @@ from autograder.judging.observation import Outcome
 LITTLE = 0.01  # of a number: by no more than this are those wrong that are nearly right
 INFINITE = seen(
     "infinite",
-    "Infinity came back: an exponential or a quotient became too large, or the logarithm of 0 was taken.",
+    "The result is infinite: an exponential or a quotient became too large, or the logarithm of 0 was taken.",
     once=True,
 )
-SIGNS = seen("signs", "The sizes of all numbers are right; some of the signs are not.", exact=True)
-AFFINE = seen("affine", "Every number is the right one times one constant, and another constant more.", exact=True)
+SIGNS = seen("signs", "The absolute values of all numbers are correct; some of the signs are not.", exact=True)
+AFFINE = seen("affine", "Every number is the correct one times a constant, plus a second constant.", exact=True)
 OFFSET_BY_LINE = seen(
     "offset by line",
-    "Along one axis all numbers are wrong by the same amount, another for each line: what a whole line has in common "
-    "is wrong, such as its sum, its maximum or a bias.",
+    "Along one axis all numbers are wrong by the same amount, which differs from line to line: something that a whole "
+    "line has in common is wrong, such as its sum, its maximum or a bias.",
 )
 SCALED_BY_LINE = seen(
     "scaled by line",
-    "Along one axis all numbers are the right ones times one number, another for each line: what a whole line is "
-    "divided by or multiplied with is wrong.",
+    "Along one axis all numbers are the correct ones times one number, which differs from line to line: the factor or "
+    "divisor of a whole line is wrong.",
 )
 NEARLY = seen(
     "nearly",
-    "Your numbers are nearly right, wrong by less than one in a hundred: was something small added, such as an "
-    "epsilon, or a number rounded or written with too few digits?",
+    "Your numbers are nearly correct, wrong by less than one percent: was something small added, such as an epsilon, "
+    "or a number rounded or written with too few digits?",
     once=True,
 )
 
@@ -52,7 +52,7 @@ class Scaled(Fact, name="scaled", exact=True):
     def say(self, names: Names) -> str:
         if self.factor == -1:
             return "Every number has the opposite sign."
-        return f"Every number is {'a constant' if names.secret else number(self.factor)} times the right one."
+        return f"Every number is {'a constant' if names.secret else number(self.factor)} times the correct one."
 
 
 def scaled(got: Tensor, expected: Tensor, outcome: Outcome) -> Iterator[Fact]:

@@ -3,6 +3,7 @@ that."""
 
 import pytest
 import torch
+from torch.utils.flop_counter import FlopCounterMode
 
 from autograder import catalogue
 from autograder.catalogue.ch16_efficient.attention_flops import attention_flops, attention_memory
@@ -166,7 +167,7 @@ def test_a_second_walk_over_the_blocks_is_found_in_copies_of_the_list_too():
 def test_the_numbers_of_16_1_are_those_of_the_page():
     assert attention_flops(50, 512, 8) == 5_120_000 and attention_flops(4_096, 512, 8) == 34_359_738_368
     assert attention_memory(50, 512, 8, 4) == 489_600
-    counter = torch.utils.flop_counter.FlopCounterMode(display=False)
+    counter = FlopCounterMode(display=False)
     q = torch.ones(8, 50, 64)
     with counter:
         torch.softmax(q @ q.mT, -1) @ q

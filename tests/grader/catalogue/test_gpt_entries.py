@@ -108,7 +108,7 @@ def test_a_head_of_its_own_is_counted_as_a_table_too_many():
     apart = source.but("self.head.weight = self.tokens.weight", "self.more = nn.Embedding(vocabulary, d_model)").but(
         "x = self.tokens(ids)", "x = self.tokens(ids) + self.more(ids)"
     )
-    assert "Tables of 13 by 6: 3 found, 1 wanted" in said("gpt", apart)
+    assert "Tables of 13 by 6: 3 found, 1 expected" in said("gpt", apart)
 
 
 def test_a_bias_that_begins_with_zeros_is_seen():

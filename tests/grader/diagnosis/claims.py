@@ -28,7 +28,7 @@ from autograder.judging.observe import Candidate, LocalEndpoint
 from autograder.judging.probe_inputs import right_answer
 
 SEEN_ONCE = ("differs",)  # of the draws of one repeated run, which another run does not repeat
-SOFT = ("beside",)  # "Two slips at once, so it seems": claims nothing that could be computed
+SOFT = ("beside",)  # "There seem to be two mistakes": claims nothing that could be computed
 
 
 def check(verdict: Explained, endpoint: LocalEndpoint) -> tuple[int, list[str]]:
@@ -595,7 +595,7 @@ def _reckoned(fact, outcome: Outcome, got: Any, expected: Any) -> bool:
     """The formula of a result, parsed from its sentence."""
     value = outcome.case.arguments[fact.argument] if fact.argument < len(outcome.case.arguments) else None
     words = fact.sentence
-    if words.startswith("What comes back is "):
+    if not re.search(r"correct (one|number)", words) and "size of {0}" not in words:
         return type(got) is int  # its formula is checked where the names of arguments are known
     number = torch.as_tensor(value).double() if isinstance(value, (Tensor, list)) else None
     if "size of {0}" in words:
@@ -611,7 +611,7 @@ def _reckoned(fact, outcome: Outcome, got: Any, expected: Any) -> bool:
         part = number.sum(fact.argument_axis) if "the sum of" in words else number.mean(fact.argument_axis)
     else:
         part = number
-    sign = re.search(r"right one (plus|less|times|divided by)", words)[1]
+    sign = re.search(r"correct one (plus|less|times|divided by)", words)[1]
     made = {"plus": expected + part, "less": expected - part, "times": expected * part, "divided by": expected / part}
     return _near(got, made[sign], outcome)
 

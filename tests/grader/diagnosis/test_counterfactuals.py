@@ -47,13 +47,13 @@ def around(exercise_id: str, function: str, arguments: str) -> str:
             "batch-matmul",
             "batch_matmul",
             "given[0], F.normalize(given[1], dim=-1)",
-            "b with every row of it brought to length 1",
+            "b with every row of it normalized to length 1",
         ),
         (
             "first-true",
             "first_true",
             "given[0] & (torch.arange(given[0].shape[1]) > 0)",
-            "with False at its first position along axis 1: that position is never looked at",
+            "with False at its first position along axis 1: that position is never used",
         ),
         ("gradient-norms", "gradient_norms", "given[0] @ given[0], given[1]", "W multiplied by itself"),
         ("last-state", "last_state", "given[0], torch.as_tensor(given[1]).roll(1)", "moved on by one position"),
@@ -71,7 +71,7 @@ def around(exercise_id: str, function: str, arguments: str) -> str:
             "project",
             "project",
             "F.normalize(given[0], dim=-1), *given[1:]",
-            "x with every row of it brought to length 1",
+            "x with every row of it normalized to length 1",
         ),
         ("attend", "attend", "given[0] ** 2, given[1] ** 2", "W and V, each with all its numbers squared"),
         (
@@ -106,7 +106,7 @@ def test_what_came_back_is_said_to_be_right_for_a_changed_argument(exercise_id, 
 def test_a_value_that_is_taken_for_another_is_said_with_both():
     source = catalogue.find("path-length").correct[0].source.replace('"recurrent"', '"recurrence"')
     told = said("path-length", source)
-    assert "Where kind is 'recurrent', what came back is the right result for 'attention'" in told
+    assert "Where kind is 'recurrent', your result is the correct one for 'attention'" in told
 
 
 def test_values_that_changed_places_are_said():
@@ -120,7 +120,8 @@ def test_values_that_changed_places_are_said():
 
 def test_a_known_mistake_along_the_wrong_axis_is_told_as_two():
     told = said("row-normalize", "def row_normalize(x):\n    return torch.softmax(x, 0)\n", disclosed=True)
-    assert "Two slips at once" in told and "softmax takes powers first" in told and "along the wrong axis" in told
+    assert "There seem to be two mistakes" in told and "along the wrong axis" in told
+    assert "softmax takes exponentials first" in told
 
 
 def test_a_pattern_in_one_setting_is_said_with_it():
@@ -130,7 +131,7 @@ def test_a_pattern_in_one_setting_is_said_with_it():
         .source.replace("return n * n * d", "return 7 * n * n * d")
         .replace("return d\n", "return 3 * d + 5\n")
     )
-    assert "Where kind is 'attention': Every number is 7.000 times the right one." in said("layer-cost", source)
+    assert "Where kind is 'attention': Every number is 7.000 times the correct one." in said("layer-cost", source)
 
 
 def test_a_change_that_changes_nothing_says_nothing():
@@ -180,7 +181,7 @@ def test_a_hidden_none_is_said_to_be_one():
         f"{right}\n_right = path_length\ndef path_length(kind, i, j, k=3):\n"
         "    if i != j or kind != 'attention':\n        return _right(kind, i, j, k)\n"
     )
-    assert "None came back, as from a path without a `return`." in said("path-length", source)
+    assert "the function returned None, as a path without a `return` does." in said("path-length", source)
 
 
 def test_what_is_left_beside_a_mistake_in_one_setting_is_said():
@@ -202,9 +203,9 @@ def row_normalize(x):
 def test_a_known_mistake_with_something_done_on_top_is_told_under_grading_too():
     told = said("scaled-scores", "def scaled_scores(Q, K):\n    return torch.tanh(Q @ K.T)\n")
     assert (
-        "Two slips at once" in told
+        "There seem to be two mistakes" in told
         and "plain dot products" in told
-        and "Your result is that one, sent through tanh" in told
+        and "Your result is that one after tanh" in told
     ), told
 
 
@@ -225,10 +226,10 @@ def test_whole_numbers_are_compared_to_the_last_digit():
         (
             "n * n * d",
             "n * n * d + n * n",
-            "Where kind is 'attention': What comes back is the right number plus n * n.",
+            "Where kind is 'attention': Your result is the correct number plus n * n.",
         ),
         ("n * n * d", "n * n * n + 2 * n * d", "2 * n * d + n * n * n"),
-        ("return d\n", "return d * d * d\n", "In break_even: What comes back is d * d * d."),
+        ("return d\n", "return d * d * d\n", "In break_even: Your result is d * d * d."),
     ],
 )
 def test_the_formula_of_a_plain_number_is_said(old, new, told):
@@ -238,12 +239,12 @@ def test_the_formula_of_a_plain_number_is_said(old, new, told):
 
 def test_an_argument_left_to_its_default_stops_no_judge():
     source = "def embed(ids, W, scale=True):\n    return (W - W.mean(0))[ids] * (W.shape[1] ** 0.5 if scale else 1)\n"
-    assert "W with the mean of every column taken away from it" in said("embed", source)
+    assert "W with the mean of every column subtracted from it" in said("embed", source)
 
 
 def test_a_formula_may_compare_two_arguments():
     source = catalogue.find("path-length").correct[0].source.replace("steps = distance\n", "steps = 2 * max(i, j)\n")
-    assert "Where kind is 'recurrent': What comes back is 2 * max(i, j)." in said("path-length", source)
+    assert "Where kind is 'recurrent': Your result is 2 * max(i, j)." in said("path-length", source)
 
 
 TWO_IN_A_CLASS = """
@@ -262,7 +263,7 @@ class SelfAttention(nn.Module):
 
 def test_two_known_mistakes_in_a_class_are_named_under_grading_too():
     told = said("self-attention", TWO_IN_A_CLASS)
-    assert "made together" in told and "ReLU" in told and "root of d_v" in told, told
+    assert "Two known mistakes together" in told and "ReLU" in told and "root of d_v" in told, told
 
 
 def test_pairs_are_looked_at_by_how_near_each_mistake_alone_comes():
@@ -288,4 +289,4 @@ def test_a_known_mistake_that_shows_nowhere_is_not_said_to_be_made_beside_anothe
             "x.log_softmax(dim)", "x - torch.logsumexp(x, dim, keepdim=True)"
         ),
     )
-    assert "sent through tanh" in told and "underflowed" not in told, told
+    assert "after tanh" in told and "underflowed" not in told, told

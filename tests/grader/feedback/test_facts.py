@@ -213,7 +213,7 @@ def said_of(name: str, body: str) -> str:
 def test_a_text_that_came_back_is_named_and_not_read(text):
     """The kind of the result was found by looking for words of ours in a sentence that quotes the learner's."""
     said = said_of("attention-weights", f"(Q, K):\n    return {text!r}")
-    assert said.endswith("What comes back is not of the kind that the description above the cell asks for.")
+    assert said.endswith("The result is not of the type that the docstring in the cell describes.")
 
 
 @pytest.mark.parametrize(
@@ -237,8 +237,8 @@ def test_what_a_learner_raises_in_the_words_of_python_is_shown_and_not_read(erro
         ("(Q, K):\n    return Q.soft", "is of type Tensor, which has no soft"),
         ("(Q):\n    return Q", "calls attention_weights with the arguments of the signature"),
         ("(Q, K):\n    return Q if Q > 0 else K", "neither true nor false"),
-        ("(Q, K):\n    return (Q + torch.ones(1, requires_grad=True)).numpy()", "turned into NumPy"),
-        ("(Q, K):\n    return unknown", "A name is used that nobody has defined"),
+        ("(Q, K):\n    return (Q + torch.ones(1, requires_grad=True)).numpy()", "converted to NumPy"),
+        ("(Q, K):\n    return unknown", "A name is used that is not defined"),
     ],
 )
 def test_an_error_of_pythons_or_torchs_is_explained_by_what_it_is(body, words_of_ours):
@@ -257,7 +257,7 @@ def test_a_value_of_numpys_in_the_learners_function_explains_an_error_there():
     source = "def attention_weights(Q, K):\n    q = Q.numpy()\n    return torch.softmax(q, -1)\n"
     namespace = {"torch": torch}
     exec(source, namespace)  # one namespace, as a notebook's is
-    assert "turned into NumPy" in messages.explanation(
+    assert "converted to NumPy" in messages.explanation(
         judge_and_explain(catalogue.find("attention-weights"), LocalEndpoint(namespace), None)
     )
 

@@ -76,7 +76,7 @@ def test_what_the_class_says_wins_over_the_order_of_use():
 def test_a_layer_that_cannot_be_read_says_what_was_found_and_how_to_settle_it():
     source = RIGHT["written out"].replace("nn.LayerNorm(d), nn.LayerNorm(d)", "nn.LayerNorm(d), nn.RMSNorm(d)")
     told = explanation(judge_and_explain(ENCODER, LocalEndpoint(namespace_of(source)), KEY))
-    assert "1 found, 2 wanted" in told
+    assert "1 found, 2 expected" in told
     assert 'roles = {"norm 2.scale": "...", ...}' in told
 
 

@@ -55,7 +55,7 @@ def test_a_projection_that_is_there_twice_is_one_too_many():
     source = RIGHT["written out"].replace("self.head(x[:, 0])", "self.head(x[:, 0]) + self.more(x[:, 0])")
     source = source.replace("self.head = nn", "self.more = nn.Linear(d_model, classes)\n        self.head = nn")
     told = explanation(judge_and_explain(VIT, LocalEndpoint(namespace_of(source)), KEY))
-    assert "You have too many projections. Projections: 3 found, 2 wanted" in told
+    assert "You have too many projections. Projections: 3 found, 2 expected" in told
 
 
 @pytest.mark.parametrize(

@@ -59,8 +59,8 @@ def run(monkeypatch, capsys):
 def test_a_right_answer_returns_none_so_that_nbgrader_validate_is_content(run):
     returned, report = run(RIGHT)
     assert returned is None
-    assert "8 of 8 points" in report and "6 of them on numbers that nobody prepared" in " ".join(report.split())
-    assert len(report.splitlines()) == 3
+    assert "8 of 8 points" in report and "6 of them on random inputs" in " ".join(report.split())
+    assert len(report.splitlines()) == 2
 
 
 def test_the_report_shows_what_was_seen_then_what_it_means_then_where_to_reread(run):
@@ -84,7 +84,7 @@ def test_a_check_shows_a_failure_on_numbers_that_nobody_prepared_with_its_number
     returned, report = run(NAIVE)
     said = " ".join(report.split())
     assert 3 < returned < 8 and f"{returned:.2f}".rstrip("0") in report.splitlines()[0]
-    assert "of 6 hidden checks pass, on numbers that nobody prepared. Not these:" in said
+    assert "of 6 hidden checks pass, on random inputs. Not these:" in said
     assert "✗ large scores" in said and "nan" in said and "the check passed in Q of shape" in said
     assert "exp" in said and "when it is graded" not in said
 
@@ -168,7 +168,7 @@ def test_a_hint_is_shown_where_it_fits(run, source, hint):
     [
         ("Q @ torch.cat([K, K], 1)", "In that line Q is (1, 4, 2) and K is (1, 4, 2). A @ B needs the last axis of A"),
         ("Q[7] * K", "An axis of length n has the indices 0 to n - 1"),
-        ("Q + K[..., :1].mT.expand(1, 1, 3)", "shapes meet from the right: two lengths must be equal"),
+        ("Q + K[..., :1].mT.expand(1, 1, 3)", "shapes are aligned from the right: two lengths must be equal"),
         ("Q @ K.mT + Q", "A @ B needs the last axis of A to be as long as the last but one of B. Under +"),
         ("Q.reshape(7)", "In that line Q is (1, 4, 2). Which of these lengths"),
         ("F.softmax(Q, -1)", "F comes from the set-up cell at the top of the notebook"),
@@ -193,7 +193,7 @@ def test_a_value_that_took_the_name_of_a_function_of_pythons_is_named(run, befor
 def test_two_known_mistakes_in_one_answer_are_both_named(run):
     _, report = run("def attention_weights(Q, K):\n    return torch.softmax(Q @ K.mT / Q.shape[-1], dim=1)\n")
     said = " ".join(report.split())
-    assert "Two mistakes that we know, made together, give exactly your results." in said
+    assert "Two known mistakes together give exactly your results." in said
     assert "divided by d_k itself" in said and "those of each key sum to 1 over the queries" in said
 
 
