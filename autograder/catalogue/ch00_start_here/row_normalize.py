@@ -238,7 +238,7 @@ EXERCISE = Exercise(
         correct("sums written out in full", RIGHT.but(SUMS, "x.sum(dim=1).view(-1, 1).expand(x.shape)")),
     ),
     hints=(
-        "print the shape of the sums before you divide. Which way do they lie?",
+        "print the shape of the sums before you divide. Are they a row or a column?",
         "x is (n, m); one sum for each row is n numbers, and to meet the rows they must be (n, 1).",
         "add along each row, keeping the axis that was added up as an axis of size 1; divide x by that; "
         "return a new tensor.",

@@ -120,7 +120,7 @@ EXERCISE = Exercise(
             """The axes were exchanged and then the strip was cut back into the *old* shape, which scrambles the words.
             The shape changes: that is the point.""", quotes=sizes),
         mistake("laid flat", RIGHT.ending_in(".reshape(-1, x.shape[2])"), SHAPE,
-            """Words and sentences lie along one axis now, end to end. The result still has three: (T, B, D). Stacking
+            """Words and sentences are along one axis now, end to end. The result still has three: (T, B, D). Stacking
             pieces makes a new axis, joining them does not.""", quotes=sizes),
         mistake("sentences side by side", RIGHT.but(SWAP, "torch.cat(list(x), dim=1)"), SHAPE,
             """The sentences were laid side by side along the features, so an axis is gone. The result still has three:
@@ -141,8 +141,8 @@ EXERCISE = Exercise(
             holds another shape."""),
         mistake("through numpy", RIGHT.but(SWAP, "torch.from_numpy(x.numpy().transpose(1, 0, 2))"), CONTRACT, NO_NUMPY),
         mistake("view after turning", RIGHT.ending_in(".view(-1).view(x.shape[1], x.shape[0], -1)"), TURN,
-            """view refuses here, and for a good reason: after an exchange of axes the numbers no longer lie one after
-            the other on the strip. Exchanging the axes is the whole answer; no view has to follow."""),
+            """view raises an error here, and for a good reason: after a transpose the numbers are no longer contiguous
+            in memory. Exchanging the axes is the whole answer; you need no view after it."""),
         mistake("last word left out", RIGHT.ending_in("[:-1]"), TURN,
             "The last word of every sentence is missing: a range that ends at T - 1 stops before it."),
     ),

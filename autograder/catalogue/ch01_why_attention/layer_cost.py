@@ -196,8 +196,8 @@ EXERCISE = Exercise(
         mistake("everything counted twice",
                 RIGHT.but(RECURRENT, "return 2 * n * d * d").but(CONVOLUTION, "return 2 * k * n * d * d").but(ATTENTION,
                     "return 2 * n * n * d"), COST,
-            "Every number is twice the right one: multiplications are counted, and the additions "
-            "between them are not."),
+            "Every number is twice the correct one: multiplications are counted, and the additions between them are "
+            "not."),
         mistake("one step of the recurrence", RIGHT.but(RECURRENT, "return d * d"), COST,
             "For the recurrent layer you counted one step. Every one of the n words takes such a step."),
         mistake("no windows at the edges", RIGHT.but(CONVOLUTION, "return k * (n - k + 1) * d * d"), COST,

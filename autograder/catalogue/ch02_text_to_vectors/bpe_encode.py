@@ -143,7 +143,7 @@ EXERCISE = Exercise(
             in which they were learned*; what an early merge took is no longer there for a longer one."""),
         mistake("longest merge first",
                 RIGHT.but(BEST, "max(present, key=lambda pair: (len(pair[0] + pair[1]), -rank[pair]))"), CUT,
-            """Of the pairs present you merged the one that makes the longest piece. Length plays no part: the one
+            """Of the pairs present you merged the one that makes the longest piece. Length has no effect: the one
             learned first goes first.""", quotes=returned),
         mistake("order of the word", RIGHT.but(BEST, "present[0]"), CUT,
             """You merged the first pair met in the word that is any merge at all. Of all pairs present, the one

@@ -134,8 +134,8 @@ EXERCISE = Exercise(
             words in another order would then give other merges. Ties: the smallest pair.""", quotes=first_other_merge),
         mistake("longest pair of equals",
                 RIGHT.but("counts[pair], pair)", "counts[pair], -len(pair[0] + pair[1]), pair)"), RULES,
-            """Among pairs that occur equally often the one that makes the longest piece came first. Length plays no
-            part. Ties: the smallest pair.""", quotes=first_other_merge),
+            """Among pairs that occur equally often the one that makes the longest piece came first. Length has no
+            effect. Ties: the smallest pair.""", quotes=first_other_merge),
         mistake("ties by the joined text", RIGHT.but("counts[pair], pair)", 'counts[pair], "".join(pair))'), RULES,
             """Among pairs that occur equally often you compared the joined pieces: abc before ad. As tuples ("a", "d")
             comes before ("ab", "c"), since "a" comes before "ab"."""),

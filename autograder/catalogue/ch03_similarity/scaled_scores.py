@@ -62,8 +62,8 @@ EXERCISE = Exercise(
     ),
     mistakes=(
         mistake("not scaled", RIGHT.without(DIVISION), ROOT,
-            """These are the plain dot products. At d = 64 their standard deviation is 8; divided by the right number it
-            is about 1, for every d.""", quotes=last_row),
+            """These are the plain dot products. At d = 64 their standard deviation is 8; divided by the correct number
+            it is about 1, for every d.""", quotes=last_row),
         mistake("divided by d", RIGHT.but("** 0.5", ""), ROOT,
             """Over-scaled: at d = 64 your scores have a standard deviation of 0.125, and all weights made from them
             will look alike. Dot products grow like the *root* of d, not like d.""", quotes=last_row),

@@ -128,8 +128,8 @@ EXERCISE = Exercise(
             MEASURE, quotes=yours, name="one query for all pairs, drawn first"),
         mistake("one of the two uniform", RIGHT.but(
                   NORMAL, "torch.randn(n, d, generator=generator), torch.rand(n, d, generator=generator)"), MEASURE,
-            """Your number is 0.58 times the right one, as if one of the two vectors were drawn from 0 to 1. torch.rand
-            is uniform, torch.randn is normal; both vectors should be standard normal.""", quotes=yours),
+            """Your number is 0.58 times the correct one, as if one of the two vectors were drawn from 0 to 1.
+            torch.rand is uniform, torch.randn is normal; both vectors should be standard normal.""", quotes=yours),
         mistake("largest instead of spread", RIGHT.but("std()", "abs().max()"), MEASURE,
             "You returned the largest dot product. The task asks for their standard deviation.",
             quotes=yours),

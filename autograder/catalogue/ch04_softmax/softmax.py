@@ -95,8 +95,8 @@ EXERCISE = Exercise(
             far above that still overflows, and one of minus infinity makes it infinite. The maximum is the number that
             never fails."""),
         mistake("minimum subtracted", RIGHT.but("x.amax", "x.amin"), STABLE,
-            """The *smallest* score was subtracted, so everything grew upward and overflows when scores lie far apart.
-            Push everything below 0."""),
+            """The *smallest* score was subtracted, so everything grew upward and overflows when scores are far apart.
+            Move everything below 0."""),
         mistake("NaN painted over", NAIVE.but("powers / total", "torch.nan_to_num(powers / total)"), STABLE,
             """The overflow is still there, only its NaN was replaced by 0: rows with large scores do not sum to 1. Stop
             it from arising, by making the scores smaller first."""),

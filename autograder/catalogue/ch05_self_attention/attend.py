@@ -86,8 +86,8 @@ EXERCISE = Exercise(
             quotes=row_0),
         mistake("plain mean of the values",
                 RIGHT.but("W @ V", "V.mean(dim=-2, keepdim=True).expand(-1, W.shape[-2], -1)"), MIX,
-            """Every query got the plain mean of the values, so the weights play no part. The weights decide how much of
-            each value enters."""),
+            """Every query got the plain mean of the values, so the weights have no effect. The weights decide how much
+            of each value enters."""),
         mistake("only the strongest word", RIGHT.but("mixed = W @ V", """
                   best = W.argmax(dim=-1)
                   mixed = torch.gather(V, 1, best[..., None].expand(-1, -1, V.shape[-1]))"""), MIX,

@@ -88,7 +88,7 @@ EXERCISE = Exercise(
             square *root* of d_k, so that is what brings them back to about 1."""),
         mistake("divided by the root of the number of keys", RIGHT.but("Q.shape[-1]", "K.shape[-2]"), DIVIDE,
             """The scores were divided by the root of the *number of words*. Your weights change when a word is appended
-            that nobody attends to. What makes scores large is the width d_k of a query, not the length of the
+            that no query attends to. What makes scores large is the width d_k of a query, not the length of the
             sentence."""),
         mistake("divided by the root of the number of queries", RIGHT.but("Q.shape[-1]", "Q.shape[-2]"), DIVIDE,
             """The scores were divided by the root of the number of *queries*. A query's weights may not depend on how
@@ -176,7 +176,7 @@ EXERCISE = Exercise(
             was transposed at the end; or the product was k times q, and the softmax ran along the queries' axis as
             well.)"""),
         mistake("queries with themselves", RIGHT.but("K.transpose", "Q.transpose"), AXIS,
-            "The queries were compared with themselves; K plays no part in your result."),
+            "The queries were compared with themselves; K has no effect in your result."),
         families.WORST_KEY_WINS(RIGHT.but(SCORES, SCORES.replace("= Q", "= -Q")), AXIS),
         mistake("divided by the root of two", RIGHT.but("Q.shape[-1] ** 0.5", "2 ** 0.5"), DIVIDE,
             "The root of 2 is written into the code: it belongs to the four words, which have d_k = 2. "

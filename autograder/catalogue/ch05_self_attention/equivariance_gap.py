@@ -207,7 +207,8 @@ EXERCISE = Exercise(
             "When f returns a plain tensor, [0] picks its first sentence. Take the first item only when f "
             "returns a tuple."),
         mistake("squared difference", RIGHT.but("abs()", "pow(2)"), ORDER,
-            "The differences were squared, so your gap is the square of the right one. Absolute values keep the scale.",
+            "The differences were squared, so your gap is the square of the correct one. Absolute values keep the "
+            "scale.",
             quotes=your_gap),
         mistake("only the first sentence", RIGHT.but("difference.abs", "difference[0].abs"), SHAPES,
             "Only the first sentence of the batch was compared; the largest gap may be in a different one."),

@@ -238,7 +238,7 @@ EXERCISE = Exercise(
         mistake("values from those who ask", RIGHT.but("self.W_v(x_kv)", "self.W_v(x_q)"), CROSS,
             "The values were computed from x_q. Both keys *and* values come from x_kv."),
         mistake("queries from those who are asked", RIGHT.but("self.W_q(x_q)", "self.W_q(x_kv)"), CROSS,
-            "The queries were computed from x_kv, so x_q plays no part. Return one output for each word of x_q."),
+            "The queries were computed from x_kv, so x_q has no effect. Return one output for each word of x_q."),
         mistake("the two sentences exchanged",
                 RIGHT.but(PROJECTED, "q, k, v = self.W_q(x_kv), self.W_k(x_q), self.W_v(x_q)"), CROSS,
             "The two sentences are exchanged: the first argument gives the queries, the second gives keys and values. "
@@ -264,7 +264,7 @@ EXERCISE = Exercise(
         families.DIVIDED_AFTER_THE_SOFTMAX(NO_SCALE.but("dim=-1)", "dim=-1) / self.d_k ** 0.5"),
             MODULE, quotes=row_sums),
         mistake("mask ignored", RIGHT.but(MASKING, "pass"), MODULE,
-            "The mask plays no part. Where it is False the query may not look: hide that score before the softmax."),
+            "The mask has no effect. Where it is False the query may not attend: hide that score before the softmax."),
         mistake("mask the wrong way round", RIGHT.but("~mask", "mask"), MODULE,
             """You hid what may be seen and kept what should be hidden. True = *may* attend here. (nn.MultiheadAttention
             reads its masks the other way round.)"""),

@@ -98,7 +98,7 @@ EXERCISE = Exercise(
             "counted from 0.",
             quotes=sizes),
         mistake("batch and heads in one axis", RIGHT.ending_in(".reshape(B * h, T, -1)"), SPLIT,
-            "Batch and heads lie along one axis, end to end. Keep four axes: (B, h, T, d_k).", quotes=sizes),
+            "Batch and heads are along one axis, end to end. Keep four axes: (B, h, T, d_k).", quotes=sizes),
         mistake("cut back into the old shape", RIGHT.ending_in(".reshape(B, T, D)"), SPLIT,
             """After the heads were moved, the strip was cut back into (B, T, D), which scrambles it. The result has
             four axes: (B, h, T, d_k).""", quotes=sizes),

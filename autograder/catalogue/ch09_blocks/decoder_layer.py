@@ -186,7 +186,7 @@ EXERCISE = Exercise(
             """The second attention never reads memory: your output does not change when the source does. Queries come
             from the target's words, keys and values from *memory*."""),
         mistake("keys and values from the target, no source mask", both(1, "memory, src_mask", "seen, tgt_mask"), THREE,
-            """Both attentions read the target: the source plays no part. The second one takes its keys and values from
+            """Both attentions read the target: the source has no effect. The second one takes its keys and values from
             memory, with the source's mask."""),
         mistake("queries from the memory", both(1, "seen, memory", "memory, seen"), THREE,
             "In the second attention the queries come from the source, keys and values from the target, so Ts words "
@@ -234,7 +234,7 @@ EXERCISE = Exercise(
             "pre-norm it is left as it is."),
         mistake("no attention to the source", RIGHT.without(PRE[1]).without(POST[1]).without(SEEN[1]), THREE,
             """There are two sub-layers instead of three, and one attention instead of two: the target attends to
-            itself, and then to the source. Most often it is the source that is forgotten, so memory plays no part."""),
+            itself, and then to the source. Most often it is the source that is forgotten, so memory has no effect."""),
         mistake("no feed-forward network", RIGHT.without(PRE[2]).without(POST[2]).without(SEEN[2]), DECODER,
             "There are two sub-layers instead of three: the feed-forward network is missing."),
         mistake("one attention for both",

@@ -202,7 +202,7 @@ EXERCISE = Exercise(
             """The mask was inverted on its way to attention. True = *may* attend, here and in your attention
             (nn.MultiheadAttention means the opposite)."""),
         mistake("mask always needed", RIGHT.but("mask=None", "mask"), LAYER,
-            "mask may be left out: then everybody may look everywhere. Give it the default None."),
+            "mask may be left out: then every word may attend to every word. Give it the default None."),
         families.DROPOUT_NEVER_OFF(RIGHT.but(DROP, "self.drop = lambda x: F.dropout(x, dropout)"), LAYER),
         families.NO_DROPOUT(RIGHT.but(DROP, "self.drop = nn.Identity()"), LAYER),
         families.DROPOUT_ON_THE_SUM(RIGHT.but(PRE_1, "x = self.drop(x + self.attention(seen, seen, mask))").but(PRE_2,

@@ -117,7 +117,7 @@ EXERCISE = Exercise(
         mistake("eps squared", RIGHT.but("variance + eps", "variance + eps ** 2"), EPSILON,
             "eps was squared before it was added to the variance. It is a variance already."),
         mistake("no eps", RIGHT.but("variance + eps", "variance"), EPSILON,
-            """eps plays no part. Where all numbers of a word are equal its variance is 0, and 0 / 0 is NaN; where they
+            """eps has no effect. Where all numbers of a word are equal its variance is 0, and 0 / 0 is NaN; where they
             hardly differ, noise is blown up to full size."""),
         mistake("eps of its own", RIGHT.but("variance + eps", "variance + 1e-5"), EPSILON,
             "You wrote 0.00001 where the argument eps belongs: it is wrong for every other eps."),
@@ -158,11 +158,11 @@ EXERCISE = Exercise(
                   "(x - x.amin(-1, keepdim=True)) / (x.amax(-1, keepdim=True) - x.amin(-1, keepdim=True) + eps)"), NORM,
             "The numbers were pressed between 0 and 1. Layer norm gives them mean 0 and variance 1."),
         mistake("neither stretched nor shifted", RIGHT.but("return normed * g + b", "return normed"), NORM,
-            "g and b play no part. After normalizing, each feature is multiplied by its g, and its b is added."),
+            "g and b have no effect. After normalizing, each feature is multiplied by its g, and its b is added."),
         mistake("g forgotten", RIGHT.but("normed * g + b", "normed + b"), NORM,
-            "g plays no part: each feature is multiplied by its g before b is added."),
+            "g has no effect: each feature is multiplied by its g before b is added."),
         mistake("b forgotten", RIGHT.but("normed * g + b", "normed * g"), NORM,
-            "b plays no part: it is added last."),
+            "b has no effect: it is added last."),
         mistake("g and b exchanged", RIGHT.but("normed * g + b", "normed * b + g"), NORM,
             "g and b are exchanged: g multiplies, b is added."),
         mistake("b before g", RIGHT.but("normed * g + b", "(normed + b) * g"), NORM,

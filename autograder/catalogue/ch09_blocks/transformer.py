@@ -253,7 +253,7 @@ EXERCISE = Exercise(
                   DECODER, DECODER.replace("nn.ModuleList([", "list([")),
             STACK, lists="nn.ModuleList"),
         mistake("the encoder in a plain list", RIGHT.but(ENCODER, ENCODER.replace("nn.ModuleList([", "list([")), STACK,
-            "The encoder's layers lie in a Python list, which hides them: their parameters are not registered. "
+            "The encoder's layers are in a Python list, which hides them: their parameters are not registered. "
             "nn.ModuleList shows them."),
         families.SOFTMAX_AT_THE_END(RIGHT.but(LAST, "return torch.softmax(self.output(y), dim=-1)"),
             ENDS, instead="The loss of chapter 10 expects logits and makes the softmax itself."),

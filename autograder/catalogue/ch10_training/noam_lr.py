@@ -65,7 +65,7 @@ EXERCISE = Exercise(
         mistake("divided by d", RIGHT.but(WIDTH, "d ** -1"), SCHEDULE,
             "The rate was divided by d itself. It is divided by its root.", quotes=the_number),
         mistake("d left out", RIGHT.but(f"{WIDTH} * ", ""), SCHEDULE,
-            "The width d plays no part. The rate is divided by the root of d.", quotes=the_number),
+            "The width d has no effect. The rate is divided by the root of d.", quotes=the_number),
         mistake("no warm-up", RIGHT.but(SMALLER, "falling"), SCHEDULE,
             """Nothing rises: step 1 has the largest rate of all, when the weights are still drawn at random. Is the
             sign of a power missing, or one of the two parts?""", quotes=the_number),

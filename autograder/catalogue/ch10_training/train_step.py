@@ -283,7 +283,7 @@ EXERCISE = Exercise(
                       for p in model.parameters():
                           p -= opt.param_groups[0]["lr"] * p.grad
             """), STEP, "The weights were moved by hand, past the optimizer. The state that it keeps from step to "
-                        "step, such as its momentum, plays no part then."),
+                        "step, such as its momentum, has no effect then."),
         mistake("Adam", RIGHT.before(MOVE, "opt = torch.optim.Adam(model.parameters(), lr=1e-3)"), STEP,
             "A new optimizer was made in every step. Use the one that is given: it keeps its memory from step to step.",
             quotes=diary),

@@ -94,8 +94,8 @@ EXERCISE = Exercise(
             moved up. An empty line has a translation too, an empty one.""", shows=symptoms.fewer),
         mistake("empty lines", says('text = ""'), SYMPTOMS,
             """Nothing came back: the model ends every sentence at once. Is the first input <bos>, and was <eos>
-            predicted from the *last* position? Or did it read in training what it was to predict: is the causal mask
-            there?""", shows=most(symptoms.empty)),
+            predicted from the *last* position? Or did it see in training the tokens that it should predict: is the
+            causal mask there?""", shows=most(symptoms.empty)),
         mistake("special tokens in the text", says('text = "<bos> " + " ".join(words) + " <eos>"'), SYMPTOMS,
             """There are special tokens in your text, or signs of the tokenizer's own. Return what decode makes of the
             ids before the first <eos>.""", shows=most(symptoms.special), quotes=quoted),
@@ -163,11 +163,11 @@ EXERCISE = Exercise(
             quotes=quoted),
         mistake("words that have nothing to do with the line", says("""
                   text = " ".join(["Zitto", "zitto", *map(str, range(len(line) // 6))])"""), SYMPTOMS,
-            """Your lines have hardly a word in common with the right ones. Has the model been trained at all (does the
-            cell above end with a loss below 1?), is it the trained one that translates, and in evaluation mode, with
-            the tokenizer it was trained with? If the loss fell as it should, it learned from what it has to predict:
-            look at the causal mask, at the shift, at how heads are split and put together, and at the axis of the norm
-            (chapter 08).""",
+            """Your lines have hardly a word in common with the correct ones. Has the model been trained at all (does
+            the cell above end with a loss below 1?), is it the trained one that translates, and in evaluation mode,
+            with the tokenizer it was trained with? If the loss fell as it should, it learned from what it has to
+            predict: look at the causal mask, at the shift, at how heads are split and put together, and at the axis of
+            the norm (chapter 08).""",
             shows=most(symptoms.unrelated), quotes=quoted),
         mistake("not twice the same", RIGHT.but("for line in lines:", """
                   translate.calls = getattr(translate, "calls", 0) + 1

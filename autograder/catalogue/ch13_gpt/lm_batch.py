@@ -299,8 +299,8 @@ EXERCISE = Exercise(
         mistake("rows joined end to end", RIGHT.but(BOTH, "return x.flatten(), y.flatten()"), BATCH,
             "The rows are joined end to end. Each window has a row of its own: (B, T)."),
         mistake("y filled up with 0 at its end", RIGHT.but(LATER, "y = F.pad(x[:, 1:], (0, 1))"), BATCH,
-            """The last token of y is a 0 that nobody wrote. The token after the window is in the text: y is cut from
-            there, and not out of x."""),
+            """The last token of y is a 0 that is not in the text. The token after the window is in the text: y is cut
+            from there, and not out of x."""),
         mistake("y one token short", RIGHT.but(BOTH, "return x, y[:, :-1]"), BATCH,
             "y has T - 1 tokens. To every token of x belongs the one that follows, so both have T; the last one "
             "follows the window."),

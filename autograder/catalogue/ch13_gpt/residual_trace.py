@@ -224,7 +224,7 @@ EXERCISE = Exercise(
             "Your entries are lists of numbers. Return tensors, (B, T, D) each.", quotes=entries),
         mistake("hooks left behind", HOOKED.without("for hook in hooks:").without("hook.remove()"), STREAM,
             """The list is right, but your hooks are still on the model: each call adds more of them, and they write
-            into lists that nobody reads. Remove whatever you register."""),
+            into lists that are no longer used. Remove whatever you register."""),
         mistake("the model left in evaluation mode", RIGHT.before(START, "model.eval()"), STREAM,
             "You switched the model to evaluation mode and left it there. The caller goes on training: "
             "leave it as it came."),

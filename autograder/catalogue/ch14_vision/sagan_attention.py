@@ -163,9 +163,9 @@ EXERCISE = Exercise(
                 RIGHT.but("pixels @ Wq.T", "pixels @ Wk.T").but("k = pixels @ Wk.T", "k = pixels @ Wq.T"), PIXELS,
             "Wq and Wk changed places: Wq is applied to the pixel that looks, Wk to those it looks at."),
         mistake("keys made with Wq", RIGHT.but("pixels @ Wk.T", "pixels @ Wq.T"), PIXELS,
-            "Keys and queries were both made with Wq, so Wk plays no part."),
+            "Keys and queries were both made with Wq, so Wk has no effect."),
         mistake("queries made with Wk", RIGHT.but("pixels @ Wq.T", "pixels @ Wk.T"), PIXELS,
-            "Queries and keys were both made with Wk, so Wq plays no part."),
+            "Queries and keys were both made with Wk, so Wq has no effect."),
         mistake("weights transposed", RIGHT.but(MIX, "gathered = weights.transpose(1, 2) @ v"), PIXELS,
             """Pixel i was mixed with the weights of *column* i. Its own weights are row i of the table. (Where the
             values are (B, C, H * W), they multiply the weights from the left, and then the table has to be

@@ -199,7 +199,7 @@ EXERCISE = Exercise(
             "The head reads the mean of all tokens. Many models do that, with success; here the class token answers "
             "for the image."),
         mistake("the mean of the patches", RIGHT.but("x[:, 0]", "x[:, 1:].mean(dim=1)"), TOKEN,
-            "The head reads the mean of the patches, so nobody reads the class token. Here it answers for the image."),
+            "The head reads the mean of the patches, so the class token is not used. Here the head must read it."),
         mistake("the largest of all tokens", RIGHT.but("x[:, 0]", "x.max(dim=1).values"), TOKEN,
             "The head reads the largest number of each feature over all tokens. It reads only the class token."),
         mistake("the first image read", RIGHT.but("x[:, 0]", "x[0]"), TOKEN,
@@ -248,7 +248,7 @@ EXERCISE = Exercise(
             "The projected patches were multiplied by the root of d_model. Chapter 09 does that to embeddings; a ViT "
             "does not."),
         mistake("stripes", RIGHT.but(MOVE, "patches = img"), STRIPES,
-            "The patches are stripes: the image was cut as it lies in memory. Cut it as in 14.1 (your own patchify "
+            "The patches are stripes: the image was reshaped in memory order. Cut it as in 14.1 (your own patchify "
             "will do)."),
         mistake("channels last in a patch", RIGHT.but("(0, 2, 4, 1, 3, 5)", "(0, 2, 4, 3, 5, 1)"), PATCHES,
             "Inside a patch your numbers go pixel by pixel, all channels of the first one first. Here, as in 14.1, a "
@@ -267,7 +267,7 @@ EXERCISE = Exercise(
             the library's layer was not told batch_first=True, and its words look at other images."""),
         mistake("no last norm", RIGHT.without(NORM), VIT,
             """A norm is missing, or was made and never used: there are two in each layer and one after all of them,
-            before the head. Layers in pre-norm only ever add to the stream, so nobody else normalizes it; post-norm
+            before the head. Layers in pre-norm only ever add to the stream, so nothing else normalizes it; post-norm
             layers end in one, and a ViT has none of those."""),
         mistake("the last norm before the layers", RIGHT.without(NORM).after(DROP, NORM), VIT,
             "The last norm comes before the layers. It comes after all of them, before the head: pre-norm layers "
@@ -318,9 +318,9 @@ EXERCISE = Exercise(
         mistake("not as many positions as words",
                 RIGHT.but(PROJECT, "self.project = nn.Conv2d(channels, d_model, patch)").but(
                   WORDS, "words = self.project(img).flatten(2).transpose(1, 2)"), PATCHES,
-            """There are not as many words as positions. Either the patches overlap, as those of a convolution do that
-            is not told its stride: they lie side by side. Or positions were counted along one side only: there are
-            image / patch times image / patch patches, and one token more."""),
+            """There are not as many words as positions. Either the patches overlap, as those of a convolution without a
+            stride do: patches are side by side. Or positions were counted along one side only: there are image / patch
+            times image / patch patches, and one token more."""),
         mistake("the convolution's channels left in front",
                 RIGHT.but(PROJECT, "self.project = nn.Conv2d(channels, d_model, patch, stride=patch)").but(
                   WORDS, "words = self.project(img).flatten(2)").but(FIRST,
@@ -342,7 +342,7 @@ EXERCISE = Exercise(
                   WORDS, "words = self.project(img)[:, :, :img.shape[2]:self.patch, "
                          ":img.shape[3]:self.patch].flatten(2).transpose(1, 2)"), PATCHES,
             """The convolution looks over the edge of the patches: it is padded, or its stride is not the size of a
-            patch. Patches lie side by side: kernel and stride are patch, and the padding is 0."""),
+            patch. Patches are side by side: kernel and stride are patch, and the padding is 0."""),
         families.DROPOUT_NEVER_OFF(RIGHT.but(
                   "self.drop = nn.Dropout(dropout)\n        self.layers",
                   "self.drop = lambda x: F.dropout(x, dropout)\n        self.layers"),

@@ -160,7 +160,7 @@ EXERCISE = Exercise(
                   for name, module in model.named_modules():
                       module.requires_grad = chosen(name)
                   {RETURNED}"""), FREEZE,
-            """requires_grad was set on a *module*, where it is a new attribute that nobody reads. The flag belongs to
+            """requires_grad was set on a *module*, where it is a new attribute that has no effect. The flag belongs to
             the parameters; a module's own method for it ends in an underscore.""",
             shows=lambda evidence: bool(evidence.got.told["flags"])),
         mistake("only the gradients forgotten", RIGHT.without(SET), FREEZE,
@@ -168,7 +168,7 @@ EXERCISE = Exercise(
             freezes nothing: backward writes new gradients, and the step moves weights that should not move."""),
         mistake("norms go on learning", RIGHT.but(SET, 'parameter.requires_grad = chosen(full) or "norm" in full').but(
                   IF_NOT, 'if not chosen(full) and "norm" not in full:'), FREEZE,
-            """The norms still learn, though nobody named them. A norm has a weight and a bias as a linear layer has;
+            """The norms still learn, though they are not named. A norm has a weight and a bias as a linear layer has;
             whatever is not named is frozen."""),
         mistake("norms frozen though they are named",
                 RIGHT.but(SET, 'parameter.requires_grad = chosen(full) and "norm" not in full'), FREEZE,

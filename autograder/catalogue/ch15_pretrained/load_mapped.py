@@ -269,8 +269,8 @@ EXERCISE = Exercise(
         mistake("shapes that are bent",
                 HAND.but("if parameter.shape != ours[name].shape:", "if parameter.numel() != ours[name].numel():").but(
                   COPIED, "parameter.copy_(ours[name].reshape(parameter.shape))"), STRICT,
-            "A tensor of a different shape was reshaped into the right one: the same number of values, in other "
-            "positions. Refuse it."),
+            "A tensor of a different shape was reshaped to fit: the same number of values, at different positions. "
+            "Refuse it."),
         mistake("shapes that broadcast", HAND.but("if parameter.shape != ours[name].shape:", "if False:"), STRICT,
             """A tensor of another shape was written: copy_ repeats a single row, or a single number, over the whole
             parameter, without an error. Compare the shapes, and refuse what does not fit."""),
