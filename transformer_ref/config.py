@@ -1,4 +1,4 @@
-"""The numbers that define a model, frozen and checked once.
+"""The settings that define a model or a training run, frozen and checked once.
 
 A default is written here and nowhere else.
 """

@@ -1,4 +1,4 @@
-"""Where the tensors live and how precise they are, chosen on request and never at import."""
+"""The device and the precision of tensors, chosen on request and never at import."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""How good translations are: exact match, the right sense of a word, BLEU and chrF (chapters 11 and 12).
+"""The quality of translations: exact match, the right sense of a word, BLEU and chrF (chapters 11 and 12).
 
 Texts are compared in Unicode's form NFC, which the tokenizers write; a signature says so where that changed a text.
 """

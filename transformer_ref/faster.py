@@ -1,4 +1,4 @@
-"""The door to `fast/`: its parts where that folder is there, else the readable ones, which compute the same.
+"""The interface to `fast/`: its parts where that folder exists, otherwise the readable ones, which compute the same.
 
 accelerate(model) -> the model; for_inference(model, int8=False) -> what decodes as the model does;
 TrainingLoss(pad, smoothing); Muon(parameters, processes=..., ...); top_k(x, count); freed_memory_kept(), a context;

@@ -1,4 +1,5 @@
-"""Two lists of sentences become a translator (chapter 12). The command `train` is this for the corpora it knows."""
+"""Trains a translator from two lists of sentences (chapter 12). The command `train` is this for the corpora it
+knows."""
 
 import random
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,6 +1,6 @@
 """A line of text becomes a translated line (chapter 12).
 
-The road in six files: `__main__` -> here: tokenizer.encode -> batching.pad_sequences -> transformer.encode ->
+The pipeline in six files: `__main__` -> here: tokenizer.encode -> batching.pad_sequences -> transformer.encode ->
 greedy or beam_search, one cached step at a time -> tokenizer.decode.
 """
 

@@ -1,3 +1,4 @@
 """Why an answer fails: known mistakes, behavior, patterns of the output, counterfactual inputs, conditions.
 
-`explain` asks them in this order. Points never depend on anything here."""
+`explain` tries them in this order. Points never depend on anything here.
+"""

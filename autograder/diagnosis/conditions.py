@@ -1,4 +1,4 @@
-"""What the probes that fail have in common, and those that pass have not."""
+"""What the failing probes have in common, and the passing ones do not."""
 
 import inspect
 from collections.abc import Callable, Iterator, Sequence

@@ -1,7 +1,7 @@
 """Finds the changed input for which a wrong result is correct: an argument transposed, exchanged or cut short.
 
-A supposition changes an argument in one way, and the reference answers what is then asked. Where this is what the
-learner returned, to all questions that tell the two apart, the supposition is a fact about their answer, however it is
+A supposition changes an argument in one way, and the reference computes the result for it. If the learner returned
+exactly that in all checks in which the change matters, the supposition is a fact about their answer, however it is
 written. No number is reported, so all of it may be shown for hidden probes too.
 """
 

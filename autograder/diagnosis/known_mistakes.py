@@ -1,4 +1,4 @@
-"""Which known mistake an answer shows, or which two: whose observations are the learner's own."""
+"""Identifies the known mistake, or the two, whose observations equal the learner's."""
 
 import inspect
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""What can be seen in an answer whose mistake nobody knows: four families of detectors, asked in one order.
+"""What can be seen in an answer that shows no known mistake: four families of detectors, tried in one order.
 
     behavior         an argument is changed or ignored, an earlier result comes back
     output_patterns  the result is a transformation of the right one

@@ -1,5 +1,5 @@
-"""What is kept of a verdict: plain values next to its report; for appeals and regrades, what it rests on, as a line of
-JSON in the assignment's file in classroom/verdicts/."""
+"""Verdicts on record: plain values next to the report, and, for appeals and regrades, the evidence as a line of JSON in
+the assignment's file in classroom/verdicts/."""
 
 import functools
 import importlib.metadata

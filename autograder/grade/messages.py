@@ -1,6 +1,6 @@
-"""What travels between the writer and a worker, which may be another machine.
+"""The messages between the writer and a worker, which may be on a different machine.
 
-Both ends are ours and trusted: a learner's code runs in the worker's sandbox and never speaks on this line.
+Both ends are trusted: a learner's code runs in the worker's sandbox and cannot send messages here.
 """
 
 import hashlib

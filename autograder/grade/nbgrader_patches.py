@@ -1,6 +1,6 @@
-"""What nbgrader does again for every step of every notebook, done once: its gradebook opened, its own schema checked.
+"""Does once what nbgrader repeats for every step of every notebook: opening its gradebook, checking its own schema.
 
-Nothing is patched at import: commands of ours ask for it, nbgrader's own never do.
+Importing this patches nothing: our commands install the patches, nbgrader's own commands never do.
 """
 
 import functools

@@ -1,4 +1,4 @@
-"""Which run it is, and who is to be graded in it."""
+"""Plans a run: a new one or a resumed one, and which students it grades."""
 
 import fnmatch
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""What a teacher reads when a class has been graded."""
+"""The summary that a teacher reads when a class has been graded."""
 
 import statistics
 from collections.abc import Iterable, Mapping, Sequence

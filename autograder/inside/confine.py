@@ -1,4 +1,4 @@
-"""What a process does to itself before it runs a learner's code. Light, so that a probe starts at once.
+"""Confines a process before it runs a learner's code. It imports little, so that a probe starts at once.
 
 Two ways: namespaces (own users, processes, network, mounts: nothing outside can even be named), and where a system
 forbids those, Landlock with a filter of system calls (what is outside can be named but not opened). Both end with

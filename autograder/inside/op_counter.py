@@ -1,7 +1,7 @@
-"""How much an answer works on while it runs: the numbers in the tensors that it makes, and that it computes with.
+"""Counts the work of an answer: the entries of the tensors that it creates and that it computes with.
 
-Torch tells of each operation what goes in and what comes out (dispatch mode). A view, or what is written in place,
-makes nothing. It decides nothing, and what is computed without torch is not seen.
+A dispatch mode sees the inputs and outputs of each of torch's operations. A view, or a write in place, creates nothing.
+The counter decides nothing, and it cannot see what is computed without torch.
 """
 
 from collections.abc import Callable, Iterator, Sequence

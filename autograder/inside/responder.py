@@ -1,7 +1,7 @@
-"""What a judge asks is done here, where the learner's code runs: in a sandbox, or in the learner's own Jupyter.
+"""Executes the judge's requests where the learner's code runs: in a sandbox, or in the learner's own Jupyter.
 
-It looks the learner's object up by name, does what the judge asks with it (call it, construct it, load weights into it)
-and sends back what was seen. It never decides anything.
+It looks up the learner's object by name, does what the judge requests (call it, construct it, load weights into it) and
+sends back what it observed. It never decides anything.
 """
 
 import builtins

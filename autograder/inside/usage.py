@@ -1,4 +1,4 @@
-"""What a process and all that it started use: seconds of processors, memory, the disk.
+"""Measures what a process and all its descendants use: processor time, memory, disk.
 
 Each number is one that the processes themselves cannot make smaller: a child that nobody waits for keeps its account
 until somebody does (`seccomp.IN_ARGUMENTS`), memory is read from the kernel page by page once it could be too much, and

@@ -1,4 +1,4 @@
-"""Turns what was submitted into one notebook that can be graded.
+"""Turns a submission into one notebook that can be graded.
 
 - Submissions are never graded as they are: `rebuild` puts their sources into the released notebook. Damaged files
   yield every cell that is complete. The result is in `classroom/received/`; `classroom/submitted/` stays as it is.

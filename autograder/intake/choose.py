@@ -1,4 +1,4 @@
-"""Which of the files of a submission is graded: the notebook, whatever it is called and whatever it is packed in."""
+"""Chooses the file of a submission that is graded: the notebook, whatever its name and whatever archive it is in."""
 
 from __future__ import annotations
 

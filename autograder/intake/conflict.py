@@ -1,4 +1,4 @@
-"""A merge conflict that git, or nbdime, left in a text: the two texts that it was made of."""
+"""Splits a merge conflict that git or nbdime left in a text into its two texts."""
 
 import re
 

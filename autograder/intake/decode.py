@@ -1,4 +1,4 @@
-"""The text that bytes are: in whatever encoding they were saved."""
+"""Decodes bytes to text, whatever encoding they were saved in."""
 
 import codecs
 import re

@@ -1,4 +1,4 @@
-"""What is packed in an archive, and in the archives in it, as far as one file may go: bombs come to nothing."""
+"""Unpacks an archive, and the archives in it, within limits: bombs do no harm."""
 
 import bz2
 import io

@@ -1,4 +1,5 @@
-"""What was seen of an answer, as facts: what a probe showed, where that parts from the right answer. No sentences."""
+"""Observations of an answer, as data: what a probe returned and where it differs from the correct result. No
+sentences."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

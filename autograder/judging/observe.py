@@ -1,4 +1,4 @@
-"""Putting a probe's question to an answer, wherever the answer lives, and noting everything that it shows.
+"""Runs a probe on an answer, in whatever process the answer is, and records everything that it shows.
 
 The other side may be hostile. Only those parts of a reply that have the requested form become part of an observation;
 anything else ends the questions (`EndpointGone`), only in our own words.

@@ -1,4 +1,5 @@
-"""What a probe asks: inputs drawn from a key, with the right answer to them. Visible probes ask everybody the same."""
+"""The inputs of a probe, drawn from a key, with the correct result for them. Visible probes have the same inputs for
+everyone."""
 
 import hashlib
 import hmac

@@ -1,6 +1,6 @@
-"""A failing probe run again: with the same input under other seeds, and with only one argument drawn anew.
+"""Runs a failing probe again: with the same input under other seeds, and with only one argument drawn again.
 
-What it shows helps to explain the failure (`explain`); it decides no points.
+The results help to explain the failure (`explain`); they decide no points.
 """
 
 from collections.abc import Iterator

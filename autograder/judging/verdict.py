@@ -1,5 +1,4 @@
-"""What was decided about one answer, as facts. Why an answer fails is found by `diagnosis`, and `feedback` writes
-what a learner reads of it."""
+"""The verdict on one answer, as data. `diagnosis` finds why it fails, and `feedback` writes what a learner reads."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""Where a learner is: every exercise of the notebook, every chapter of the course, and what comes next."""
+"""A learner's progress: every exercise of the notebook, every chapter of the course, and what comes next."""
 
 import html
 import os

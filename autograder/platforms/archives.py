@@ -1,4 +1,4 @@
-"""Archives of which nothing is believed: what is in one of them is copied out within bounds, or is named.
+"""Untrusted archives: their contents are copied out within limits, or named.
 
 A class's download is a zip or a folder; what a student put into it can be anything, archives in archives included. Each
 student's work has bounds of its own (`SubmissionStore`), so that no archive costs anybody but its author.

@@ -1,4 +1,4 @@
-"""What came back, sorted by student: `python -m autograder collect ASSIGNMENT [ZIP ...]`.
+"""Sorts a platform's download by student: `python -m autograder collect ASSIGNMENT [ZIP ...]`.
 
 The zip is as Moodle or Canvas hands it out; without one, everything in classroom/downloaded/ASSIGNMENT/archive/ is
 taken. Each student's work goes to classroom/submitted/STUDENT/ASSIGNMENT/. Doing it again is safe: the same work stays

@@ -1,4 +1,5 @@
-"""The way back through nbgrader's exchange: everyone finds their own page, and a teacher hears who gets none.
+"""Returns feedback through nbgrader's exchange: all students find their own page, and the teacher is told who gets
+none.
 
 nbgrader names a page after the notebook as *we* call it, and a student's nbgrader looks for one after the notebook as
 *they* called it. So there is a page under each name that its student submitted. A student whose folder lacks the secret

@@ -1,4 +1,4 @@
-"""Who a platform's number is on the roster.
+"""Matches a platform's numbers to students on the roster.
 
 Moodle's number is a person's *in one assignment*, so each assignment needs the grading worksheet that belongs to it;
 Canvas's number stays. A person is found by what only they have (the platform's ID number or login as id here, the

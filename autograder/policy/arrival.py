@@ -1,4 +1,4 @@
-"""When a work arrived, how well that is known, and what may be charged for.
+"""When a submission arrived, how reliable that time is, and what lateness may cost.
 
 A platform knows the submission times, but a download may not contain them. So each time has a source, and a
 student pays only for lateness that a source vouches for: the time of a download is the *latest* possible one, and

@@ -1,4 +1,4 @@
-"""Snapshots: how a written time is read, and how one is shown.
+"""Reads and shows moments in time.
 
 The gradebook stores moments in UTC without saying so. People write and read local time. A moment is read strictly: a
 date in ISO order, and an offset or a zone that the time zone database knows. Anything else is refused with a sentence,

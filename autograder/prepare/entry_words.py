@@ -1,4 +1,4 @@
-"""What an entry decides in its notebook, written there once more: hints, difficulty, minutes and points."""
+"""Writes into a notebook what its catalogue entries decide: hints, difficulty, minutes and points."""
 
 import html
 import json

@@ -1,4 +1,4 @@
-"""What a class's notebooks say of its own rules: a step of `nbgrader generate_assignment`, before its checksums."""
+"""Writes a class's own rules into its notebooks: a step of `nbgrader generate_assignment`, before its checksums."""
 
 import json
 import re

@@ -1,1 +1,1 @@
-"""What people read afterwards: feedback, dashboard, exports."""
+"""The pages and tables that people read after grading: feedback, dashboard, exports."""

@@ -1,4 +1,4 @@
-"""The files that a submission's process sees, and those that are hidden from it everywhere.
+"""Which files a submission's process sees, and which are hidden from it everywhere.
 
 Seen are programs and libraries: of the system and of this Python only the folders that hold those, so that whatever
 else is next to them is absent. Hidden inside these are the course, its classroom, temporary folders, nbgrader's

@@ -1,4 +1,4 @@
-"""The trusted side of a sandbox: starts it, hands it one submission after another, and keeps the accounts.
+"""The trusted side of a sandbox: starts it, passes it one submission after another, and accounts for what each uses.
 
 A budget is processor time plus time asleep, as the warm process measures it, never only time on the clock: a loaded
 machine costs nobody anything. Data from a submission is checked before it is used.

@@ -141,7 +141,7 @@ def _causal_linear_attention(query: Tensor, key: Tensor, value: Tensor) -> Tenso
 
 
 class FeatureAttention(MultiHeadAttention):
-    """Multi-head attention whose shares are products of features, with any mask.
+    """Multi-head attention whose weights are products of features, with any mask.
 
     It has the table: its sentences are short, and any mask may hide any key. It computes linear attention.
     """
@@ -154,7 +154,7 @@ class FeatureAttention(MultiHeadAttention):
         cache: KeyValueCache | None = None,
         need_weights: bool = False,
     ) -> AttentionResult:
-        """Return the attended tokens (batch, query, d_model) and each head's shares; see `MultiHeadAttention`."""
+        """Return the attended tokens (batch, query, d_model) and each head's weights; see `MultiHeadAttention`."""
         query = split_heads(self.q_proj(query_input), self.heads)  # (batch, heads, query, d_head)
         key, value = self._keys_and_values(query_input, key_value_input, cache)  # (batch, heads, key, d_head)
         weights = feature_map(query) @ feature_map(key).transpose(-2, -1)  # (batch, heads, query, key)

@@ -1,4 +1,4 @@
-"""GPT: only the decoder, which writes the next token of any text (chapter 13).
+"""GPT: a decoder-only model, which predicts the next token of any text (chapter 13).
 
 What is left of chapter 09's Transformer when there is no source: no encoder, no cross-attention, one table for what is
 read and what is written. Radford et al. 2018 (GPT) and 2019 (GPT-2, which normalizes before each sub-layer).

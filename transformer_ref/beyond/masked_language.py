@@ -1,4 +1,4 @@
-"""A small encoder learns to guess hidden words, and then a head on it to judge reviews (chapter 15).
+"""A small encoder that is trained to predict masked words, and then, with a head, to classify reviews (chapter 15).
 
 Devlin et al. 2019, "BERT": pretraining in section 3.1, fine-tuning in 3.2; without their next-sentence task. The layers
 are those of chapter 09, pre-norm, without a mask for the future.

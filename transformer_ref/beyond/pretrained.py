@@ -1,4 +1,4 @@
-"""Pretraining and what is made of it: hidden words, one vector a sentence, frozen parts, foreign weights (chapter 15).
+"""Pretraining and its uses: masked words, one vector for a sentence, frozen parameters, foreign weights (chapter 15).
 
 Devlin et al. 2019, "BERT", sections 3.1 and A.1, for the hidden words. The foreign format is the course's own; its
 traps are those of real ones: other names, transposed matrices, three projections in one, half precision, a head too

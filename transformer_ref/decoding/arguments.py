@@ -1,4 +1,4 @@
-"""What every way to decode asks of its arguments."""
+"""Checks of the arguments that all decoders share."""
 
 from collections.abc import Sequence
 

@@ -1,6 +1,7 @@
-"""Several hypotheses side by side, so that a good beginning is not lost to a better first word (chapter 11).
+"""Beam search: several hypotheses side by side, so that a more probable first word does not hide a better sentence
+(chapter 11).
 
-A hypothesis is as probable as the product of its tokens, so log p is a sum. Hypotheses are compared by
+The probability of a hypothesis is the product over its tokens, so log p is a sum. Hypotheses are compared by
 
     score = log p / length^exponent        length counts the generated tokens, eos included
 

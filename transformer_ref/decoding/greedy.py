@@ -1,4 +1,4 @@
-"""The likeliest next token, again and again (chapter 11)."""
+"""Greedy decoding: the most probable next token, again and again (chapter 11)."""
 
 from collections.abc import Sequence
 

@@ -1,8 +1,8 @@
-"""The next token drawn at random, likely ones more often (chapter 11).
+"""Sampling: the next token is drawn at random, by its probability (chapter 11).
 
-Three ways to say how daring the draw may be: a temperature sharpens or flattens all probabilities, top-k keeps the k
-likeliest tokens (Fan et al. 2018, section 5.4), top-p the fewest tokens that together reach p (Holtzman et al. 2020,
-section 3.1).
+Three settings control how random the draw is: a temperature sharpens or flattens all probabilities, top-k keeps the k
+most probable tokens (Fan et al. 2018, section 5.4), top-p the fewest tokens whose probabilities sum to p (Holtzman et
+al. 2020, section 3.1).
 """
 
 import math

@@ -1,4 +1,4 @@
-"""What makes a CPU fast. Without this folder everything still works, slower.
+"""Faster versions for CPUs. Without this folder everything still works, but more slowly.
 
 Each file names the readable module that it must agree with, and a test compares the two. `faster.py` is the only file
 that imports this folder. Packed tokens come in multiples of 32 rows: otherwise oneDNN compiles the matrix products of

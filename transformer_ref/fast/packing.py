@@ -85,7 +85,7 @@ class Packing:
 class PackedMask:
     """What attention over packed tokens needs to know instead of a mask.
 
-    queries, keys: where the tokens are that ask and that answer; causal: whether later keys are hidden.
+    queries, keys: the positions of the tokens that give queries and keys; causal: whether later keys are hidden.
     """
 
     def __init__(self, queries: Packing, keys: Packing, causal: bool = False) -> None:
@@ -100,7 +100,8 @@ class PackedMask:
 def packed_multi_head(attention: MultiHeadAttention, x: Tensor, memory: Tensor | None, mask: PackedMask) -> Tensor:
     """Return what the attention gives for packed tokens, (rows, d_model); the three projections are one product or two.
 
-    x: (rows, d_model), the tokens that ask; memory: (other rows, d_model), those that answer, or None for x itself.
+    x: (rows, d_model), the tokens of the queries; memory: (other rows, d_model), those of keys and values, None: x
+    itself.
     """
     asking, answering = [attention.q_proj], [attention.k_proj, attention.v_proj]
     if memory is None:

@@ -1,4 +1,4 @@
-"""Attention with its steps laid open, and the wrong steps that people write."""
+"""Attention with separate, replaceable steps, and the wrong steps that people write."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""One training in replaceable parts: a sound model, the loss, the batches, one step, how it translates."""
+"""A training run in replaceable parts: a sound model, the loss, the batches, one step, how it translates."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

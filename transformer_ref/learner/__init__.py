@@ -1,1 +1,2 @@
-"""What runs a file that a learner wrote: their model in training, search, weights and faults."""
+"""Runs a file that a learner wrote: their model in training, in decoding, with other weights, compared with known
+mistakes."""

@@ -1,4 +1,4 @@
-"""What a checkpoint and a translator ask of a learner's file: a model of it."""
+"""Builds the model in a learner's file for a checkpoint and a translator."""
 
 from dataclasses import dataclass
 

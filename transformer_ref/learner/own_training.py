@@ -1,4 +1,4 @@
-"""A training whose model, loss, schedule and batches are a learner's own, where their file has them (chapter 12)."""
+"""A training run with a learner's own model, loss, schedule and batches, where their file has them (chapter 12)."""
 
 import random
 from collections.abc import Callable, Iterator, Sequence

@@ -2,8 +2,8 @@
 
     Attention(Q, K, V) = softmax( Q K^T / sqrt(d_k) ) V
 
-Vaswani et al. 2017, "Attention Is All You Need", section 3.2.1, equation 1. Each query scores every key,
-the scores become shares, and the answer is the values mixed in those shares.
+Vaswani et al. 2017, "Attention Is All You Need", section 3.2.1, equation 1. Each query scores every key, a softmax
+turns the scores into weights, and the result is the weighted sum of the values.
 
 Two paths compute it behind one signature. The explicit one is the formula and returns the weights; the
 fused one is the library's kernel, which never stores them. A test holds them equal.
@@ -34,7 +34,7 @@ class AttentionResult(NamedTuple):
 
 
 def attention_weights(query: Tensor, key: Tensor, mask: Tensor | None = None) -> Tensor:
-    """Return each query's shares over the keys: softmax( Q K^T / sqrt(d_k) ).
+    """Return each query's attention weights over the keys: softmax( Q K^T / sqrt(d_k) ).
 
     query: (..., query, d_head); key: (..., key, d_head), the same leading axes.
     mask: boolean, broadcastable to (..., query, key), True = may attend; None allows every key.
@@ -46,7 +46,7 @@ def attention_weights(query: Tensor, key: Tensor, mask: Tensor | None = None) ->
 
 
 def attend(weights: Tensor, value: Tensor) -> Tensor:
-    """Return the values mixed in the given shares: A V.
+    """Return the values, mixed with the given weights: A V.
 
     weights: (..., query, key); value: (..., key, d_value). Returns (..., query, d_value).
     """

@@ -1,4 +1,4 @@
-"""Each token thinks for itself (chapter 09)."""
+"""Two linear maps for each token separately (chapter 09)."""
 
 from torch import Tensor, nn
 

@@ -1,4 +1,4 @@
-"""Keys and values that were computed once and need not be computed again (chapter 11).
+"""The KV cache: keys and values that do not have to be computed again (chapter 11).
 
 While a translation grows, the keys and values of the words already written never change: the causal mask
 keeps later words from touching them. Those of the source never change at all.

@@ -1,4 +1,4 @@
-"""Who may look at whom (chapter 08): boolean, True = may attend.
+"""Which query may attend to which key (chapter 08): boolean, True = may attend.
 
 A mask broadcasts to (batch, heads, query, key). Every mask of the package is built here.
 `torch.nn.MultiheadAttention` reads True the other way round, as forbidden.

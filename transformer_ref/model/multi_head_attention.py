@@ -4,8 +4,8 @@
     head_i             = Attention(Q W_i^Q, K W_i^K, V W_i^V)
 
 Vaswani et al. 2017, section 3.2.2. One softmax makes one average; h heads make h of them, each over its own
-d_head = d_model / h features. The matrices W_1^Q ... W_h^Q are side by side in one (d_model, d_model)
-matrix, so all heads are projected at once and then told apart by cutting the features into h pieces.
+d_head = d_model / h features. The matrices W_1^Q ... W_h^Q are side by side in one (d_model, d_model) matrix,
+so all heads are projected at once, and cutting the features into h pieces separates them.
 """
 
 import torch.nn.functional as F
@@ -73,8 +73,8 @@ class MultiHeadAttention(nn.Module):
     ) -> AttentionResult:
         """Return the attended tokens (batch, query, d_model) and, on request, each head's weights.
 
-        query_input: (batch, query, d_model), the tokens that ask.
-        key_value_input: (batch, key, d_model), the tokens that answer; None means the tokens that ask
+        query_input: (batch, query, d_model), the tokens of the queries.
+        key_value_input: (batch, key, d_model), the tokens of keys and values; None means the tokens of the queries
             (self-attention), another tensor makes it cross-attention.
         mask: boolean, broadcastable to (batch, heads, query, key), True = may attend; None allows all.
         cache: keys and values of earlier calls. Self-attention adds its new ones; cross-attention computes

@@ -1,4 +1,4 @@
-"""Where a token is, as a vector added to it (chapter 07)."""
+"""A vector for each position, added to the token at that position (chapter 07)."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""How much two vectors belong together, as one number (chapter 03)."""
+"""The similarity of two vectors as one number (chapter 03)."""
 
 import math
 

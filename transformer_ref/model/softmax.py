@@ -1,4 +1,4 @@
-"""Scores become shares: positive numbers that sum to one (chapters 04 and 08)."""
+"""Scores become probabilities: positive numbers that sum to one (chapters 04 and 08)."""
 
 import torch
 from torch import Tensor

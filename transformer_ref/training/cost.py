@@ -1,4 +1,4 @@
-"""What a training run will take, said before it begins (chapter 12)."""
+"""An estimate of what a training run will take, before it begins (chapter 12)."""
 
 import time
 from typing import NamedTuple

@@ -1,4 +1,4 @@
-"""First weights for a model that is not the package's, such as a learner's (chapters 10 and 12)."""
+"""Initial weights for a model that is not the package's, such as a learner's (chapters 10 and 12)."""
 
 from torch import Tensor, nn
 

@@ -1,4 +1,4 @@
-"""How wrong the scores are, averaged over real tokens (chapter 10)."""
+"""The loss of the logits, averaged over real tokens (chapter 10)."""
 
 import torch
 from torch import Tensor, nn

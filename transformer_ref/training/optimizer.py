@@ -1,7 +1,7 @@
-"""Which rule moves which weight (chapter 10).
+"""Which optimizer updates which parameter (chapter 10).
 
-AdamW moves everything, or, with Muon, everything but the matrices between hidden layers. Muon (Jordan et al.
-2024) turns a matrix's momentum into the nearest orthogonal one, so that no direction is left behind.
+AdamW updates everything, or, with Muon, everything except the matrices between hidden layers. Muon (Jordan et al. 2024)
+replaces the momentum of a matrix by the nearest orthogonal matrix, so that all directions are updated alike.
 """
 
 from collections.abc import Callable, Iterable, Iterator

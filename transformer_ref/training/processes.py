@@ -1,4 +1,4 @@
-"""One training in several processes, as torchrun starts them (chapter 10).
+"""One training run in several processes, as torchrun starts them (chapter 10).
 
 Each process holds the whole model and reads its own rows of every batch; the gradients are summed, so all take
 the same step, and it is the step that one process would have taken with the whole batch (Li et al. 2020, section 2,

@@ -1,4 +1,4 @@
-"""What a waiting person sees: step, loss, speed, time left, on one line of stderr."""
+"""The progress of a training run: step, loss, speed and time left, on one line of stderr."""
 
 import sys
 import time

@@ -1,4 +1,4 @@
-"""What a run was: enough to tell it from another one and to repeat it, as JSON and as a page to read."""
+"""The run card: what describes a training run and is needed to repeat it, as JSON and as a page to read."""
 
 import hashlib
 import itertools

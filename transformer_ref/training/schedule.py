@@ -1,4 +1,4 @@
-"""How large each step is (chapter 10)."""
+"""Learning rate schedules (chapter 10)."""
 
 import math
 

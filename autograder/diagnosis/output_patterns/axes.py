@@ -1,4 +1,4 @@
-"""Patterns of axes: exchanged, one place too few, left over, all the same; or wrong in one place of an axis."""
+"""Patterns of axes: exchanged, missing or extra, constant along one axis, or wrong at one position of an axis."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass

@@ -1,7 +1,7 @@
-"""How a wrong result goes with the right one by way of an argument: divided by its lengths, or with it added on top.
+"""Wrong results that are the correct one divided by, or plus, something computed from an argument: a length, a sum, a
+number of items.
 
-What a line is divided by wrongly is most often something of the arguments: a length, a sum, how many there are of
-something. Each of them is tried; a fact is reported only where every failure shows the same one.
+Each candidate is tried; a fact is reported only where every failure shows the same one.
 """
 
 from collections.abc import Callable, Iterator

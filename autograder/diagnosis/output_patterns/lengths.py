@@ -1,4 +1,4 @@
-"""Of a result with an axis of another length than it should have: what that axis is as long as."""
+"""Results with an axis of the wrong length: which length it equals."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What was done to the right result afterwards, or left of it: a softmax too many, a limit, a sum over an axis."""
+"""Patterns of a further step: the correct result after a softmax too many, a limit or a sum over an axis."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass

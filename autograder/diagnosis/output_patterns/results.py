@@ -1,4 +1,4 @@
-"""What the results of all failed checks have in common: the first pattern that each of them shows."""
+"""Finds the first pattern that the results of all failed checks show."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
