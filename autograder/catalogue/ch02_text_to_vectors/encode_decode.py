@@ -102,7 +102,7 @@ EXERCISE = Exercise(
     reference={"encode": encode, "decode": decode}, section=ENCODE,
     probes=(
         visible("encode: I closed the windows", Case((["I", "closed", "the", "windows"], WORDS_TO_IDS))),
-        visible("encode: a word nobody knows", Case((["I", "closed", "umbrellas", "windows"], WORDS_TO_IDS))),
+        visible("encode: an unknown word", Case((["I", "closed", "umbrellas", "windows"], WORDS_TO_IDS))),
         visible("encode without <eos>", Case((["the", "windows", "closed"], WORDS_TO_IDS, False))),
         visible("decode: a padded sentence", Case(([1, 4, 5, 6, 7, 2, 0, 0], WORDS_TO_IDS), function="decode")),
         visible("decode: text after the first <eos>",

@@ -99,10 +99,10 @@ EXERCISE = Exercise(
     reference=nearest, section=NEAREST,
     probes=(
         visible("three words near windows", Case(("windows", VOCABULARY, PLACES, 3))),
-        visible("four words, ten asked for",
+        visible("four words, k = 10",
                 Case(("windows", {word: i for i, word in enumerate(WORDS)}, EMBEDDINGS, 10))),
         hidden("other words, other sizes", search, 4, 5, announced_by="(V, d)"),
-        hidden("one word asked for", search, 1, 3, announced_by="at least 1"),
+        hidden("k = 1", search, 1, 3, announced_by="at least 1"),
         hidden("as many as there are", search, 9, 6, announced_by="when k is larger"),
         hidden("another word in the same direction", search, 2, 5, (0.8, 0.4, -0.3), twin=8.0,
                announced_by="by cosine"),

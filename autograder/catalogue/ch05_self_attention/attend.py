@@ -61,7 +61,7 @@ EXERCISE = Exercise(
         visible("4 queries, 6 keys, 7 features", inputs, 2, 4, 6, 7),
         *usual_probes(inputs, other=(3, 5, 4, 6), smallest=(1, 1, 1, 7), common=(2, 4, 6, 7), precise=far_away),
         hidden("equal values come back", equal_values, announced_by="each times its weight"),
-        hidden("a share of 1 copies a value", one_hot, announced_by="each times its weight"),
+        hidden("a weight of 1 copies a value", one_hot, announced_by="each times its weight"),
     ),
     mistakes=(
         mistake("values on the left", RIGHT.but("W @ V", "V @ W"), SHAPES,

@@ -48,8 +48,8 @@ EXERCISE = Exercise(
     id="shift-matrix", number="07.4", difficulty=3, minutes=20, visible_points=1, hidden_points=3,
     reference=shift_matrix, normalize=in_single_precision, section=ROTATION,
     probes=(
-        visible("one place on, d = 4", Case((1, 4)), atol=1e-3),
-        visible("three places on, d = 6", Case((3, 6)), atol=1e-3),
+        visible("one position later, d = 4", Case((1, 4)), atol=1e-3),
+        visible("three positions later, d = 6", Case((3, 6)), atol=1e-3),
         hidden("one hand", Case((2, 2)), atol=1e-3, announced_by="d: even, 2 or more"),
         hidden("no shift", Case((0, 4)), atol=1e-3, announced_by="0 and negative ones too"),
         hidden("other shifts and widths", some, (2, 9), (2, 7), atol=1e-3, announced_by=PROMISED),

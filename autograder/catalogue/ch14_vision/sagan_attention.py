@@ -87,7 +87,7 @@ EXERCISE = Exercise(
     reference=sagan_attention, section=PIXELS, quotes=wrong_pixel,
     probes=(
         visible("two pixels, by hand", by_hand(0.5)),
-        visible("equal shares, numbers that say where they were", said_where),
+        visible("equal weights, numbers that say where they were", said_where),
         visible("2 images of 3 by 4 pixels", inputs, 2, 5, 3, 4, 2),
         visible("gamma is 0", by_hand(0.0)),
         *usual_probes(inputs, other=(3, 4, 5, 2, 3), smallest=(1, 1, 1, 1, 1), common=(2, 4, 2, 3, 2),

@@ -167,7 +167,7 @@ EXERCISE = Exercise(
     probes=(
         visible("2 images of 4 patches, drawn weights", inputs, 2, 4, 2, 3),
         visible("9 patches, one layer", inputs, 3, 6, 2, 3, (8, 4, 1, 7, 5)),
-        visible("the same patches in other places", patches_exchanged),
+        visible("the same patches in a different order", patches_exchanged),
         visible("dropout 0.5, in evaluation", inputs, 1, 4, 2, 2, dropout=0.5),
         visible("one patch is the whole image", inputs, 3, 2, 2, 2),
         *usual_probes(inputs, other=(3, 8, 2, 2, (12, 4, 3, 10, 5)), smallest=(1, 2, 2, 1, (6, 1, 1, 5, 3)),

@@ -145,7 +145,7 @@ EXERCISE = Exercise(
                    (name.replace(".1.", ".2."), tuple(value.shape))
                    for name, value in foreign(torch.Generator(), SIZES, torch.float16).items() if ".block.1." in name),
                    announced_by="one that is in no line of the table"),
-        hidden("an entry that nobody knows", damaged, put=(("encoder.block.0.attn.extra.weight", (4, 4)),),
+        hidden("an unknown entry", damaged, put=(("encoder.block.0.attn.extra.weight", (4, 4)),),
                announced_by="one that is in no line of the table"),
         hidden("a name that only begins like the head's", damaged, put=(("header.weight", (2, 4)),),
                announced_by="one that is in no line of the table"),

@@ -87,7 +87,7 @@ EXERCISE = Exercise(
     reference=grouped_query, section=GROUPS, quotes=heads,
     probes=(
         visible("4 heads, 2 groups: every key alike", BY_HAND),
-        visible("4 heads, 2 groups: each head asks something else", ASKED),
+        visible("4 heads, 2 groups: each head has its own query", ASKED),
         visible("6 heads, 3 groups", inputs, 2, 6, 3, 4, 5, 8, 7),
         visible("4 heads do not make 3 groups",
                 Case((torch.zeros(1, 4, 2, 5), torch.zeros(1, 3, 6, 5), torch.zeros(1, 3, 6, 7), 3))),
