@@ -56,7 +56,7 @@ EXERCISE = Exercise(
         hidden("one word", Case((1,)), announced_by=PROMISED),
         hidden("one new word, several cached", lengths, (1, 2), (3, 9), announced_by="number of words before them"),
         hidden("more new words than cached", lengths, (5, 9), (1, 5), announced_by="number of words before them"),
-        hidden("an offset of 0, said", lengths, (3, 9), (0, 1), announced_by="(an int, 0 or more)"),
+        hidden("an offset of 0, passed", lengths, (3, 9), (0, 1), announced_by="(an int, 0 or more)"),
         second_call(lengths, (2, 7), (1, 7)),
     ),
     mistakes=(

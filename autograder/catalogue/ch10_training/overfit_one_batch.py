@@ -232,7 +232,7 @@ EXERCISE = Exercise(
         hidden("a sentence alone", asked, "alone", announced_by="a sentence alone"),
         hidden("later words of the target changed", asked, "future", announced_by="later words of the target"),
         hidden("other words of the target", asked, "heard", announced_by="reads the target input"),
-        hidden("the same question again", asked, "again", announced_by="twice with the same input"),
+        hidden("the same input again", asked, "again", announced_by="twice with the same input"),
     ),
     mistakes=(
         mistake("no model came back", RIGHT.but(DONE, "return loss.item()"), OVERFIT,
