@@ -74,7 +74,7 @@ def test_the_two_wrong_ways_are_told_in_the_painter(chapter):
     widget.get_by_label("weights × 0").check()
     expect(widget.locator("output")).to_contain_text("Row sums 0.221, 0.500, 0.835, 1.000")
     widget.get_by_label("scores × 0").check()
-    expect(widget.locator("output")).to_contain_text("6 hidden cells get a share, 0.199 at most")
+    expect(widget.locator("output")).to_contain_text("6 hidden cells get a weight, 0.199 at most")
 
 
 @pytest.mark.browser

@@ -107,7 +107,7 @@ def test_the_matrix_stepper_explains_the_chosen_cell(chapter):
     chapter.locator("#W05b [data-cell='3-1']").press("ArrowLeft")
     expect(chapter.locator("#W05b output")).to_have_text("windows asks I: 2·1 + 0·0 = 2")
     chapter.locator("#W05b").get_by_label("softmax", exact=True).check()
-    expect(chapter.locator("#W05b output")).to_contain_text("total is 26.145; share 0.157")
+    expect(chapter.locator("#W05b output")).to_contain_text("total is 26.145; weight 0.157")
 
 
 def test_the_slider_turns_the_keys_frame_by_frame(chapter):
