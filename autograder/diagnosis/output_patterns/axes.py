@@ -146,7 +146,7 @@ class Reduced(AlongAxis):
 
     def say(self, names: Names) -> str:
         if self.left_over:
-            return f"There is an extra axis: the correct result is {REDUCED[self.how].format('it', self.axis)}."
+            return f"There is an extra axis: the correct result is {REDUCED[self.how].format('yours', self.axis)}."
         return f"An axis is missing: your result is {REDUCED[self.how].format('the correct one', self.axis)}."
 
 

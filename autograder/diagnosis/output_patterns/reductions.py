@@ -122,7 +122,7 @@ BY_LINE: dict[str, _Change] = {  # what is done to each line along an axis
 }
 SENTENCES = {  # {0}: the axis in words; {1}: its number
     "softmax again": "Your result is the correct one after one more softmax.",
-    "one hot": "Each row has a 1 at the position of its largest number, and 0 elsewhere.",
+    "one hot": "Each row is 1 at the position of the correct row's largest number, and 0 elsewhere.",
     "rounded": "These are the correct values, rounded.",
     "cut below": "All numbers below a limit were replaced by that limit: something clips them.",
     "cut above": "All numbers above a limit were replaced by that limit: something clips them.",
