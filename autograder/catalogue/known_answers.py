@@ -13,6 +13,8 @@ A change that does not apply exactly once, or leaves no Python, is refused when 
 import ast
 import warnings
 from collections.abc import Callable
+from functools import lru_cache
+from itertools import accumulate
 from textwrap import dedent, indent
 
 from autograder.catalogue.exercise import Evidence, Misconception, Section, Variant, usual_quote
@@ -33,13 +35,15 @@ class Answer(str):
 
     def together(self, other: "Answer") -> "Answer | None":
         """The answer that holds the changes of both, made of one origin; None where they do not fit together."""
-        if not other.changes or not self.changes or self.origin != other.origin:
+        if not other.changes or not self.changes or self.origin is None or self.origin != other.origin:
             return None
         for first, second in ((self, other), (other, self)):
-            both, more = first, [change for change in second.changes if change not in first.changes]
+            both, alone = first, self.origin
             try:
-                for method, *arguments in more:
-                    both = getattr(both, method)(*arguments)
+                for change in second.changes:
+                    if change not in first.changes:
+                        both = both._as_in(alone, *change)
+                    alone = alone._again(*change)
                 with warnings.catch_warnings():
                     warnings.simplefilter("error", SyntaxWarning)  # as of a number in whose place a tensor was
                     compile(both, "<both>", "exec")  # it refuses what a parser lets pass, as an argument named twice
@@ -48,6 +52,25 @@ class Answer(str):
             if both not in (first, second):
                 return both
         return None
+
+    def _again(self, method: str, *arguments: str) -> "Answer":
+        return getattr(self, method)(*arguments)
+
+    def _as_in(self, alone: "Answer", method: str, *arguments: str) -> "Answer":
+        """The answer with one more change, which means here what it means in `alone`. Raises ValueError where it does
+        not: "a @ b" is no expression of its own in "a @ b.T", so what replaces it would be transposed, and b was not.
+        """
+        changed = self._again(method, *arguments)
+        if method != "but":
+            return changed
+        old, new = arguments
+        here, there = self.find(old), alone.find(old)
+        if _line_at(self, here) == _line_at(alone, there):  # so for most, and Python need not be read
+            return changed
+        for text, mine, its in ((old, self, alone), (new, changed, alone._again(method, *arguments))):
+            if _is_node(its, there, text) and not _is_node(mine, here, text):
+                raise ValueError(f"but: expected {text!r} to be an expression or a statement of its own in\n{mine}")
+        return changed
 
     def but(self, old: str, new: str) -> "Answer":
         """The answer with `new` where `old` is, which must be exactly once.
@@ -141,6 +164,35 @@ def mistake(
 def correct(name: str, source: str) -> Variant:
     """A right answer in another style, which must earn everything."""
     return Variant(name, _source(name, source))
+
+
+def _is_node(source: str, begin: int, text: str) -> bool:
+    """Whether a text of the source is an expression or a statement of its own, and no part of one that binds closer."""
+    return (begin, begin + len(text)) in _spans(source)
+
+
+def _line_at(source: str, place: int) -> str:
+    return source[source.rfind("\n", 0, place) + 1 :].partition("\n")[0]
+
+
+@lru_cache(1000)
+def _spans(source: str) -> frozenset[tuple[int, int]]:
+    """Where the nodes of a source begin and end, in characters; none where it is not Python."""
+    try:
+        nodes = list(ast.walk(ast.parse(source)))
+    except SyntaxError:
+        return frozenset()
+    begins = [0, *accumulate(len(line) for line in source.splitlines(keepends=True))]
+    lines = [line.encode() for line in source.splitlines(keepends=True)]
+
+    def place(line: int, column: int) -> int:
+        return begins[line - 1] + len(lines[line - 1][:column].decode())
+
+    return frozenset(
+        (place(node.lineno, node.col_offset), place(node.end_lineno, node.end_col_offset))
+        for node in nodes
+        if getattr(node, "end_lineno", None)
+    )
 
 
 def _returned(source: str) -> list[ast.expr]:

@@ -54,6 +54,32 @@ def test_changes_of_the_same_place_of_another_answer_or_of_nothing_are_not_made_
     assert turned.together(RIGHT) is None and turned.together(turned) is None
 
 
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("W @ V.transpose(1, 2)", "(W * V).mean(2)"),  # the ending would act on the mean, and V is turned no more
+        ("W @ V[0]", "V @ W"),
+        ("W @ V ** 2", "W + V"),
+    ],
+)
+def test_changes_of_which_one_alters_what_the_other_means_are_not_made_together(first, second):
+    first, second = RIGHT.but("W @ V", first), RIGHT.but("W @ V", second)
+    assert first.together(second) is None and second.together(first) is None
+
+
+def test_changes_of_which_one_holds_the_other_whole_are_made_together():
+    squared, doubled = RIGHT.but("W @ V", "(W @ V) ** 2"), RIGHT.but("W @ V", "2 * V")
+    assert squared.together(doubled) == RIGHT.but("W @ V", "(2 * V) ** 2")
+
+
+def test_an_expression_is_not_put_where_its_neighbours_would_take_it_apart():
+    scaled = answer("def decode(m, t, size):\n    return (m + t) * size\n")
+    bare, halved = scaled.but("(m + t) * size", "m + t"), scaled.but("(m + t)", "(m + t).int()")
+    assert bare.together(halved) is None
+    counted = scaled.but("* size", "* 8")
+    assert counted.together(halved) == scaled.but("(m + t)", "(m + t).int()").but("* size", "* 8")
+
+
 @pytest.mark.parametrize(("old", "times"), [("W @ W", 0), ("mixed", 2)])
 def test_a_change_that_does_not_apply_exactly_once_is_refused(old, times):
     with pytest.raises(ValueError, match=rf"exactly once, got it {times} times"):

@@ -145,6 +145,15 @@ def embed(ids, W, scale=True):
     assert not verdict.passed and not [fact for fact in verdict.noticed if fact.name == "turned"]
 
 
+def test_two_mistakes_are_not_named_where_their_changes_do_not_mean_what_each_means_alone():
+    told = said(
+        "batch-matmul",
+        "def batch_matmul(a, b):\n    return (a.unsqueeze(-1) * b.unsqueeze(1)).mean(2).transpose(1, 2)\n",
+    )
+    assert "rows and columns are exchanged" in told and "averaged" in told, told
+    assert "b was transposed" not in told, told
+
+
 WRONG_IN_TWO = """
 def layer_cost(kind, n, d, k):
     if kind == "recurrent":
