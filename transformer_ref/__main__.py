@@ -67,9 +67,8 @@ LOSS_ALT = "The training loss falls step by step; the validation loss, measured 
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit status.
-
-    0 done, 2 a mistake in the command, 130 stopped by Ctrl-C, 141 stopped since nobody reads the output any more.
+    """Run one command and return its exit status: 0 success, 2 a mistake in the command, 130 Ctrl-C, 141 a closed
+    output pipe.
     """
     options = parser(COMMANDS).parse_args(arguments)
     try:
@@ -95,7 +94,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def run_train(options: argparse.Namespace) -> None:
-    """Train as the recipe says, with what the options change; under torchrun, as one of several processes."""
+    """Train by the recipe, as the options change it; under torchrun, as one of several processes."""
     processes, options.device = join_processes(options.device)
     try:
         _train(options, processes)
@@ -109,7 +108,7 @@ def run_train(options: argparse.Namespace) -> None:
 
 
 def _has_lost_a_process(error: RuntimeError, processes: Processes) -> bool:
-    """Whether an error is torch's about a process of the group that cannot be reached."""
+    """Whether an error of torch says that another process of the group cannot be reached."""
     ours = isinstance(error, TrainingError)
     return processes.count > 1 and not ours and any(word in str(error) for word in LEFT)
 
@@ -185,7 +184,8 @@ def _validation_bleu(count: int, run: Run, lines: Parallel | ParallelFiles, line
 
 
 def _split(options: argparse.Namespace, split: str, languages: tuple[str, str]) -> Parallel | ParallelFiles:
-    """Return the lines of a split, or, of a large one and where a cache is named, its files, to be prepared there."""
+    """Return the lines of a split; of a large one, if a cache is named, its files, which are then prepared in the
+    cache."""
     files = find_split(options.corpus, split, *languages, options.data_dir)
     if files and (options.cache_dir or files.size() > LARGE):
         return files
@@ -209,7 +209,7 @@ def _recipe(recipe: Recipe, options: argparse.Namespace, device: torch.device) -
 
 
 def _whose(notes: Mapping[str, Any]) -> list[str]:
-    """Return who wrote the parts of a model that is not the package's, a line for each."""
+    """Return the authors of the parts of a model that is not the package's own, a line for each part."""
     parts = notes.get("parts", {})
     by_owner = {owner: [name for name, whose in parts.items() if whose == owner] for owner in parts.values()}
     return [f"{owner}: {', '.join(names)}" for owner, names in by_owner.items()]
@@ -280,7 +280,7 @@ def _one_field(text: str) -> str:
 
 
 def run_evaluate(options: argparse.Namespace) -> None:
-    """Print the scores of a split, each with what it needs to be compared."""
+    """Print the scores of a split, each with the signature that a comparison needs."""
     translator, notes = _translator(options)
     if missing := [name for name in ("corpus", "source", "target") if name not in notes]:
         raise ValueError(
@@ -334,7 +334,7 @@ def _compare_with_fp32(
     options: argparse.Namespace,
     tokenize: str,
 ) -> None:
-    """Print what int8 costs: how many translations are those of fp32, and the scores of fp32."""
+    """Print what int8 costs: how many translations equal those of fp32, and the scores of fp32."""
     precise = Translator(translator.model, translator.source_tokenizer, translator.target_tokenizer)
     expected = precise.translate(lines.source, beam_size=options.beam_size, length_penalty=options.length_penalty)
     print(
@@ -344,7 +344,7 @@ def _compare_with_fp32(
 
 
 def run_export(options: argparse.Namespace) -> None:
-    """Write what another library, or a browser, reads."""
+    """Write the model for another library or for a browser."""
     if options.quantization and options.format != "ctranslate2":
         raise ValueError(f"quantization: expected none with --format {options.format}, got {options.quantization}")
     folder = options.folder or options.checkpoint
@@ -363,7 +363,8 @@ def run_export(options: argparse.Namespace) -> None:
 
 
 def _to_export(options: argparse.Namespace, folder: Path) -> Checkpoint:
-    """Return the checkpoint with the package's model; a learner's own is found equal to it in numbers first."""
+    """Return the checkpoint with the package's model; a learner's model is converted, and its outputs are compared
+    first."""
     code = OwnCode.read(options.model) if options.model else None
     found = load_checkpoint(folder, choose_device(options.device), code=code, run_its_code=options.run_its_code)
     if isinstance(found.model, OwnTransformer):

@@ -76,7 +76,7 @@ SIZE_SETTINGS = (  # of the model: field, type, help
 
 
 def parser(functions: Mapping[str, Callable[[argparse.Namespace], None]]) -> argparse.ArgumentParser:
-    """Return the parser of the commands. functions: what does each, by its name."""
+    """Return the parser of the commands. functions: name of a command -> the function that runs it."""
     top = argparse.ArgumentParser(
         prog="python -m transformer_ref",
         description="Train a Transformer and translate with it.",
@@ -151,7 +151,7 @@ def _add_training(commands, functions: Mapping[str, Callable]) -> None:
 
 
 def _add_length_and_rates(training: argparse.ArgumentParser) -> None:
-    """How long a training run goes on, its settings, and what becomes of an earlier one."""
+    """Add the options for the length and the rates of a training run, and for what happens to an earlier one."""
     length = training.add_mutually_exclusive_group()
     length.add_argument(
         "--minutes",

@@ -39,7 +39,7 @@ LINES = 20  # of progress
 
 
 class Experiment(NamedTuple):
-    """What a training run reads. Both languages share one tokenizer, and so one table."""
+    """The data and the sizes of a training run. Both languages share one tokenizer, and so one embedding table."""
 
     corpus: Corpus
     tokenizer: WordTokenizer
@@ -49,8 +49,8 @@ class Experiment(NamedTuple):
 
 
 class Trained(NamedTuple):
-    """What a training run leaves in addition to the model: each step's loss, (step, loss) on validation, the weights of
-    then."""
+    """The records of a training run: each step's loss, (step, loss) on validation, and the attention weights at those
+    steps."""
 
     losses: list[float]
     validations: list[tuple[int, float]]
@@ -60,7 +60,7 @@ class Trained(NamedTuple):
 def prepare(pairs: int = PAIRS, seed: int = 1, **changes) -> Experiment:
     """Return the built-in corpus, its tokenizer, batches, and the model's sizes.
 
-    pairs: how many to learn from; seed: of their order; changes: fields of `ModelConfig`, such as d_model=64.
+    pairs: number of training pairs; seed: of their order; changes: fields of `ModelConfig`, such as d_model=64.
     """
     corpus = build_corpus(train=pairs)
     sides = [[pair.english for pair in corpus.train], [pair.italian for pair in corpus.train]]
@@ -81,7 +81,7 @@ def train(
     seed: int = 1,
     say: Callable[[str], object] = print,
 ) -> Trained:
-    """Train a model on the experiment's pairs and return what the training tells; the model is changed.
+    """Train a model in place on the experiment's pairs and return the records of the run.
 
     model: maps source ids and target input to logits, (batch, source), (batch, target) -> (batch, target, vocabulary).
         The package's `Transformer` is trained by the package's quick parts, any other by AdamW, as all are where torch
@@ -124,9 +124,9 @@ def train(
 
 
 def opened(model: nn.Module, experiment: Experiment) -> Transformer:
-    """Return the package's Transformer with a model's weights: it hands out what its heads look at.
+    """Return the package's Transformer with a model's weights, since it can return its attention weights.
 
-    model: the package's, which is returned as it is, or a learner's Transformer(config), which is left as it was; its
+    model: the package's, which is returned unchanged, or a learner's Transformer(config), which is not modified; its
     weights are found by role. Raises OwnCodeError where they are not found or the two differ in numbers.
     """
     if isinstance(model, Transformer):
@@ -139,10 +139,10 @@ def opened(model: nn.Module, experiment: Experiment) -> Transformer:
 
 @contextlib.contextmanager
 def switched_off(model: Transformer, heads: Iterable[tuple[str, int, int]]) -> Iterator[None]:
-    """Inside the `with` these heads say nothing: what they would add is multiplied by zero.
+    """Inside the `with` these heads are switched off: their output is multiplied by zero.
 
     heads: (kind, layer, head), counted from 0; kind: "encoder", "decoder" or "cross".
-    Raises ValueError for a kind that there is not.
+    Raises ValueError for an unknown kind.
     """
     places = {"encoder": (model.encoder, "self_attention"), "decoder": (model.decoder, "self_attention"),
               "cross": (model.decoder, "cross_attention")}  # fmt: skip

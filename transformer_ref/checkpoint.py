@@ -31,7 +31,7 @@ CARD_FILE, PAGE_FILE, CURVES_FILE = "run.json", "run.md", "curves.svg"  # the st
 
 
 class Code(Protocol):
-    """A learner's own file (`learner.own_code.OwnCode`). name: how it is called; text: its source; sha256: of that."""
+    """A learner's own file (`learner.own_code.OwnCode`). name: of the file; text: its source; sha256: of the source."""
 
     name: str
     text: str
@@ -45,7 +45,7 @@ class Code(Protocol):
 
 
 class Checkpoint(NamedTuple):
-    """A model in evaluation mode, what it reads and writes with, and notes such as its corpus."""
+    """A model in evaluation mode, its tokenizers, and notes such as its corpus."""
 
     model: Transformer
     source_tokenizer: Tokenizer
@@ -60,9 +60,9 @@ def save_checkpoint(
     target_tokenizer: Tokenizer,
     notes: Mapping[str, Any],
 ) -> Path:
-    """Write the model into a folder, which is made if need be, and return the file's path.
+    """Write the model into a folder, which is created if necessary, and return the file's path.
 
-    notes: plain values to keep with it, such as the corpus it was trained on.
+    notes: plain values to store with it, such as the corpus it was trained on.
     """
     model = unwrapped(model)
     header = {
@@ -112,9 +112,10 @@ def load_checkpoint(
 
 
 def _expect_fitting(path: Path, config: ModelConfig, tensors: Mapping[str, Tensor]) -> None:
-    """Check before a model is built that the file can hold it: a few bytes may name sizes that take minutes to fill.
+    """Check, before a model is built, that the file can hold it: a few bytes may name sizes that take minutes to
+    allocate.
 
-    What is counted is less than the model has; that each shape is right is checked later, by name.
+    The count is a lower bound; each shape is checked later, by name.
     """
     d, layers = config.d_model, config.encoder_layers + config.decoder_layers
     words = max(config.source_vocabulary, config.target_vocabulary)
@@ -133,7 +134,7 @@ def _expect_fitting(path: Path, config: ModelConfig, tensors: Mapping[str, Tenso
 
 
 def _code(path: Path, kept: dict[str, str] | None, code: Code | None, run_its_code: bool) -> Code | None:
-    """Return the code that a model needs; None for the package's own. Only the requested code is run."""
+    """Return the code that a model needs, None for the package's own. No other code is run."""
     if kept is None:
         if code:
             raise ValueError(f"model: expected no file of your own for the package's model, got {code.name} for {path}")
@@ -154,7 +155,7 @@ def _code(path: Path, kept: dict[str, str] | None, code: Code | None, run_its_co
 
 
 def write_tensors(path: Path, tensors: Mapping[str, Tensor], header: Mapping[str, Any]) -> Path:
-    """Write under a temporary name, then rename: a reader sees the old file or the new one, never a half."""
+    """Write under a temporary name, then rename: a reader sees the old file or the new one, never a part."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_suffix(".tmp")  # always this name: what a killed process left is written over
     try:
@@ -173,7 +174,7 @@ def write_tensors(path: Path, tensors: Mapping[str, Tensor], header: Mapping[str
 
 @contextmanager
 def reading_header(path: Path) -> Iterator[None]:
-    """Say in one sentence what a header lacks; whatever reads it in the block may fail in its own way."""
+    """Turn any error in the block, which reads a header, into one sentence about the header."""
     try:
         yield
     except (KeyboardInterrupt, SystemExit, GeneratorExit):
@@ -199,18 +200,18 @@ def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
 
 
 def printable(text: str) -> str:
-    """A name from a file as it may be printed: signs that a terminal would obey are written out."""
+    """Return a name from a file with control characters escaped, so that it is safe to print in a terminal."""
     return text if text.isprintable() else ascii(text)
 
 
 def state_of(model: nn.Module) -> dict[str, Tensor]:
-    """Return the parameters, each once, and the buffers that a model keeps as part of its state."""
+    """Return the parameters, each once, and the buffers that belong to a model's state."""
     buffers = {name: buffer.clone() for name, buffer in buffers_of(model).items()}  # they may share memory
     return {name: parameter.detach() for name, parameter in parameters_of(model).items()} | buffers
 
 
 def load_weights(path: Path, model: nn.Module, tensors: Mapping[str, Tensor]) -> None:
-    """Give the model the weights of a file, and the buffers that the file has."""
+    """Load the weights of a file into the model, and the buffers that the file has."""
     parameters, buffers = parameters_of(model), buffers_of(model)
     tensors = plain_names(tensors, {*parameters, *buffers})
     weights = {name: tensor for name, tensor in tensors.items() if name not in buffers}

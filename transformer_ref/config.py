@@ -32,9 +32,9 @@ def fields_from(owner: type, values: dict[str, Any]) -> dict[str, Any]:
 
 
 def expect_types(config: Any) -> None:
-    """Return nothing if each field of a dataclass holds what its type says, and every number is finite.
+    """Check that each field of a dataclass has the type it declares, and that every number is finite.
 
-    Raises TypeError for another type (True is not a number of heads), ValueError for another word, NaN or infinity.
+    Raises TypeError for a wrong type (True is not a number of heads), ValueError for an unknown word, NaN or infinity.
     """
     for field in dataclasses.fields(config):
         value, choices = getattr(config, field.name), get_args(field.type)
@@ -129,7 +129,7 @@ class ModelConfig:
 
     @property
     def d_head(self) -> int:
-        """The width of one head's queries, keys and values."""
+        """Width of one head's queries, keys and values."""
         return self.d_model // self.heads
 
     def to_dict(self) -> dict[str, Any]:

@@ -10,7 +10,7 @@ def choose_device(request: str | torch.device) -> torch.device:
     """Return the device asked for.
 
     request: "auto" (the first CUDA device, else the GPU of a Mac, "mps", else the CPU), "cpu", "mps", "cuda" or
-    "cuda:1", or such a device. Raises ValueError for another word, and for a device that this machine does not have.
+    "cuda:1", or such a device. Raises ValueError for another request, and for a device that this machine does not have.
     """
     request = str(request)
     has_mps = torch.backends.mps.is_available()

@@ -34,14 +34,15 @@ FEW = 0.2  # share of such letters up to which a text is taken for one of words 
 
 
 class CorpusScore(NamedTuple):
-    """A score from 0 to 100 with the signature that says how it was computed."""
+    """A score from 0 to 100, with the signature of its computation."""
 
     score: float
     signature: str
 
 
 class Sample(NamedTuple):
-    """One line of a split. chrf: of this line only. Words that only one of the two texts has are in [brackets]."""
+    """One line of a split and its translation. chrf: of this line only. Words that only one of the two texts has are in
+    [brackets]."""
 
     line: int
     chrf: float
@@ -57,7 +58,7 @@ class Sample(NamedTuple):
 
 
 def samples(sources: Sequence[str], translations: Sequence[str], references: Sequence[str], count: int) -> list[Sample]:
-    """Return `count` lines, fewer if there are not so many, from the worst to the best chrF, evenly spaced by rank.
+    """Return `count` lines, or all if there are fewer, from the worst to the best chrF, evenly spaced by rank.
 
     Lines are counted from 1. Raises ValueError for a count below 1.
     """
@@ -78,7 +79,7 @@ def samples(sources: Sequence[str], translations: Sequence[str], references: Seq
 
 
 def with_differences(one: str, other: str) -> tuple[str, str]:
-    """Return both texts with each run of words that the other does not have at that place in [brackets]."""
+    """Return both texts with the words that differ between them in [brackets]."""
     texts = one.split(), other.split()
     shown: tuple[list[str], list[str]] = ([], [])
     for kind, a, b, c, d in difflib.SequenceMatcher(None, *texts, autojunk=False).get_opcodes():
@@ -111,12 +112,12 @@ def sense_accuracy(translations: Sequence[str], pairs: Sequence[Pair]) -> float:
 
 
 def shows_sense(translation: str, sense: Sense) -> bool:
-    """Whether one of the sense's Italian forms is a word of the translation."""
+    """Return whether one of the sense's Italian forms is a word of the translation."""
     return not set(sense.forms).isdisjoint(re.findall(r"\w+", translation))
 
 
 def window_baseline(train: Sequence[Pair], test: Sequence[Pair], width: int = WINDOW) -> float:
-    """Return the sense accuracy of a reader who sees only `width` words on either side of the ambiguous one.
+    """Return the sense accuracy of a classifier that sees only `width` words on either side of the ambiguous one.
 
     It is naive Bayes over the words in the window, counted in `train`. Pairs without an ambiguous word are
     left out; NaN if all are.
@@ -144,7 +145,7 @@ def window_baseline(train: Sequence[Pair], test: Sequence[Pair], width: int = WI
 
 
 def _window(pair: Pair, width: int) -> list[str]:
-    """Return the words around the ambiguous one, itself left out."""
+    """Return the words around the ambiguous one, without that one."""
     from transformer_ref.data.grammar.meaning import english_plural  # not in a graded notebook, which has no grammar
 
     words = re.findall(r"\w+|[^\w\s]", pair.english.lower())
@@ -154,10 +155,10 @@ def _window(pair: Pair, width: int) -> list[str]:
 
 
 def tokenize_of(language: str) -> tuple[str, str | None]:
-    """Return how BLEU cuts a language into words, and what to tell the user about it, or None.
+    """Return sacreBLEU's tokenization for a language, and a remark for the user, or None.
 
-    language: an ISO 639 code, such as "zh" or "zh-Hans". Where the library for a language is not installed, characters
-    take the place of words: nothing is downloaded.
+    language: an ISO 639 code, such as "zh" or "zh-Hans". If the library for a language is not installed, characters are
+    used instead of words: nothing is downloaded.
     """
     code = re.split("[-_]", language.lower(), maxsplit=1)[0]
     name = OF_LANGUAGE.get(code, USUAL_TOKENIZE)
@@ -173,10 +174,9 @@ def tokenize_of(language: str) -> tuple[str, str | None]:
 def bleu(translations: Sequence[str], references: Sequence[str], tokenize: str = USUAL_TOKENIZE) -> CorpusScore:
     """Return sacreBLEU's score (Papineni et al. 2002; Post 2018): cased, one reference a line.
 
-    tokenize: how a line is cut into words, one of TOKENIZE; `tokenize_of` chooses it by language. Warns where it cuts
-    at spaces and the references are written without them: there a line counts as one word.
-    Raises ValueError for no lines, of which there is no score, and for a way to cut that does not exist or whose
-    library or model is not there.
+    tokenize: one of TOKENIZE; `tokenize_of` chooses it by language. Warns if it splits at spaces and the references
+    have none, so that a line counts as one word.
+    Raises ValueError for no lines, and for a tokenization that is unknown or whose library or model is missing.
     """
     import sacrebleu
 
@@ -205,7 +205,7 @@ def chrf(translations: Sequence[str], references: Sequence[str]) -> CorpusScore:
 
 
 def _score(metric, translations: Sequence[str], references: Sequence[str]) -> CorpusScore:
-    """Return the metric's score over texts in NFC; the signature says so where that changed one of them."""
+    """Return the metric's score over texts in NFC; the signature says so if that changed one of them."""
     ours, theirs = ([composed(line) for line in lines] for lines in (translations, references))
     changed = ours != list(translations) or theirs != list(references)
     score = metric.corpus_score(ours, [theirs]).score

@@ -43,7 +43,7 @@ except ModuleNotFoundError as missing:
 
 
 def measure_machine(device: torch.device) -> list[Choice]:
-    """Return everything that is chosen for a device by a measurement, each measured now if it was not before."""
+    """Return all choices that are made for a device by measuring; those not made yet are measured now."""
     choices = [faster_precision(device), faster_muon_precision(device)]
     kernels = [] if device.type != "cpu" else [attention_kernel, faster_linear, top_k_length]
     return choices + [measure() for measure in kernels if measure]

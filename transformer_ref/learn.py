@@ -42,13 +42,13 @@ def learn(
     overwrite: bool = False,
     **settings: Any,
 ) -> Translator:
-    """Train on sentences and their translations, leave a checkpoint in the folder, and return the translator.
+    """Train on sentences and their translations, write a checkpoint into the folder, and return the translator.
 
-    vocabulary: ids that both languages share, at most, by default 8,000; model: fields of `ModelConfig` that differ
-    from the small recipe's, such as dict(d_model=64); settings: fields of `TrainingConfig`, such as steps=500 or
-    minutes=2. start: a folder with a model to go on from, whose tokenizers and sizes it keeps, all but its dropout.
-    overwrite: whether a model that the folder holds may be lost.
-    Two pairs in a hundred, drawn by the training's seed, are held back for validation. Raises TypeError or ValueError
+    vocabulary: the maximum number of ids, shared by both languages, by default 8,000; model: fields of `ModelConfig`
+    that differ from the small recipe's, such as dict(d_model=64); settings: fields of `TrainingConfig`, such as
+    steps=500 or minutes=2. start: a folder with a model to continue from, with its tokenizers and its config except
+    dropout. overwrite: whether a model in the folder may be replaced.
+    Two percent of the pairs, drawn with the training's seed, are used for validation. Raises TypeError or ValueError
     naming what does not fit, and OSError for what cannot be read or written.
     """
     sources, targets = list_of_lines("sources", sources), list_of_lines("targets", targets)

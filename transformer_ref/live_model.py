@@ -37,8 +37,8 @@ class Packed(NamedTuple):
 def pack(model: Transformer, tokenizer: Tokenizer) -> dict[str, Any]:
     """Return the model as plain values, ready for JSON; its numbers are the bytes of `data`, in base64.
 
-    Every number that is stored as float32 comes first, in the order of `tensors`: a matrix's scales, one a row, or a
-    vector itself. The matrices' signed bytes follow in the same order, row by row. Little-endian.
+    All float32 numbers come first, in the order of `tensors`: a matrix's scales, one per row, or a vector itself. The
+    matrices' signed bytes follow in the same order, row by row. Little-endian.
     tokenizer: of both sides. Raises ValueError for one that is of neither words nor bytes.
     """
     described = _described(tokenizer)
@@ -66,7 +66,7 @@ def pack_tensors(tensors: dict[str, Tensor]) -> dict[str, Any]:
 
 
 def unpack_tensors(packed: dict[str, Any]) -> dict[str, Tensor]:
-    """Return the tensors that `pack_tensors` described, rounded as the browser has them."""
+    """Return the tensors that `pack_tensors` described, rounded as in the browser."""
     data = bytearray(base64.b64decode(packed["data"]))
     first = sum(shape[0] for _, shape in packed["tensors"])  # a scale a row, or a number
     floats = torch.frombuffer(data, dtype=torch.float32, count=first)
@@ -82,7 +82,7 @@ def unpack_tensors(packed: dict[str, Any]) -> dict[str, Tensor]:
 
 
 def unpack(packed: dict[str, Any]) -> Packed:
-    """Return the model that `pack` described, with the rounded weights that the browser computes with."""
+    """Return the model that `pack` described, with the rounded weights that the browser uses."""
     config = ModelConfig.from_dict(packed["config"])
     weights = unpack_tensors(packed)
     if config.tie_embeddings:
@@ -96,8 +96,8 @@ def unpack(packed: dict[str, Any]) -> Packed:
 
 
 def _described(tokenizer: Tokenizer) -> dict[str, Any]:
-    """Return the tokens in the order of their ids, of subwords the merges, in the order in which they are made, and the
-    normalization of Unicode, if there is one."""
+    """Return the tokens in the order of their ids, for subwords the merges in their order, and the Unicode
+    normalization, if any."""
     if isinstance(tokenizer, WordTokenizer):
         normalization = {"normalization": tokenizer.normalization} if tokenizer.normalization else {}
         return {"tokens": list(tokenizer.vocabulary.tokens), **normalization}
@@ -127,5 +127,5 @@ def _tokenizer(
 
 
 def read_weights(path: Path = WEIGHTS) -> dict[str, Any]:
-    """Return the packed model as the script holds it."""
+    """Return the packed model that the script holds."""
     return json.loads(path.read_text(encoding="utf-8").removeprefix(PREFIX).removesuffix(SUFFIX))

@@ -56,7 +56,7 @@ IN_A_ROW = {"cpu": 1, "cuda": 4, "mps": 4}
 
 
 class Choice(NamedTuple):
-    """What was chosen for this machine, and why."""
+    """A choice for this machine, and the reason for it."""
 
     name: str  # a name of VALUES
     value: int | str
@@ -71,20 +71,20 @@ _made: dict[tuple[str, str], Choice] = {}
 
 
 def choices_made() -> list[Choice]:
-    """Return what has been chosen in this process so far."""
+    """Return the choices made in this process so far."""
     return list(_made.values())
 
 
 def forget_choices() -> None:
-    """Choose anew when a choice is next needed."""
+    """Forget all choices, so that each is made again when it is next needed."""
     _made.clear()
 
 
 def choose(name: str, device: torch.device, measured: Callable[[], tuple[int | str, str]]) -> Choice:
     """Return the choice of this name for a device: as the user set it, as made before, or as `measured` returns it.
 
-    name: a name of VALUES; measured: returns what to choose and why.
-    Raises ValueError for an ATTENTION_BY_HAND_MACHINE that is not understood.
+    name: a name of VALUES; measured: returns the value and the reason.
+    Raises ValueError for an ATTENTION_BY_HAND_MACHINE that cannot be parsed.
     """
     given = _given().get(name)
     if given is not None:
@@ -95,7 +95,7 @@ def choose(name: str, device: torch.device, measured: Callable[[], tuple[int | s
 
 
 def _given() -> dict[str, int | str]:
-    """Return what the user has set."""
+    """Return the choices that the user has set."""
     given: dict[str, int | str] = {}
     for entry in filter(None, os.environ.get(VARIABLE, "").replace(" ", "").split(",")):
         name, _, value = entry.partition("=")
@@ -113,7 +113,7 @@ def faster_precision(device: torch.device) -> Choice:
     """Return whether matrices are multiplied faster in "fp32" or in "bf16": processors and GPUs without bf16 units are
     many times slower in it.
 
-    fp32 is as torch is set: on a GPU without TF32, unless `torch.set_float32_matmul_precision` allowed it.
+    fp32 follows torch's setting: on a GPU without TF32, unless `torch.set_float32_matmul_precision` allowed it.
     """
     rows, inner, columns = PRODUCT.get(device.type, PRODUCT["cuda"])
 
@@ -152,9 +152,9 @@ def _faster_dtype(device: torch.device, *shapes: tuple[int, ...]) -> tuple[str, 
 def speedup(usual: Callable[[], Tensor], other: Callable[[], Tensor]) -> float:
     """Return how many times as fast `other` is as `usual`.
 
-    Both are called in turn, and the fastest call of each counts: other programs can only make a call slower. The
-    first call of each warms up and does not count. On a CPU one thread computes, and where possible the clock counts
-    only its own processor time, so that a busy machine measures the same as an idle one.
+    Both are called in turn, and the fastest call of each counts: other programs can only make a call slower. The first
+    call of each is a warm-up. On a CPU one thread computes, and where possible only its own processor time is measured,
+    so that a busy machine gives the same result as an idle one.
     """
     fastest = [float("inf"), float("inf")]
     threads = torch.get_num_threads()
@@ -183,16 +183,17 @@ def _seconds(function: Callable[[], Tensor]) -> float:
 
 
 def is_traced() -> bool:
-    """Return whether torch traces or compiles now. A trace must run on any machine, so it must hold no measurement."""
+    """Return whether torch is tracing or compiling. A trace must run on any machine, so no choice may be measured in
+    it."""
     compiling = getattr(torch.compiler, "is_compiling", None)  # torch 2.3 has it
     return torch.jit.is_tracing() or bool(compiling and compiling())
 
 
 def limit_threads() -> Choice:
-    """Let torch use no more threads than this process may keep busy, and return how many it uses.
+    """Limit torch to as many threads as this process may keep busy, and return their number.
 
-    In a container torch starts a thread for each processor of the host, and they wait for each other. A number that
-    the user set, by OMP_NUM_THREADS, MKL_NUM_THREADS or ATTENTION_BY_HAND_MACHINE, stays. Only commands call this: a
+    In a container torch starts a thread for each processor of the host, and they wait for each other. A number that the
+    user set, by OMP_NUM_THREADS, MKL_NUM_THREADS or ATTENTION_BY_HAND_MACHINE, stays. Only commands call this: a
     library does not change the threads of the program that imports it.
     """
     given, before, usable = _given().get("threads"), torch.get_num_threads(), usable_processors()
@@ -209,7 +210,7 @@ def limit_threads() -> Choice:
 
 
 def kind_of_machine(device: torch.device) -> str:
-    """Return what two machines have in common if they choose alike, such as "x86_64 AVX2" or a GPU's name."""
+    """Return a name shared by machines that make the same choices, such as "x86_64 AVX2" or a GPU's name."""
     if device.type == "cuda" and torch.cuda.is_available():
         return torch.cuda.get_device_name(device)
     if device.type != "cpu":

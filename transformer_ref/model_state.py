@@ -17,9 +17,10 @@ COUNT = "n_averaged"  # what an AveragedModel saves besides
 
 
 def unwrapped(model: object) -> Any:
-    """Return the module inside any wrappers; where parts of it are wrapped, a view without wrappers, same tensors.
+    """Return the module inside any wrappers; if parts of it are wrapped, a view without wrappers that shares its
+    tensors.
 
-    Anything but an nn.Module is returned as it is.
+    Anything but an nn.Module is returned unchanged.
     """
     if not isinstance(model, nn.Module):
         return model
@@ -29,7 +30,7 @@ def unwrapped(model: object) -> Any:
 
 
 def _inside(module: nn.Module) -> nn.Module | None:
-    """Return what a wrapper holds, None for any other module."""
+    """Return the module inside a wrapper, None for any other module."""
     if COMPILED in module._modules:
         return module._modules[COMPILED]
     parallel = (nn.DataParallel, nn.parallel.DistributedDataParallel, AveragedModel)
@@ -51,10 +52,10 @@ def _without_wrappers(module: nn.Module, known: dict[int, nn.Module]) -> nn.Modu
 
 
 def plain_names(tensors: Mapping[str, Tensor], expected: Collection[str]) -> dict[str, Tensor]:
-    """Return saved tensors under the names of a bare model.
+    """Return saved tensors under the names of an unwrapped model.
 
-    expected: the names of the model that is to hold them. A file that was written with wrapped names is read all the
-    same; a prefix that the model itself has stays.
+    expected: the names of the model that will be loaded. A file that was written with wrapped names is accepted; a
+    prefix that the model itself has stays.
     """
     expected = set(expected)
     plain = {
@@ -70,14 +71,14 @@ def plain_names(tensors: Mapping[str, Tensor], expected: Collection[str]) -> dic
 
 
 def parameters_of(model: nn.Module) -> dict[str, nn.Parameter]:
-    """Return the parameters by their names in the bare model, each once: tied tables are one parameter."""
+    """Return the parameters by their names in the unwrapped model, each once: tied tables are one parameter."""
     return dict(unwrapped(model).named_parameters())
 
 
 def buffers_of(model: nn.Module) -> dict[str, Tensor]:
-    """Return the buffers that are part of a model's state, by their names in the bare model.
+    """Return the buffers that are part of a model's state, by their names in the unwrapped model.
 
-    Of a module's own accord (`persistent=False`) a table that it computes anew is not among them.
+    Buffers with `persistent=False` are not among them.
     """
     found = {}
     for prefix, module in unwrapped(model).named_modules():
@@ -88,7 +89,7 @@ def buffers_of(model: nn.Module) -> dict[str, Tensor]:
 
 
 def set_buffer(model: nn.Module, name: str, value: Tensor) -> None:
-    """Put a copy of a tensor in a buffer's place, on its device; its size may differ, as of a table that grows."""
+    """Replace a buffer by a copy of a tensor, on its device; the size may differ, as for a table that grows."""
     path, _, last = name.rpartition(".")
     module = unwrapped(model).get_submodule(path)
     module._buffers[last] = value.detach().clone().to(module._buffers[last].device)

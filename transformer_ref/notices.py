@@ -8,7 +8,7 @@ PACKAGE = str(Path(__file__).resolve().parent)
 
 
 class Notice(UserWarning):
-    """A warning about what the user gave, such as a line that is cut."""
+    """A warning about the user's input, such as a line that is cut."""
 
 
 def warn_user(text: str) -> None:

@@ -12,21 +12,21 @@ MEMBERSHIP = Path("/proc/self/cgroup")  # a line for each hierarchy: number:cont
 def usable_processors(cgroups: Path = CGROUPS, membership: Path = MEMBERSHIP) -> int:
     """Return how many processors this process may keep busy, at least 1.
 
-    The least of three: the processors of the machine, those the process may run on (`sched_setaffinity`, `taskset`),
+    The minimum of three: the processors of the machine, those the process may run on (`sched_setaffinity`, `taskset`),
     and the processor time that a container is allowed (cgroup v2 `cpu.max`, v1 `cpu.cfs_quota_us`), rounded up.
-    cgroups, membership: where Linux tells of control groups; elsewhere these do not exist and set no limit.
+    cgroups, membership: Linux's files about control groups; on other systems they do not exist and set no limit.
     """
     present = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return max(min([present, *_quotas(cgroups, membership)]), 1)
 
 
 def processors_in_words() -> str:
-    """Return such as "2 of 64 processors may be used"."""
+    """Return a sentence such as "2 of 64 processors may be used"."""
     return f"{usable_processors()} of {os.cpu_count()} processors may be used"
 
 
 def _quotas(cgroups: Path, membership: Path) -> Iterator[int]:
-    """Yield the limit of each group that this process belongs to, and of each group around it."""
+    """Yield the limit of each group that this process belongs to, and of all its parent groups."""
     for line in _read(membership).splitlines():
         _, _, rest = line.partition(":")
         controllers, _, path = rest.partition(":")

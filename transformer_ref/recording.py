@@ -8,9 +8,9 @@ FOLDER = Path(__file__).resolve().parent / "recorded"  # written by the programs
 
 
 def recording(name: str) -> Any:
-    """Return what a program has recorded. Raises ValueError for a name that none has.
+    """Return the recorded output of a program. Raises ValueError for an unknown name.
 
-    name: the program's, such as "alignment".
+    name: of the program, such as "alignment".
     """
     path = FOLDER / f"{name}.json"
     if not path.is_file():

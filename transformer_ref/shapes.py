@@ -9,10 +9,11 @@ Axis = str | int | EllipsisType
 
 
 def expect_shape(name: str, tensor: Tensor, *axes: Axis) -> None:
-    """Return nothing if `tensor` has the axes described.
+    """Check that `tensor` has the given axes.
 
-    axes: one item an axis. A word stands for any size, an integer for exactly that size;
-        `...` in first place stands for any number of leading axes.
+    axes: one item per axis. A word stands for any size, an integer for exactly that size; `...` as the first item
+    stands for any number of leading axes.
+
     Raises TypeError when `tensor` is not a tensor, ValueError when its shape differs, for example
     "query: expected shape (batch, heads, query, d_head), got (2, 3)".
     """
@@ -30,18 +31,18 @@ def expect_shape(name: str, tensor: Tensor, *axes: Axis) -> None:
 
 
 def expect_ids(name: str, ids: Tensor, *axes: Axis) -> None:
-    """Return nothing if `ids` holds 64-bit integers and has these axes; raises as `expect_shape` does."""
+    """Check that `ids` holds 64-bit integers and has these axes; raises as `expect_shape` does."""
     expect_shape(name, ids, *axes)
     if ids.dtype != torch.int64:
         raise TypeError(f"{name}: expected ids of dtype torch.int64, got {ids.dtype}")
 
 
 def expect_padding_last(name: str, ids: Tensor, pad: int) -> None:
-    """Return nothing if no row of `ids`, (batch, length), goes on after its padding; raise ValueError otherwise.
+    """Check that no row of `ids`, (batch, length), has a token after its padding; raise ValueError otherwise.
 
-    Raises what `expect_ids` raises for anything but such ids. A graph that is being traced or compiled has no numbers
-    to look at, and only its shape is checked. So it is in a training step on a GPU, where looking would wait for it:
-    `Gradients` checks a batch on the CPU, before it is copied.
+    Raises what `expect_ids` raises for anything but such ids. While a graph is traced or compiled, only the shape is
+    checked. The same holds in a training step on a GPU, where a look at the values would synchronize: `Gradients`
+    checks a batch on the CPU, before it is copied.
     """
     expect_ids(name, ids, "batch", "length")
     if ids.device.type != "cpu" and torch.is_grad_enabled():
@@ -55,9 +56,9 @@ def expect_padding_last(name: str, ids: Tensor, pad: int) -> None:
 
 
 def expect_mask(name: str, mask: Tensor, *sizes: int) -> None:
-    """Return nothing if `mask` is boolean and broadcasts to `sizes`.
+    """Check that `mask` is boolean and broadcasts to `sizes`.
 
-    Raises TypeError for another dtype (True = may attend leaves no room for numbers) and ValueError
+    Raises TypeError for another dtype and ValueError
     for a shape that does not broadcast.
     """
     if not isinstance(mask, Tensor) or mask.dtype != torch.bool:

@@ -29,7 +29,7 @@ from transformer_ref.text.tokenizer import Tokenizer
 
 
 class Attention(NamedTuple):
-    """Who looked at whom while a translation was read; each row of weights sums to one."""
+    """The attention weights of a sentence and its translation; each row sums to one."""
 
     source: list[str]  # the source's tokens, eos last
     target: list[str]  # the tokens the decoder read, bos first; the row of each says where it looked for the next one
@@ -39,7 +39,7 @@ class Attention(NamedTuple):
 
 
 class Translation(NamedTuple):
-    """One of several answers to a line, and its score, by which `beam_search` ranks them: higher is better."""
+    """One of several translations of a line, and the score by which `beam_search` ranks them: higher is better."""
 
     text: str
     score: float
@@ -48,11 +48,11 @@ class Translation(NamedTuple):
 def open_model(
     folder: str | Path, device: torch.device = CPU, code: Code | None = None, run_its_code: bool = False
 ) -> Checkpoint:
-    """Return the model and the tokenizers that `train` or `learn` left in a folder, or those of a Marian folder.
+    """Return the model and the tokenizers that `train` or `learn` wrote into a folder, or those of a Marian folder.
 
-    code, run_its_code: of a model that a learner wrote, see `load_checkpoint`. With a Marian folder the learner's
-    Transformer is given its weights (chapter 15). Raises what `load_checkpoint`, `load_marian_folder` and `OwnMarian`
-    raise, ValueError for run_its_code with a Marian folder, which holds no code.
+    code, run_its_code: for a learner's model, see `load_checkpoint`. With a Marian folder its weights are loaded into
+    the learner's Transformer (chapter 15). Raises what `load_checkpoint`, `load_marian_folder` and `OwnMarian` raise,
+    ValueError for run_its_code with a Marian folder, which holds no code.
     """
     if (Path(folder) / "config.json").is_file():
         if run_its_code:
@@ -65,12 +65,12 @@ def open_model(
 
 
 class Translator:
-    """A model between two tokenizers; its parts are exchanged for faster ones that compute the same.
+    """A model between two tokenizers; its parts are replaced by faster ones with the same outputs.
 
-    precision: what to decode in. "fp32" and "bf16" convert the model, "auto" chooses the faster of these two, and None
-    leaves the model as it is. "int8" decodes with a copy whose weights are rounded to 8 bits once, now. That is faster
-    on most CPUs. Some translations differ from those in fp32, and may depend on the lines that are translated together.
-    The model itself stays in fp32, and `attention` uses it.
+    precision: of the decoding. "fp32" and "bf16" convert the model, "auto" chooses the faster of these two, and None
+    does not change the model. "int8" decodes with a copy whose weights are rounded to 8 bits. That is faster on most
+    CPUs. Some translations differ from those in fp32, and may depend on the lines that are translated together. The
+    model itself stays in fp32, and `attention` uses it.
     Raises ValueError for weights that are not finite, and for int8 if it is not available: on a GPU, for a learner's
     own model, or with a torch that has no engine for it.
     """
@@ -95,7 +95,8 @@ class Translator:
     def load(
         cls, folder: str | Path, device: str | torch.device = "cpu", precision: DecodingPrecision = "fp32"
     ) -> "Translator":
-        """Return what `train` or `learn` left in a folder, or a Marian folder, such as one of OPUS-MT.
+        """Return the translator that `train` or `learn` wrote into a folder, or that of a Marian folder, such as one of
+        OPUS-MT.
 
         precision: "fp32", "bf16", "auto" or "int8", see `Translator`.
         Raises what `open_model`, `choose_device` and `Translator` raise.
@@ -105,7 +106,7 @@ class Translator:
 
     @property
     def precision(self) -> str:
-        """What this translator decodes in: "fp32", "bf16", "int8", or the name of the dtype of the model's weights."""
+        """The precision of decoding: "fp32", "bf16", "int8", or the name of the dtype of the model's weights."""
         dtype = next(self.model.parameters()).dtype
         names = {torch.float32: "fp32", torch.bfloat16: "bf16"}
         return "int8" if self._int8 is not None else names.get(dtype, str(dtype).removeprefix("torch."))
@@ -114,7 +115,7 @@ class Translator:
         """Return one translation per line, in the same order; an empty line stays empty.
 
         A translation does not depend on the other lines, and is itself one line.
-        first_line: the number that warnings give the first line. A line too long for the model is cut, with a warning.
+        first_line: the number of the first line in warnings. A line too long for the model is cut, with a warning.
         settings: fields of `DecodingConfig`, such as beam_size=1.
         Raises TypeError for one string instead of a list, ValueError for a line that is not text, a setting that does
         not fit or a model in training mode.
@@ -125,9 +126,10 @@ class Translator:
         return [best_first[0].text if best_first else "" for best_first in translations]
 
     def n_best(self, lines: Iterable[str], count: int, first_line: int = 1, **settings: Any) -> list[list[Translation]]:
-        """Return for each line `count` translations, or as many as there are, the best first; none of an empty line.
+        """Return for each line `count` translations, or as many as there are, the best first; none for an empty line.
 
-        count: at most the beam. The rest is as in `translate`. Different ids may be the same text.
+        count: at most the beam size. The other arguments are those of `translate`. Different ids may give the same
+        text.
         """
         config = DecodingConfig(**fields_from(DecodingConfig, settings))
         if type(count) is not int or not 1 <= count <= config.beam_size:
@@ -154,7 +156,8 @@ class Translator:
 
     @torch.inference_mode()
     def attention(self, source: str, target: str | None = None) -> Attention:
-        """Return the weights of every layer and head for a sentence and its translation, by default our own.
+        """Return the attention weights of every layer and head for a sentence and its translation, by default the
+        model's own.
 
         Raises ValueError for a target longer than the model can read, or a model in training mode, TypeError for
         anything but a string.
@@ -201,7 +204,7 @@ class Translator:
 
 
 def _convert(model: Transformer, precision: DecodingPrecision) -> None:
-    """Convert the model's weights to what a precision computes in; int8 starts from fp32."""
+    """Convert the model's weights to the dtype of a precision; int8 starts from fp32."""
     if precision not in DECODING_PRECISIONS:
         raise ValueError(f"precision: expected one of {', '.join(DECODING_PRECISIONS)}, got {precision!r}")
     stored = "fp32" if precision == "int8" else precision
@@ -209,7 +212,7 @@ def _convert(model: Transformer, precision: DecodingPrecision) -> None:
 
 
 def _expect_finite_weights(model: Transformer) -> None:
-    """Raise ValueError for weights that would answer with any word: NaN, infinity, or none at all."""
+    """Raise ValueError for weights that are NaN or infinite, or not loaded at all."""
     for number, parameter in enumerate(model.parameters()):
         if parameter.is_meta or not parameter.isfinite().all():
             name, got = list(dict(model.named_parameters()))[number], "none" if parameter.is_meta else "NaN or infinity"

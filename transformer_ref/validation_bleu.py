@@ -15,7 +15,7 @@ class ValidationBleu:
     """Called at each validation of a training run; translates some validation lines greedily and reports their BLEU.
 
     lines: the validation set, of which `count` lines are taken at equal distances; tokenize: see `bleu`.
-    report: takes the sentence. Raises ValueError for a count below 1.
+    report: called with the sentence. Raises ValueError for a count below 1.
     """
 
     def __init__(self, run: Run, lines: Parallel, count: int, tokenize: str, report: Callable[[str], None]) -> None:
@@ -28,10 +28,10 @@ class ValidationBleu:
         self.scores: list[tuple[int, float]] = []  # step, BLEU
 
     def __call__(self, progress: Progress) -> None:
-        """A single step is not validated."""
+        """Do nothing after a single step."""
 
     def validated(self, progress: Progress, loss: float) -> None:
-        """Translate with the weights as they are, and report."""
+        """Translate with the current weights, and report."""
         run = self._run
         model = to_be_judged(run.training).eval()  # the next step sets training mode again
         translator = Translator(model, run.source_tokenizer, run.target_tokenizer)

@@ -14,7 +14,7 @@ import torch
 
 
 class Contender(NamedTuple):
-    """A library and a precision that are measured.
+    """A library, in one precision, that is measured.
 
     name: OURS, or a peer's; precision: "fp32", "bf16" or "int8".
     work: the measured work; returns how much it did, in tokens or sentences.
@@ -30,7 +30,8 @@ class Contender(NamedTuple):
 
 
 class Row(NamedTuple):
-    """The measured speed of one contender, in target tokens (training, recipe) or sentences (greedy, beam) a second."""
+    """The measured speed of one contender, in target tokens (training, recipe) or sentences (greedy, beam) per
+    second."""
 
     work: str  # training, recipe, greedy or beam
     config: str  # the model's size, d256 or d128; for a recipe the corpus, grammar or multi30k
@@ -79,7 +80,8 @@ def rows_of(
 ) -> list[Row]:
     """Return one row for each contender.
 
-    share_of_peak: takes a precision and a speed; called for ours only, since a peer may compute more than it needs to.
+    share_of_peak: (precision, speed) -> share of the peak; called only for this package, since a peer may do
+    unnecessary work.
     """
     return [
         Row(

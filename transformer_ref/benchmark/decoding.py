@@ -41,7 +41,7 @@ OUR_PRECISIONS: dict[str, Callable[[Transformer], Transformer]] = {
 
 
 class SentenceBatch(NamedTuple):
-    """Sources, each ending in eos, and how many tokens to write for each of them."""
+    """Sources, each ending in eos, and the number of tokens to generate for each."""
 
     sources: Ids
     length: int
@@ -57,7 +57,7 @@ class Decoder(NamedTuple):
 
 
 def endless_model(config: ModelConfig, device: torch.device) -> Transformer:
-    """Return a model with random weights that never chooses a special token; see above. Needs a tied embedding."""
+    """Return a model with random weights that never generates a special token; see above. Needs a tied embedding."""
     model = accelerate(Transformer(config, torch.Generator().manual_seed(1)).to(device)).eval()
     with torch.no_grad():
         model.output.weight[: len(SPECIAL_TOKENS)] = 0.0
@@ -80,7 +80,7 @@ def sentence_batches(config: ModelConfig) -> list[SentenceBatch]:
 def decoding_contenders(
     model: Transformer, batches: Sequence[SentenceBatch], beam: int, folder: Path, precisions: Sequence[str]
 ) -> list[Contender]:
-    """Return us in each precision, and every peer that is installed; beam 1 is greedy decoding.
+    """Return this package in each precision, and every peer that is installed; beam 1 is greedy decoding.
 
     folder: where the models of peers are written; precisions: fp32, and bf16 where it is fast. int8, which torch has
     for no other library's model, is measured where we or a peer have it.
@@ -107,7 +107,7 @@ def _contender(decoder: Decoder, batches: Sequence[SentenceBatch]) -> Contender:
 
 
 def decoders(model: Transformer, beam: int, folder: Path, precisions: Sequence[str]) -> list[Decoder]:
-    """Return us in each precision, and every peer that is installed."""
+    """Return this package in each precision, and every peer that is installed."""
     device = model.output.weight.device.type
     of_ours = [*precisions, "int8"] if device == "cpu" else precisions
     found = [_ours(model, beam, each) for each in OUR_PRECISIONS if each in of_ours]
@@ -133,7 +133,7 @@ def _ours(model: Transformer, beam: int, precision: str) -> Decoder:
 
 
 def _naive(model: Transformer) -> Decoder:
-    """One sentence at a time, the whole target read again for each token: how a first decoder is written."""
+    """Decode one sentence at a time and read the whole target again for each token, as a first decoder does."""
     device = model.output.weight.device
 
     def decode(batch: SentenceBatch) -> Ids:
@@ -168,8 +168,8 @@ def _marian(model: Transformer, beam: int, folder: Path, precision: str) -> Deco
 def _ctranslate2(model: Transformer, beam: int, folder: Path, precision: str) -> Decoder:
     """Return a decoder whose threads exist only during its own turns.
 
-    They share torch's OpenMP, which lets threads sleep at every wait when there are more of them than processors: as
-    long as they existed, every contender that computes with torch would be a quarter slower.
+    They share torch's OpenMP, where threads sleep at every wait if there are more of them than processors. While they
+    exist, everything that computes with torch is a quarter slower.
     """
     import ctranslate2
 

@@ -33,7 +33,8 @@ AVX2 = InstructionSet(
 
 
 def instruction_sets(device: torch.device) -> list[InstructionSet]:
-    """Return what can be measured here: AVX2 where the processor can be limited to it, then the machine's own set."""
+    """Return the instruction sets that can be measured here: AVX2 if the processor can be limited to it, then its
+    own."""
     own = InstructionSet(own_name(device), {})
     return [AVX2, own] if own.name.startswith("AVX512") else [own]
 

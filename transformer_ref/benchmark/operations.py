@@ -15,7 +15,7 @@ MEASURED_BATCHES = 20  # to know the mean number of operations a token
 
 
 def operations_per_token(config: ModelConfig, batches: Iterator[Batch], per_step: float = 0.0) -> float:
-    """Return the mean operations for a real target token of these batches.
+    """Return the mean number of operations per real target token of these batches.
 
     per_step: operations of a step that do not depend on its batch, such as Muon's.
     """

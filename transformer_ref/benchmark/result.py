@@ -38,7 +38,7 @@ Entry = dict[str, Any]  # {"machine": ..., "rows": [...]}
 
 
 def machine(device: torch.device, instruction_set: str) -> dict[str, Any]:
-    """Return what is measured on: device, instruction set, threads, versions."""
+    """Return the conditions of a measurement: device, instruction set, threads, versions."""
     return {
         "device": torch.cuda.get_device_name(device) if device.type == "cuda" else _processor(),
         "instruction_set": instruction_set,
@@ -53,7 +53,7 @@ def machine(device: torch.device, instruction_set: str) -> dict[str, Any]:
 
 
 def code_digest() -> str:
-    """Return a digest of this package's sources, the same for the same code wherever it is installed."""
+    """Return a digest of this package's sources; it does not depend on where the package is installed."""
     package, digest = Path(__file__).parents[1], hashlib.sha256()
     for path in sorted(package.rglob("*.py")):
         digest.update(str(path.relative_to(package)).encode() + b"\0" + path.read_bytes())

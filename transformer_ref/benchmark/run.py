@@ -54,7 +54,7 @@ class Piece(NamedTuple):
 
     @property
     def seconds(self) -> float:
-        """About how long it takes on two cores with AVX2."""
+        """Estimate the seconds that it takes on two cores with AVX2."""
         return SECONDS[self.work, self.config]
 
 
@@ -133,7 +133,7 @@ def _chosen(sets: Sequence[InstructionSet], only: Sequence[str] | None) -> dict[
 
 
 def is_measured(output: Path, device: torch.device, piece: Piece) -> bool:
-    """Return whether the result file holds the piece, from this machine and with this code."""
+    """Return whether the result file has the piece, measured on this machine with this code."""
     described = machine(device, piece.instruction_set)
     return bool(rows_measured(read(output / RESULT_FILE), described, piece.work, piece.config))
 
@@ -203,7 +203,7 @@ def _peaks(device: torch.device, precisions: Sequence[str]) -> dict[str, float]:
 
 
 def import_milliseconds() -> float:
-    """Return what importing all that a translation needs takes after torch, in a fresh process."""
+    """Return the milliseconds that a fresh process needs to import what a translation uses, torch not counted."""
     code = (
         "import time, torch; start = time.perf_counter(); import transformer_ref.translate; "
         "print(1000 * (time.perf_counter() - start))"

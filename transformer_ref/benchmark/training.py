@@ -30,12 +30,12 @@ Step = Callable[[], int]  # one more training step, which returns its target tok
 
 
 def tokens_per_batch(device: torch.device) -> int:
-    """Return the size of a batch that keeps the device busy."""
+    """Return the number of tokens in a batch that keeps the device busy."""
     return CPU_TOKENS if device.type == "cpu" else GPU_TOKENS
 
 
 def training_contenders(config: ModelConfig, device: torch.device, precisions: list[str]) -> list[Contender]:
-    """Return us and every peer that is installed, in each precision; a peer computes in bf16 by autocast."""
+    """Return this package and every peer that is installed, in each precision; a peer computes in bf16 by autocast."""
     contenders = [
         _contender(OURS, precision, _ours(config, device, precision), device, freed_memory_kept)  # as in `__main__`
         for precision in precisions
@@ -86,7 +86,7 @@ def _ours(config: ModelConfig, device: torch.device, precision: str) -> Step:
 def _theirs(
     model: nn.Module, loss_of: Callable[[nn.Module], Forward], config: ModelConfig, device: torch.device, autocast: bool
 ) -> Step:
-    """Return the usual step: forward in bf16 or not, backward, clip, Adam."""
+    """Return a standard training step: forward (in bf16 or fp32), backward, clip, Adam."""
     model = model.to(device).train()
     loss_of_batch = loss_of(model)
     optimizer = torch.optim.AdamW(model.parameters(), lr=SETTINGS.learning_rate, betas=(0.9, 0.98), weight_decay=0.0)
@@ -113,7 +113,7 @@ def _cross_entropy(logits: Tensor, batch: Batch) -> Tensor:
 
 
 class _AroundTorch(nn.Module):
-    """What a tutorial puts around `torch.nn.Transformer`: a tied table, positions, dropout."""
+    """`torch.nn.Transformer` with what tutorials add to it: a tied embedding, positions, dropout."""
 
     positions: Tensor
 

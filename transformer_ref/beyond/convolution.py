@@ -12,9 +12,9 @@ SHRINK = 2  # queries and keys are this much narrower than the image; 8 in Zhang
 
 
 class PixelAttention(nn.Module):
-    """Self-attention between pixels, added through a door that starts shut (Zhang et al. 2019, section 3).
+    """Self-attention between pixels, added with a learned factor that starts at 0 (Zhang et al. 2019, section 3).
 
-    channels: of the image that comes in and goes out; d_k: how wide queries and keys are.
+    channels: of the input and the output; d_k: the width of queries and keys.
     """
 
     def __init__(self, channels: int, d_k: int) -> None:
@@ -29,15 +29,15 @@ class PixelAttention(nn.Module):
         return sagan_attention(x, self.query, self.key, self.value, self.gamma)
 
     def weights(self, x: Tensor) -> Tensor:
-        """Return who looks at whom, (batch, pixel, pixel)."""
+        """Return the attention weights, (batch, pixel, pixel)."""
         return pixel_attention(x, self.query, self.key, self.value).weights
 
 
 class LocalCNN(nn.Module):
     """Two 3x3 convolutions, a mean over 3x3, one 1x1 convolution, the mean of all, a linear head.
 
-    A number before the last mean has seen 7x7 pixels, wherever it is. With `attention`, pixels look at pixels
-    before the 1x1 convolution. channels, width: of the image and in between; classes: how many answers there are.
+    A value before the last mean has a receptive field of 7x7 pixels. With `attention`, pixels attend to each other
+    before the 1x1 convolution. channels, width: of the image and of the hidden layers; classes: number of outputs.
     """
 
     def __init__(self, channels: int, width: int, classes: int, attention: bool = False) -> None:
@@ -49,7 +49,7 @@ class LocalCNN(nn.Module):
         self.head = nn.Linear(2 * width, classes)
 
     def local(self, images: Tensor) -> Tensor:
-        """Return what is around each place, (batch, width, height / 3, width / 3)."""
+        """Return the local features of each position, (batch, width, height / 3, width / 3)."""
         return F.avg_pool2d(self.second(self.first(images).relu()).relu(), 3)
 
     def forward(self, images: Tensor) -> Tensor:
@@ -59,7 +59,7 @@ class LocalCNN(nn.Module):
 
 
 class DeepCNN(nn.Module):
-    """Four 3x3 convolutions, the image halved after three of them, so that the last see nearly all of it."""
+    """Four 3x3 convolutions, the image halved after three of them, so that the last one sees nearly the whole image."""
 
     def __init__(self, channels: int, width: int, classes: int) -> None:
         super().__init__()

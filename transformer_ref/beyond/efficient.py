@@ -28,7 +28,7 @@ TILE = 256  # queries, and keys, of one tile
 
 
 def attention_flops(n: int, d: int, h: int) -> int:
-    """Return how many additions and multiplications the two products Q K^T and A V of a layer take.
+    """Return the number of additions and multiplications in the two products Q K^T and A V of a layer.
 
     n: tokens; d: width of the layer, d_model; h: heads, of width d / h, which do not change the count. A multiplication
     and an addition count as two. Softmax, scaling and the four projections are left out.
@@ -80,7 +80,7 @@ def feature_map(x: Tensor) -> Tensor:
 
 
 class LinearState(NamedTuple):
-    """What linear attention remembers of all keys and values so far; its size does not grow."""
+    """The state of linear attention after all keys and values so far; its size does not grow."""
 
     mixed: Tensor  # (..., d_head, d_value), the sum of phi(k) v^T
     total: Tensor  # (..., d_head), the sum of phi(k)
@@ -124,7 +124,7 @@ def linear_attention(query: Tensor, key: Tensor, value: Tensor, causal: bool = F
 
 
 def _causal_linear_attention(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
-    """By chunks: within a chunk a small masked table, of all chunks before it only their state."""
+    """Compute it by chunks: a small masked table within a chunk, and only the state of all earlier chunks."""
     state, pieces = empty_state(key, value), []
     for begin in range(0, query.shape[-2], CHUNK):
         here = slice(begin, begin + CHUNK)
@@ -143,7 +143,7 @@ def _causal_linear_attention(query: Tensor, key: Tensor, value: Tensor) -> Tenso
 class FeatureAttention(MultiHeadAttention):
     """Multi-head attention whose weights are products of features, with any mask.
 
-    It has the table: its sentences are short, and any mask may hide any key. It computes linear attention.
+    It computes linear attention, but with the (query, key) table: its sentences are short, and a mask may hide any key.
     """
 
     def forward(
@@ -170,7 +170,7 @@ class FeatureAttention(MultiHeadAttention):
 
 
 class Running(NamedTuple):
-    """What is known of a softmax-weighted sum after some of its blocks."""
+    """The state of a softmax-weighted sum after some of its blocks."""
 
     largest: Tensor  # (..., query, 1), the largest score so far, minus infinity before the first
     total: Tensor  # (..., query, 1), the sum of exp(score - largest)
@@ -178,7 +178,7 @@ class Running(NamedTuple):
 
 
 def fold(running: Running | None, scores: Tensor, values: Tensor) -> Running:
-    """Return what is known after one more block; None stands for no block yet.
+    """Return the state after one more block; None stands for no block yet.
 
     scores: (..., query, n), minus infinity where a key is hidden; values: (..., n, d_value). n may differ each time.
     Sums under a smaller maximum are scaled down: exp(s - new) = exp(s - old) exp(old - new).
@@ -205,7 +205,7 @@ def finish(running: Running) -> Tensor:
 
 
 def online_softmax(blocks: Iterable[tuple[Tensor, Tensor]]) -> Tensor:
-    """Return softmax(all scores side by side) @ (all values below each other), looking at each block once.
+    """Return softmax(all scores side by side) @ (all values below each other), reading each block once.
 
     blocks: pairs (scores (..., query, n), values (..., n, d_value)); n may differ; scores may be minus infinity, whole
     blocks of them too. Returns (..., query, d_value); zeros for a query without any key.
@@ -241,7 +241,7 @@ def tiled_attention(query: Tensor, key: Tensor, value: Tensor, causal: bool = Fa
 def _tiles(
     asked: Tensor, key: Tensor, value: Tensor, end: int, tile: int, top: int | None
 ) -> Iterable[tuple[Tensor, Tensor]]:
-    """Yield scores and values, a tile of keys at a time; `top` is the first query's place, None for no mask."""
+    """Yield scores and values, a tile of keys at a time; `top` is the first query's position, None for no mask."""
     for left in range(0, end, tile):
         keys = key[..., left : min(left + tile, end), :]  # (..., tile, d_head)
         scores = scaled_dot_product_scores(asked, keys)  # (..., tile, tile)
@@ -255,7 +255,7 @@ def _tiles(
 
 
 def grouped_query(query: Tensor, key: Tensor, value: Tensor, groups: int) -> Tensor:
-    """Return attention in which head i asks the keys and values of group i // (h / groups).
+    """Return attention in which head i uses the keys and values of group i // (h / groups).
 
     query: (batch, h, query, d_head); key: (batch, groups, key, d_head); value: (batch, groups, key, d_value).
     groups: heads of keys and values; h of them are multi-head attention, 1 is multi-query attention.

@@ -81,7 +81,7 @@ class GPT(nn.Module):
         self.norm = nn.LayerNorm(d_model)
 
     def embed(self, ids: Tensor, first: int = 0) -> Tensor:
-        """Return what enters the first block, (batch, target, d_model).
+        """Return the input of the first block, (batch, target, d_model).
 
         ids: (batch, target); first: the position of the first of them. Raises ValueError beyond the table of positions.
         """
@@ -111,7 +111,7 @@ class GPT(nn.Module):
 
 
 def choose(logits: Tensor, tau: float, g: torch.Generator | None) -> Tensor:
-    """Return an id a row, (batch,): drawn from softmax(logits / tau), at tau = 0 the likeliest; logits: (batch, V).
+    """Return one id per row, (batch,): drawn from softmax(logits / tau), at tau = 0 the likeliest; logits: (batch, V).
 
     Raises ValueError for a tau that is not a finite number of at least 0.
     """
@@ -134,10 +134,10 @@ def _expect_prompt(ids: Tensor, n: int) -> None:
 def generate(
     model: nn.Module, ids: Tensor, n: int, context: int, tau: float, g: torch.Generator | None = None
 ) -> Tensor:
-    """Return the prompt with n tokens behind it, (batch, T0 + n).
+    """Return the prompt followed by n tokens, (batch, T0 + n).
 
-    model: ids (batch, target) -> logits (batch, target, vocabulary); ids: (batch, T0), the prompt; context: the most
-    tokens that the model is shown, the last ones; tau: temperature, 0 for the likeliest token; g: draws.
+    model: ids (batch, target) -> logits (batch, target, vocabulary); ids: (batch, T0), the prompt; context: the number
+    of tokens, the last ones, that the model reads at most; tau: temperature, 0 for the likeliest token; g: draws.
     Raises TypeError or ValueError for a prompt without a token, an n below 0, a context below 1 or a tau below 0.
     """
     _expect_prompt(ids, n)
@@ -153,8 +153,8 @@ def generate(
 def generate_cached(model: GPT, ids: Tensor, n: int, tau: float, g: torch.Generator | None = None) -> Tensor:
     """Return what `generate` returns, computing each token's keys and values once.
 
-    Only while prompt and answer fit into the model's positions: beyond them the window moves, every token gets another
-    position, and no key that was kept is right any more. Raises ValueError there, and as `generate` does.
+    Prompt and answer must fit into the model's positions: beyond them the window moves, every token gets another
+    position, and no cached key is valid. Raises ValueError there, and as `generate` does.
     """
     _expect_prompt(ids, n)
     if ids.shape[1] + n - 1 > model.max_length:
@@ -178,7 +178,7 @@ def residual_trace(model: GPT, ids: Tensor) -> list[Tensor]:
 
 
 def logit_lens(model: GPT, ids: Tensor) -> Tensor:
-    """Return what each depth would answer if the model ended there, (layers + 1, batch, target, vocabulary).
+    """Return the logits that each depth would give if the model ended there, (layers + 1, batch, target, vocabulary).
 
     Every entry of `residual_trace` goes through the last norm and the head (nostalgebraist 2020); the last are the
     model's own logits.

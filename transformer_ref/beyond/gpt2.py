@@ -52,7 +52,7 @@ FUSED = ("q_proj", "k_proj", "v_proj")  # side by side in attn.c_attn, in this o
 
 
 class GPT2Folder(NamedTuple):
-    """A model in evaluation mode and what it reads and writes with."""
+    """A model in evaluation mode and its tokenizer."""
 
     model: GPT
     tokenizer: tokenizers.Tokenizer

@@ -27,7 +27,7 @@ LEFT, RIGHT = (0, 1), (12, 13)  # first columns of a mark in `relations`: at lea
 
 
 class Images(NamedTuple):
-    """Images and their answers."""
+    """Images and their labels."""
 
     pixels: Tensor  # (image, 1, SIDE, SIDE)
     answers: Tensor  # (image,), int64
@@ -39,7 +39,7 @@ def marks() -> Tensor:
 
 
 def shapes(count: int, generator: Generator, columns: tuple[int, int] = (0, SIDE - MARK)) -> Images:
-    """Return images with one mark anywhere; the answer is which.
+    """Return images with one mark anywhere; the label says which mark.
 
     columns: the first and the last column where a mark may begin.
     """
@@ -52,7 +52,7 @@ def shapes(count: int, generator: Generator, columns: tuple[int, int] = (0, SIDE
 
 
 def counts(count: int, generator: Generator) -> Images:
-    """Return images with 1 to MOST_DOTS dots of 2 by 2 pixels that do not touch; the answer is how many, less 1."""
+    """Return images with 1 to MOST_DOTS dots of 2 by 2 pixels that do not touch; the label is their number minus 1."""
     pixels = _noise(count, generator)
     dots = torch.randint(1, MOST_DOTS + 1, (count,), generator=generator)
     cells = SIDE // 3  # a dot in a cell of 3 by 3 leaves a gap to the next
@@ -65,7 +65,7 @@ def counts(count: int, generator: Generator) -> Images:
 
 
 def relations(count: int, generator: Generator) -> Images:
-    """Return images with a plus or a ring on the left and on the right; the answer is 1 where both are the same."""
+    """Return images with a plus or a ring on the left and on the right; the label is 1 if both are the same."""
     pixels = _noise(count, generator)
     kinds = torch.randint(2, (2, count), generator=generator)
     for kind, columns in zip(kinds, (LEFT, RIGHT), strict=True):

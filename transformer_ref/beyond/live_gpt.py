@@ -22,7 +22,7 @@ def pack(model: GPT, sizes: dict[str, int] = SIZES, alphabet: str = ALPHABET) ->
 
 
 def unpack(packed: dict[str, Any]) -> GPT:
-    """Return the model that `pack` described, in evaluation mode, with the rounded weights that a browser has."""
+    """Return the model that `pack` described, in evaluation mode, with the rounded weights that a browser uses."""
     model = GPT(len(packed["alphabet"]), **packed["sizes"])
     model.load_state_dict(unpack_tensors(packed))
     return model.eval()

@@ -67,7 +67,8 @@ def split(text: str) -> list[str]:
 
 
 class MaskedLanguageModel(nn.Module):
-    """An encoder that scores each place's word; the output table is the input's (Devlin et al. 2019, section 3.1)."""
+    """An encoder that scores the word at each position; the output table is the embedding (Devlin et al. 2019, section
+    3.1)."""
 
     def __init__(self, config: ModelConfig, generator: torch.Generator | None = None) -> None:
         super().__init__()
@@ -82,17 +83,18 @@ class MaskedLanguageModel(nn.Module):
         self.embedding.reset_parameters(generator)
 
     def encode(self, ids: Tensor, need_weights: bool = False) -> EncoderResult:
-        """Return what the encoder makes of ids (batch, length): every place sees every real token."""
+        """Return the encoder's output for ids (batch, length); every position attends to every real token."""
         x = self.positions(self.embedding(ids))  # (batch, length, d_model)
         return self.encoder(x, padding_mask(ids, PAD), need_weights)
 
     def forward(self, ids: Tensor) -> Tensor:
-        """Return logits (batch, length, vocabulary): which word is, or stood, at each place."""
+        """Return logits (batch, length, vocabulary) of the word at each position, or of the word that was masked
+        there."""
         return self.encode(ids).memory @ self.embedding.weight.T + self.bias
 
 
 class ReviewJudge(nn.Module):
-    """A pretrained body, a pooled vector, and a head of two outputs: blame and praise."""
+    """A pretrained encoder, a pooled vector, and a head with two outputs: blame and praise."""
 
     def __init__(self, body: MaskedLanguageModel, how: How = "mean") -> None:
         super().__init__()
@@ -114,7 +116,8 @@ def pretrain(
     batch: int = 64,
     rate: float = 3e-3,
 ) -> list[float]:
-    """Train on texts as rows of ids, (length,) each, 15 % of the words hidden anew at each step; return the losses."""
+    """Train on texts as rows of ids, (length,) each, with another 15 % of the words masked at each step; return the
+    losses."""
     optimizer = torch.optim.AdamW(model.parameters(), lr=rate, weight_decay=0.01)
     fall = torch.optim.lr_scheduler.OneCycleLR(optimizer, rate, total_steps=steps, pct_start=0.1)
     losses: list[float] = []
@@ -133,7 +136,7 @@ def pretrain(
 
 
 def batches(ids: Sequence[Tensor], size: int, g: torch.Generator) -> Iterator[Tensor]:
-    """Yield padded batches without end, each drawn anew from all rows."""
+    """Yield padded batches without end, each drawn from all rows."""
     while True:
         chosen = torch.randint(len(ids), (size,), generator=g)
         yield nn.utils.rnn.pad_sequence([ids[i] for i in chosen.tolist()], batch_first=True, padding_value=PAD)
@@ -142,7 +145,7 @@ def batches(ids: Sequence[Tensor], size: int, g: torch.Generator) -> Iterator[Te
 def fine_tune(
     judge: ReviewJudge, ids: Tensor, labels: Tensor, steps: int, g: torch.Generator, rate: float = 1e-3, batch: int = 16
 ) -> None:
-    """Train what of the judge is not frozen on reviews (count, length) and labels (count,)."""
+    """Train the judge's parameters that are not frozen, on reviews (count, length) and labels (count,)."""
     learning = [parameter for parameter in judge.parameters() if parameter.requires_grad]
     optimizer = torch.optim.AdamW(learning, lr=rate, weight_decay=0.01)
     judge.train()
@@ -158,15 +161,15 @@ def fine_tune(
 
 @torch.no_grad()
 def right(judge: ReviewJudge, ids: Tensor, labels: Tensor) -> float:
-    """Return the share of reviews that the judge judges right."""
+    """Return the judge's accuracy on reviews, from 0 to 1."""
     return (judge(ids).argmax(-1) == labels).float().mean().item()
 
 
 @torch.no_grad()
 def guesses(model: MaskedLanguageModel, words: WordList, text: str, count: int = 5) -> list[tuple[str, float]]:
-    """Return the likeliest words for the one "<mask>" of a text, each with its share.
+    """Return the likeliest words for the one "<mask>" of a text, each with its probability.
 
-    count: how many, all there are at most. Raises ValueError for a text with none or several.
+    count: how many, at most all words. Raises ValueError for a text with none or several.
     """
     ids = words.batch([text])
     if (masks := int((ids == MASK).sum())) != 1:
@@ -191,7 +194,7 @@ def pack(judge: ReviewJudge, words: WordList, known: Iterable[str]) -> dict[str,
 
 
 def unpack(packed: dict[str, Any]) -> tuple[ReviewJudge, WordList]:
-    """Return the judge and its words that `pack` made plain, in evaluation mode."""
+    """Return the judge, in evaluation mode, and its words, from what `pack` returned."""
     words = WordList([" ".join(packed["words"])])
     judge = ReviewJudge(MaskedLanguageModel(small_config(len(words.tokens))), packed["how"])
     judge.load_state_dict(

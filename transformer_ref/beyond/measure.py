@@ -68,7 +68,7 @@ def whole(way: str, causal: bool) -> Callable[[Tensor, Tensor, Tensor], Tensor]:
 
 
 def calls_of(length: int, causal: bool, device: torch.device, room: float = ROOM) -> dict[str, Call]:
-    """Return each way as a call on numbers of its own; the table is left out where it needs more than `room` GiB."""
+    """Return each way as a call on its own tensors; the table is left out where it needs more than `room` GiB."""
     g = torch.Generator().manual_seed(length)
     q, k, v = torch.randn(3, 1, HEADS, length, D_HEAD, generator=g).to(device)  # (1, heads, length, d_head)
     table = TABLES * attention_memory(length, HEADS * D_HEAD, HEADS)
@@ -77,7 +77,8 @@ def calls_of(length: int, causal: bool, device: torch.device, room: float = ROOM
 
 
 def steps_of(length: int, device: torch.device) -> dict[str, tuple[Call, int]]:
-    """Return one more token after `length` of them: a call, and the bytes kept for it, by the kind of memory."""
+    """Return, by the kind of memory, a call that computes one more token after `length` of them, and the bytes kept for
+    it."""
     g, found = torch.Generator().manual_seed(length), {}
     query, key, value = torch.randn(3, 1, HEADS, 1, D_HEAD, generator=g).to(device)  # (1, heads, 1, d_head)
     for groups in GROUPS:
@@ -99,7 +100,8 @@ def steps_of(length: int, device: torch.device) -> dict[str, tuple[Call, int]]:
 def least_seconds(
     calls: dict[str, Call], repeats: int, device: torch.device, clock: Clock = time.perf_counter
 ) -> dict[str, float]:
-    """Return the least time of each call: one sample of each in every round, so that a busy moment hits them alike."""
+    """Return the least time of each call: one sample of each in every round, so that a busy moment affects all of
+    them."""
     for call in calls.values():
         _timed(call, 1, device, clock)  # the first call finds memory and kernels
     counts = {name: max(1, round(SAMPLE / _timed(call, 1, device, clock))) for name, call in calls.items()}
@@ -124,7 +126,8 @@ def _wait(device: torch.device) -> None:
 
 
 def peak_bytes(call: Call, device: torch.device | None = None) -> int:
-    """Return the most bytes that torch held at once for a call, beyond what was there before, its result among them."""
+    """Return the peak of bytes that torch allocated during a call, its result included, beyond what was allocated
+    before."""
     if device is not None and device.type == "cuda":
         _wait(device)
         torch.cuda.reset_peak_memory_stats(device)
@@ -150,7 +153,7 @@ def peak_bytes(call: Call, device: torch.device | None = None) -> int:
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    """Some builds of torch's profiler talk to file descriptor 2 at every start; this silences it."""
+    """Silence torch's profiler, some builds of which write to file descriptor 2 at every start."""
     sys.stderr.flush()
     kept = os.dup(2)
     with open(os.devnull, "w") as nowhere:
@@ -177,8 +180,8 @@ def measure(
     """Return times and bytes of every way at 64, 128, ... up to `longest` tokens.
 
     longest: at least 64. repeats: rounds, of which the least time counts. room: GiB that the table may take; beyond it
-    its numbers are None. clock: `time.process_time` counts what this process computes, whatever else runs, but it
-    adds up its threads. tell: called with a line after each length. Raises ValueError for a shorter `longest`.
+    its numbers are None. clock: `time.process_time` counts only this process, but adds up its threads. tell: called
+    with a line after each length. Raises ValueError for a shorter `longest`.
     """
     if longest < SHORTEST:
         raise ValueError(f"longest: expected at least {SHORTEST} tokens, got {longest}")
@@ -206,7 +209,7 @@ def measure(
 
 
 def machine(device: torch.device) -> dict[str, Any]:
-    """Return what the numbers depend on: the processor's name, threads, and the versions of Python and torch."""
+    """Return what the measurements depend on: the processor's name, threads, and the versions of Python and torch."""
     name = torch.cuda.get_device_name(device) if device.type == "cuda" else _processor()
     threads = torch.get_num_threads()
     return {"name": name, "threads": threads, "python": platform.python_version(), "torch": torch.__version__}
@@ -226,7 +229,7 @@ def _short(seconds: float | None) -> float | None:
 
 
 def fastest(record: dict[str, Any], read: str) -> list[str]:
-    """Return which way took the least time at each length. read: "all", "earlier" or "step"."""
+    """Return the way that took the least time at each length. read: "all", "earlier" or "step"."""
     found = []
     for place in range(len(record["lengths"])):
         times = {name: each["seconds"][place] for name, each in record[read].items()}
@@ -292,7 +295,7 @@ def lines(record: dict[str, Any]) -> Iterator[str]:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Measure, write the numbers and the figures, and say what came out. Returns the exit code."""
+    """Measure, write the numbers and the figures, and print a summary. Returns the exit code."""
     program = "python -m transformer_ref.beyond.measure"
     parser = argparse.ArgumentParser(prog=program, description="Measure four ways of attention on this machine.")
     parser.add_argument("--longest", type=int, default=4096, metavar="N", help="tokens, at most (default 4096)")
@@ -335,7 +338,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _expect_file(path: Path) -> None:
-    """Raise ValueError where no file can be written: better now than after minutes of measuring."""
+    """Raise ValueError if the file cannot be written, before minutes of measuring."""
     if path.is_dir():
         raise ValueError(f"--output: expected a file, got the folder {path}")
     expect_writable(path.absolute().parent)

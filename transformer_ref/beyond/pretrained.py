@@ -41,16 +41,16 @@ FUSED = ("key", "query", "value")  # the order in which the format has them side
 
 
 class Masked(NamedTuple):
-    """A batch whose chosen tokens are to be guessed."""
+    """A batch with masked tokens, and the labels to predict."""
 
     inputs: Tensor  # (batch, length), what the model reads
     labels: Tensor  # (batch, length), the token where it was chosen, else IGNORED
 
 
 def mlm_mask(ids: Tensor, p: float, g: torch.Generator, mask_id: int, V: int, specials: Sequence[int]) -> Masked:
-    """Return what a masked language model reads, and what it has to say (Devlin et al. 2019, section 3.1).
+    """Return the input and the labels of a masked language model (Devlin et al. 2019, section 3.1).
 
-    ids: (batch, length); p: each token's own chance to be chosen, from 0 to 1; g: draws.
+    ids: (batch, length); p: probability that a token is chosen, independently, from 0 to 1; g: draws.
     mask_id: replaces 80 % of the chosen tokens; 10 % become any id of the V, 10 % stay.
     specials: ids that are never chosen, such as padding.
     Raises ValueError when p is not a probability, TypeError when ids are not integers.
@@ -71,10 +71,9 @@ def mlm_mask(ids: Tensor, p: float, g: torch.Generator, mask_id: int, V: int, sp
 def pool(h: Tensor, mask: Tensor, how: How) -> Tensor:
     """Return one vector for each sentence.
 
-    h: (batch, length, d_model); mask: boolean (batch, length), True at real tokens. A row without any gives zeros.
-    how: "mean" of the real tokens, their "max" feature by feature, or "cls", the first token's vector, whatever it is.
-    Returns (batch, d_model). Raises ValueError for another word, or a shape that does not fit, TypeError for a mask of
-    numbers.
+    h: (batch, length, d_model); mask: boolean (batch, length), True at real tokens. A row without any gives zeros. how:
+    "mean" of the real tokens, their "max" for each feature, or "cls", the first token's vector. Returns (batch,
+    d_model). Raises ValueError for another word, or a shape that does not fit, TypeError for a mask of numbers.
     """
     expect_shape("h", h, "batch", "length", "d_model")
     expect_shape("mask", mask, *h.shape[:2])
@@ -91,10 +90,10 @@ def pool(h: Tensor, mask: Tensor, how: How) -> Tensor:
 
 
 def freeze_except(model: nn.Module, names: Iterable[str]) -> list[str]:
-    """Let only the named parameters learn, and return their full names in the model's order.
+    """Freeze all but the named parameters, and return their full names in the model's order.
 
-    names: "head" means a parameter of that name and those that begin with "head.", such as "head.weight".
-    Everything else gets requires_grad False and loses the gradient that it may hold.
+    names: "head" means a parameter of that name and those that begin with "head.", such as "head.weight". Everything
+    else gets requires_grad False, and its gradient is removed.
     Raises ValueError naming a name that the model does not have, TypeError for one string instead of names, whose
     letters may name other parts.
     """
@@ -118,7 +117,7 @@ def freeze_except(model: nn.Module, names: Iterable[str]) -> list[str]:
 
 
 def load_mapped(sd: Mapping[str, Tensor], model: nn.Module) -> list[str]:
-    """Put a foreign file's weights into a `SmallEncoder`, each where it belongs; return the names that are left out.
+    """Load the weights of another library's file into a `SmallEncoder`; return the names that are left out.
 
     sd: what the file holds, by the names of its format (chapter 15 has the table). A matrix is (inputs, outputs) there;
         keys, queries and values lie side by side in one, in this order. It is left as it is.
@@ -146,7 +145,7 @@ def load_mapped(sd: Mapping[str, Tensor], model: nn.Module) -> list[str]:
 
 
 def _renamed(name: str, tensor: Tensor) -> dict[str, Tensor]:
-    """What one entry becomes in the model, by the model's names; a matrix as `nn.Linear` keeps it."""
+    """Return the model's parameters that one entry holds, by name; a matrix in the layout of `nn.Linear`."""
     if name in AROUND:
         return {AROUND[name]: tensor}
     layer = re.fullmatch(r"encoder\.block\.(\d+)\.(.+)", name)
@@ -163,7 +162,7 @@ def _renamed(name: str, tensor: Tensor) -> dict[str, Tensor]:
 
 
 def as_foreign(model: nn.Module) -> dict[str, Tensor]:
-    """Return a `SmallEncoder`'s weights as a file of the foreign format holds them: what `load_mapped` reads.
+    """Return a `SmallEncoder`'s weights in the format that `load_mapped` reads.
 
     In half precision, with a mask in every layer and one entry of a head, which are not weights of the model.
     """

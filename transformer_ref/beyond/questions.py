@@ -44,7 +44,7 @@ HOT_DOG, MUSTARD = list(FOODS).index("hot dog"), list(TOPPINGS).index("mustard")
 
 
 class Scenes(NamedTuple):
-    """Scenes as lists of what is where. Pixels come from `draw`."""
+    """Scenes as lists of objects and positions. `draw` makes the pixels."""
 
     places: Tensor  # (scene, food), int64: the place of each food, counted row by row
     toppings: Tensor  # (scene, food), int64: what is on each food
@@ -54,7 +54,7 @@ class Scenes(NamedTuple):
 def scenes(count: int, generator: Generator, prior: float | None = None) -> Scenes:
     """Return random scenes.
 
-    prior: the share of hot dogs that have mustard, the rest has another topping; None: all toppings are equally likely.
+    prior: the share of hot dogs with mustard, the others have another topping; None: all toppings are equally likely.
     """
     places = torch.rand(count, ACROSS**2, generator=generator).argsort(dim=1)[:, : len(FOODS)]  # (scene, food)
     toppings = torch.randint(len(TOPPINGS), (count, len(FOODS)), generator=generator)  # (scene, food)
@@ -66,7 +66,8 @@ def scenes(count: int, generator: Generator, prior: float | None = None) -> Scen
 
 
 def swapped(told: Scenes, food: int, topping: Tensor | int) -> Scenes:
-    """Return the same scenes, but with another topping on one food: the control. topping: one, or one a scene."""
+    """Return the same scenes with another topping on one food, as a control. topping: one for all scenes, or one per
+    scene."""
     toppings = told.toppings.clone()
     toppings[:, food] = topping
     return told._replace(toppings=toppings)
@@ -87,7 +88,7 @@ def draw(told: Scenes, generator: Generator | None = None) -> Tensor:
 
 
 class Asked(NamedTuple):
-    """Questions and what is right."""
+    """Questions and the correct answers."""
 
     ids: Tensor  # (question, 6), of WORDS
     foods: Tensor  # (question,), int64
@@ -131,14 +132,15 @@ def _stamps() -> Tensor:
 
 
 class Looked(NamedTuple):
-    """An answer and where the question made the model look."""
+    """An answer and the attention weights of the question over the patches."""
 
     logits: Tensor  # (batch, answer)
     weights: Tensor  # (batch, place), each row sums to 1
 
 
 class QuestionAttention(nn.Module):
-    """A question looks at the patches of a scene once, and answers from what it was and what it found."""
+    """A question attends to the patches of a scene once; the answer is computed from the question and what it
+    retrieved."""
 
     def __init__(self, d_model: int = 32, d_ff: int = 64) -> None:
         super().__init__()
@@ -153,7 +155,7 @@ class QuestionAttention(nn.Module):
     def forward(self, pixels: Tensor, ids: Tensor, weights: Tensor | None = None) -> Looked:
         """Return the logits and the map, for scenes (batch, 3, SIDE, SIDE) and questions (batch, length).
 
-        weights: a map (batch, place) to be used instead of the model's own, for controls.
+        weights: (batch, patch), used instead of the model's own attention weights, as a control.
         """
         asks = self.words(ids).sum(dim=1, keepdim=True)  # (batch, 1, d_model)
         places = self.project(patchify(pixels, PLACE))  # (batch, place, d_model)

@@ -26,14 +26,15 @@ DETAILS = ("the {part} was {a} and the {part2} was {b} .", "{a} {part} and {b} {
 
 
 class Review(NamedTuple):
-    """A review and whether it praises: 1 for praise, 0 for blame."""
+    """A review and its label: 1 for praise, 0 for blame."""
 
     text: str
     label: int
 
 
 def write_reviews(count: int, seed: int, words: tuple[list[str], list[str]] = (PRAISE, BLAME)) -> list[Review]:
-    """Return this many reviews, praise and blame drawn evenly; equal arguments give equal reviews on every machine.
+    """Return this many reviews, praise and blame with equal probability; equal arguments give equal reviews on every
+    machine.
 
     words: of praise and of blame, what the reviews choose from: all, SEEN or UNSEEN.
     """

@@ -27,7 +27,7 @@ HELPERS = ("wise old frog", "king of the birds", "miller", "queen", "old bridge 
 
 
 class Tale(NamedTuple):
-    """A tale and what it must keep to."""
+    """A tale and the facts that it must be consistent with."""
 
     text: str
     name: str

@@ -21,7 +21,7 @@ LONGEST = 40
 
 
 def make_sentiment_folder(folder: str | Path, reviews: int = 400, steps: int = 120, seed: int = 1) -> Path:
-    """Write a tiny BERT that has learned to judge generated reviews, and its tokenizer; return the folder."""
+    """Write a tiny BERT that was trained to classify generated reviews, and its tokenizer; return the folder."""
     from transformers import BertConfig, BertForSequenceClassification  # no other module should wait for it
 
     written = write_reviews(reviews, seed)
@@ -50,7 +50,7 @@ def make_sentiment_folder(folder: str | Path, reviews: int = 400, steps: int = 1
 
 
 def make_generation_folder(folder: str | Path, sentences: int = 3_000, steps: int = 200, seed: int = 1) -> Path:
-    """Write a tiny GPT-2 that has read the built-in English, and its tokenizer; return the folder."""
+    """Write a tiny GPT-2 that was trained on the built-in English sentences, and its tokenizer; return the folder."""
     from transformers import GPT2Config, GPT2LMHeadModel
 
     texts = [pair.english for pair in build_corpus(sentences, 0, 0, 0).train]
@@ -97,7 +97,7 @@ def _tokenizer(texts: Sequence[str], ends: tuple[str, str] | None):
 
 
 def _train(model: nn.Module, ids: Tensor, labels: Tensor, steps: int, seed: int) -> None:
-    """By the loss that their models compute themselves, of 32 texts a step."""
+    """Train with the loss that the library's models compute, on 32 texts per step."""
     g = torch.Generator().manual_seed(seed)
     optimizer = torch.optim.AdamW(model.parameters(), lr=5e-3)
     model.train()

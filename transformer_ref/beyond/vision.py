@@ -51,7 +51,7 @@ def unpatchify(patches: Tensor, p: int, height: int, width: int) -> Tensor:
 
 
 class ViTResult(NamedTuple):
-    """What a ViT says of each image and, for looking, what each head looked at."""
+    """A ViT's logits for each image, and the attention weights of each head."""
 
     logits: Tensor  # (batch, classes)
     weights: list[Tensor]  # one (batch, heads, 1 + patch, 1 + patch) a layer
@@ -60,7 +60,7 @@ class ViTResult(NamedTuple):
 class ViT(nn.Module):
     """Patches, a class token in front, learned positions, the encoder's layers, a head on the class token.
 
-    image, patch: sides of the square image and its patches, in pixels; classes: how many answers there are.
+    image, patch: sides of the square image and its patches, in pixels; classes: number of outputs.
     Layers are those of chapter 09 in pre-norm, with a last norm (Dosovitskiy et al. 2021, equations 1 to 4; GELU
     there, ReLU here). Raises ValueError when `patch` does not divide `image` or d_model is not a multiple of h.
     """
@@ -112,11 +112,11 @@ class ViT(nn.Module):
 
 
 def pixel_attention(x: Tensor, Wq: Tensor, Wk: Tensor, Wv: Tensor) -> AttentionResult:
-    """Return what each pixel gathers from all pixels, and the weights.
+    """Return the attention output of each pixel over all pixels, and the weights.
 
     x: (batch, channels, height, width); Wq, Wk: (C', channels) and Wv: (channels, channels), kernels of size 1x1.
-    Returns the gathered image, like x, and weights (batch, pixel, pixel), each row a query's. The scores are not
-    divided by a root (Zhang et al. 2019, section 3).
+    Returns an image shaped like x and weights (batch, pixel, pixel), one row per query. The scores are not divided by a
+    root (Zhang et al. 2019, section 3).
     """
     expect_shape("x", x, "batch", "channels", "height", "width")
     channels = x.shape[1]
@@ -131,7 +131,7 @@ def pixel_attention(x: Tensor, Wq: Tensor, Wk: Tensor, Wv: Tensor) -> AttentionR
 
 
 def sagan_attention(x: Tensor, Wq: Tensor, Wk: Tensor, Wv: Tensor, gamma: Tensor | float) -> Tensor:
-    """Return x + gamma * attention, pixels looking at pixels: (batch, channels, height, width), as x.
+    """Return x + gamma * self-attention between pixels: (batch, channels, height, width), as x.
 
     x, Wq, Wk, Wv: as in `pixel_attention`; gamma: one number, learned, 0 when training begins
     (Zhang et al. 2019, equation 3).
@@ -140,9 +140,9 @@ def sagan_attention(x: Tensor, Wq: Tensor, Wk: Tensor, Wv: Tensor, gamma: Tensor
 
 
 def shift_weights(height: int, width: int, k: int) -> Tensor:
-    """Return k * k heads, each of which looks at one neighbor: (k * k, pixel, pixel), one-hot.
+    """Return the weights of k * k heads, each of which attends to one neighbor: (k * k, pixel, pixel), one-hot.
 
-    Head (a, b), counted row by row, looks a - k // 2 rows down and b - k // 2 columns to the right. Where that lies
+    Head (a, b), counted row by row, attends a - k // 2 rows down and b - k // 2 columns to the right. Where that lies
     outside the image a row is all zero. Raises ValueError when k is not an odd number.
     """
     if k < 1 or k % 2 == 0:
@@ -159,11 +159,11 @@ def shift_weights(height: int, width: int, k: int) -> Tensor:
 
 
 def conv_as_attention(x: Tensor, kernel: Tensor) -> AttentionResult:
-    """Return the convolution of x, computed by heads of attention that each look at one neighbor, and the weights.
+    """Return the convolution of x, computed by attention heads that each attend to one neighbor, and the weights.
 
     x: (batch, channels, height, width); kernel: (out, channels, k, k), k odd, as `torch.nn.functional.conv2d` reads it
     with zeros around the image. Returns (batch, out, height, width) and weights (k * k, pixel, pixel), from
-    `shift_weights`. A kernel's cell is the value matrix of its head (Cordonnier et al. 2020, theorem 1).
+    `shift_weights`. Each cell of the kernel is the value matrix of one head (Cordonnier et al. 2020, theorem 1).
     Raises ValueError when the kernel is not square, or k is even.
     """
     expect_shape("x", x, "batch", "channels", "height", "width")

@@ -18,7 +18,7 @@ class _Ids(NamedTuple):
 
 
 class Batch(_Ids):
-    """What one training step needs: the target twice, as the decoder's input and as the labels to predict.
+    """The input of one training step; the target is there twice, as the decoder's input and as the labels.
 
     real: the indices of the real tokens in `target_labels.flatten()`, (real,), or None before `counted` found them.
     """
@@ -26,7 +26,8 @@ class Batch(_Ids):
     real: Tensor | None = None
 
     def counted(self, pad: int) -> "Batch":
-        """Return the batch with `real`; on a GPU the CPU waits for it, so count a batch before it is copied there."""
+        """Return the batch with `real`. On a GPU this would synchronize, so call it before the batch is copied
+        there."""
         if self.real is not None:
             return self
         batch = Batch(*self)
@@ -40,12 +41,12 @@ class Batch(_Ids):
         return batch
 
     def rows(self, first: int, every: int) -> "Batch":
-        """Return the batch of every `every`-th row, beginning with row `first`."""
+        """Return the batch with every `every`-th row, from row `first` on."""
         return Batch(*(tensor[first::every] for tensor in self))
 
 
 def moved(tensor: Tensor, device: torch.device) -> Tensor:
-    """Return the tensor on that device. CUDA copies from page-locked memory while the CPU goes on."""
+    """Return the tensor on that device. CUDA copies from page-locked memory asynchronously."""
     if device.type == "cuda" and tensor.device.type == "cpu":
         tensor = tensor.contiguous().pin_memory()
     return tensor.to(device, non_blocking=True)
@@ -57,7 +58,7 @@ def real_indices(ids: Tensor, pad: int) -> Tensor:
 
 
 def pad_sequences(sequences: Sequence[Sequence[int]], pad: int) -> Tensor:
-    """Return the sequences as rows of one tensor, (batch, longest), filled up with `pad` at the end."""
+    """Return the sequences as rows of one tensor, (batch, longest), with `pad` at the end."""
     longest = max((len(sequence) for sequence in sequences), default=0)
     rows = [[*sequence, *[pad] * (longest - len(sequence))] for sequence in sequences]
     return torch.tensor(rows, dtype=torch.int64).view(len(sequences), longest)  # (batch, longest)
@@ -89,7 +90,7 @@ def token_batches(lengths: Sequence[int], max_tokens: int, generator: torch.Gene
 
 
 def _longer_lengths(sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]) -> list[int]:
-    """Return the tokens of the longer side of each pair, with the eos that follows."""
+    """Return the number of tokens of the longer side of each pair, eos included."""
     known = [getattr(side, "lengths", None) for side in (sources, targets)]
     if all(isinstance(lengths, Tensor) for lengths in known):  # mapped from a file: none is read for its length
         return torch.maximum(*known).add(1).tolist()
@@ -101,11 +102,11 @@ def _shuffled(count: int, generator: torch.Generator) -> list[int]:
 
 
 class BatchStream:
-    """Batches without end, each epoch in another order; (epoch, position) says where it is and can be set.
+    """An endless stream of batches, each epoch in another order; its state is (epoch, position), which can be set.
 
     sources, targets: ids without special tokens; max_tokens: cells of the longer side of a batch.
     pad, bos, eos: the special ids; seed: what the order depends on, and nothing else.
-    pack, shift: what makes batches of lengths and the decoder's input of labels, called as those of this module.
+    pack, shift: functions with the signatures of `token_batches` and `shift_right`.
     """
 
     def __init__(
@@ -141,7 +142,7 @@ class BatchStream:
 
     @cached_property
     def sha256(self) -> str:
-        """A fingerprint of all ids and of their order, in hexadecimal."""
+        """SHA-256 of all ids in their order, in hexadecimal."""
         digest = hashlib.sha256()
         for side in (self.sources, self.targets):
             for ids in side:
@@ -149,7 +150,7 @@ class BatchStream:
         return digest.hexdigest()
 
     def one_epoch(self) -> Iterator[Batch]:
-        """Yield each item once, from short to long, wherever the stream is."""
+        """Yield each item once, from short to long, whatever the state of the stream."""
         return (self.batch(items) for items in self._pack(self._lengths, self.max_tokens))
 
     def batch(self, items: Sequence[int]) -> Batch:
@@ -166,7 +167,7 @@ class BatchStream:
 class NextBatch:
     """The batches of a stream, each built on request before it is taken, for example while a GPU computes.
 
-    The stream is where it would without this: behind the last batch that was taken.
+    The stream's state counts only the batches that were taken.
     """
 
     def __init__(self, stream: BatchStream) -> None:
@@ -176,7 +177,7 @@ class NextBatch:
         self._built: Batch | None = None
 
     def build(self) -> None:
-        """Build the next batch, unless it is there."""
+        """Build the next batch, unless it is built already."""
         if self._built is None:
             self._built = next(self._batches)
 

@@ -21,12 +21,12 @@ class DownloadError(OSError):
 
 
 def download(path: Path, mirrors: Sequence[str], size: int, sha256: str, stream: TextIO | None = None) -> None:
-    """Leave the file at `path`, unless it is there already.
+    """Download a file to `path`, unless it is there already.
 
     mirrors: addresses of folders that hold a file of this name; size: in bytes; sha256: in hexadecimal.
-    stream: where the progress is shown (default: stderr). What a dropped connection left stays next to it as
-    <name>.part, from where the next attempt goes on (range requests: RFC 9110, section 14).
-    Raises DownloadError saying of each mirror what was wrong with it.
+    stream: where the progress is shown (default: stderr). After a dropped connection, <name>.part stays next to it, and
+    the next attempt continues there (range requests: RFC 9110, section 14).
+    Raises DownloadError with the error of each mirror.
     """
     if path.is_file():
         return
@@ -52,7 +52,7 @@ def download(path: Path, mirrors: Sequence[str], size: int, sha256: str, stream:
 
 
 def _fetch_with_patience(address: str, part: Path, size: int, bar: "ByteBar") -> None:
-    """Fetch the rest of a file, again after each dropped connection as long as something came."""
+    """Fetch the rest of a file, again after each dropped connection that transferred anything."""
     while (before := _size(part)) != size:
         try:
             _fetch_rest(address, part, size, bar)
@@ -92,13 +92,13 @@ def _reason(error: Exception) -> str:
 
 
 class ByteBar:
-    """Progress of one file; in a terminal one line that is rewritten, in a log one line at the end."""
+    """Shows the progress of one file: in a terminal one line that is rewritten, in a log one line at the end."""
 
     def __init__(self, name: str, size: int, stream: TextIO) -> None:
         self._name, self._size, self._stream = name, size, stream
 
     def __call__(self, done: int) -> None:
-        """Show how many bytes are there."""
+        """Show the number of bytes so far."""
         whole = done >= self._size
         filled = BAR * min(done, self._size) // self._size
         line = f"{self._name}  [{'#' * filled:{BAR}}]  {done // 1024:,} of {self._size // 1024:,} KiB"

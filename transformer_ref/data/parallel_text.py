@@ -18,7 +18,7 @@ class Parallel(NamedTuple):
     target: list[str]
 
     def sha256(self) -> str:
-        """Return a fingerprint of every line and of their order, in hexadecimal."""
+        """Return the SHA-256 of all lines in their order, in hexadecimal."""
         digest = hashlib.sha256()
         for side in self:
             digest.update("\n".join(side).encode() + b"\0")
@@ -26,7 +26,7 @@ class Parallel(NamedTuple):
 
 
 class ParallelFiles(NamedTuple):
-    """Two text files, plain or with .gz, that have not been read yet."""
+    """Two text files, plain or .gz, that have not been read yet."""
 
     source: Path
     target: Path
@@ -44,11 +44,12 @@ class ParallelFiles(NamedTuple):
         return sides
 
     def pairs(self) -> Iterator[tuple[str, str]]:
-        """Yield line and translation, without keeping them. Raises ValueError where one side ends before the other."""
+        """Yield each line and its translation, without keeping them in memory. Raises ValueError where one side ends
+        before the other."""
         return zip(*(_lines(path) for path in self), strict=True)
 
     def sha256(self) -> str:
-        """Return a fingerprint of the files as they are on the disk, in hexadecimal; fast, whatever they hold."""
+        """Return the SHA-256 of the files' bytes, in hexadecimal; fast even for compressed files."""
         digest = hashlib.sha256()
         for path in self:
             with open(path, "rb") as file:
@@ -58,7 +59,7 @@ class ParallelFiles(NamedTuple):
         return digest.hexdigest()
 
     def lines_sha256(self) -> str:
-        """Return what `Parallel.sha256` returns, without keeping the lines."""
+        """Return what `Parallel.sha256` returns, without keeping the lines in memory."""
         digest = hashlib.sha256()
         for path in self:
             for number, line in enumerate(_lines(path)):
@@ -75,8 +76,8 @@ def load_parallel(folder: str | Path, split: str, source: str, target: str) -> P
     """Return the lines of a split in two languages, stripped of the white space around them.
 
     folder: holds <split>.<language> for both languages, plain or with .gz.
-    Raises FileNotFoundError naming what is missing, ValueError for a file that is cut off or no UTF-8 text, for
-    sides of different length, and for a language that is to be translated into itself.
+    Raises FileNotFoundError naming what is missing, ValueError for a truncated file, text that is not UTF-8, sides of
+    different length, and twice the same language.
     """
     return find_parallel(folder, split, source, target).load()
 
@@ -88,7 +89,7 @@ def find_parallel(folder: str | Path, split: str, source: str, target: str) -> P
 
 
 def expect_two_languages(source: str, target: str) -> None:
-    """Raise ValueError for a language that is to be translated into itself."""
+    """Raise ValueError if source and target are the same language."""
     if source == target:
         raise ValueError(f'target: expected another language than the source, got "{target}" for both')
 

@@ -35,7 +35,7 @@ Report = Callable[[int], None]  # hears how many more pairs are encoded
 
 
 class Store(NamedTuple):
-    """Where corpora are prepared, by how many processes, and who hears of it."""
+    """The folder in which corpora are prepared, the number of processes, and the listener for the progress."""
 
     folder: Path
     workers: int = 0  # 0: one for each processor that this process may use
@@ -60,7 +60,7 @@ class MappedIds(Sequence):
 
 
 class Prepared(NamedTuple):
-    """The pairs of a split that can be learned from, and what was left out."""
+    """The pairs of a split that a model can be trained on, and the number of those that were left out."""
 
     sources: MappedIds
     targets: MappedIds
@@ -73,7 +73,7 @@ class Prepared(NamedTuple):
 def prepared_tokenizer(files: ParallelFiles, learn: Callable[[list[str]], Tokenizer], store: Store) -> Tokenizer:
     """Return the tokenizer of both sides, learned once for each text and each way to learn it.
 
-    learn: with a repr that says all about it, such as a dataclass.
+    learn: its repr must identify it, as that of a dataclass does.
     """
     path = store.folder / f"tokenizer-{_digest(files.sha256(), repr(learn), *_versions())}.json"
     if not path.is_file():
@@ -84,7 +84,7 @@ def prepared_tokenizer(files: ParallelFiles, learn: Callable[[list[str]], Tokeni
 
 
 def prepared(files: ParallelFiles, tokenizers: Sequence[Tokenizer], longest: int, store: Store) -> Prepared:
-    """Return the pairs with 1 to `longest` tokens on both sides; they are encoded where that has not been done yet.
+    """Return the pairs with 1 to `longest` tokens on both sides; blocks that are not encoded yet are encoded now.
 
     tokenizers: of the source and of the target. Raises ValueError and OSError as `ParallelFiles.load` does.
     """
@@ -142,7 +142,7 @@ def _prepare(files: ParallelFiles, described: list[str], folder: Path, store: St
 
 
 def _await(running: list[subprocess.Popen], parts: Path, files: ParallelFiles, report: Report) -> None:
-    """Wait for the workers and report what they have done."""
+    """Wait for the workers and report their progress."""
     lock = threading.Lock()
 
     def listen(process: subprocess.Popen) -> None:
@@ -163,7 +163,7 @@ def _await(running: list[subprocess.Popen], parts: Path, files: ParallelFiles, r
 
 
 def _join(parts: Path, folder: Path, files: ParallelFiles) -> None:
-    """Write the blocks one after another into the files of a folder, which is then given its name."""
+    """Write the blocks one after another into the files of a temporary folder, then rename the folder."""
     joined = folder.with_suffix(f".{os.getpid()}.joined")
     shutil.rmtree(joined, ignore_errors=True)
     joined.mkdir()
@@ -188,7 +188,7 @@ def _join(parts: Path, folder: Path, files: ParallelFiles) -> None:
 
 
 def _encode_blocks(job: dict[str, Any]) -> None:
-    """Write the blocks of one worker: every `workers`-th one that is not there."""
+    """Write the blocks of one worker: every `workers`-th one that is missing."""
     parts, files = Path(job["parts"]), ParallelFiles(*map(Path, job["files"]))
     tokenizers = [tokenizer_from_json((parts / f"{side}.json").read_text(encoding="utf-8")) for side in SIDES]
     for number, block in enumerate(_blocks(files, job["block"])):

@@ -9,9 +9,9 @@ from transformer_ref.config import LARGEST_EXPONENT
 
 
 def expect_ready(model: nn.Module, max_length: int | Sequence[int] = 1) -> None:
-    """Return nothing if a model can decode up to max_length tokens.
+    """Check that a model can decode up to max_length tokens.
 
-    Raises ValueError when it is in training mode, where dropout would make the answer random, or max_length is below 1.
+    Raises ValueError when it is in training mode, where dropout would make the result random, or max_length is below 1.
     """
     if model.training:
         raise ValueError("model: expected evaluation mode (model.eval()), got training mode")
@@ -20,7 +20,7 @@ def expect_ready(model: nn.Module, max_length: int | Sequence[int] = 1) -> None:
 
 
 def length_limits(source_ids: Tensor, max_length: int | Sequence[int]) -> list[int]:
-    """Return the most tokens to add to bos, for each row of source_ids, (batch, source).
+    """Return the maximum number of tokens after bos, for each row of source_ids, (batch, source).
 
     max_length: one number for every row, or one number per row: then the translation of a row does not depend on the
     other rows of its batch. Raises ValueError for another count of numbers and for one below 1.
@@ -36,16 +36,15 @@ def length_limits(source_ids: Tensor, max_length: int | Sequence[int]) -> list[i
 
 
 def expect_length_penalty(length_penalty: float) -> None:
-    """Return nothing for an exponent that ranks hypotheses; raise ValueError for NaN and what is out of range."""
+    """Check the exponent that ranks hypotheses; raise ValueError for NaN and values out of range."""
     if not 0 <= length_penalty <= LARGEST_EXPONENT:
         raise ValueError(f"length_penalty: expected a number from 0 to {LARGEST_EXPONENT}, got {length_penalty:g}")
 
 
 def kept_rows(goes_on: Tensor) -> Tensor:
-    """Return which rows of a batch go on, in an order that moves few of them: (rows that go on,).
+    """Return the indices of the unfinished rows of a batch, in an order that moves few of them: (unfinished rows,).
 
-    goes_on: (batch,), boolean. Rows from the end take the places of the rows that are finished; all others stay where
-    they are.
+    goes_on: (batch,), boolean. Rows from the end replace the finished rows; all others keep their index.
     """
     ascending = goes_on.nonzero().squeeze(1)  # waits for a GPU
     count = len(ascending)

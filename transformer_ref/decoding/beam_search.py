@@ -30,7 +30,7 @@ class Hypothesis(NamedTuple):
 
 
 class Beams(NamedTuple):
-    """The hypotheses that go on, for the sentences that are still open."""
+    """The unfinished hypotheses of the sentences that are not done yet."""
 
     sentence: Tensor  # (open,), the sentence's row in the batch
     limit: Tensor  # (open,), the most tokens that the sentence's hypotheses may have
@@ -52,13 +52,13 @@ def beam_search(
     """Return for each source up to `beam_size` hypotheses, the best first.
 
     model: in evaluation mode; source_ids: (batch, source), padded at the end.
-    beam_size: hypotheses kept at each step; max_length: the most tokens to add to bos, for all sources or for each.
-    length_penalty: 0 compares log p itself, 1 its mean over the tokens; top_k: finds a row's largest, as torch does.
-    At each step the continuations of all hypotheses of a sentence compete, by log p. One of the best `beam_size` that
-    ends in eos is finished: it is never extended, and the next best takes its place. A sentence is done when
-    `beam_size` hypotheses are finished. Hypotheses cut at max_length rank behind the finished ones.
-    Raises ValueError when the model is in training mode, `beam_size` or `max_length` is below 1, or `length_penalty` is
-    not from 0 to 10.
+    beam_size: hypotheses kept at each step; max_length: the maximum number of tokens after bos, one for all sources or
+    one for each. length_penalty: 0 compares log p itself, 1 its mean over the tokens; top_k: a function with the
+    signature of `torch.topk`. At each step the continuations of all hypotheses of a sentence compete, by log p. One of
+    the best `beam_size` that ends in eos is finished: it is never extended, and the next best takes its place. A
+    sentence is done when `beam_size` hypotheses are finished. Hypotheses cut at max_length rank behind the finished
+    ones. Raises ValueError when the model is in training mode, `beam_size` or `max_length` is below 1, or
+    `length_penalty` is not from 0 to 10.
     """
     expect_ready(model, max_length)
     expect_length_penalty(length_penalty)
@@ -103,7 +103,7 @@ def beam_search(
 
 
 class Found:
-    """The hypotheses found so far, kept on the device of the model: reading them at each step would wait for a GPU.
+    """The hypotheses found so far, kept on the model's device: reading them at each step would synchronize with a GPU.
 
     sentences: of the batch; beam_size, max_length: those of the search.
     """
@@ -167,7 +167,7 @@ def _first_beams(source_ids: Tensor, limits: list[int], beam_size: int, bos: int
 def _best_continuations(
     beams: Beams, logits: Tensor, beam_size: int, pad: int, top_k: TopK
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Return log p of the best continuations, the best first, which hypothesis each continues, and by which token.
+    """Return log p of the best continuations, the best first, with the index of the hypothesis and the token of each.
 
     logits: (open, hypotheses, vocabulary). Returns (open, beam_size to 2 * beam_size) each: of 2 * beam_size,
     `beam_size` go on if `beam_size` end. If a sentence has fewer than `beam_size` continuations, the rest has log p
@@ -191,7 +191,7 @@ def _best_continuations(
 def _grown(
     beams: Beams, beam_size: int, log_probability: Tensor, parent: Tensor, token: Tensor, finished: Tensor
 ) -> Beams:
-    """Return the beams a token longer: the best `beam_size` continuations, if a sentence has that many."""
+    """Return the beams, one token longer: the best `beam_size` continuations, if a sentence has that many."""
     count = len(beams.ids)
     best, choice = log_probability.topk(beam_size, dim=-1)  # (open, beam)
     parent, token = parent.gather(1, choice), token.gather(1, choice)

@@ -13,11 +13,11 @@ from transformer_ref.model.transformer import Transformer
 def greedy_decode(
     model: Transformer, source_ids: Tensor, max_length: int | Sequence[int], use_cache: bool = True
 ) -> Tensor:
-    """Return for each source the tokens found by taking the likeliest one at each step.
+    """Return for each source the tokens found by taking the most probable one at each step.
 
     model: in evaluation mode; source_ids: (batch, source), padded at the end.
-    max_length: the most tokens to add to bos, for all sources or for each; use_cache: False computes every step from
-    the beginning.
+    max_length: the maximum number of tokens after bos, one for all sources or one for each; use_cache: False recomputes
+    the whole target at every step.
     Returns (batch, at most max_length + 1): bos, the tokens, eos where it was reached, then pads.
     Raises ValueError when the model is in training mode or max_length is below 1.
     """

@@ -19,7 +19,7 @@ from transformer_ref.model.transformer import Transformer
 def sampling_probabilities(
     logits: Tensor, temperature: float = 1.0, top_k: int | None = None, top_p: float | None = None
 ) -> Tensor:
-    """Return the probabilities to draw from; those left out are exactly zero, and each row sums to one.
+    """Return the probabilities to draw from; those of excluded tokens are exactly zero, and each row sums to one.
 
     logits: (..., vocabulary); temperature: above 0, below 1 sharpens; top_k: at least 1, ties with the last are kept;
     top_p: in (0, 1]. With both, top-p chooses among what top-k kept. Raises ValueError naming the argument.
@@ -49,8 +49,8 @@ def sampling_probabilities(
 def draw(probabilities: Tensor, generator: torch.Generator | None = None) -> Tensor:
     """Return an index drawn from each row of probabilities, (..., vocabulary) -> (...), or that of a NaN.
 
-    Each index waits an exponential time with its probability as the rate, and the first one wins. The draws are those
-    of `torch.multinomial`, which on a GPU makes the CPU wait in order to check the probabilities.
+    Each index gets an exponential waiting time with its probability as the rate, and the shortest wins. The draws equal
+    those of `torch.multinomial`, which on a GPU synchronizes to check the probabilities.
     """
     times = torch.empty_like(probabilities).exponential_(generator=generator)
     return (probabilities / times).argmax(dim=-1)
@@ -66,11 +66,12 @@ def sample_decode(
     top_k: int | None = None,
     top_p: float | None = None,
 ) -> Tensor:
-    """Return for each source tokens drawn one after the other.
+    """Return for each source a translation drawn token by token.
 
-    model: in evaluation mode; source_ids: (batch, source), padded at the end; max_length: the most tokens to add to
-    bos, for all sources or for each; generator: on the model's device; the rest: see `sampling_probabilities`.
-    Returns (batch, at most max_length + 1): bos, the tokens, eos where it was drawn, then pads.
+    model: in evaluation mode; source_ids: (batch, source), padded at the end; max_length: the maximum number of tokens
+    after bos, one for all sources or one for each; generator: on the model's device; the rest: see
+    `sampling_probabilities`. Returns (batch, at most max_length + 1): bos, the tokens, eos where it was drawn, then
+    pads.
     Raises ValueError when the model is in training mode, max_length is below 1 or a logit is NaN.
     """
     expect_ready(model, max_length)

@@ -12,7 +12,7 @@ Model = TypeVar("Model", bound=nn.Module)
 
 
 def accelerate(model: Model) -> Model:
-    """Return the model itself, with a quicker kernel in its attentions and pooled dropout. No weight is touched."""
+    """Return the same model, with a faster kernel in its attentions and pooled dropout. Its weights are not changed."""
     for module in list(model.modules()):
         if isinstance(module, MultiHeadAttention):
             module.kernel = quick_attention

@@ -22,10 +22,10 @@ MEASURED = 16, 4, 32, 64  # batch, heads, queries and as many keys, and d_head a
 def quick_attention(
     query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, is_causal: bool = False
 ) -> Tensor:
-    """Return what `F.scaled_dot_product_attention` does, by the way that is fastest here.
+    """Return what `F.scaled_dot_product_attention` returns, computed in the way that is fastest on this machine.
 
     query: (..., query, d_head); key: (..., key, d_head); value: (..., key, d_value); attn_mask: boolean, broadcastable
-    to (..., query, key), which shows every query some key; is_causal: instead of a mask, hide later keys.
+    to (..., query, key), with at least one True for every query; is_causal: hide later keys, instead of a mask.
     """
     if query.device.type == "cuda" and not is_traced():
         with without_cudnn():
@@ -36,8 +36,8 @@ def quick_attention(
 
 
 def without_cudnn() -> AbstractContextManager[None]:
-    """Return a context in which a GPU computes attention by any kernel but cuDNN's, which builds a plan for each new
-    shape: batches of sentences have hundreds of shapes."""
+    """Return a context in which a GPU does not use cuDNN's attention kernel, which builds a plan for each new shape:
+    batches of sentences have hundreds of shapes."""
     try:
         from torch.nn.attention import SDPBackend, sdpa_kernel
     except ImportError:  # torch before 2.3, which has no such kernel
@@ -46,8 +46,7 @@ def without_cudnn() -> AbstractContextManager[None]:
 
 
 def products_are_faster(query: Tensor) -> bool:
-    """Return whether two products beat the library's kernel: never in fp32, and never on a GPU, whose kernels are made
-    for both."""
+    """Return whether two matrix products are faster than the library's kernel: never in fp32, and never on a GPU."""
     if query.device.type != "cpu" or query.dtype != torch.bfloat16 or is_traced():
         return False
     return attention_kernel().value == "products"
@@ -79,7 +78,7 @@ def _with_gradient(kernel: Callable[..., Tensor]) -> Tensor:
 
 
 def two_products(query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None) -> Tensor:
-    """Return what the library's kernel does; every query is shown some key."""
+    """Return what the library's kernel returns; every query must have at least one key."""
     scores = (query @ key.transpose(-2, -1)).mul_(query.shape[-1] ** -0.5)  # (..., query, key)
     if attn_mask is not None:
         bias = scores.new_zeros(attn_mask.shape).masked_fill_(~attn_mask, -torch.inf)

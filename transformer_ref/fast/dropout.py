@@ -12,9 +12,9 @@ POOL = 2**23  # factors drawn beforehand; a window into them, with another begin
 
 
 class PooledDropout(nn.Module):
-    """What `torch.nn.Dropout` does; on a CPU in a tenth of the time.
+    """Dropout as in `torch.nn.Dropout`; on a CPU in a tenth of the time.
 
-    p: probability of a zero, in [0, 1). Where a window begins comes from torch's own generator.
+    p: probability of a zero, in [0, 1). The offset into the pool comes from torch's own generator.
     """
 
     def __init__(self, p: float) -> None:
@@ -22,7 +22,7 @@ class PooledDropout(nn.Module):
         self.p = p
 
     def forward(self, x: Tensor) -> Tensor:
-        """Return x, of any shape, with zeros and larger survivors while training, and as it is otherwise."""
+        """Return x, of any shape; in training mode with some entries zero and the others scaled up."""
         if not self.training or self.p == 0:
             return x
         if x.device.type != "cpu" or 2 * x.numel() > POOL:

@@ -45,11 +45,11 @@ Product = Callable[[Tensor], Tensor]  # (..., in) -> (..., out)
 
 
 def for_inference(model: Any, int8: bool = False) -> Any:
-    """Return what decodes as the model does, only faster: an `InferenceTransformer`, or the model itself.
+    """Return a faster model with the same outputs for decoding: an `InferenceTransformer`, or the model itself.
 
-    model: in evaluation mode; int8: multiply 8-bit integers, on a CPU. Without int8 a model on a GPU, in training mode
-    or with any part that is not the package's own comes back as it is. The weights are read now: a later change of the
-    model does not show.
+    model: in evaluation mode; int8: multiply 8-bit integers, on a CPU. Without int8, a model that is on a GPU, in
+    training mode or made of other parts than the package's is returned itself. The weights are copied: later changes of
+    the model have no effect.
     Raises ValueError where int8 is requested and not available.
     """
     unknown = _first_unknown_part(model)
@@ -70,7 +70,7 @@ def for_inference(model: Any, int8: bool = False) -> Any:
 
 
 def _first_unknown_part(model) -> str | None:
-    """Return the name of a part that may compute something else than its class in the package does, or None."""
+    """Return the name of a part whose class is not the package's own, or None."""
     if type(model) is not Transformer:
         return type(model).__name__
     for module in model.modules():
@@ -81,7 +81,7 @@ def _first_unknown_part(model) -> str | None:
 
 
 class InferenceEncoded(NamedTuple):
-    """A batch of sources as the decoder layers need them."""
+    """The encoded sources of a batch, with the keys and values for each decoder layer."""
 
     keys: list[Tensor]  # one (batch, heads, source, d_head) a layer; at least SHORTEST positions
     values: list[Tensor]  # one (batch, heads, source, d_head) a layer
@@ -96,8 +96,7 @@ class InferenceEncoded(NamedTuple):
 class InferenceCache:
     """The keys and values of every decoder layer's self-attention, in one piece of memory with room for more.
 
-    Positions beyond `length` hold zeros. They are hidden by the bias, and make rows of scores long enough to be
-    vectorized.
+    Positions beyond `length` hold zeros. The bias masks them; they make rows of scores long enough to be vectorized.
     """
 
     def __init__(self) -> None:
@@ -122,9 +121,9 @@ class InferenceCache:
 
 
 class InferenceTransformer:
-    """A `Transformer` for `greedy_decode` and `beam_search`: it has those of its methods that they call.
+    """A `Transformer` with only those methods that `greedy_decode` and `beam_search` call.
 
-    model: in evaluation mode, of the package's own parts, on a CPU; int8: multiply 8-bit integers.
+    model: in evaluation mode, made of the package's own parts, on a CPU; int8: multiply 8-bit integers.
     """
 
     training = False
@@ -138,7 +137,7 @@ class InferenceTransformer:
         self.logits: Product = linear(model.output.weight, model.output.bias)
 
     def encode(self, source_ids: Tensor) -> InferenceEncoded:
-        """Return the sources read by the encoder; see `Transformer.encode`."""
+        """Return the encoded sources; see `Transformer.encode`."""
         expect_padding_last("source_ids", source_ids, self.config.pad)
         model, mask = self._model, padding_mask(source_ids, self.config.pad)  # (batch, 1, 1, source)
         x = model.positions(model.source_embedding(source_ids))  # (batch, source, d_model)
@@ -171,9 +170,9 @@ class InferenceTransformer:
         mask: Tensor | None = None,
         positions: Sequence[int] | None = None,
     ) -> Decoded:
-        """Return the next tokens, read by the decoder, with an empty list of weights; see `Transformer.decode`.
+        """Return the decoder's output for the next tokens, with an empty list of weights; see `Transformer.decode`.
 
-        target_ids: (batch, target), a step: without a mask one token, else each of the target's tokens is the newest
+        target_ids: (batch, target): without a mask one token; with one, each token is the newest
             of a hypothesis.
         """
         model, heads = self._model, self.config.heads
@@ -205,7 +204,8 @@ class InferenceTransformer:
 
 
 class _InferenceLayer:
-    """The products of an encoder or a decoder layer. In a decoder layer, queries are scaled by their weights."""
+    """The matrix products of an encoder or a decoder layer. In a decoder layer, the scale of the scores is part of the
+    query weights."""
 
     def __init__(self, layer: Any, linear: Callable[..., Product]) -> None:
         attention, self.is_decoder = layer.self_attention, isinstance(layer, DecoderLayer)
@@ -259,7 +259,7 @@ def _side_by_side(projections: list[tuple[nn.Linear, float]]) -> tuple[Tensor, T
 
 
 def _linear_in(dtype: torch.dtype) -> Callable[..., Product]:
-    """Return what makes a product of weights in this dtype."""
+    """Return the class or function that makes a linear layer with weights in this dtype."""
     packed = dtype == torch.float32 and faster_linear().value == "packed"
     return PackedLinear if packed else _linear
 
@@ -272,7 +272,7 @@ def _linear(weight: Tensor, bias: Tensor | None = None, relu: bool = False) -> P
 
 
 def _selected(x: Tensor, axis: int, rows: Tensor) -> Tensor:
-    """Return the given rows of an axis, in the memory of x if rows only move from the end into places that are free."""
+    """Return the given rows of an axis, in the memory of x if rows only move from the end to indices that are free."""
     count = len(rows)
     moved = (rows != torch.arange(count)).nonzero().squeeze(1)
     source = rows[moved]
@@ -289,7 +289,8 @@ def _hiding(mask: Tensor, like: Tensor) -> Tensor:
 
 
 def _attended(query: Tensor, key: Tensor, value: Tensor, bias: Tensor, like: Tensor) -> Tensor:
-    """Return the values mixed for each query, all heads side by side, (batch, query, d_model), as precise as `like`.
+    """Return the attention output of each query, all heads side by side, (batch, query, d_model), in the dtype of
+    `like`.
 
     query: (batch, heads, query, d_head), scaled; key, value: (batch, heads, key, d_head); bias: broadcastable to
     (batch * heads, query, key).
@@ -302,6 +303,6 @@ def _attended(query: Tensor, key: Tensor, value: Tensor, bias: Tensor, like: Ten
 
 
 def _written(residual: Residual, x: Tensor, change: Tensor) -> Tensor:
-    """Return what `Residual.write` does, in the memory of the change."""
+    """Return what `Residual.write` returns, in the memory of `change`."""
     updated = change.add_(x)
     return updated if residual.norm_first else residual.norm(updated)

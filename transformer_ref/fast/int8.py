@@ -62,7 +62,7 @@ def _measured_engine() -> tuple[str, str]:
 
 
 def _speedup_of(engine: str, usual: str) -> float:
-    """Return how many times as fast an engine is as the usual one: the mean for few and for many rows."""
+    """Return the speedup of an engine over the default one: the mean for few and for many rows."""
     weight = torch.linspace(-1, 1, PROBE_FEATURES).expand(PROBE_FEATURES, -1)
     linears, ratio = [Int8Linear(weight, engine=each) for each in (usual, engine)], 1.0
     for rows in PROBE_ROWS:
@@ -72,7 +72,7 @@ def _speedup_of(engine: str, usual: str) -> float:
 
 
 def available_engines() -> list[str]:
-    """Return the engines that this torch has and that can multiply here."""
+    """Return the engines that this torch has and that work on this machine."""
     return [engine for engine in ENGINES if engine in torch.backends.quantized.supported_engines]
 
 
@@ -80,7 +80,7 @@ def available_engines() -> list[str]:
 def saturates(engine: str) -> bool:
     """Return whether the engine's sums overflow with inputs of 8 bits.
 
-    Processors without VNNI add pairs of products in 16 bits: 2 * 255 * 127 does not fit. There inputs get 7 bits.
+    Processors without VNNI add pairs of products in 16 bits: 2 * 255 * 127 does not fit, so inputs get 7 bits.
     """
     weight = torch.ones(64, 256)  # 127 everywhere
     result = torch.ops.quantized.linear_dynamic(weight, _pack(weight, None, engine), False)  # of inputs 255
@@ -88,7 +88,7 @@ def saturates(engine: str) -> bool:
 
 
 def _pack(weight: Tensor, bias: Tensor | None, engine: str):
-    """Return the weights, rounded and in the order in which the engine reads them."""
+    """Return the weights, rounded and packed for the engine."""
     weight = weight.detach().float()
     scale = weight.abs().amax(dim=1).div_(127).clamp_min_(SMALLEST_SCALE)  # (out,)
     offset = torch.zeros(len(scale), dtype=torch.int64)

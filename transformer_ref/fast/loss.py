@@ -17,7 +17,7 @@ CHUNK = 1_024  # rows of logits at a time, in memory that is used again: fresh m
 
 
 class PackedLoss(MeanLoss):
-    """The value of `MeanLoss` for a `Transformer`, computed only for real tokens."""
+    """The loss of `MeanLoss` for a `Transformer`, computed only at real tokens."""
 
     def __call__(self, model: Transformer, batch: Batch) -> Tensor:
         """Return the mean loss, a scalar."""
@@ -33,10 +33,10 @@ class PackedLoss(MeanLoss):
 def hidden_at(
     model: Transformer, source_ids: Tensor, target_input_ids: Tensor, wanted: Tensor, indices: Tensor | None = None
 ) -> Tensor:
-    """Return the rows of `model.hidden` at the wanted target tokens, (wanted, d_model), and compute no others.
+    """Return the rows of `model.hidden` at the wanted target tokens, (wanted, d_model), without computing others.
 
-    wanted: boolean, (batch, target): the tokens of each row that a loss reads, from the first on; indices: where
-    `wanted.flatten()` is True, where that is known.
+    wanted: boolean, (batch, target), True at the tokens that the loss reads, the first ones of each row; indices: of
+    the True entries of `wanted.flatten()`, if known.
     """
     real = source_ids != model.config.pad  # (batch, source)
     if real.device.type != "cpu" or not (can_pack(real) and can_pack(wanted)):
@@ -67,11 +67,11 @@ def _changed(residual: Residual, feed_forward: nn.Module, x: Tensor) -> Tensor:
 
 
 def projected_cross_entropy(hidden: Tensor, table: Tensor, labels: Tensor, pad: int, smoothing: float) -> Tensor:
-    """Return `label_smoothed_cross_entropy` of the logits hidden @ table.T, which are never all there at once.
+    """Return `label_smoothed_cross_entropy` of the logits hidden @ table.T, without storing all logits at once.
 
-    hidden: (real, d_model), of the real tokens; table: (vocabulary, d_model), the output's weights; labels: (real,).
-    The gradient of a cross-entropy by its logits is softmax(logits) - targets, so it is computed along with the loss,
-    some rows at a time. A training step's largest tensor, (batch, target, vocabulary), is never made.
+    hidden: (real, d_model), of the real tokens; table: (vocabulary, d_model), the output weights; labels: (real,). The
+    gradient of a cross-entropy with respect to the logits is softmax(logits) - targets, so it is computed along with
+    the loss, some rows at a time. The largest tensor of a training step, (batch, target, vocabulary), is never stored.
     """
     expect_shape("hidden", hidden, "real", table.shape[1])
     expect_ids("labels", labels, len(hidden))
@@ -81,8 +81,8 @@ def projected_cross_entropy(hidden: Tensor, table: Tensor, labels: Tensor, pad: 
 class _ProjectedCrossEntropy(torch.autograd.Function):
     """The loss and, in the same pass, its gradients.
 
-    Smoothing gives every token a share, then takes it from label and pad. What all tokens have alike is a sum over
-    the table, which needs no (rows, vocabulary) tensor of its own.
+    Smoothing gives every token the same probability, then takes it from label and pad. The part that all tokens have in
+    common is a sum over the table, which needs no (rows, vocabulary) tensor.
     """
 
     @staticmethod

@@ -22,9 +22,9 @@ _depth, _lock = 0, threading.Lock()  # how many of these contexts have been ente
 
 @contextlib.contextmanager
 def freed_memory_kept() -> Iterator[None]:
-    """Within it freed memory stays with this process, where the C library is glibc; elsewhere do nothing.
+    """Within this context the C library, if it is glibc, does not return freed memory to the system.
 
-    One of these contexts may be inside another, or begin in another thread: the last to end gives memory back.
+    These contexts may be nested or begin in another thread; memory is returned when the last one ends.
     """
     set_option = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None
     if set_option is None:

@@ -14,10 +14,10 @@ from transformer_ref.training.muon import Muon, apply_update, orthogonal
 
 
 class BatchedMuon(Muon):
-    """What `Muon` does, in fewer and larger products."""
+    """`Muon` with fewer and larger matrix products."""
 
     def move(self, group: dict, matrices: list[Tensor]) -> None:
-        """Move those matrices of a group that have a gradient."""
+        """Update those matrices of a group that have a gradient."""
         begun = []
         for _, of_shape in itertools.groupby(sorted(matrices, key=attrgetter("shape")), key=attrgetter("shape")):
             alike = list(of_shape)

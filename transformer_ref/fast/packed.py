@@ -56,5 +56,6 @@ def _measured() -> tuple[str, str]:
 
 
 def _last(layers: list, inputs: list[Tensor]) -> Tensor:
-    """Return the last of all layers' results: weights that come round again have left the cache."""
+    """Return the output of the last of all layers; so many weights are read that none is in the cache when it is read
+    again."""
     return [layer(x) for layer, x in zip(layers, inputs, strict=True)][-1]

@@ -21,21 +21,21 @@ ROWS = 32
 def with_spare_rows(rows: Tensor) -> Tensor:
     """Return rows, (rows, ...), followed by rows of zeros up to a multiple of ROWS.
 
-    A CPU's library compiles a product in bf16 for each new shape, in about half a millisecond. No two batches have the
-    same number of real tokens, so that would be a tenth of a small model's training.
+    A CPU's library compiles a product in bf16 for each new shape, in about half a millisecond. Since nearly every batch
+    has another number of real tokens, that would be a tenth of a small model's training time.
     """
     return nn.functional.pad(rows, (0, 0) * (rows.dim() - 1) + (0, -len(rows) % ROWS))
 
 
 def can_pack(real: Tensor) -> bool:
-    """Return whether every row of a boolean (batch, length) begins with its True cells, one or more."""
+    """Return whether every row of a boolean (batch, length) is one or more True, then False."""
     return bool(real[:, :1].all()) and real.shape[1] > 0 and not bool((real[:, 1:] & ~real[:, :-1]).any())
 
 
 class Packing:
     """Where the real tokens of a batch are.
 
-    real: (batch, length), boolean, True at real tokens, as `can_pack` wants them.
+    real: (batch, length), boolean, True at real tokens; `can_pack` must be True of it.
     """
 
     def __init__(self, real: Tensor) -> None:
@@ -54,24 +54,24 @@ class Packing:
         return with_spare_rows(x.flatten(0, 1).index_select(0, self._places))
 
     def by_head(self, x: Tensor, pieces: int, heads: int) -> Tensor:
-        """Return each sentence's tokens side by side, for each head: (pieces, batch * heads, length, d_head).
+        """Return the tokens of each sentence, for each head: (pieces, batch * heads, length, d_head).
 
-        x: (rows, pieces * d_model), such as queries, keys and values next to each other. Where a sentence has ended
-        its first token is repeated; spare rows are left out.
+        x: (rows, pieces * d_model), such as queries, keys and values next to each other. At padded positions the first
+        token is repeated; spare rows are left out.
         """
         batch, length = self.real.shape
         x = x.reshape(x.shape[0] * pieces * heads, -1)  # (rows * pieces * heads, d_head)
         return x.index_select(0, self._move(pieces, heads)[0]).view(pieces, batch * heads, length, -1)
 
     def by_token(self, x: Tensor, heads: int) -> Tensor:
-        """Return (rows, pieces * d_model) for x, (pieces, batch * heads, length, d_head): `by_head` undone."""
+        """Return (rows, pieces * d_model) for x, (pieces, batch * heads, length, d_head): the inverse of `by_head`."""
         rows = x.flatten(0, 2).index_select(0, self._move(len(x), heads)[1])
         rows = rows.view(-1, len(x) * heads * x.shape[-1])  # (rows, pieces * d_model)
         rows[self.tokens :] = 0
         return rows
 
     def _move(self, pieces: int, heads: int) -> tuple[Tensor, Tensor]:
-        """Return which row of the tokens each cell by head is, and which cell each row of the tokens is."""
+        """Return the row index of each cell of `by_head`, and the cell index of each row."""
         if (pieces, heads) not in self._moves:
             batch, length = self.real.shape
             slots = torch.arange(pieces * heads).view(pieces, 1, heads, 1)
@@ -83,7 +83,7 @@ class Packing:
 
 
 class PackedMask:
-    """What attention over packed tokens needs to know instead of a mask.
+    """The lengths that replace a mask in attention over packed tokens.
 
     queries, keys: the positions of the tokens that give queries and keys; causal: whether later keys are hidden.
     """
@@ -98,7 +98,7 @@ class PackedMask:
 
 
 def packed_multi_head(attention: MultiHeadAttention, x: Tensor, memory: Tensor | None, mask: PackedMask) -> Tensor:
-    """Return what the attention gives for packed tokens, (rows, d_model); the three projections are one product or two.
+    """Return the attention output for packed tokens, (rows, d_model); the three projections are one product or two.
 
     x: (rows, d_model), the tokens of the queries; memory: (other rows, d_model), those of keys and values, None: x
     itself.
@@ -112,7 +112,7 @@ def packed_multi_head(attention: MultiHeadAttention, x: Tensor, memory: Tensor |
 
 
 def side_by_side(x: Tensor, projections: list[nn.Linear]) -> Tensor:
-    """Return the features of several projections of x next to each other, by one product."""
+    """Return the outputs of several projections of x side by side, computed by one product."""
     biases = [projection.bias for projection in projections if projection.bias is not None]
     weight = torch.cat([projection.weight for projection in projections])  # (all features, d_model)
     return nn.functional.linear(x, weight, torch.cat(biases) if biases else None)
@@ -121,16 +121,16 @@ def side_by_side(x: Tensor, projections: list[nn.Linear]) -> Tensor:
 def packed_attention(asked: Tensor, answering: Tensor | None, mask: PackedMask, heads: int) -> Tensor:
     """Return scaled dot-product attention of each head, (rows, d_model).
 
-    asked: (rows, d_model), queries; answering: (other rows, 2 * d_model), keys next to values.
+    asked: (rows, d_model), queries; answering: (other rows, 2 * d_model), keys and values side by side.
     In self-attention all three are in `asked`, (rows, 3 * d_model), and `answering` is None.
     """
     return _PackedAttention.apply(asked, answering, mask, heads)
 
 
 class _PackedAttention(torch.autograd.Function):
-    """Attention and its gradients, with every vector moved once each way.
+    """Attention and its gradients, with every vector moved once in each direction.
 
-    Where a sentence has ended a query asks in vain: its row of weights is set to zero, and so no gradient leaves it.
+    At padded positions the row of weights is set to zero, so no gradient leaves it.
     """
 
     @staticmethod

@@ -14,10 +14,10 @@ NEVER = 10**9  # tokens: more than any row has
 
 
 def quick_top_k(x: Tensor, count: int) -> tuple[Tensor, Tensor]:
-    """Return the `count` largest of each row, the largest first, and where they are, as `x.topk(count)` does.
+    """Return the `count` largest of each row, the largest first, and their indices, as `x.topk(count)` does.
 
-    A long row is cut into pieces. The pieces with the largest maxima hold all of the result, and a maximum is found
-    in a fraction of the time that a ranking takes.
+    A long row is cut into pieces. The pieces with the largest maxima hold all of the result, and a maximum takes a
+    fraction of the time of a sort.
     """
     if x.shape[-1] < 2 * count * PIECE or not _is_long(x):
         return x.topk(count, dim=-1)
@@ -25,14 +25,14 @@ def quick_top_k(x: Tensor, count: int) -> tuple[Tensor, Tensor]:
 
 
 def _is_long(x: Tensor) -> bool:
-    """Return whether pieces are faster for rows of this length. Other devices than CPUs use the library's own way."""
+    """Return whether pieces are faster for rows of this length. Other devices than CPUs use `torch.topk`."""
     if x.device.type != "cpu" or is_traced():
         return False
     return x.shape[-1] >= int(top_k_length().value)
 
 
 def top_k_length() -> Choice:
-    """Return from how many tokens on a row is searched faster in pieces on this CPU."""
+    """Return the row length from which on pieces are faster on this CPU."""
     return choose("top_k", torch.device("cpu"), _measured_length)
 
 
@@ -53,7 +53,7 @@ def _speedup_at(length: int) -> float:
 
 
 def in_pieces(x: Tensor, count: int) -> tuple[Tensor, Tensor]:
-    """Return what `x.topk(count)` does, found in pieces; x: (..., at least count * PIECE)."""
+    """Return what `x.topk(count)` returns, found in pieces; x: (..., at least count * PIECE)."""
     pieces = x.unfold(-1, PIECE, PIECE)  # (..., pieces, cells)
     chosen = pieces.amax(dim=-1).topk(count, dim=-1).indices[..., None]  # (..., count, 1)
     places = chosen * PIECE + torch.arange(PIECE, device=x.device)  # (..., count, cells)

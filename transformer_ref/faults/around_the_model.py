@@ -12,7 +12,7 @@ from transformer_ref.training.loss import MeanLoss
 
 
 def batches(change: Callable[[Batch, int, int], Batch]) -> Callable[[Experiment], None]:
-    """Return the fault that trains on changed batches. change: (batch, bos, pad) -> batch."""
+    """Return the fault that trains on modified batches. change: (batch, bos, pad) -> batch."""
 
     def put(experiment: Experiment) -> None:
         config = experiment.model.config
@@ -36,7 +36,7 @@ def without_end(batch: Batch, bos: int, pad: int) -> Batch:
 
 
 class PadsCounted(MeanLoss):
-    """The mean over all places, pads among them."""
+    """The mean loss over all positions, padding included."""
 
     def __call__(self, model: nn.Module, batch: Batch) -> Tensor:
         """Return the loss, a scalar."""
@@ -44,7 +44,7 @@ class PadsCounted(MeanLoss):
 
 
 class DoubleSoftmax(MeanLoss):
-    """A softmax before a loss that takes one itself."""
+    """A softmax before a loss that already applies one."""
 
     def __call__(self, model: nn.Module, batch: Batch) -> Tensor:
         """Return the loss, a scalar."""
@@ -69,7 +69,7 @@ def step_without_zero_grad(experiment: Experiment, batch: Batch, optimizer: torc
 
 
 def part(**parts) -> Callable[[Experiment], None]:
-    """Return the fault that replaces parts of the experiment itself."""
+    """Return the fault that replaces fields of the experiment."""
 
     def put(experiment: Experiment) -> None:
         for name, value in parts.items():
@@ -89,7 +89,7 @@ def from_eos(experiment: Experiment, source_ids: Tensor, max_length: int) -> Ten
 
 
 def first_place(experiment: Experiment, source_ids: Tensor, max_length: int) -> Tensor:
-    """Greedy decoding that reads the scores at the first place instead of the last."""
+    """Greedy decoding that reads the logits at the first position instead of the last."""
     return by_hand(experiment, source_ids, max_length, place=0)
 
 
@@ -102,7 +102,7 @@ def by_hand(
     first: int | None = None,
     place: int = -1,
 ) -> Tensor:
-    """Return greedy translations, with the whole prefix read at each step; the arguments are the faults."""
+    """Return greedy translations, with the whole prefix read at each step; the arguments choose the faults."""
     model, config = experiment.model, experiment.model.config
     model.train(training)
     target = torch.full((len(source_ids), 1), config.bos if first is None else first)

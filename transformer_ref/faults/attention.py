@@ -16,13 +16,13 @@ HIDDEN = -1e9  # what a hidden score is set to
 
 
 def shares(scores: Tensor, mask: Tensor) -> Tensor:
-    """Return what each query gives each key."""
+    """Return the weight that each query gives to each key."""
     return torch.softmax(scores.masked_fill(~mask, HIDDEN), dim=-1)
 
 
 @dataclass
 class Steps:
-    """What an attention does, one function a step."""
+    """The steps of attention, one function each."""
 
     split: Callable[[Tensor, int], Tensor] = split_heads
     scale: Callable[[int], float] = lambda d_head: d_head**0.5
@@ -33,7 +33,7 @@ class Steps:
 
 
 class OpenAttention(nn.Module):
-    """A `MultiHeadAttention` with the same weights, computed by `Steps` that can be replaced."""
+    """A `MultiHeadAttention` with the same weights, computed by replaceable `Steps`."""
 
     def __init__(self, sound: MultiHeadAttention, steps: Steps) -> None:
         super().__init__()

@@ -31,13 +31,13 @@ def sound_translations(experiment: "Experiment", source_ids: Tensor, max_length:
 
 
 def every_weight(model: nn.Module) -> list[nn.Parameter]:
-    """Return what an optimizer is to move."""
+    """Return the parameters that the optimizer updates."""
     return list(model.parameters())
 
 
 @dataclass
 class Experiment:
-    """All that one training consists of, each part replaceable."""
+    """All parts of one training run, each replaceable."""
 
     model: Transformer
     loss: MeanLoss

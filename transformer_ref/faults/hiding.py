@@ -21,22 +21,22 @@ QUIZ = (
 
 
 def recorded(record: dict) -> dict[str, dict]:
-    """Return the mistakes by name; one whose training runs are just being repeated is left out."""
+    """Return the recorded mistakes by name, without those whose training runs are being repeated."""
     return {name: found for name, found in record["faults"].items() if name != SOUND and found["seeds"]}
 
 
 def of_seeds(found: dict, what: str) -> list[float]:
-    """Return one number of each seed's training: `loss`, `right` or `moved_by_padding`."""
+    """Return one number for each seed's training run: `loss`, `right` or `moved_by_padding`."""
     return [seed[what] for seed in found["seeds"].values()]
 
 
 def apart(ours: Sequence[float], theirs: Sequence[float]) -> int:
-    """Return 1 where each of ours is above each of theirs, -1 where each is below, 0 where they overlap."""
+    """Return 1 if all of ours are above all of theirs, -1 if all are below, 0 if they overlap."""
     return int(min(ours) > max(theirs)) - int(max(ours) < min(theirs))
 
 
 def hiding(found: dict, sound: dict) -> str:
-    """Return the group of a mistake. A difference counts when every seed lies beyond every seed of the sound model."""
+    """Return the group of a mistake. A difference counts if every seed lies beyond every seed of the correct model."""
     loss, right = (apart(of_seeds(found, what), of_seeds(sound, what)) for what in ("loss", "right"))
     if loss < 0:
         return BETTER
@@ -46,7 +46,7 @@ def hiding(found: dict, sound: dict) -> str:
 
 
 def loss_seen(found: dict, sound: dict) -> str:
-    """Return what somebody sees of a loss who knows where a sound one ends: one of `LOSSES`."""
+    """Return how a loss looks to somebody who knows the final loss of a correct model: one of `LOSSES`."""
     if hiding(found, sound) == BETTER and mean(of_seeds(found, "loss")) < mean(of_seeds(sound, "loss")) / 2:
         return LOWER
     ratio = mean(of_seeds(found, "loss")) / mean(of_seeds(sound, "loss"))
@@ -54,7 +54,7 @@ def loss_seen(found: dict, sound: dict) -> str:
 
 
 def writing_seen(found: dict, sound: dict) -> str:
-    """Return what somebody sees who reads a few translations: one of `WRITINGS`, what most of them show."""
+    """Return how most translations look to somebody who reads a few: one of `WRITINGS`."""
     if mean(of_seeds(found, "right")) > 0.9:
         return RIGHT
     wanted = [text.split() for text in next(iter(sound["seeds"].values()))["translations"]]
@@ -84,7 +84,7 @@ def writing_seen(found: dict, sound: dict) -> str:
 
 
 def by_symptom(record: dict) -> dict[tuple[str, str], list[str]]:
-    """Return the way back, from what is seen to the mistakes that show it: (loss, writing) -> names of mistakes."""
+    """Return the mistakes by symptom: (loss, writing) -> names of mistakes."""
     sound = record["faults"][SOUND]
     found: dict[tuple[str, str], list[str]] = {}
     for name, fault in recorded(record).items():
@@ -93,7 +93,7 @@ def by_symptom(record: dict) -> dict[tuple[str, str], list[str]]:
 
 
 def verdict(found: dict, sound: dict) -> str:
-    """Return in a sentence or three what the record shows of a mistake."""
+    """Return one to three sentences about what the record shows of a mistake."""
     ratio = mean(of_seeds(found, "loss")) / mean(of_seeds(sound, "loss"))
     loss = {
         -1: f"Its loss ends lower than the sound model's in every seed, at {ratio:.2f} times the sound one.",
@@ -111,7 +111,7 @@ def verdict(found: dict, sound: dict) -> str:
 
 
 def shown(found: dict) -> dict:
-    """Return what a page draws of one model: its curve over the seeds, and its first seed's translations."""
+    """Return the data that a page draws for one model: its curve over the seeds, and its first seed's translations."""
     curves = list(zip(*(seed["curve"] for seed in found["seeds"].values()), strict=True))
     first, training = next(iter(found["seeds"].items()))
     return {
@@ -126,7 +126,7 @@ def shown(found: dict) -> dict:
 
 
 def page_data(record: dict) -> dict:
-    """Return what the widgets of chapters 08 and 10 read."""
+    """Return the data of the widgets in chapters 08 and 10."""
     about, sound = record["about"], record["faults"][SOUND]
     size = about["steps"] // len(next(iter(sound["seeds"].values()))["curve"])
     faults = [

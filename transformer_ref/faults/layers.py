@@ -12,7 +12,7 @@ from transformer_ref.model.residual import Residual
 
 
 def replaced(kind: type[nn.Module], make: Callable[[nn.Module], nn.Module]) -> Callable[[Experiment], None]:
-    """Return the fault that puts something made of it in the place of every module of a kind."""
+    """Return the fault that replaces every module of a kind by a function of it."""
 
     def put(experiment: Experiment) -> None:
         for module in list(experiment.model.modules()):
@@ -24,7 +24,7 @@ def replaced(kind: type[nn.Module], make: Callable[[nn.Module], nn.Module]) -> C
 
 
 class OtherNorm(nn.Module):
-    """A layer norm with the weights of a sound one, over another axis or with another variance."""
+    """A layer norm with the weights of a correct one, over another axis or with another variance."""
 
     def __init__(self, sound: nn.LayerNorm, axis: int = -1, correction: int = 0) -> None:
         super().__init__()
@@ -38,7 +38,7 @@ class OtherNorm(nn.Module):
 
 
 class WithoutResidual(Residual):
-    """Forgets the tokens that the sub-layer's output is added to."""
+    """Drops the tokens to which the sub-layer's output should be added."""
 
     def __init__(self, sound: Residual) -> None:
         nn.Module.__init__(self)
@@ -50,7 +50,7 @@ class WithoutResidual(Residual):
 
 
 class OtherPositions(nn.Module):
-    """Positions that are not where the tokens are. of: (tokens, their places) -> places in the table."""
+    """Positions other than those of the tokens. of: (tokens, their positions) -> rows of the table."""
 
     def __init__(self, sound: SinusoidalPositions, add: Callable[[Tensor, Tensor, int], Tensor]) -> None:
         super().__init__()
@@ -63,12 +63,12 @@ class OtherPositions(nn.Module):
 
 
 def positions(add: Callable[[Tensor, Tensor, int], Tensor]) -> Callable[[Experiment], None]:
-    """Return the fault that adds positions otherwise."""
+    """Return the fault that adds other positions."""
     return replaced(SinusoidalPositions, lambda sound: OtherPositions(sound, add))
 
 
 def by_sentence(experiment: Experiment) -> None:
-    """Every token gets the position that its sentence has in the batch; the table begins anew at its end."""
+    """Give every token the index of its sentence in the batch as its position, modulo the length of the table."""
     positions(lambda x, table, first: x + table[torch.arange(len(x)) % len(table), None])(experiment)
 
 
@@ -86,7 +86,7 @@ def linear_feed_forward(experiment: Experiment) -> None:
 
 
 def frozen_encoder(experiment: Experiment) -> None:
-    """The memory is detached on its way to the decoder."""
+    """Detach the memory on its way to the decoder."""
     encoder = experiment.model.encoder
     sound = encoder.forward
 

@@ -25,9 +25,9 @@ def token_names(size: int) -> list[str]:
 
 
 def save_ctranslate2(model: Transformer, folder: str | Path, quantization: str | None = None) -> None:
-    """Write the model where `ctranslate2.Translator(folder)` finds it; a folder that is there is replaced.
+    """Write the model for `ctranslate2.Translator(folder)`; an existing folder is replaced.
 
-    It speaks of ids by `token_names`: translate_batch([["57", "12", "2"]]) answers with such names. The source
+    Ids are written as in `token_names`: translate_batch([["57", "12", "2"]]) returns such names. The source
     ends in eos, as everywhere here.
     quantization: None for fp32, or a name of theirs such as "int8".
     Raises ModuleNotFoundError without the library, ValueError for a variant that it does not have.
@@ -85,7 +85,8 @@ def _fill_layer(their, our: nn.Module) -> None:
 
 
 def _fill_attention(their, our: MultiHeadAttention, stacked: int) -> None:
-    """Put query, key and value under each other, the first `stacked` and the rest, then the output."""
+    """Fill the fused projections: the first `stacked` of query, key and value in one matrix, the rest in another, then
+    the output."""
     projections = our.q_proj, our.k_proj, our.v_proj
     groups = [projections[:stacked], projections[stacked:]] if stacked < len(projections) else [projections]
     for linear, group in zip(their.linear, groups, strict=False):

@@ -105,7 +105,7 @@ def load_marian(folder: str | Path) -> Transformer:
 
     folder: holds config.json and model.safetensors or, as older ones do, pytorch_model.bin.
     Text becomes ids by the tokenizer that came with the folder. `bos` is the token that begins a translation; in
-    OPUS-MT that is the padding token, which their decoder never takes for a word.
+    OPUS-MT that is the padding token.
     Raises FileNotFoundError, or ValueError naming the field or the weight that does not fit.
     """
     folder = Path(folder)
@@ -131,7 +131,7 @@ def load_marian(folder: str | Path) -> Transformer:
 def save_marian(model: Transformer, folder: str | Path) -> None:
     """Write the model as a Marian folder, which `transformers.MarianMTModel.from_pretrained` reads.
 
-    Raises ValueError naming the field of the config that Marian does not have.
+    Raises ValueError naming the field of the config that Marian does not support.
     """
     model = unwrapped(model)
     folder, config = Path(folder), model.config
@@ -194,7 +194,7 @@ def _our_config(theirs: dict[str, Any]) -> ModelConfig:
 
 
 def their_config(config: ModelConfig) -> dict[str, Any]:
-    """Return the arguments of the `transformers.MarianConfig` of this size."""
+    """Return the arguments of the `transformers.MarianConfig` with these sizes."""
     return {
         "architectures": ["MarianMTModel"],
         "model_type": "marian",
@@ -231,7 +231,7 @@ def _parameter_names(model: Transformer) -> Iterator[tuple[str, str]]:
 
 
 def _their_name(name: str, tensors: dict[str, Tensor]) -> str:
-    """Return Marian's name of a parameter; `tensors` tells whether the tables are shared."""
+    """Return Marian's name of a parameter; whether the embeddings are shared is seen from `tensors`."""
     if name == "output.bias":
         return "final_logits_bias"
     if name in ("source_embedding.weight", "target_embedding.weight", "output.weight"):

@@ -60,8 +60,9 @@ def save_page(
 ) -> int:
     """Write the page and return its size in bytes.
 
-    notes: those of the checkpoint; facts: more to tell of the model, a name and a text each.
-    Raises ValueError for tokenizers that differ or that the engine does not know, and for a model in training mode.
+    notes: those of the checkpoint; facts: (name, text) pairs shown about the model.
+    Raises ValueError for two different tokenizers or one that the engine does not support, and for a model in training
+    mode.
     """
     model = unwrapped(model)
     if model.training:
@@ -110,7 +111,7 @@ def _part(name: str) -> str:
 
 
 def _in_script(value: Any) -> str:
-    """Return JSON in ASCII that no HTML parser takes for the end of a script."""
+    """Return JSON in ASCII that cannot end the script element it is written into."""
     return json.dumps(value, separators=(",", ":")).replace("<", "\\u003c")
 
 

@@ -19,7 +19,7 @@ Pair = tuple[str, Tensor, Tensor]  # torch's name, our tensor, torch's
 
 
 def torch_transformer(config: ModelConfig) -> nn.Transformer:
-    """Return torch's module, new, with the sizes and the variant of a config, batch first."""
+    """Return a new module of torch with the sizes and the variant of a config, batch first."""
     sizes = config.d_model, config.heads, config.d_ff, config.dropout
     variant = {"activation": config.activation, "norm_first": config.norm_first, "batch_first": True}
     if config.activation == "silu":  # torch knows two by name
@@ -44,7 +44,7 @@ def torch_transformer(config: ModelConfig) -> nn.Transformer:
 
 @torch.no_grad()
 def load_torch_transformer(model: Transformer, theirs: nn.Transformer) -> None:
-    """Give the model's stacks the weights of torch's.
+    """Load the weights of torch's module into the model's stacks.
 
     Raises ValueError naming what differs: a size, a norm or its eps, the activation, a bias left out. A torch module
     made with `norm_first=False` ends in one norm more than the paper's; the model then needs `last_norm` in its config.
@@ -115,7 +115,7 @@ def _same_names(name: str, our: nn.Module, their: nn.Module) -> Iterator[Pair]:
 
 
 def _expect_activation(our: Callable[[Tensor], Tensor], their: Callable[[Tensor], Tensor]) -> None:
-    """Compare what two functions give: torch's layer may hold any, under any name."""
+    """Compare the outputs of two activations: torch's layer may hold any function, under any name."""
     x = torch.linspace(-3, 3, 7, dtype=torch.float64)
     if not torch.allclose(our(x), their(x)):
         raise ValueError(f"activation: expected {our.__name__}, as the model has it, got another function")

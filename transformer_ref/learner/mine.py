@@ -32,10 +32,10 @@ _loaded: dict[Path, tuple[str, ModuleType]] = {}  # text and module of each file
 
 
 def part(name: str) -> Any:
-    """Return what is called `name`: the learner's where their notebook says USE_MINE = True, else the package's.
+    """Return the object called `name`: the learner's if their notebook says USE_MINE = True, else the package's.
 
-    The package's also where the file lacks it or cannot be run. A line says which. Raises ValueError for a name that no
-    earlier chapter has.
+    The package's is used too if the file lacks it or cannot be run. A line says which is used. Raises ValueError for a
+    name that no earlier chapter has.
     """
     if name not in GIVEN:
         raise ValueError(f"name: expected one of {', '.join(GIVEN)}, got {name!r}")
@@ -63,14 +63,14 @@ def part(name: str) -> Any:
 
 
 def own_file(start: Path | None = None) -> Path | None:
-    """The learner's file: next to the notebook, or in the folder of notebooks above it. No further up: a file that
-    is run must be the learner's own."""
+    """Return the learner's file: next to the notebook, or in the folder of notebooks above it. No further up: a file
+    that is run must be the learner's own."""
     start = start or Path.cwd()
     return next((path for path in (start / FILE, start.parent / FILE) if path.is_file()), None)
 
 
 def _load(path: Path) -> ModuleType | str:
-    """The file as it is now, run once for all of its parts, or why that cannot be done."""
+    """Return the file's namespace, run once for all of its parts, or the reason why it cannot be run."""
     try:
         text = path.read_text(encoding="utf-8")
         if _loaded.get(path, ("",))[0] != text:
@@ -82,9 +82,9 @@ def _load(path: Path) -> ModuleType | str:
 
 
 def run_text(name: str, text: str) -> ModuleType:
-    """Run a text as the file of that name and return what it defines, importable as `my_transformer`.
+    """Run a source as the file of that name and return its module, importable as `my_transformer`.
 
-    Raises whatever the text raises; what was importable under that name before is so again.
+    Raises whatever the source raises; then the module of that name from before is restored.
     """
     module = ModuleType(MODULE)
     module.__file__ = name

@@ -12,7 +12,7 @@ from transformer_ref.learner.own_model import OwnTransformer
 
 @dataclass(frozen=True)
 class OwnCode(LearnersFile):
-    """A learner's file that can make models."""
+    """A learner's file that defines a model."""
 
     def transformer(self, config: ModelConfig) -> OwnTransformer:
         """Return the learner's model of these sizes. Raises OwnCodeError."""

@@ -32,11 +32,11 @@ CLOSE = dict(rtol=1e-4, atol=1e-5)
 
 
 def remarks(code: LearnersFile, config: ModelConfig) -> list[str]:
-    """Return a sentence for each part that does not do what the package's does; it may still be trained.
+    """Return a sentence for each part that computes something else than the package's; it may still be trained.
 
-    config: of the model that is to be trained; what is checked is smaller. A part that stops, that refuses the small
-    sizes or that returns something unexpected is passed over: a hint never stops a training run, and the rehearsal
-    reports what cannot be trained.
+    config: of the model to be trained; the check uses a smaller one. A part that raises, that refuses the small sizes
+    or that returns something unexpected is skipped: a hint never stops a training run, and the rehearsal reports what
+    cannot be trained.
     """
     found = []
     for ask in (_of_transformer, _of_shift, _of_loss, _of_targets, _of_greedy, _of_beam):
@@ -63,7 +63,7 @@ def _of_transformer(code: LearnersFile, config: ModelConfig) -> Iterator[str]:
 
 
 def _small(code: LearnersFile, config: ModelConfig) -> OwnTransformer:
-    """The learner's model of a few numbers, none of them 0 or 1, in evaluation mode."""
+    """Return a small model of the learner's in evaluation mode, with no weight equal to 0 or 1."""
     special = max(config.pad, config.bos, config.eos)
     vocabulary = dict(source_vocabulary=special + 15, target_vocabulary=special + (15 if config.tie_embeddings else 17))
     own = new_own_model(code, replace(config, **vocabulary, **SMALL), seed=1).eval()
@@ -75,7 +75,7 @@ def _small(code: LearnersFile, config: ModelConfig) -> OwnTransformer:
 
 
 def _same_fault(own: OwnTransformer) -> Fault | None:
-    """The fault with which the package's model says what the learner's does, if there is one."""
+    """Return the fault with which the package's model gives the learner's outputs, or None."""
     source, target = own_weights.random_ids(own.config)
     try:
         with torch.no_grad():
@@ -94,7 +94,8 @@ def _same_fault(own: OwnTransformer) -> Fault | None:
 
 
 def _with_fault(sound: Transformer, fault: Fault, source: Tensor, target: Tensor) -> Tensor | None:
-    """The model's output with a fault in it; None where the fault is not one of a model, or cannot be put into it."""
+    """Return the model's output with a fault in it; None if the fault does not concern the model or cannot be
+    applied."""
     experiment = Experiment(copy.deepcopy(sound), MeanLoss(sound.config.pad))
     try:
         fault.put(experiment)
@@ -105,7 +106,7 @@ def _with_fault(sound: Transformer, fault: Fault, source: Tensor, target: Tensor
 
 
 def _labels(config: ModelConfig) -> Tensor:
-    """Two rows of labels, the second with pads."""
+    """Return two rows of labels, the second with padding."""
     first = max(config.pad, config.bos, config.eos) + 1
     words = [[first, first + 1, first + 2, first, config.eos], [first + 3, config.eos, *[config.pad] * 3]]
     return torch.tensor(words)  # (2, 5)
@@ -193,7 +194,7 @@ def _of_beam(code: LearnersFile, config: ModelConfig) -> Iterator[str]:
 
 
 def _after(log_p: Tensor, eos: int) -> Callable[[Tensor], Tensor]:
-    """A model without memory: each word may follow, and the end grows likelier with every word."""
+    """A model without memory: any word may follow, and eos becomes more probable with every word."""
 
     def step(prefixes: Tensor) -> Tensor:
         scores = log_p.repeat(len(prefixes), 1)  # (prefixes, vocabulary)

@@ -29,12 +29,12 @@ PARTS = (  # what a training run and a translation take from the file where it i
 
 
 class OwnCodeError(ValueError):
-    """The learner's code did what the package cannot go on with; the text says where."""
+    """The learner's code did something that the package cannot continue with; the text says where."""
 
 
 @dataclass(frozen=True)
 class LearnersFile:
-    """A file that was run. name: how it is called in sentences; text: its source; module: what it defines."""
+    """A file that was run. name: as shown in sentences; text: its source; module: what it defines."""
 
     name: str
     text: str
@@ -42,7 +42,7 @@ class LearnersFile:
 
     @classmethod
     def read(cls, path: str | Path) -> "LearnersFile":
-        """Run a file. Raises OwnCodeError when it cannot be read or stops, or has no Transformer."""
+        """Run a file. Raises OwnCodeError if it cannot be read, raises an exception, or has no Transformer."""
         try:
             text = Path(path).read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
@@ -52,7 +52,7 @@ class LearnersFile:
 
     @classmethod
     def of_text(cls, name: str, text: str) -> "LearnersFile":
-        """Run a text as the file of that name. Raises OwnCodeError."""
+        """Run a source as the file of that name. Raises OwnCodeError."""
         with cls(name, text, ModuleType(MODULE)).called("the file"):
             module = run_text(name, text)
         code = cls(name, text, module)
@@ -72,13 +72,14 @@ class LearnersFile:
         return hashlib.sha256(self.text.encode()).hexdigest()
 
     def part(self, name: str) -> Callable[..., Any] | None:
-        """What the file itself holds under a name; None where it has none, or only the package's."""
+        """Return what the file itself defines under a name; None if it has nothing, or only the package's."""
         found = getattr(self.module, name, None)
         imported = str(getattr(found, "__module__", "")).startswith("transformer_ref")
         return found if callable(found) and not imported else None
 
     def whose(self) -> dict[str, str]:
-        """Of each part that is used: "yours", "the course's" (as `assemble --fill` wrote it) or "the package's"."""
+        """Return the author of each part: "yours", "the course's" (as `assemble --fill` wrote it) or "the
+        package's"."""
         filled = getattr(self.module, NOT_MINE, ())
         return {
             name: "the package's" if self.part(name) is None else "the course's" if name in filled else "yours"
@@ -87,7 +88,8 @@ class LearnersFile:
 
     @contextmanager
     def called(self, what: str) -> Iterator[None]:
-        """Whatever the learner's code raises in the block becomes an OwnCodeError that says what was called, and where.
+        """Turn any exception of the learner's code in the block into an OwnCodeError that says what was called, and
+        where.
 
         what: such as "masked_ce(logits (2, 3, 5), labels (2, 3), pad)".
         """

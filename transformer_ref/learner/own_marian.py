@@ -31,7 +31,7 @@ WRITES = ("out_proj.weight", "out_proj.bias", "fc2.weight", "fc2.bias", "norm.we
 
 
 class InPlaceOfReLU(TorchDispatchMode):
-    """Inside the `with` whatever keeps the positive part of a tensor computes another function of it."""
+    """Inside the `with`, every operation that computes ReLU computes another function instead."""
 
     def __init__(self, activation: Callable[[Tensor], Tensor] | None) -> None:
         super().__init__()
@@ -56,7 +56,7 @@ def _is_relu(function: Any, args: tuple, kwargs: dict) -> bool:
 
 
 class Fitted(nn.Module):
-    """A learner's Transformer that is given and gives Marian's ids, with Marian's activation and biases."""
+    """A learner's Transformer with Marian's ids, activation and biases."""
 
     def __init__(self, own: nn.Module, config: ModelConfig) -> None:
         super().__init__()
@@ -73,9 +73,9 @@ class Fitted(nn.Module):
 
 
 class OwnMarian(OwnTransformer):
-    """A learner's Transformer with Marian's weights, behind the calls that the package makes of its own.
+    """A learner's Transformer with Marian's weights and the interface of the package's model.
 
-    Raises OwnCodeError where the learner's weights cannot be identified or the numbers differ.
+    Raises OwnCodeError if the learner's weights cannot be identified or the outputs differ.
     """
 
     def __init__(self, code: LearnersFile, model: Transformer) -> None:
@@ -116,7 +116,7 @@ class OwnMarian(OwnTransformer):
 
 
 def _config(config: ModelConfig) -> ModelConfig:
-    """The learner's: paddings have an id of their own, and the sinusoids alternate."""
+    """Return the learner's config: padding has its own id, and the sinusoids are interleaved."""
     return dataclasses.replace(
         config,
         source_vocabulary=config.source_vocabulary + 1,
@@ -133,7 +133,7 @@ def _config(config: ModelConfig) -> ModelConfig:
 
 
 def _state(model: Transformer) -> dict[str, Tensor]:
-    """The weights for a model of that config: features reordered, a row for the padding, nothing left unscaled."""
+    """Return the weights for a model of that config: features reordered, a row for the padding, embeddings scaled."""
     config, state = model.config, {}
     d_model = config.d_model
     sines = (d_model + 1) // 2
@@ -155,10 +155,10 @@ def _state(model: Transformer) -> dict[str, Tensor]:
 
 
 def _fillings(inner: OwnTransformer, state: dict[str, Tensor]) -> Iterator[None]:
-    """Fill the learner's parameters with the weights, in each way in which their roles may be read.
+    """Fill the learner's parameters with the weights, for each possible assignment of roles.
 
-    A reading moves the learner's numbers into the package's places. So the gradient of (reading · weights) at a number
-    of the learner's is the weight that belongs there.
+    An assignment moves the learner's numbers to the package's places. So the gradient of (reading · weights) with
+    respect to a number of the learner's is the weight that belongs there.
     """
     own = dict(inner.own.named_parameters())
     probes = {name: parameter.detach().float().cpu().requires_grad_() for name, parameter in own.items()}
@@ -178,7 +178,7 @@ def _fillings(inner: OwnTransformer, state: dict[str, Tensor]) -> Iterator[None]
 def _pulled_back(
     reading: dict[str, Tensor], state: dict[str, Tensor], probes: list[Tensor]
 ) -> tuple[Tensor | None, ...]:
-    """The weights in the shapes of the learner's parameters, None for one that is not read."""
+    """Return the weights in the shapes of the learner's parameters, None for a parameter without a role."""
     total, done = torch.zeros(()), set()
     for name, read in reading.items():
         if not read.requires_grad and state[name].any():
@@ -190,7 +190,7 @@ def _pulled_back(
 
 
 def _ids(config: ModelConfig) -> tuple[Tensor, Tensor]:
-    """Sources, one of them padded, and decoder inputs; no other padding but the one that begins."""
+    """Return sources, one of them padded, and decoder inputs without padding except as their first token."""
     draw, length = torch.Generator().manual_seed(7), min(9, config.max_length)
 
     def drawn(vocabulary: int, shape: tuple[int, int]) -> Tensor:

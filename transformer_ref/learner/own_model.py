@@ -14,13 +14,13 @@ from transformer_ref.model_state import set_buffer
 
 
 class OwnCache:
-    """The target tokens that earlier calls have seen; nothing else is kept, since the model computes all anew."""
+    """The target tokens of earlier calls; nothing else is kept, since the model recomputes everything."""
 
     def __init__(self) -> None:
         self.ids: Tensor | None = None
 
     def append(self, ids: Tensor) -> Tensor:
-        """Return all ids so far, (batch, so far), these among them."""
+        """Add these ids and return all ids so far, (batch, so far)."""
         self.ids = ids if self.ids is None else torch.cat([self.ids, ids], dim=1)
         return self.ids
 
@@ -31,7 +31,7 @@ class OwnCache:
 
 @dataclass(frozen=True)
 class OwnSource:
-    """A batch of sources, (batch, source), to be read at every step."""
+    """A batch of sources, (batch, source), which the model reads again at every step."""
 
     ids: Tensor
 
@@ -42,15 +42,15 @@ class OwnSource:
 
 @dataclass(frozen=True)
 class OwnDecoded:
-    """hidden: logits, (batch, target, vocabulary), since only those are seen of the learner's model."""
+    """hidden: logits, (batch, target, vocabulary), since the learner's model returns only those."""
 
     hidden: Tensor
 
 
 class OwnTransformer(nn.Module):
-    """The learner's Transformer behind the calls that the package makes of its own.
+    """The learner's Transformer with the interface of the package's model.
 
-    It only needs forward(src, tgt_in) -> logits. Raises OwnCodeError where it is not a module or stops.
+    It only needs forward(src, tgt_in) -> logits. Raises OwnCodeError if it is not a module or raises an exception.
     """
 
     def __init__(self, code: LearnersFile, config: ModelConfig) -> None:
@@ -63,7 +63,7 @@ class OwnTransformer(nn.Module):
             raise OwnCodeError(f"{code.name}: {MODEL}: expected an nn.Module with parameters, got {got}")
 
     def __deepcopy__(self, memory: dict) -> "OwnTransformer":
-        """A new one with these weights and buffers: what a learner's modules keep of their last call cannot be
+        """Return a new model with these weights and buffers: what a learner's modules keep of their last call cannot be
         copied."""
         with torch.random.fork_rng(devices=[]):
             copy = OwnTransformer(self.code, self.config)
@@ -91,7 +91,8 @@ class OwnTransformer(nn.Module):
         return logits
 
     def encode(self, source_ids: Tensor, need_weights: bool = False) -> OwnSource:
-        """Return the source as it is. Raises OwnCodeError for weights, which the learner's model does not hand out."""
+        """Return the source itself. Raises OwnCodeError if weights are requested, which the learner's model does not
+        return."""
         if need_weights:
             raise OwnCodeError(
                 f"{self.code.name}: {MODEL}: attention weights are not available for your own model; run `export` first"
@@ -100,7 +101,7 @@ class OwnTransformer(nn.Module):
 
     @property
     def searches(self) -> tuple[Callable[..., Any], Callable[..., Any]]:
-        """Greedy decoding and beam search, the learner's where their file has them."""
+        """Return greedy decoding and beam search, the learner's if their file has them."""
         return own_greedy, own_beam
 
     def new_cache(self) -> OwnCache:
@@ -118,8 +119,8 @@ class OwnTransformer(nn.Module):
     ) -> OwnDecoded:
         """Return logits for the target's tokens; the arguments are those of `Transformer.decode`.
 
-        A mask tells several hypotheses of one source apart, as beam search does: each is then read by itself.
-        positions: with a mask the position of each newest token, all alike.
+        With a mask, as from beam search, there are several hypotheses of one source, and each is read separately.
+        positions: with a mask the position of each newest token, all equal.
         """
         so_far = target_ids if cache is None else cache.append(target_ids)  # (batch, so far)
         if mask is None:

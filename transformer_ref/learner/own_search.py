@@ -14,7 +14,7 @@ from transformer_ref.learner.own_file import OwnCodeError
 
 @torch.inference_mode()
 def own_greedy(model: nn.Module, source_ids: Tensor, max_length: int | Sequence[int]) -> Tensor:
-    """Return what `greedy_decode` returns, by the learner's. Raises OwnCodeError."""
+    """Return what `greedy_decode` returns, computed by the learner's function. Raises OwnCodeError."""
     code, config = model.code, model.config
     own = code.part("greedy_decode")
     if own is None:
@@ -43,7 +43,8 @@ def own_beam(
     length_penalty: float,
     top_k: TopK,
 ) -> list[list[Hypothesis]]:
-    """Return what `beam_search` returns, by the learner's, one sentence after another. Raises OwnCodeError."""
+    """Return what `beam_search` returns, computed by the learner's function, one sentence after another. Raises
+    OwnCodeError."""
     code, config = model.code, model.config
     own = code.part("beam_search")
     if own is None:

@@ -22,14 +22,14 @@ MOVED = 1e-3  # a logit that moves by more has seen what it should not
 
 
 class OwnParts(Parts):
-    """A learner's model, and their loss, schedule, batches and shift where their file has them."""
+    """A learner's model, and their loss, schedule, batches and shift if their file has them."""
 
     def __init__(self, code: LearnersFile) -> None:
         self.code = code
         self.hidden_matrices, self.batches, self.shift = own_hidden_matrices, own_packer(code), own_shift(code)
 
     def model(self, config: ModelConfig, seed: int) -> OwnTransformer:
-        """Return the learner's model with first weights drawn as the package draws its own."""
+        """Return the learner's model with weights initialized as the package's are."""
         return new_own_model(self.code, config, seed)
 
     def loss(self, pad: int, smoothing: float) -> MeanLoss:
@@ -41,14 +41,14 @@ class OwnParts(Parts):
         return own_rate(self.code, d_model)
 
     def notes(self) -> dict[str, Any]:
-        """Return whose each part is, and the digest of the code."""
+        """Return the author of each part, and the digest of the code."""
         return {"parts": self.code.whose(), "code_sha256": self.code.sha256}
 
 
 def own_settings(config: TrainingConfig, code: LearnersFile) -> TrainingConfig:
-    """Return a recipe's settings as the learner's code wants them. fp32, since a table that is not a buffer does not
-    follow into bf16. Their `noam_lr` never falls to 0, so a running mean of the weights takes the place of the recipe's
-    last small steps.
+    """Return a recipe's settings adapted to the learner's code: fp32, since a table that is not a buffer is not
+    converted to bf16; and an average of the weights instead of the last small steps, since their `noam_lr` never falls
+    to 0.
     """
     precision = "fp32" if config.precision == "auto" else config.precision
     if code.part("noam_lr") is None:
@@ -58,7 +58,7 @@ def own_settings(config: TrainingConfig, code: LearnersFile) -> TrainingConfig:
 
 
 def new_own_model(code: LearnersFile, config: ModelConfig, seed: int) -> OwnTransformer:
-    """Return the learner's model with first weights drawn as the package draws its own (see `draw_weights`)."""
+    """Return the learner's model with weights initialized as the package's are (see `draw_weights`)."""
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(seed)  # of the CPU: a GPU's own goes on undisturbed
         model = OwnTransformer(code, config)
@@ -67,21 +67,21 @@ def new_own_model(code: LearnersFile, config: ModelConfig, seed: int) -> OwnTran
 
 
 def own_hidden_matrices(model: OwnTransformer) -> Iterator[Tensor]:
-    """Yield the matrices between hidden vectors, which Muon may move: all but the tables of a vocabulary."""
+    """Yield the matrices between hidden vectors, which Muon may update: all but the tables of a vocabulary."""
     for weight in model.parameters():
         if weight.dim() == 2 and min(weight.shape) > 1 and not is_table(weight, model.config):
             yield weight
 
 
 class OwnLoss(MeanLoss):
-    """The mean loss, from the learner's `masked_ce`, or, where there is smoothing, from their `smooth_targets`."""
+    """The mean loss, from the learner's `masked_ce` or, with label smoothing, from their `smooth_targets`."""
 
     def __init__(self, code: LearnersFile, pad: int, smoothing: float) -> None:
         super().__init__(pad, smoothing)
         self.code = code
 
     def __call__(self, model: nn.Module, batch: Batch) -> Tensor:
-        """Return the mean loss, a scalar. Raises OwnCodeError where the learner's part is none."""
+        """Return the mean loss, a scalar. Raises OwnCodeError if the learner's function returns no scalar."""
         targets_of = self.code.part("smooth_targets")
         if (targets_of if self.smoothing else self.code.part("masked_ce")) is None:
             return super().__call__(model, batch)
@@ -99,7 +99,8 @@ class OwnLoss(MeanLoss):
     def cross_entropy(
         self, logits: Tensor, labels: Tensor, pad: int | None = None, real: Tensor | None = None
     ) -> Tensor:
-        """Return the learner's `masked_ce`, else the package's. pad: not used, it is known."""
+        """Return the mean loss by the learner's `masked_ce`, else by the package's. pad: ignored, the instance has its
+        own."""
         own = self.code.part("masked_ce")
         if own is None:
             return super().cross_entropy(logits, labels, self.pad, real)
@@ -117,8 +118,8 @@ def _expect(code: LearnersFile, name: str, got: Any, shape: tuple[int, ...]) -> 
 
 
 def own_rate(code: LearnersFile, d_model: int) -> Callable[[TrainingConfig, int, float], float]:
-    """Return what gives each step its share of the peak rates: the learner's `noam_lr` over its own peak, where the
-    schedule asked for is that one, "inverse_sqrt"; else the package's."""
+    """Return the function that gives each step its share of the peak rates: the learner's `noam_lr` divided by its peak
+    if the schedule is "inverse_sqrt", else the package's."""
     own = code.part("noam_lr")
 
     def factor(config: TrainingConfig, step: int, progress: float) -> float:
@@ -132,7 +133,8 @@ def own_rate(code: LearnersFile, d_model: int) -> Callable[[TrainingConfig, int,
 
 
 def own_packer(code: LearnersFile) -> Callable[..., list[list[int]]]:
-    """Return what makes batches of lengths: the learner's `token_batches`, mixed as the package's are, or those."""
+    """Return the function that makes batches of lengths: the learner's `token_batches`, shuffled as the package's are,
+    or the package's."""
     own = code.part("token_batches")
     if own is None:
         return token_batches
@@ -166,7 +168,7 @@ def _expect_each_once(code: LearnersFile, batches: list[list[int]], count: int) 
 
 
 def own_shift(code: LearnersFile) -> Callable[[Tensor, int], Tensor]:
-    """Return what makes the decoder's input of labels: the learner's `shift_right`, or the package's."""
+    """Return the function that makes the decoder's input from labels: the learner's `shift_right`, or the package's."""
     own = code.part("shift_right")
     if own is None:
         return shift_right
@@ -181,10 +183,10 @@ def own_shift(code: LearnersFile) -> Callable[[Tensor, int], Tensor]:
 
 
 def rehearse(model: OwnTransformer, batch: Batch, loss: MeanLoss) -> list[str]:
-    """Read one batch forward and backward, so that a model that cannot be trained is reported now, not by a traceback
+    """Run one batch forward and backward, so that a model that cannot be trained is reported now, not by a traceback
     later.
 
-    Returns sentences about what will train and not translate. Raises OwnCodeError. No weight moves.
+    Returns sentences about what will train but not translate. Raises OwnCodeError. No weight changes.
     """
     code = model.code
     model.train()
@@ -203,7 +205,8 @@ def rehearse(model: OwnTransformer, batch: Batch, loss: MeanLoss) -> list[str]:
 
 @torch.no_grad()
 def _doubts(model: OwnTransformer, batch: Batch) -> list[str]:
-    """What a model does that lowers the loss and spoils the translations, or makes a sentence depend on its batch."""
+    """Return sentences about what lowers the loss but spoils the translations, or makes a sentence depend on its
+    batch."""
     model.eval()
     source, target = batch.source[:4], batch.target_input[:4]
     room = model.config.max_length - source.shape[1]

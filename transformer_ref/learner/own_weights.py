@@ -37,12 +37,12 @@ NAMES = ("q_proj", "k_proj", "v_proj", "out_proj")
 
 
 class NotFound(Exception):
-    """A role that no parameter seems to play; the text says which, and what was seen."""
+    """A role without a matching parameter; the text says which, and what was found."""
 
 
 @dataclasses.dataclass
 class Linear:
-    """A projection: matrix, bias (outputs,) or None; bare: a parameter of its own, in any layout."""
+    """A projection: matrix, bias (outputs,) or None; bare: not in an nn.Linear, so in any layout."""
 
     name: str
     matrix: Tensor
@@ -60,9 +60,9 @@ class Norm:
 
 
 def reference_of(model: nn.Module, config: ModelConfig) -> Transformer:
-    """Return the package's Transformer with the weights of a learner's `Transformer(config)`, which stays as it was.
+    """Return the package's Transformer with the weights of a learner's `Transformer(config)`, which is not modified.
 
-    Raises OwnCodeError where the weights are not found by role or the two differ in numbers.
+    Raises OwnCodeError if a role is not found or the outputs of the two differ.
     """
     module = ModuleType(type(model).__module__)
     setattr(module, MODEL, type(model))
@@ -72,9 +72,10 @@ def reference_of(model: nn.Module, config: ModelConfig) -> Transformer:
 
 
 def as_reference(model: OwnTransformer) -> Transformer:
-    """Return the package's Transformer with the learner's weights, in evaluation mode; on random ids it says the same.
+    """Return the package's Transformer with the learner's weights, in evaluation mode; on random ids the outputs are
+    equal.
 
-    Raises OwnCodeError where a role is not found or the numbers differ, with what was seen.
+    Raises OwnCodeError if a role is not found or the outputs differ.
     """
     model = unwrapped(model)
     name = model.code.name
@@ -103,9 +104,10 @@ def as_reference(model: OwnTransformer) -> Transformer:
 
 
 def references(model: OwnTransformer, most: int = MOST_READINGS) -> Iterator[Transformer]:
-    """Yield the package's Transformer with the learner's weights, in evaluation mode, the likeliest reading first.
+    """Yield the package's Transformer with the learner's weights, in evaluation mode, the most likely assignment of
+    roles first.
 
-    Raises NotFound where a role is not found, RuntimeError or ValueError for shapes that the package's does not have.
+    Raises NotFound if a role is not found, RuntimeError or ValueError for shapes that the package's does not have.
     """
     config = dataclasses.replace(model.config, dropout=0.0)
     parameters = {name: parameter.detach().float().cpu() for name, parameter in model.own.named_parameters()}
@@ -116,12 +118,12 @@ def references(model: OwnTransformer, most: int = MOST_READINGS) -> Iterator[Tra
 
 
 def gap(said: Tensor, wanted: Tensor) -> float:
-    """Return the largest difference of two tables of logits, as a share of the largest logit."""
+    """Return the largest difference of two tensors of logits, divided by the largest logit."""
     return float((said - wanted).abs().max() / wanted.abs().max().clamp(min=1e-12))
 
 
 def random_ids(config: ModelConfig) -> tuple[Tensor, Tensor]:
-    """Sources, one of them padded, and decoder inputs."""
+    """Return sources, one of them padded, and decoder inputs."""
     draw = torch.Generator().manual_seed(7)
     first, length = max(config.pad, config.bos, config.eos) + 1, min(9, config.max_length)
     source = torch.randint(first, config.source_vocabulary, (3, length), generator=draw)
@@ -131,10 +133,11 @@ def random_ids(config: ModelConfig) -> tuple[Tensor, Tensor]:
 
 
 def readings(parameters: dict[str, Tensor], config: ModelConfig) -> Iterator[dict[str, Tensor]]:
-    """Yield state dicts of the package's Transformer, the likeliest reading of a learner's parameters first.
+    """Yield state dicts of the package's Transformer from a learner's parameters, the most likely assignment of roles
+    first.
 
-    parameters: by their names, in the order in which they were made. What is yielded is made of them by moving numbers
-    only. Raises what `references` raises.
+    parameters: by name, in the order of their creation. The result only moves their numbers. Raises what `references`
+    raises.
     """
     vocabularies = {config.source_vocabulary, config.target_vocabulary}
     tables = {name: each for name, each in parameters.items() if each.dim() == 2 and vocabularies & set(each.shape)}
@@ -167,7 +170,7 @@ def readings(parameters: dict[str, Tensor], config: ModelConfig) -> Iterator[dic
 
 
 def _stacks(layers: dict[str, dict[int, dict[str, Tensor]]], config: ModelConfig) -> list[list[dict[str, Tensor]]]:
-    """Return the encoder's layers and the decoder's: those of fewer numbers read, those of more write."""
+    """Return the encoder's layers and the decoder's: a decoder layer has more parameters."""
     sized = sorted((sum(map(torch.numel, stack[min(stack)].values())), name) for name, stack in layers.items())
     if len(sized) != 2:
         raise NotFound(f"{len(sized)} lists of layers ({', '.join(name for _, name in sized) or 'none'}), not two")
@@ -182,7 +185,7 @@ def _orders(items: Sequence) -> list[Sequence]:
 
 
 def _tables(tables: dict[str, Tensor], config: ModelConfig) -> list[dict[str, Tensor]]:
-    """The ways to read the tables of the vocabularies."""
+    """Return the possible assignments of the vocabulary tables."""
     roles = ("source", "logits", "target")
     keys = {"source": "source_embedding.weight", "target": "target_embedding.weight", "logits": "output.weight"}
     upright = {name: each if each.shape[1] == config.d_model else each.T for name, each in tables.items()}
@@ -202,7 +205,7 @@ def _tables(tables: dict[str, Tensor], config: ModelConfig) -> list[dict[str, Te
 
 
 def _units(parameters: dict[str, Tensor], config: ModelConfig) -> tuple[list[Linear], list[Norm]]:
-    """The projections and the normalizations among some parameters, in the order in which they were made."""
+    """Return the projections and the normalizations among some parameters, in the order of their creation."""
     linears: list[Linear] = []
     loose: list[tuple[str, Tensor]] = []
     before = None  # what was made last: the second bias of a bare feed-forward network follows one of its own
@@ -230,8 +233,8 @@ def _units(parameters: dict[str, Tensor], config: ModelConfig) -> tuple[list[Lin
 
 
 def _layer(at: str, parameters: dict[str, Tensor], config, attentions: int, turned: bool, swapped: bool, by_head: bool):
-    """The package's names of one layer's weights. transposed: bare square matrices are (outputs, inputs); swapped: the
-    attention to the source was made first; by_head: a fused matrix has all of one head together."""
+    """Return one layer's weights under the package's names. transposed: bare square matrices are (outputs, inputs);
+    swapped: the cross-attention was created first; by_head: a fused matrix holds one head after the other."""
     linears, norms = _units(parameters, config)
     fed = [each for each in linears if config.d_ff in each.matrix.shape and config.d_ff != config.d_model]
     if config.d_ff == config.d_model:
@@ -262,7 +265,7 @@ def _layer(at: str, parameters: dict[str, Tensor], config, attentions: int, turn
 
 
 def _halves(linears: list[Linear]) -> list[list[Linear]]:
-    """The projections of the two attentions of a decoder layer: by the module that holds them, else by order."""
+    """Return the projections of the two attentions of a decoder layer: by the module that holds them, else by order."""
     owners = {each.name.split(".")[0] for each in linears if "." in each.name}
     if len(owners) == 2 and all("." in each.name for each in linears):
         first = linears[0].name.split(".")[0]
@@ -271,7 +274,7 @@ def _halves(linears: list[Linear]) -> list[list[Linear]]:
 
 
 def _projections(linears: list[Linear], config, turned: bool, by_head: bool) -> list[tuple[Tensor, Tensor]]:
-    """Query, key, value and output of an attention: (outputs, inputs) and bias each."""
+    """Return query, key, value and output projection of an attention: (outputs, inputs) and bias each."""
     d, heads = config.d_model, config.heads
     pieces: list[tuple[str, Tensor, Tensor]] = []
     for each in linears:
@@ -301,7 +304,7 @@ def _projections(linears: list[Linear], config, turned: bool, by_head: bool) -> 
 
 
 def _joined(pieces: list[tuple[str, Tensor, Tensor]], d: int) -> list[tuple[str, Tensor, Tensor]]:
-    """Projections that come in a piece for each head, side by side: those whose names differ only by a number."""
+    """Join projections that have one matrix per head: those whose names differ only by a number."""
     groups: dict[str, list[tuple[str, Tensor, Tensor]]] = {}
     for piece in pieces:
         key = re.sub(r"\d+", "#", piece[0]) if len(piece[1]) < d else piece[0]

@@ -27,7 +27,7 @@ Kernel = Callable[..., Tensor]  # query, key, value and perhaps attn_mask -> sof
 
 
 class AttentionResult(NamedTuple):
-    """What attention gives back: the mixed values and, where they were computed, the shares."""
+    """The result of attention: the output and, if they were computed, the weights."""
 
     output: Tensor  # (..., query, d_value)
     weights: Tensor | None  # (..., query, key)
@@ -46,7 +46,7 @@ def attention_weights(query: Tensor, key: Tensor, mask: Tensor | None = None) ->
 
 
 def attend(weights: Tensor, value: Tensor) -> Tensor:
-    """Return the values, mixed with the given weights: A V.
+    """Return the weighted averages of the values: A V.
 
     weights: (..., query, key); value: (..., key, d_value). Returns (..., query, d_value).
     """
@@ -75,11 +75,12 @@ def fused_attention(
 ) -> AttentionResult:
     """Return what `explicit_attention` does, by the library's kernel and without the weights.
 
-    kernel: called as `F.scaled_dot_product_attention` is, with a mask that shows every query some key. On a GPU a mask
-    from `causal_mask` is not handed over but described, since only then can the flash kernel be chosen (Dao et al.
+    kernel: has the signature of `F.scaled_dot_product_attention`; every query of its mask may attend to some key. On a
+    GPU a mask from `causal_mask` is replaced by `is_causal`, since only then can the flash kernel be chosen (Dao et al.
     2022).
-    A kernel may answer a query without keys with NaN. Here such a query is shown every key, which is
-    harmless, and its output is then set to zero, which also stops every gradient.
+
+    A kernel may return NaN for a query without keys. Here such a query attends to every key, and its output is then set
+    to zero, which also stops every gradient.
     """
     expect_shape("query", query, ..., "query", "d_head")
     expect_shape("key", key, *query.shape[:-2], "key", query.shape[-1])

@@ -12,7 +12,7 @@ from transformer_ref.model.residual import Residual
 
 
 class DecoderLayerResult(NamedTuple):
-    """The tokens after one layer and, on request, the weights of its two attentions."""
+    """The output of one layer and, on request, the weights of its two attentions."""
 
     output: Tensor  # (batch, target, d_model)
     self_weights: Tensor | None  # (batch, heads, target, target)
@@ -43,7 +43,7 @@ class DecoderLayer(nn.Module):
         source_cache: KeyValueCache | None = None,
         need_weights: bool = False,
     ) -> DecoderLayerResult:
-        """Return the tokens, (batch, target, d_model), and on request the weights of each head.
+        """Return the output, (batch, target, d_model), and on request the weights of each head.
 
         x: (batch, target, d_model); memory: (batch, source, d_model), the encoder's output.
         target_mask: broadcastable to (batch, heads, target, target), source_mask: to
@@ -67,7 +67,7 @@ class DecoderLayer(nn.Module):
 
 
 class Decoded(NamedTuple):
-    """A batch of targets together with the memory of their sources."""
+    """The hidden states of a batch of targets, with the memory of their sources."""
 
     hidden: Tensor  # (batch, target, d_model)
     self_weights: list[Tensor]  # one (batch, heads, target, target) a layer, or nothing
@@ -97,7 +97,7 @@ class Decoder(nn.Module):
         cache: DecoderCache | None = None,
         need_weights: bool = False,
     ) -> Decoded:
-        """Return the tokens after all layers and on request the weights.
+        """Return the output of the last layer and on request the weights.
 
         cache: one for all layers; the other arguments are those of `DecoderLayer`.
         """

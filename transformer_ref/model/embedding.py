@@ -11,9 +11,9 @@ from transformer_ref.shapes import expect_ids
 class Embedding(nn.Module):
     """One learned vector for each id, multiplied by sqrt(d_model) (Vaswani et al. 2017, section 3.4).
 
-    The table starts with variance 1 / d_model: times sqrt(d_model) the vectors enter the model with
-    variance 1, the size of the positions added to them, and as an output table it gives logits of that size.
-    scaled: False leaves the multiplication out, as some pretrained models do.
+    The table is initialized with variance 1 / d_model: times sqrt(d_model) the vectors enter the model with variance 1,
+    the size of the positions added to them, and as an output table it gives logits of that size.
+    scaled: False omits the multiplication, as some pretrained models do.
     """
 
     def __init__(self, vocabulary: int, d_model: int, scaled: bool = True) -> None:
@@ -23,7 +23,7 @@ class Embedding(nn.Module):
         self.reset_parameters()
 
     def reset_parameters(self, generator: torch.Generator | None = None) -> None:
-        """Draw a new table, from `generator` if there is one."""
+        """Initialize the table again, from `generator` if there is one."""
         nn.init.normal_(self.weight, std=self.weight.shape[1] ** -0.5, generator=generator)
 
     def forward(self, ids: Tensor) -> Tensor:

@@ -24,7 +24,7 @@ class EncoderLayer(nn.Module):
         self.feed_forward_residual = Residual(d_model, dropout, norm_first)
 
     def forward(self, x: Tensor, mask: Tensor | None = None, need_weights: bool = False) -> AttentionResult:
-        """Return the tokens, (batch, source, d_model), and on request the weights of each head.
+        """Return the output, (batch, source, d_model), and on request the weights of each head.
 
         x: (batch, source, d_model); mask: broadcastable to (batch, heads, source, source), True = may attend.
         """
@@ -37,7 +37,7 @@ class EncoderLayer(nn.Module):
 
 
 class EncoderResult(NamedTuple):
-    """What the decoder will look at and, on request, the weights."""
+    """The memory for the decoder and, on request, the weights."""
 
     memory: Tensor  # (batch, source, d_model)
     weights: list[Tensor]  # one (batch, heads, source, source) a layer, or nothing

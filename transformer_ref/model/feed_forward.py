@@ -8,7 +8,7 @@ from transformer_ref.config import Activation
 class FeedForward(nn.Module):
     """FFN(x) = max(0, x W_1 + b_1) W_2 + b_2, the same at every position (Vaswani et al. 2017, eq. 2).
 
-    activation: another function than max(0, x) in between, by its name in `torch.nn.functional`.
+    activation: another function than max(0, x), by its name in `torch.nn.functional`.
     """
 
     def __init__(self, d_model: int, d_ff: int, activation: Activation = "relu") -> None:

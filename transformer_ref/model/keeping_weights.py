@@ -17,7 +17,7 @@ class MultiHeadAttention(multi_head_attention.MultiHeadAttention):
         self.last_weights: Tensor | None = None
 
     def forward(self, x_q: Tensor, x_kv: Tensor | None = None, mask: Tensor | None = None) -> Tensor:
-        """Return the attended tokens, (batch, query, d_model).
+        """Return the output, (batch, query, d_model).
 
         x_q: (batch, query, d_model), for queries; x_kv: (batch, key, d_model), for keys and values, None: x_q itself;
         mask: boolean, broadcastable to (batch, heads, query, key), True = may attend, None: all.

@@ -20,9 +20,9 @@ class KeysAndValues(NamedTuple):
 class KeyValueCache:
     """The keys and values of one attention layer, none at first.
 
-    They are in memory that has room for more, so that a new position is written without moving the others; when it
-    is full, room for twice as many is made. So decode without gradients, which would look for what was written over.
-    On a CPU bf16 is kept as fp32, since its small products, one row to a sentence, are twice as fast.
+    The memory has room for more positions, so that a new one is written without moving the others; when it is full, its
+    size is doubled. Since it is written in place, decode without gradients. On a CPU bf16 is kept as fp32, whose small
+    products, one row per sentence, are twice as fast.
     """
 
     def __init__(self) -> None:
@@ -31,13 +31,13 @@ class KeyValueCache:
 
     @property
     def held(self) -> KeysAndValues | None:
-        """The keys and values so far, (batch, heads, length, d_head), or None before the first ones."""
+        """The keys and values so far, (batch, heads, length, d_head), or None if there are none."""
         return None if self._room is None else KeysAndValues(*(each[:, :, : self.length] for each in self._room))
 
     def append(self, new: KeysAndValues) -> KeysAndValues:
-        """Return all that is held, after adding these at the end, any number of positions.
+        """Append keys and values of any number of positions, and return all of them.
 
-        Raises ValueError when the batch differs from the one held.
+        Raises ValueError when the batch size differs from the cache's.
         """
         end = self.length + new.key.shape[2]
         if self._room is None:
@@ -67,7 +67,7 @@ def kept_dtype(new: Tensor) -> torch.dtype:
 
 
 def _larger(held: Tensor, positions: int) -> Tensor:
-    """Return memory for this many positions, (batch, heads, positions, d_head), that begins with those held."""
+    """Return memory for this many positions, (batch, heads, positions, d_head), that begins with the current ones."""
     batch, heads, length, d_head = held.shape
     room = held.new_empty(batch, heads, positions, d_head)
     room[:, :, :length] = held
@@ -87,6 +87,6 @@ class DecoderCache:
         return self.target[0].length
 
     def select(self, rows: Tensor) -> None:
-        """Keep the given rows of the batch: the others are finished."""
+        """Keep the given rows of the batch."""
         for cache in self.target + self.source:
             cache.select(rows)

@@ -11,7 +11,7 @@ from transformer_ref.shapes import expect_ids
 
 
 def padding_mask(ids: Tensor, pad: int) -> Tensor:
-    """Return True at every key that is a real token.
+    """Return a mask that is True at every key that is a real token.
 
     ids: (batch, key). Returns (batch, 1, 1, key): the same keys for each head and each query.
     """
@@ -20,11 +20,11 @@ def padding_mask(ids: Tensor, pad: int) -> Tensor:
 
 
 def causal_mask(query_length: int, offset: int = 0, device: torch.device | None = None) -> Tensor:
-    """Return True where the key is not later than the query.
+    """Return a mask that is True where the key is not later than the query.
 
     offset: number of earlier positions whose keys are cached; query i is at position offset + i.
-    Returns (query, offset + query). Without an offset it has the attribute `is_causal`, which says what the mask is to
-    `fused_attention` on a GPU; so do not change its cells in place.
+    Returns (query, offset + query). Without an offset it has the attribute `is_causal`, by which `fused_attention`
+    recognizes it on a GPU; so do not modify it in place.
     """
     query_position = torch.arange(offset, offset + query_length, device=device)
     key_position = torch.arange(offset + query_length, device=device)
@@ -34,7 +34,7 @@ def causal_mask(query_length: int, offset: int = 0, device: torch.device | None 
 
 
 def decoder_mask(ids: Tensor, pad: int) -> Tensor:
-    """Return True where the key is a real token and not later than the query.
+    """Return a mask that is True where the key is a real token and not later than the query.
 
     ids: (batch, target). Returns (batch, 1, target, target).
     """

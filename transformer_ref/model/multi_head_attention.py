@@ -17,7 +17,7 @@ from transformer_ref.shapes import expect_shape
 
 
 def split_heads(x: Tensor, heads: int) -> Tensor:
-    """Return the features of each token cut into `heads` pieces, the head axis moved before the tokens.
+    """Split the features of each token into `heads` pieces, and move the head axis before the tokens.
 
     x: (batch, length, d_model). Returns (batch, heads, length, d_head).
     Raises ValueError when d_model is not a multiple of heads.
@@ -37,7 +37,7 @@ def _expect_heads(d_model: int, heads: int) -> None:
 
 
 def merge_heads(x: Tensor) -> Tensor:
-    """Return each token's pieces side by side again: the inverse of `split_heads`.
+    """Join the pieces of each token again: the inverse of `split_heads`.
 
     x: (batch, heads, length, d_head). Returns (batch, length, d_model).
     """
@@ -71,7 +71,7 @@ class MultiHeadAttention(nn.Module):
         cache: KeyValueCache | None = None,
         need_weights: bool = False,
     ) -> AttentionResult:
-        """Return the attended tokens (batch, query, d_model) and, on request, each head's weights.
+        """Return the output (batch, query, d_model) and, on request, each head's weights.
 
         query_input: (batch, query, d_model), the tokens of the queries.
         key_value_input: (batch, key, d_model), the tokens of keys and values; None means the tokens of the queries

@@ -44,26 +44,28 @@ class SinusoidalPositions(nn.Module):
         self.register_buffer("table", sinusoidal_table(max_length, d_model, layout), persistent=False)
 
     def _apply(self, *arguments, **named) -> nn.Module:
-        """Move, convert or, from the meta device, get memory without numbers; then fill in the table."""
+        """Move or convert the module, or allocate it from the meta device, then compute the table again."""
         super()._apply(*arguments, **named)
         if not self.table.is_meta:
             self.table.copy_(sinusoidal_table(*self.table.shape, self.layout))
         return self
 
     def forward(self, x: Tensor, positions: Sequence[int] | int = 0) -> Tensor:
-        """Return x, (batch, length, d_model), plus the row of each token's position, or of the first one's and on."""
+        """Return x, (batch, length, d_model), plus a row of the table per token. positions: of each token, or of the
+        first one."""
         return x + _rows(self.table, x, positions)
 
 
 class LearnedPositions(nn.Module):
-    """Adds one learned vector a position; a position never seen in training has none worth having."""
+    """Adds one learned vector per position; that of a position never seen in training is not trained."""
 
     def __init__(self, max_length: int, d_model: int) -> None:
         super().__init__()
         self.table = nn.Parameter(torch.randn(max_length, d_model) / d_model**0.5)
 
     def forward(self, x: Tensor, positions: Sequence[int] | int = 0) -> Tensor:
-        """Return x, (batch, length, d_model), plus the row of each token's position, or of the first one's and on."""
+        """Return x, (batch, length, d_model), plus a row of the table per token. positions: of each token, or of the
+        first one."""
         return x + _rows(self.table, x, positions)
 
 

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 
 class Residual(nn.Module):
-    """One sub-layer's way into and out of the stream, with its norm and its dropout."""
+    """The residual connection around a sub-layer, with its norm and its dropout."""
 
     def __init__(self, d_model: int, dropout: float, norm_first: bool) -> None:
         super().__init__()
@@ -17,7 +17,7 @@ class Residual(nn.Module):
         self.norm_first = norm_first
 
     def read(self, x: Tensor) -> Tensor:
-        """Return what the sub-layer gets to see of x, (batch, length, d_model)."""
+        """Return the input of the sub-layer for x, (batch, length, d_model)."""
         return self.norm(x) if self.norm_first else x
 
     def write(self, x: Tensor, change: Tensor) -> Tensor:

@@ -18,10 +18,10 @@ def softmax(scores: Tensor, dim: int = -1) -> Tensor:
 
 
 def masked_softmax(scores: Tensor, mask: Tensor | None, dim: int = -1) -> Tensor:
-    """Return the softmax over the places where `mask` is True, and exactly zero elsewhere.
+    """Return the softmax over the positions where `mask` is True, and exactly zero elsewhere.
 
-    mask: boolean, broadcastable to `scores`, True = may attend; None allows every place.
-    A slice without any True comes back as zeros, with zero gradients. The lowest finite number hides a
+    mask: boolean, broadcastable to `scores`, True = may attend; None allows every position.
+    A slice without any True gives zeros, with zero gradients. The lowest finite number hides a
     score where minus infinity would do the same, but would turn such a slice into 0 / 0.
     Raises TypeError or ValueError for a mask of another dtype or shape.
     """

@@ -17,7 +17,7 @@ from transformer_ref.shapes import expect_ids, expect_padding_last
 
 
 class Encoded(NamedTuple):
-    """A batch of sources, read."""
+    """A batch of encoded sources."""
 
     memory: Tensor  # (batch, source, d_model)
     mask: Tensor  # (batch, 1, 1, source), True at real tokens
@@ -31,7 +31,7 @@ class Encoded(NamedTuple):
 class Transformer(nn.Module):
     """The encoder-decoder of Vaswani et al. 2017, figure 1.
 
-    config: its sizes and variant; generator: where the first weights are drawn from.
+    config: its sizes and variant; generator: for the initial weights.
     """
 
     def __init__(self, config: ModelConfig, generator: torch.Generator | None = None) -> None:
@@ -49,7 +49,7 @@ class Transformer(nn.Module):
         self.reset_parameters(generator)
 
     def reset_parameters(self, generator: torch.Generator | None = None) -> None:
-        """Draw every weight anew: projections by Glorot and Bengio 2010, equation 16, biases zero."""
+        """Initialize every weight again: projections by Glorot and Bengio 2010, equation 16, biases zero."""
         for module in self.modules():
             if isinstance(module, nn.Linear):
                 nn.init.xavier_uniform_(module.weight, generator=generator)
@@ -61,9 +61,9 @@ class Transformer(nn.Module):
             embedding.reset_parameters(generator)
 
     def encode(self, source_ids: Tensor, need_weights: bool = False) -> Encoded:
-        """Return the source read by the encoder, to be decoded as often as needed.
+        """Return the encoded source.
 
-        source_ids: (batch, source), padded at the end; need_weights: also keep every head's weights.
+        source_ids: (batch, source), padded at the end; need_weights: also return every head's weights.
         Raises ValueError when the source is longer than max_length or a row has a token after its padding.
         """
         expect_padding_last("source_ids", source_ids, self.config.pad)
@@ -81,13 +81,13 @@ class Transformer(nn.Module):
         mask: Tensor | None = None,
         positions: Sequence[int] | None = None,
     ) -> Decoded:
-        """Return the target read by the decoder; `logits(decoded.hidden)` scores the next tokens.
+        """Return the decoder's output for the target; `logits(decoded.hidden)` scores the next tokens.
 
-        target_ids: (batch, target), beginning with bos and padded at the end. With a cache: only the tokens
-            that earlier calls with this cache have not seen.
+        target_ids: (batch, target), beginning with bos and padded at the end. With a cache: only the tokens that are
+            not in it yet.
         mask: boolean, broadcastable to (batch, heads, target, all so far), True = may attend; None hides later tokens.
-            A real token never sees the padding, which comes after it, so that is mask enough.
-        positions: where each of the target's tokens is; None means behind those that the cache holds.
+            That also hides padding, which comes after the real tokens.
+        positions: of the target's tokens; None means after those in the cache.
         Raises ValueError when the target is longer than max_length.
         """
         expect_ids("target_ids", target_ids, "batch", "target")

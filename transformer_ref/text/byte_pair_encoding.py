@@ -36,7 +36,7 @@ def learn_merges(word_counts: dict[str, int], merges: int) -> list[Pair]:
 
 
 def encode_word(word: str, merges: list[Pair]) -> list[str]:
-    """Return the word's pieces: of the pairs present, the one learned first is merged first.
+    """Return the pieces of a word: of the pairs present, the one learned first is merged first.
 
     word: without an end mark, which is added here; merges: as `learn_merges` returns them.
     A character that was never seen stays a piece of its own.
@@ -57,7 +57,7 @@ def _neighbors(pieces: list[str]) -> list[Pair]:
 
 
 def _merged(pieces: list[str], pair: Pair) -> list[str]:
-    """Return the pieces with each occurrence of the pair joined, from left to right, never overlapping."""
+    """Return the pieces with each occurrence of the pair joined, from left to right, without overlap."""
     result: list[str] = []
     position = 0
     while position < len(pieces):

@@ -8,10 +8,10 @@ AT_ONCE = 2**16  # bytes
 
 
 def chunks_of_lines(stream: Iterable[str], most: int) -> Iterator[list[str]]:
-    """Yield lists of up to `most` lines without their ends, each as soon as one line is there and no other is.
+    """Yield lists of up to `most` lines without their ends, as soon as no further line is waiting.
 
     stream: such as sys.stdin; a line ends at a newline, with or without a carriage return, and at the end.
-    A byte order mark at the beginning is left out. Raises ValueError for bytes that are not UTF-8.
+    A byte order mark at the beginning is skipped. Raises ValueError for bytes that are not UTF-8.
     """
     first = True
     for lines in _chunks(stream, most):
@@ -51,7 +51,7 @@ def _of_file(number: int, most: int) -> Iterator[list[str]]:
 
 
 def _is_waiting(number: int) -> bool:
-    """Return whether a read would return at once. Raises OSError or ValueError where that cannot be known."""
+    """Return whether a read would return at once. Raises OSError or ValueError if that cannot be known."""
     return bool(select.select([number], [], [], 0)[0])
 
 

@@ -11,9 +11,8 @@ INVISIBLE = frozenset(  # of other kinds, and never drawn: joiners, fillers, var
 
 
 def list_of_lines(name: str, lines: Iterable[str]) -> list[str]:
-    """Return the lines of a list, or of anything else that gives one after another. name: of the argument, for the
-    errors. Raises TypeError for one string and for a line that is not a string, ValueError for a line that is not text,
-    see `expect_text`.
+    """Return the lines of a list or another iterable. name: of the argument, for the errors. Raises TypeError for one
+    string and for a line that is not a string, ValueError for a line that is not text, see `expect_text`.
     """
     if isinstance(lines, (str, bytes)) or not isinstance(lines, Iterable):
         raise TypeError(f"{name}: expected a list of lines, got the {type(lines).__name__} {str(lines)[:40]!r}")
@@ -26,9 +25,9 @@ def list_of_lines(name: str, lines: Iterable[str]) -> list[str]:
 
 
 def expect_text(name: str, text: str) -> None:
-    """Return nothing for text that UTF-8 can hold.
+    """Check that UTF-8 can encode a text.
 
-    Raises ValueError for half of a character, which Python makes of bytes that are not UTF-8, and nothing can write.
+    Raises ValueError for a lone surrogate, which Python makes of bytes that are not UTF-8.
     """
     try:
         text.encode()
@@ -39,20 +38,20 @@ def expect_text(name: str, text: str) -> None:
 
 
 def single_spaced(text: str) -> str:
-    """Return the text with each run of white space as one space, and none around it."""
+    """Return the text with each run of white space replaced by one space, and none at its ends."""
     return " ".join(text.split())
 
 
 def is_blank(text: str) -> bool:
-    """Return whether nothing of a text can be seen: white space, controls, zero-width characters, byte order marks."""
+    """Return whether a text is invisible: white space, control characters, zero-width characters, byte order marks."""
     return all(letter in INVISIBLE or unicodedata.category(letter) in INVISIBLE_KINDS for letter in text)
 
 
 def one_line(text: str) -> str:
-    """Return the text with a space for every character that an editor or a reader of lines takes for a line's end."""
+    """Return the text with every character that can end a line replaced by a space."""
     return " ".join(text.splitlines())
 
 
 def composed(text: str) -> str:
-    """Return the text in Unicode's form NFC, where a letter with an accent is one character wherever there is one."""
+    """Return the text in Unicode's form NFC, in which a letter and its accent are one character if possible."""
     return text if text.isascii() else unicodedata.normalize("NFC", text)

@@ -27,7 +27,8 @@ LANGUAGE = re.compile(r">>[^<>]+<<")  # a target language, which a model of seve
 
 
 class PieceTokenizer:
-    """Pieces of words, with the ids that a list gives them; languages may share the list and differ in their pieces."""
+    """Subwords of a SentencePiece model, with ids from a list; languages may share the list and have different
+    subwords."""
 
     def __init__(self, library_tokenizer: Tokenizer, ids: Mapping[str, int]) -> None:
         for piece in (PAD_PIECE, EOS_PIECE, UNK_PIECE):
@@ -41,7 +42,7 @@ class PieceTokenizer:
 
     @classmethod
     def read(cls, path: str | Path, ids: Mapping[str, int]) -> "PieceTokenizer":
-        """Return the tokenizer of a SentencePiece file with these ids; raises ValueError for one of another kind."""
+        """Return the tokenizer of a SentencePiece file with these ids; raises ValueError for another type of model."""
         return cls(_unigram(Path(path)), ids)
 
     @property
@@ -77,7 +78,7 @@ class PieceTokenizer:
 
 
 def _unigram(path: Path) -> Tokenizer:
-    """Return the library's tokenizer that cuts as the SentencePiece model in a file does."""
+    """Return the library's tokenizer with the pieces of the SentencePiece model in a file."""
     try:
         whole = list(_fields(path.read_bytes()))
         pieces = [dict(_fields(value)) for number, value in whole if number == PIECES]
@@ -112,7 +113,7 @@ def _unigram(path: Path) -> Tokenizer:
 
 
 def _fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:
-    """Yield number and value of each field: a whole number, or bytes; raises IndexError for a message that is cut."""
+    """Yield number and value of each field: an integer or bytes; raises IndexError for a truncated message."""
     place = 0
 
     def whole_number() -> int:

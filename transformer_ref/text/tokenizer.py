@@ -27,7 +27,7 @@ JOINER = "\uffed"  # a small black square, which is where two neighbors had no s
 
 
 class Tokenizer(Protocol):
-    """What the rest of the package knows of a tokenizer. The caller adds BOS and EOS."""
+    """The interface of all tokenizers. The caller adds BOS and EOS."""
 
     @property
     def size(self) -> int:
@@ -43,17 +43,16 @@ class Tokenizer(Protocol):
         """Return the text of each id, special tokens by their names."""
 
     def to_json(self) -> str:
-        """Return all that `tokenizer_from_json` needs."""
+        """Return the text that `tokenizer_from_json` reads."""
 
 
 class WordTokenizer:
-    """One token a word or punctuation mark; an Italian elision ("l'") is a word of its own.
+    """One token per word or punctuation mark; an Italian elision ("l'") is a word of its own.
 
-    A mark remembers where it touched its neighbor: "l'amico." is "l'■", "amico", "■.". So the words
-    themselves stay the same wherever they are. A word that is not in the vocabulary is spelled, character
-    by character, and a character that is not there either is UNK.
+    A joiner marks where a token touched its neighbor: "l'amico." is "l'■", "amico", "■.". A word that is not in the
+    vocabulary is spelled, character by character, and a character that is not in it is UNK.
 
-    normalization: "NFC", which `build` chooses, or None for the text as it comes.
+    normalization: "NFC", which `build` chooses, or None for none.
     """
 
     def __init__(self, vocabulary: Vocabulary, normalization: str | None = None) -> None:
@@ -108,7 +107,7 @@ class WordTokenizer:
 class SubwordTokenizer:
     """Byte-level byte-pair encoding by the `tokenizers` library: any text, any script, nothing unknown.
 
-    The library's ids are shifted past the four special ones, so no text can spell a special token.
+    The library's ids are shifted by the four special ones, so no text can spell a special token.
     """
 
     SMALLEST = len(SPECIAL_TOKENS) + 256  # ids: the special tokens and the bytes
@@ -179,7 +178,7 @@ def tokenizer_from_json(text: str) -> Tokenizer:
 
 
 class _KnownChunks(dict[str, list[int]]):
-    """The ids of chunks between white space that were met before, which are most of those in a text."""
+    """A cache of the ids of chunks between white space; most chunks of a text were seen before."""
 
     def __init__(self, ids_of: Callable[[str], list[int]]) -> None:
         super().__init__()
@@ -192,18 +191,18 @@ class _KnownChunks(dict[str, list[int]]):
         return ids
 
     def joined(self, text: str) -> list[int]:
-        """Return the ids of a text's chunks one after another, as no token reaches over white space; none if blank."""
+        """Return the ids of all chunks of a text, since no token crosses white space; none if blank."""
         return [] if is_blank(text) else list(chain.from_iterable(map(self.__getitem__, text.split())))
 
 
 def _words(text: str) -> list[str]:
-    """Return words and marks; a joiner shows where a mark, or an elided word, touched its neighbor."""
+    """Return words and punctuation marks; a joiner shows where a mark, or an elided word, touched its neighbor."""
     return [word for chunk in text.replace(JOINER, " ").split() for word in _words_of_chunk(chunk)]
 
 
 @lru_cache(maxsize=2**16)  # most text consists of few chunks that occur again and again
 def _words_of_chunk(chunk: str) -> tuple[str, ...]:
-    """Return the words and marks of a text without white space."""
+    """Return the words and punctuation marks of a text without white space."""
     words: list[str] = []
     for position, word in enumerate(re.findall(r"\w+['’]?|[^\w]", chunk)):
         if position and not word[0].isalnum():

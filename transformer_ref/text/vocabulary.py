@@ -7,7 +7,7 @@ from transformer_ref.special_tokens import EOS, SPECIAL_TOKENS, UNK
 
 
 class Vocabulary:
-    """A fixed list of tokens; a token's id is its place. The special tokens come first.
+    """A fixed list of tokens; a token's id is its index. The special tokens come first.
 
     tokens: the ordinary tokens in the order of their ids, each once. Raises ValueError for a repeated one.
     """

@@ -9,9 +9,9 @@ from transformer_ref.model_state import parameters_of, unwrapped
 
 
 class WeightAverage:
-    """An exponential moving mean of a model's parameters.
+    """An exponential moving average of a model's parameters.
 
-    decay: the share kept at each update; early updates keep less, so the first weights are soon forgotten.
+    decay: the share kept at each update; early updates keep less, so that the initial weights are soon forgotten.
     """
 
     def __init__(self, model: nn.Module, decay: float) -> None:
@@ -21,7 +21,7 @@ class WeightAverage:
 
     @torch.no_grad()
     def update(self, model: nn.Module) -> None:
-        """Move the mean toward the model's weights."""
+        """Move the average toward the model's weights."""
         self.updates += 1
         decay = min(self.decay, (self.updates + 1) / (self.updates + 10))
         parameters = parameters_of(model)
@@ -30,10 +30,9 @@ class WeightAverage:
 
     @torch.no_grad()
     def of(self, model: nn.Module) -> nn.Module:
-        """Return a copy of the model whose weights are the mean; the model itself goes on training as it is.
+        """Return a copy of the model with the averaged weights; the model itself is not changed.
 
-        Its buffers are those of the model. A compiled model's copy is not compiled, which would take longer than it is
-        worth.
+        Its buffers are those of the model. A compiled model's copy is not compiled, since it is used only briefly.
         """
         averaged = copy.deepcopy(unwrapped(model))
         for name, parameter in averaged.named_parameters():

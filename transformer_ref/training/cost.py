@@ -21,7 +21,7 @@ NEWTON_SCHULZ_STEPS = 5  # of Muon, as `torch.optim.Muon` takes by default
 
 
 class Cost(NamedTuple):
-    """An estimate: how many steps, floating-point operations and seconds."""
+    """An estimate of the number of steps, floating-point operations and seconds."""
 
     steps: float
     operations: float
@@ -31,7 +31,7 @@ class Cost(NamedTuple):
 def operations_per_pair(config: ModelConfig, source: float, target: float) -> float:
     """Return the operations of a forward and a backward pass over a pair of `source` and `target` tokens.
 
-    A multiplication and its addition are two operations; what is not a matrix product is left out.
+    A multiplication and its addition are two operations; only matrix products are counted.
     """
     d, d_ff = config.d_model, config.d_ff
     encoder = (4 * d * d + 2 * d * d_ff) * source + 2 * d * source * source
@@ -57,10 +57,10 @@ def muon_operations(config: ModelConfig) -> float:
 def training_cost(
     model: ModelConfig, config: TrainingConfig, stream: BatchStream, rate: float, muon_rate: float | None = None
 ) -> Cost:
-    """Return what the training will take.
+    """Return the estimated cost of a training run.
 
-    stream: its batches; rate: operations a second that the machine multiplies large matrices with; muon_rate: the same
-    in Muon's precision, if that is another.
+    stream: its batches; rate: operations per second of large matrix products; muon_rate: the same in Muon's precision,
+    if that differs.
     """
     pairs = len(stream.sources)
     source = sum(map(len, stream.sources)) / pairs + 1  # eos follows
@@ -78,7 +78,7 @@ def training_cost(
 
 
 def product_rate(config: TrainingConfig, device: torch.device) -> float:
-    """Return how many operations a second the device reaches in one large matrix product, in the config's precision."""
+    """Return the operations per second that the device reaches in a large matrix product, in the config's precision."""
     return _product_rate(choose_precision(config.precision, device), device)
 
 

@@ -6,9 +6,9 @@ from transformer_ref.config import ModelConfig
 
 
 def draw_weights(model: nn.Module, config: ModelConfig) -> None:
-    """Draw the first weights of any model as the package draws its own, so that none starts too large.
+    """Initialize the weights of any model as the package does, so that none starts too large.
 
-    Tables of a vocabulary have variance 1 / d_model, other matrices Glorot's; vectors stay as they are.
+    Tables of a vocabulary have variance 1 / d_model, other matrices that of Glorot and Bengio; vectors are not changed.
     """
     for weight in model.parameters():
         if weight.dim() == 2 and not is_table(weight, config):
@@ -18,5 +18,5 @@ def draw_weights(model: nn.Module, config: ModelConfig) -> None:
 
 
 def is_table(weight: Tensor, config: ModelConfig) -> bool:
-    """Whether a weight has a row or a column for each word of a vocabulary."""
+    """Return whether a weight has a row or a column for each word of a vocabulary."""
     return bool({config.source_vocabulary, config.target_vocabulary} & set(weight.shape))

@@ -17,21 +17,22 @@ class TrainingError(RuntimeError):
 
 
 class Gradients:
-    """Runs a model forward and backward. However it is done, the gradients are the same, rounding apart.
+    """Runs a model forward and backward; up to rounding, the gradients do not depend on the settings. bf16_copy: the
+    model's copy in bf16, which computes instead of it; the gradients are then added to the model's.
 
-    bf16_copy: the model's copy in bf16, which then computes in its place; the gradients end up in the model's weights.
-    parts: pieces that the batch is read in; processes: those that share it.
+    parts: number of pieces of a batch; processes: those that share it.
     """
 
     def __init__(self, bf16_copy: BF16Copy | None = None, parts: int = 1, processes: Processes = ALONE) -> None:
         self.bf16_copy, self.parts, self.processes = bf16_copy, parts, processes
 
     def of(self, model: nn.Module, batch: Batch, loss: MeanLoss) -> Tensor:
-        """Add the gradients of the batch's mean loss to the weights; return numbers, (parts,), whose sum is that loss.
+        """Add the gradients of the batch's mean loss to the weights; return numbers, (parts,), whose sum is that loss,
+        in nats per real token.
 
-        The loss is in nats a real token. batch: on the model's device or on the CPU, where its tokens are counted
-        without waiting for a GPU; its parts are copied to the device one by one.
-        Raises TrainingError when the memory does not suffice.
+        batch: on the model's device or on the CPU, where its tokens are counted without waiting for a GPU; its parts
+        are copied to the device one by one.
+        Raises TrainingError when there is not enough memory.
         """
         computing = self.bf16_copy.refreshed() if self.bf16_copy else model
         device = next(computing.parameters()).device
@@ -46,7 +47,7 @@ class Gradients:
 
 
 def _of_part(model: nn.Module, part: Batch, loss: MeanLoss, tokens: int, device: torch.device) -> Tensor:
-    """Add a part's share of the gradients and return its share of the loss: a mean over all `tokens` of the batch."""
+    """Add the gradients of one part and return its share of the loss, a mean over all `tokens` of the batch."""
     try:
         share = loss(model, part.to(device)) * (loss.tokens(part) / max(tokens, 1))
         share.backward()

@@ -10,10 +10,10 @@ USUAL = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_D
 
 @contextmanager
 def interrupts_held_back() -> Iterator[Callable[[], bool]]:
-    """Hold Ctrl-C and SIGTERM back while the block lasts; calling what is yielded says whether there was one.
+    """Defer Ctrl-C and SIGTERM while the block runs; yields a function that returns whether there was one.
 
-    A second one is not held back. Where Python's usual handling is not in force (another thread, another handler),
-    nothing is changed.
+    A second one is not deferred. If Python's default handler is not installed, or in another thread, nothing is
+    changed.
     """
     pressed = False
 

@@ -21,11 +21,11 @@ def label_smoothed_cross_entropy(
     """Return the mean cross-entropy against `smooth_targets`, in nats, without building them.
 
     logits: (batch, target, vocabulary); labels: (batch, target); smoothing: in [0, 1). Raises ValueError for another
-    one, or where there is no third token to spread it over. real: `real_indices(labels, pad)` where they are known.
-    Source: Szegedy et al. 2016, section 7; Vaswani et al. 2017, section 5.4 (epsilon = 0.1). Szegedy et al. spread
-    over all tokens, the label among them, and so does torch's `cross_entropy(label_smoothing=...)`. Ours spreads over
-    all but the label and the padding, as in Rush 2018, "The Annotated Transformer". At 50 tokens the two losses
-    differ by some thousandths, at thousands of tokens by less than rounding.
+    value, or if the vocabulary has no third token to spread it over. real: `real_indices(labels, pad)`, if known.
+    Source: Szegedy et al. 2016, section 7; Vaswani et al. 2017, section 5.4 (epsilon = 0.1). Szegedy et al. spread over
+    all tokens, the label among them, and so does torch's `cross_entropy(label_smoothing=...)`. Ours spreads over all
+    but the label and the padding, as in Rush 2018, "The Annotated Transformer". At 50 tokens the two losses differ by
+    some thousandths, at thousands of tokens by less than rounding.
     """
     expect_shape("logits", logits, "batch", "target", "vocabulary")
     expect_ids("labels", labels, *logits.shape[:2])
@@ -64,9 +64,9 @@ def _expect_smoothing(smoothing: float, vocabulary: int) -> None:
 
 
 class MeanLoss:
-    """How a training run measures a model: its mean cross-entropy, in nats a real token.
+    """The loss of a training run: the mean cross-entropy, in nats per real token.
 
-    pad: the id of what is not a token; smoothing: see `label_smoothed_cross_entropy`.
+    pad: the padding id; smoothing: see `label_smoothed_cross_entropy`.
     """
 
     def __init__(self, pad: int, smoothing: float = 0.0) -> None:
@@ -77,7 +77,7 @@ class MeanLoss:
         return len(batch.counted(self.pad).real)
 
     def cross_entropy(self, logits: Tensor, labels: Tensor, pad: int, real: Tensor | None = None) -> Tensor:
-        """Return what a validation measures: the mean without smoothing; see `masked_cross_entropy`."""
+        """Return the validation loss, without smoothing; see `masked_cross_entropy`."""
         return masked_cross_entropy(logits, labels, pad, real)
 
     def __call__(self, model: nn.Module, batch: Batch) -> Tensor:

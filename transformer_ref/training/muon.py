@@ -19,12 +19,12 @@ TorchsMuon: Any = getattr(torch.optim, "Muon", torch.optim.Optimizer)  # torch 2
 
 
 class Muon(TorchsMuon):
-    """What `torch.optim.Muon` does with `adjust_lr_fn="match_rms_adamw"`, in a precision that can be chosen.
+    """`torch.optim.Muon` with `adjust_lr_fn="match_rms_adamw"`, in a precision that can be chosen.
 
-    processes: those that take the step together, with the same gradients.
-    precision: of the products. In "bf16", as torch computes them, the result equals torch's bit for bit. "auto" chooses
-    bf16 where a short measurement finds it faster than fp32: without units for bf16, on most processors, it takes more
-    than ten times as long. The other arguments are those of `torch.optim.Muon`.
+    processes: those that take each step together, with the same gradients.
+    precision: of the products. In "bf16", which torch uses, the result equals torch's bit for bit. "auto" chooses bf16
+    if a short measurement finds it faster than fp32: on processors without bf16 units it takes more than ten times as
+    long. The other arguments are those of `torch.optim.Muon`.
     Raises ValueError for a precision of another name.
     """
 
@@ -41,7 +41,8 @@ class Muon(TorchsMuon):
         self._processes, self.precision = processes, precision
 
     def settle_precision(self, device: torch.device) -> Precision:
-        """Return the precision of the products on this device, and keep it; the first process decides for all."""
+        """Choose the precision of the products on this device, store it and return it; the first process decides for
+        all."""
         if self.precision == "auto":
             is_bf16 = self._processes.is_first and faster_muon_precision(device).value == "bf16"
             self.precision = "bf16" if self._processes.of_first(float(is_bf16), device) else "fp32"
@@ -49,7 +50,7 @@ class Muon(TorchsMuon):
 
     @torch.no_grad()
     def step(self, closure: Callable[[], float] | None = None) -> float | None:
-        """Move every matrix; see `torch.optim.Muon.step`."""
+        """Update every matrix; see `torch.optim.Muon.step`."""
         loss = None
         if closure is not None:
             with torch.enable_grad():
@@ -59,13 +60,13 @@ class Muon(TorchsMuon):
         return loss
 
     def move(self, group: dict, matrices: list[Tensor]) -> None:
-        """Move those matrices of a group that have a gradient."""
+        """Update those matrices of a group that have a gradient."""
         for matrix in matrices:
             direction = self.direction(matrix, group)[None]  # (1, rows, columns)
             apply_update(matrix, orthogonal(direction, **self.settings(group, matrix.device))[0], group)
 
     def direction(self, matrix: Tensor, group: dict) -> Tensor:
-        """Return where a matrix's gradients of late point, (rows, columns)."""
+        """Return the momentum of a matrix's gradients, (rows, columns)."""
         memory = self.state[matrix]
         if "momentum_buffer" not in memory:
             memory["momentum_buffer"] = torch.zeros_like(matrix)
@@ -84,7 +85,7 @@ class Muon(TorchsMuon):
 
 
 def apply_update(matrix: Tensor, update: Tensor, group: dict) -> None:
-    """Move a matrix by an update of its shape, whose entries are made as large as those of AdamW's."""
+    """Update a matrix by a direction of its shape, scaled to the size of AdamW's updates."""
     rate = group["lr"] * 0.2 * math.sqrt(max(matrix.shape))
     matrix.mul_(1 - group["lr"] * group["weight_decay"]).add_(update, alpha=-rate)
 
@@ -96,10 +97,10 @@ def orthogonal(
     smallest: float,
     dtype: torch.dtype = torch.bfloat16,
 ) -> Tensor:
-    """Return about the nearest orthogonal matrix to each, in the dtype: (matrices, rows, columns).
+    """Return approximately the nearest orthogonal matrix to each, in the dtype: (matrices, rows, columns).
 
-    A Newton-Schulz iteration: a X + b (X X^T) X + c (X X^T)^2 X draws every singular value of X toward 1.
-    coefficients: (a, b, c); smallest: the least norm that is divided by. Source: Jordan et al. 2024.
+    A Newton-Schulz iteration: a X + b (X X^T) X + c (X X^T)^2 X draws every singular value of X toward 1. coefficients:
+    (a, b, c); smallest: lower bound of the norm in the division. Source: Jordan et al. 2024.
     """
     is_tall = matrices.shape[1] > matrices.shape[2]
     x = matrices.to(dtype)

@@ -18,7 +18,7 @@ HAS_MUON = hasattr(torch.optim, "Muon")  # torch 2.9 and later
 
 
 class OptimizerGroup:
-    """Several torch optimizers that step together; each keeps the peak learning rate it was made with."""
+    """Several torch optimizers that step together; each keeps the peak learning rate it was created with."""
 
     def __init__(self, optimizers: Iterable[torch.optim.Optimizer]) -> None:
         self.optimizers = list(optimizers)
@@ -31,17 +31,17 @@ class OptimizerGroup:
                 group["lr"] = peak * factor
 
     def zero_grad(self) -> None:
-        """Forget every gradient."""
+        """Remove every gradient."""
         for optimizer in self.optimizers:
             optimizer.zero_grad(set_to_none=True)
 
     def step(self) -> None:
-        """Move every weight."""
+        """Update every weight."""
         for optimizer in self.optimizers:
             optimizer.step()
 
     def settle_muon(self, precision: Precision, device: torch.device) -> Precision:
-        """Let Muon multiply in this precision from now on, and return what "auto" stands for on this device."""
+        """Set the precision of Muon's products, and return it; "auto" is replaced by the choice for this device."""
         for optimizer in self.optimizers:
             if isinstance(optimizer, Muon):
                 optimizer.precision = precision
@@ -49,7 +49,7 @@ class OptimizerGroup:
         return precision
 
     def tensors(self) -> dict[str, Tensor]:
-        """Return what the optimizers remember, by a name for each tensor."""
+        """Return the state of the optimizers as named tensors."""
         return {
             f"{place}.{parameter}.{name}": tensor
             for place, optimizer in enumerate(self.optimizers)
@@ -58,7 +58,7 @@ class OptimizerGroup:
         }
 
     def load_tensors(self, tensors: dict[str, Tensor]) -> None:
-        """Remember what `tensors()` gave."""
+        """Load the state that `tensors()` returned."""
         states: list[dict[int, dict[str, Tensor]]] = [{} for _ in self.optimizers]
         for key, tensor in tensors.items():
             place, parameter, name = key.split(".", 2)
@@ -75,8 +75,8 @@ def build_optimizer(
 ) -> OptimizerGroup:
     """Return AdamW for all parameters, or Muon for the hidden matrices and AdamW for the rest.
 
-    processes: those that take each step together; hidden_of: which matrices of the model Muon may move, by default
-    `hidden_matrices`. Raises ValueError where Muon is requested and this torch has none.
+    processes: those that take each step together; hidden_of: yields the matrices that Muon may update, by default
+    `hidden_matrices`. Raises ValueError if Muon is requested and this torch has none.
     """
     if config.muon_rate and not HAS_MUON:
         raise ValueError(
@@ -102,7 +102,7 @@ def build_optimizer(
 
 
 def _adam(parameters: Iterable[Tensor], config: TrainingConfig) -> torch.optim.AdamW:
-    """AdamW as one kernel for all its steps; torch before 2.4 has that only on GPUs."""
+    """Return AdamW, fused into one kernel; torch before 2.4 has that only on GPUs."""
     parameters, options = list(parameters), dict(weight_decay=config.weight_decay, eps=1e-9)
     options |= dict(lr=config.learning_rate, betas=(config.beta_1, config.beta_2))
     try:

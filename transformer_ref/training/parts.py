@@ -15,10 +15,11 @@ from transformer_ref.training.schedule import rate_factor
 
 
 class Parts:
-    """The package's parts. `learner.own_training.OwnParts` has a learner's in their place, where their file has them.
+    """The package's parts. `learner.own_training.OwnParts` replaces them by a learner's, if their file has them.
 
-    hidden_matrices: yields the matrices between hidden vectors, which Muon may move; None if the model says so itself.
-    batches: makes batches of lengths, as `token_batches` does; shift: makes the decoder's input of labels.
+    hidden_matrices: yields the matrices between hidden vectors, which Muon may update; None for those that the model
+    names itself. batches: makes batches of lengths, as `token_batches` does; shift: makes the decoder's input of
+    labels.
     """
 
     hidden_matrices: Callable[[nn.Module], Iterator[Tensor]] | None = None
@@ -26,17 +27,17 @@ class Parts:
     shift: Callable[[Tensor, int], Tensor] = staticmethod(shift_right)
 
     def model(self, config: ModelConfig, seed: int) -> nn.Module:
-        """Return a new model; its first weights are drawn from the seed."""
+        """Return a new model; its initial weights are drawn from the seed."""
         return Transformer(config, torch.Generator().manual_seed(seed))
 
     def loss(self, pad: int, smoothing: float) -> MeanLoss:
-        """Return what computes the mean loss of a batch."""
+        """Return the function that computes the mean loss of a batch."""
         return TrainingLoss(pad, smoothing)
 
     def rate(self, d_model: int) -> Callable[[TrainingConfig, int, float], float]:
-        """Return what gives each step its share of the peak learning rates."""
+        """Return the function that gives each step its share of the peak learning rates."""
         return rate_factor
 
     def notes(self) -> dict[str, Any]:
-        """Return what a checkpoint notes about the parts."""
+        """Return the notes of a checkpoint about the parts."""
         return {}

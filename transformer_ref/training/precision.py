@@ -14,10 +14,10 @@ from transformer_ref.model_state import buffers_of, set_buffer
 
 
 class BF16Copy:
-    """A bf16 copy of a model, to run a step on.
+    """A bf16 copy of a model, on which a training step runs.
 
-    model: the one that is trained, in fp32. Each step refreshes the copy, runs it forward and backward, and hands
-    its gradients over; between steps the copy holds nothing that a checkpoint would need.
+    model: the one that is trained, in fp32. Each step refreshes the copy, runs it forward and backward, and adds its
+    gradients to the model's; the copy has no state that a checkpoint would need.
     """
 
     def __init__(self, model: nn.Module) -> None:
@@ -28,7 +28,7 @@ class BF16Copy:
 
     @torch.no_grad()
     def refreshed(self) -> nn.Module:
-        """Return the copy, in training mode, with the weights the model has now."""
+        """Return the copy, in training mode, with the model's current weights."""
         torch._foreach_copy_(self._parameters, self._trained)  # one call for all: on a GPU a few kernels
         for parameter in self._parameters:
             parameter.grad = None
@@ -40,9 +40,9 @@ class BF16Copy:
 
     @torch.no_grad()
     def hand_over_gradients(self) -> None:
-        """Add the copy's gradients to the model's, in fp32, and forget them here.
+        """Add the copy's gradients to the model's, in fp32, and remove them here.
 
-        A buffer that the forward pass moved, such as a running mean, moves as far in the model.
+        A change of a buffer in the forward pass, such as that of a running mean, is added to the model's buffer.
         """
         pairs = zip(self._parameters, self._trained, strict=True)
         moving = [(parameter, trained) for parameter, trained in pairs if parameter.grad is not None]

@@ -22,18 +22,18 @@ STARTED_BY_TORCHRUN = ("RANK", "WORLD_SIZE", "LOCAL_RANK")
 
 
 class Processes(NamedTuple):
-    """This process among those that train together. The first one writes and speaks for all."""
+    """This process among those that train together. Only the first one writes files and output."""
 
     rank: int = 0
     count: int = 1
 
     @property
     def is_first(self) -> bool:
-        """Whether this process writes files and shows the progress."""
+        """Return whether this process writes files and shows the progress."""
         return self.rank == 0
 
     def rows(self, batch: Batch, parts: int) -> list[Batch]:
-        """Return this process's share of a batch, in at most `parts` pieces to be read one after another."""
+        """Return this process's share of a batch, in at most `parts` pieces, which are processed one after another."""
         pieces = parts * self.count
         mine = [batch.rows(self.rank * parts + part, pieces) for part in range(parts)]
         return [piece for piece in mine if len(piece.source)]
@@ -54,10 +54,10 @@ class Processes(NamedTuple):
             parameter.grad = piece.view_as(parameter)
 
     def shared(self, function: Callable[[Tensor], Tensor], matrices: Sequence[Tensor]) -> Callable[[], Tensor]:
-        """Compute a share of function(matrices, stacked), and return what waits for the whole answer.
+        """Compute a share of function(matrices, stacked), and return a function that waits for the whole result.
 
-        function: treats each matrix by itself, and keeps its shape. All processes give the same matrices and get the
-        same answer, which travels while they compute something else.
+        function: treats each matrix separately, and keeps its shape. All processes pass the same matrices and get the
+        same result, which is exchanged while they compute something else.
         """
         share = math.ceil(len(matrices) / self.count)
         first = min(self.rank * share, len(matrices) - 1)  # with too few for all, the last is done several times
@@ -76,7 +76,8 @@ class Processes(NamedTuple):
         return arrived
 
     def sum_of_parts(self, parts: Tensor) -> Tensor:
-        """Return numbers, (parts,), whose sum is that of all parts of all processes, without waiting for a GPU."""
+        """Return numbers, (parts,), whose sum is that of all parts of all processes, without synchronizing with a
+        GPU."""
         if self.count == 1:
             return parts
         total = parts.sum(dtype=torch.float64)[None]
@@ -90,11 +91,12 @@ class Processes(NamedTuple):
         return self.sum_of_parts(torch.tensor([number], dtype=torch.float64, device=device)).item()
 
     def of_first(self, number: float, device: torch.device) -> float:
-        """Return the first process's number, so that all decide alike."""
+        """Return the first process's number, so that all processes make the same decision."""
         return self.sum(number if self.is_first else 0.0, device)
 
     def first_alone(self, action: Callable[[], Result]) -> Result:
-        """Return what an action returns; the others begin when the first is done, such as with a download."""
+        """Return the result of an action; the other processes begin when the first one is done, for example with a
+        download."""
         if not self.is_first:
             distributed.barrier()
         result = action()
@@ -107,10 +109,9 @@ ALONE = Processes()
 
 
 def join_processes(device: str) -> tuple[Processes, str]:
-    """Return this process among its group and the device for it, when torchrun started it; otherwise there is only this
-    one.
+    """Return this process within its group and its device, if torchrun started it; otherwise a group of one.
 
-    device: as `choose_device` takes it; "auto" or "cuda" become the CUDA device of this process's number, and without
+    device: as for `choose_device`; "auto" and "cuda" become the CUDA device with this process's number, and without
         one "auto" is the CPU. Raises ValueError for "mps", on which processes cannot exchange tensors.
     """
     if not all(name in os.environ for name in STARTED_BY_TORCHRUN):
@@ -127,6 +128,6 @@ def join_processes(device: str) -> tuple[Processes, str]:
 
 
 def leave_processes(processes: Processes) -> None:
-    """Part from the group, if there is one."""
+    """Leave the group, if there is one."""
     if processes.count > 1:
         distributed.destroy_process_group()

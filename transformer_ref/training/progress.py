@@ -12,7 +12,7 @@ LINES_WITHOUT_TERMINAL = 20  # in a log, this many lines in all instead of one t
 
 
 class ProgressLine:
-    """Called after each step; in a terminal it rewrites one line, in a log it writes a line now and then."""
+    """Called after each step; rewrites one line in a terminal, and writes a line now and then to a log."""
 
     def __init__(self, stream: TextIO | None = None) -> None:
         self._stream = stream or sys.stderr
@@ -55,9 +55,9 @@ class ProgressLine:
 
 
 class LinesDone:
-    """Called with the number of lines that are done; keeps one line of stderr up to date, or writes a log.
+    """Called with the number of lines that are done; rewrites one line of stderr, or writes a log.
 
-    what: the word for what is counted, such as "lines".
+    what: the word for the items, such as "lines".
     """
 
     def __init__(self, what: str, stream: TextIO | None = None) -> None:
@@ -68,7 +68,7 @@ class LinesDone:
         self._count = 0
 
     def add(self, more: int) -> None:
-        """Count this many more."""
+        """Add this many lines."""
         self._count += more
         self(self._count)
 
@@ -84,7 +84,7 @@ class LinesDone:
             self._stream.flush()
 
     def end(self) -> None:
-        """Leave the last count standing."""
+        """End the line with the last count."""
         if self._last:
             self._stream.write("\n" if self._stream.isatty() else self._last + "\n")
             self._stream.flush()

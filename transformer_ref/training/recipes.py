@@ -34,7 +34,7 @@ SMALL_TRAINING = TrainingConfig(
 class Recipe:
     """The settings for training on a corpus. Both languages share one tokenizer, and so one tied table.
 
-    splits: the names of the splits' files, by what they are for; where: how to get them if we cannot.
+    splits: the names of the splits' files, by their purpose; where: how to get them, for the error without a folder.
     """
 
     languages: tuple[str, str]
@@ -57,7 +57,7 @@ class Subwords:
 
 
 def subwords(size: int) -> Callable[[list[str]], Tokenizer]:
-    """Return what learns a tokenizer of that many ids."""
+    """Return the function that learns a tokenizer with that many ids."""
     return Subwords(size)
 
 
@@ -159,9 +159,9 @@ RECIPES = {
 def load_split(corpus: str, split: str, source: str, target: str, folder: str | None = None) -> Parallel:
     """Return the lines of a split: train, validation, test or another one that the corpus has.
 
-    folder: where its files are; multi30k can do without, and the built-in corpus has no files.
-    Raises ValueError for a split or a pair of languages that the corpus does not have, for no folder or, beside the
-    built-in corpus, for one; and what
+    folder: where its files are; optional for multi30k, and the built-in corpus has no files.
+    Raises ValueError for a split or a pair of languages that the corpus does not have, for a missing folder, and for a
+    folder with the built-in corpus; and what
     `load_multi30k` and `load_parallel` raise.
     """
     if corpus == "grammar":
@@ -179,9 +179,9 @@ def load_split(corpus: str, split: str, source: str, target: str, folder: str | 
 
 
 def find_split(corpus: str, split: str, source: str, target: str, folder: str | None = None) -> ParallelFiles | None:
-    """Return the files of a split that is two files in a folder, None for a corpus that is made or downloaded.
+    """Return the files of a split that is two files in a folder, None for a corpus that is generated or downloaded.
 
-    Raises as `load_split` does, as far as that can be known without reading.
+    Raises as `load_split` does, as far as possible without reading the files.
     """
     if corpus in ("grammar", "multi30k"):
         return None

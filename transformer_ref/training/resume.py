@@ -26,7 +26,7 @@ TRAINING_FILE = "training.safetensors"
 
 
 def save_training(folder: str | Path, training: Training) -> Path:
-    """Write all that `load_training` needs to go on exactly where this training is."""
+    """Write everything that `load_training` needs to continue exactly where this training is."""
     tensors = {f"model.{name}": tensor for name, tensor in state_of(training.model).items()}
     tensors |= {f"optimizer.{name}": tensor for name, tensor in training.optimizer.tensors().items()}
     tensors["losses"] = torch.tensor(training.losses, dtype=torch.float64)
@@ -52,14 +52,13 @@ def save_training(folder: str | Path, training: Training) -> Path:
 
 
 def load_training(folder: str | Path, training: Training) -> list[str]:
-    """Set a freshly built training to where the saved one stood; its length and the use of memory may differ.
+    """Set a new training to the state of the saved one; its length and the use of memory may differ.
 
-    A precision "auto" becomes the saved one, except on another kind of machine, which chooses anew.
-    With another length, what is left of the schedule is stretched over what is left of the training. A learner's code
-    may have been edited, as long as its weights have the same names and shapes. Returns a sentence for each such
-    difference.
-    Raises FileNotFoundError, or ValueError naming the field that does not fit, such as ids of another text: a tokenizer
-    learned from it means other words by the same numbers.
+    A precision "auto" becomes the saved one, except on another kind of machine, which chooses again.
+    With another length, the rest of the schedule is stretched over the rest of the training. A learner's code may have
+    been edited, as long as its weights have the same names and shapes. Returns a sentence for each such difference.
+    Raises FileNotFoundError, or ValueError naming the field that does not fit, such as the corpus: a tokenizer learned
+    from another text gives the same ids to other words.
     """
     path = Path(folder) / TRAINING_FILE
     mapped, header = read_tensors(path)
@@ -102,7 +101,7 @@ def _whose(own: bool) -> str:
 
 
 def _settle_schedule(training: Training, header: Mapping[str, Any]) -> list[str]:
-    """Continue the saved schedule; return what to say where the training has another length now."""
+    """Continue the saved schedule; return a remark if the training has another length now."""
     config = training.config
     before = dataclasses.replace(config, **{name: header["config"][name] for name in ("steps", "minutes")})
     training.schedule_from = tuple(header.get("schedule_from", (0.0, 0.0)))

@@ -34,14 +34,14 @@ class Watcher(Protocol):
     """A listener that follows a training run."""
 
     def __call__(self, progress: Progress) -> None:
-        """Hear of a step."""
+        """Receive the result of a step."""
 
     def validated(self, progress: Progress, loss: float) -> None:
-        """Hear of a validation's loss, in nats a token."""
+        """Receive the loss of a validation, in nats per token."""
 
 
 class Run(NamedTuple):
-    """A training with what its checkpoint and its card need."""
+    """A training, with the data for its checkpoint and its card."""
 
     training: Training
     source_tokenizer: Tokenizer
@@ -64,14 +64,14 @@ def prepare(
     parts: Parts | None = None,
     store: Store | None = None,
 ) -> Run:
-    """Return a training run that is at its beginning; equal arguments on one machine give equal training runs.
+    """Return a training run at its beginning; equal arguments on one machine give equal training runs.
 
     corpus: its name, and that of its recipe where none is given; languages: of source and target.
-    config: the recipe's, perhaps changed; processes: those that train together.
-    start: a model to go on from, with its tokenizers and sizes, instead of a new one; dropout is still the recipe's.
+    config: the recipe's, possibly changed; processes: those that train together.
+    start: a model to continue from, with its tokenizers and sizes, instead of a new one; dropout is still the recipe's.
     parts: a learner's model, loss, schedule and batches instead of the package's.
-    store: where splits that are files are prepared, once for all processes and for later runs; needed for those.
-    Raises ValueError for a split that holds no pair to learn from, OwnCodeError for parts that cannot be trained.
+    store: where splits that are files are prepared, once for all processes and for later runs; needed for those. Raises
+    ValueError for a split without a usable pair, OwnCodeError for parts that cannot be trained.
     """
     recipe = recipe or RECIPES[corpus]
     if start:
@@ -98,12 +98,12 @@ def prepare(
 
 
 def train(run: Run, output: Path, watchers: Sequence[Watcher]) -> None:
-    """Fit, validate now and then, and leave a checkpoint in `output`.
+    """Train, validate at intervals, and write a checkpoint into `output`.
 
-    watchers: told of every step and validation. Whatever ends the training early, Ctrl-C or an error, leaves a
-    checkpoint too, then is raised again. What a training run can be resumed from is saved on the way: soon after the
-    beginning, then every two minutes of training. Raises OSError for what could not be written; the model, which is
-    the smaller, is written before what a resumed training needs.
+    watchers: called after every step and validation. If Ctrl-C or an error ends the training early, a checkpoint is
+    written too, and the exception is raised again. The state for a resumed run is saved soon after the beginning, then
+    every two minutes of training. Raises OSError if a file cannot be written; the model, which is smaller, is written
+    before the training state.
     """
     training, config = run.training, run.training.config
     last_save, milestone = training.seconds, int(share_done(training) * config.num_validations)
@@ -132,7 +132,7 @@ def train(run: Run, output: Path, watchers: Sequence[Watcher]) -> None:
 
 
 def save_model(run: Run, output: Path) -> None:
-    """Write the model as it is, with the mean of its weights if one is kept.
+    """Write the current model, with its averaged weights if there is an average.
 
     A card in the folder describes another model, so it is removed; the caller writes this model's card afterwards.
     """
@@ -145,7 +145,7 @@ def save_model(run: Run, output: Path) -> None:
 
 
 def expect_nothing_to_lose(output: Path) -> None:
-    """Raise ValueError when a folder holds a model or an unfinished training, which a new one would write over."""
+    """Raise ValueError if a folder holds a model or an unfinished training, which a new one would overwrite."""
     if there := [name for name in (MODEL_FILE, TRAINING_FILE) if (output / name).exists()]:
         raise ValueError(
             f"output: expected a folder without a model, got {output} with {' and '.join(there)}; "
@@ -154,9 +154,9 @@ def expect_nothing_to_lose(output: Path) -> None:
 
 
 def expect_writable(folder: Path) -> None:
-    """Try the folder, or the one that it will be made in: what cannot be written is better said now than after hours.
+    """Check, before hours of training, that the folder, or the one that it will be created in, is writable.
 
-    Raises ValueError for one that is a file or that we have no right to.
+    Raises ValueError for a file, and for a folder without write permission.
     """
     try:
         exists = next(path for path in (folder, *folder.absolute().parents) if path.exists())
@@ -166,7 +166,7 @@ def expect_writable(folder: Path) -> None:
 
 
 def changed(config: TrainingConfig, **changes: Any) -> TrainingConfig:
-    """Return the config with what is not None changed; a number of steps takes the place of minutes."""
+    """Return the config with the fields that are not None; a number of steps replaces `minutes`."""
     given = {name: value for name, value in changes.items() if value is not None}
     if "steps" in given:
         given["minutes"] = None
@@ -183,7 +183,7 @@ def _stream(
     processes: Processes,
     store: Store | None,
 ) -> tuple[BatchStream, dict[str, Any]]:
-    """Return the pairs that can be learned from, and how many there were of which kind."""
+    """Return the usable pairs, and the number of pairs of each kind."""
     longest = min(model.max_length, config.tokens_per_batch) - 1  # eos follows
     special, own = (model.pad, model.bos, model.eos), (parts.batches, parts.shift)
     if isinstance(lines, ParallelFiles):
@@ -246,7 +246,7 @@ def _validate(run: Run, progress: Progress, watchers: Sequence[Watcher]) -> None
 
 
 def _pieces(run: Run) -> Iterator[Batch]:
-    """Yield the validation data in batches that need no more memory than a step, and few logits at once."""
+    """Yield the validation data in batches that need no more memory than a training step, with few logits at once."""
     training, vocabulary = run.training, run.target_tokenizer.size
     of_a_step = training.config.grad_accumulation_steps * training.processes.count
     for batch in run.validation.one_epoch():
@@ -265,6 +265,6 @@ def _save_training(run: Run, output: Path) -> None:
 
 
 def to_be_judged(training: Training) -> Transformer:
-    """Return the model, or a copy with the mean of its weights if one is kept: whatever happens to that one, the
-    training is whole."""
+    """Return the model, or a copy with its averaged weights if there is an average: changing the copy does not affect
+    the training."""
     return training.average.of(training.model) if training.average else training.model

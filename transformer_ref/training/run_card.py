@@ -19,7 +19,7 @@ POINTS = 200  # of a curve, at most
 
 
 def run_card(run: Run, device: torch.device) -> dict[str, Any]:
-    """Return all there is to know of a run, as plain values."""
+    """Return the facts about a run, as plain values."""
     training = run.training
     model_config, config = training.model.config.to_dict(), training.config.to_dict()
     described = json.dumps([run.notes, model_config, config], sort_keys=True).encode()
@@ -50,7 +50,7 @@ def run_card(run: Run, device: torch.device) -> dict[str, Any]:
 
 
 def thinned(losses: Sequence[float]) -> list[list[float]]:
-    """Return at most 200 points [step, loss]: each the mean of the losses since the one before."""
+    """Return at most 200 points [step, loss]; each loss is the mean since the previous point."""
     width = max(-(-len(losses) // POINTS), 1)
     windows = [losses[start : start + width] for start in range(0, len(losses), width)]
     ends = itertools.accumulate(map(len, windows))
@@ -69,8 +69,8 @@ def add_scores(
 ) -> bool:
     """Add a split's scores, each with its signature, to the card in the folder; return whether there is one.
 
-    precision: what the translations were computed in. New scores replace those of the same split, beam and precision.
-    Raises ValueError for a file of that name that is not a card.
+    precision: of the translations. New scores replace those of the same split, beam and precision. Raises ValueError
+    for a file of that name that is not a card.
     """
     path = folder / CARD_FILE
     if not path.is_file():

@@ -22,7 +22,7 @@ def noam_rate(step: int, d_model: int, warmup_steps: int) -> float:
 def cosine_factor(step: int, warmup_steps: int, progress: float) -> float:
     """Return the share of the peak learning rate: linear growth over `warmup_steps` steps, then half a cosine.
 
-    step: counted from 1; progress: the share of the training that is done, from 0 to 1, in steps or in time.
+    step: counted from 1; progress: the completed share of the training, from 0 to 1, in steps or in time.
     Source of the cosine: Loshchilov and Hutter 2017, equation 5. Raises ValueError for a step below 1.
     """
     _expect_counted_from_one(step)
@@ -33,8 +33,8 @@ def cosine_factor(step: int, warmup_steps: int, progress: float) -> float:
 def linear_factor(step: int, warmup_steps: int, progress: float) -> float:
     """Return the share of the peak learning rate: linear growth over `warmup_steps` steps, then a straight line to 0.
 
-    step: counted from 1; progress: the share of the training that is done, from 0 to 1, in steps or in time.
-    Source: Bergsma et al. 2025, who find it better than a cosine. Raises ValueError for a step below 1.
+    step: counted from 1; progress: the completed share of the training, from 0 to 1, in steps or in time. Source:
+    Bergsma et al. 2025, who find it better than a cosine. Raises ValueError for a step below 1.
     """
     _expect_counted_from_one(step)
     return min(step / max(warmup_steps, 1), 1.0) * (1 - min(max(progress, 0.0), 1.0))

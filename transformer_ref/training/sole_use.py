@@ -18,9 +18,9 @@ LOCK = ".training"  # the system holds a lock on it for as long as the process l
 
 @contextlib.contextmanager
 def sole_use(folder: Path) -> Iterator[None]:
-    """Hold the folder while the block lasts. Raises ValueError where another training run holds it.
+    """Lock the folder while the block runs. Raises ValueError if another training run has locked it.
 
-    A folder that cannot be written, or a file system without locks, is left to the code that saves there.
+    Does nothing for a folder that cannot be written or a file system without locks.
     """
     path = folder / LOCK
     with contextlib.ExitStack() as held:

@@ -7,12 +7,12 @@ from transformer_ref.training.trainer import Progress
 
 
 def is_installed() -> bool:
-    """Whether TensorBoard can be imported."""
+    """Return whether TensorBoard can be imported."""
     return importlib.util.find_spec("tensorboard") is not None
 
 
 class TensorBoard:
-    """Called after each step; writes event files into a folder, to be read by `tensorboard --logdir`."""
+    """Called after each step; writes event files for `tensorboard --logdir` into a folder."""
 
     def __init__(self, folder: Path) -> None:
         from torch.utils.tensorboard import SummaryWriter  # takes seconds, and is not always there
@@ -24,6 +24,6 @@ class TensorBoard:
         self._writer.add_scalar("loss/training", progress.loss, progress.step)
 
     def validated(self, progress: Progress, loss: float) -> None:
-        """Write a validation's loss, and all that was still held back."""
+        """Write a validation's loss, and flush the file."""
         self._writer.add_scalar("loss/validation", loss, progress.step)
         self._writer.flush()

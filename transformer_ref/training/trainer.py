@@ -27,7 +27,8 @@ SIMPLE = Gradients()
 
 
 class StepResult(NamedTuple):
-    """What one step tells: loss in nats a token, real target tokens, norm of the gradients before clipping."""
+    """The result of one step: loss in nats per token, number of real target tokens, norm of the gradients before
+    clipping."""
 
     loss: float
     tokens: int
@@ -35,7 +36,7 @@ class StepResult(NamedTuple):
 
 
 class Progress(NamedTuple):
-    """Where the training is after a step."""
+    """The progress of the training after a step."""
 
     step: int
     share: float  # of the whole training, from 0 to 1
@@ -46,7 +47,7 @@ class Progress(NamedTuple):
 
 @dataclass
 class Training:
-    """All that a training run consists of and a resumed one needs."""
+    """The state of a training run, all that a resumed one needs."""
 
     model: nn.Module
     optimizer: OptimizerGroup
@@ -73,10 +74,10 @@ def train_step(
     gradients: Gradients = SIMPLE,
     meanwhile: Callable[[], None] = lambda: None,
 ) -> StepResult:
-    """Move the weights once and return what the step tells. model: as the loss calls it; batch: on its device or on the
-    CPU; loss: what to make smaller. max_grad_norm: the greatest norm of all gradients together; gradients: how they are
-    computed; meanwhile: what the CPU does while a GPU computes them. Raises TrainingError when the loss or a gradient
-    is not a number, or the memory does not suffice; the weights are then as before.
+    """Update the weights once and return the result of the step. model: as the loss calls it; batch: on its device or
+    on the CPU; loss: is minimized. max_grad_norm: all gradients together are clipped to this norm; gradients: computes
+    them; meanwhile: called while a GPU computes them. Raises TrainingError if the loss or a gradient is not finite, or
+    if there is not enough memory; the weights are then unchanged.
     """
     if not model.training:
         model.train()
@@ -99,13 +100,13 @@ def _expect_finite(**numbers: float) -> None:
 
 
 def fit(training: Training, on_step: Callable[[Progress], bool | None] = lambda progress: None) -> None:
-    """Train until `config.steps` or `config.minutes` are over, from wherever `training` is.
+    """Train from the state of `training` until `config.steps` or `config.minutes` are reached.
 
     on_step: called after each step, for the progress line, a validation, a checkpoint; True ends the training.
-        What it takes does not count as training time.
-    Dropout draws from torch's own generator, which each step seeds anew: so a step depends on nothing but its number,
-    and a resumed training is the uninterrupted one. Ctrl-C is heard after the step; it and a TrainingError leave
-    `training` whole, ready to be saved and resumed.
+        Its time does not count as training time.
+    Dropout draws from torch's own generator, which is seeded at each step: the random numbers depend only on the step,
+    and a resumed training equals the uninterrupted one. Ctrl-C takes effect after the step; then, and after a
+    TrainingError, `training` can be saved and resumed.
     """
     device = next(training.model.parameters()).device
     _settle_precision(training, device)
@@ -122,7 +123,8 @@ def fit(training: Training, on_step: Callable[[Progress], bool | None] = lambda 
 
 
 def _settle_precision(training: Training, device: torch.device) -> None:
-    """Write down what "auto" stands for here: all processes need the same, and so does a resumed training."""
+    """Replace a precision "auto" by the choice for this machine: all processes, and a resumed training, need the
+    same."""
     is_fast = choose_precision(training.config.precision, device) == torch.bfloat16
     is_fast = bool(training.processes.of_first(float(is_fast), device))
     muon = training.optimizer.settle_muon(training.config.muon_precision, device)
@@ -154,9 +156,9 @@ def _advance(training: Training, batches: NextBatch, device: torch.device, gradi
 def validation_loss(
     model: nn.Module, batches: Iterable[Batch], pad: int, measure: Callable[..., torch.Tensor] = masked_cross_entropy
 ) -> float:
-    """Return the mean cross-entropy, in nats a real token and without smoothing, over batches never trained on.
+    """Return the mean cross-entropy on validation batches, in nats per real token, without smoothing.
 
-    measure: logits, labels, pad, `real_indices(labels, pad)` -> the mean of a batch.
+    measure: (logits, labels, pad, `real_indices(labels, pad)`) -> the mean of a batch.
     """
     model.eval()
     device = next(model.parameters()).device
@@ -173,10 +175,10 @@ def validation_loss(
 
 
 def schedule_progress(training: Training) -> float:
-    """Return where the training is in its schedule, from 0 to 1.
+    """Return the progress in the schedule, from 0 to 1.
 
-    That is the share done, until a resumed training gets another length: then what is left of the schedule is
-    stretched over what is left of the training, so the rate goes on from where it was and never jumps.
+    It equals the completed share of the training, unless a resumed training has another length: then the rest of the
+    schedule is stretched over the rest of the training, so that the rate is continuous.
     """
     share, progress = training.schedule_from
     if share >= 1:
@@ -185,7 +187,7 @@ def schedule_progress(training: Training) -> float:
 
 
 def share_done(training: Training) -> float:
-    """Return which share of the training is done, from 0 to 1."""
+    """Return the completed share of the training, from 0 to 1."""
     config = training.config
     if config.minutes is not None:
         return min(training.seconds / (60 * config.minutes), 1.0)

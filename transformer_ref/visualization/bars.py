@@ -13,7 +13,7 @@ NUMBER_ROOM = 74.0
 def share_bars(words: Sequence[str], weights: Sequence[float], alt: str, *, digits: int = 3) -> Drawing:
     """Return one bar for each word; the scale always runs from 0 to 1.
 
-    weights: numbers from 0 to 1, one for each word. Raises ValueError for any other number of them.
+    weights: numbers from 0 to 1, one for each word. Raises ValueError for another count.
     """
     shares = [float(weight) for weight in weights]
     if len(shares) != len(words):

@@ -12,7 +12,7 @@ FATES = ("kept", "finished", "cut")
 
 
 class Branch(NamedTuple):
-    """A beginning: its words, its probability, and what became of it, one of FATES."""
+    """A prefix: its words, its probability, and what became of it, one of FATES."""
 
     words: tuple[str, ...]
     probability: float
@@ -20,9 +20,9 @@ class Branch(NamedTuple):
 
 
 def beam_tree(branches: Sequence[Branch]) -> Drawing:
-    """Return the tree of these beginnings, to be read from left to right, likelier ones above.
+    """Return the tree of these prefixes, to be read from left to right, more probable ones above.
 
-    Raises ValueError for a branch whose own beginning is not there, or with another fate.
+    Raises ValueError for a branch whose own prefix is missing, or with an unknown fate.
     """
     known = {branch.words for branch in branches}
     for branch in branches:
@@ -69,7 +69,7 @@ def _places(branches: Sequence[Branch]) -> dict[tuple[str, ...], tuple[float, fl
 
 
 def _node(drawing: Drawing, x: float, y: float, words: str, fate: str) -> None:
-    """A frame for what was kept, a filled one for what is finished, none for what was cut."""
+    """Draw a frame around a prefix that was kept, a filled one around a finished one, none around one that was cut."""
     if fate != "cut":
         drawing.rectangle(x, y - HIGH / 2, WIDE, HIGH, PAPER, stroke=INK, radius=6)
     if fate == "finished":

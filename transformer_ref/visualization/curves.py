@@ -16,9 +16,10 @@ Points = Sequence[Sequence[float]]  # [x, y] each
 
 
 def curves(series: Mapping[str, Points], alt: str, x_label: str, y_label: str) -> Drawing:
-    """Return lines over common axes, all in ink, since a color would say query or key: whole, dashed, with dots, both.
+    """Return curves over common axes, in the text color, since other colors mean query or key; they differ by dashes
+    and dots.
 
-    series: points [x, y] in the order of x, by name; those that are not finite are left out.
+    series: points [x, y] in the order of x, by name; points that are not finite are left out.
     """
     kept = {name: [(x, y) for x, y in points if math.isfinite(y)] for name, points in series.items()}
     every = [point for points in kept.values() for point in points] or [(0.0, 0.0)]
@@ -49,7 +50,7 @@ def curves(series: Mapping[str, Points], alt: str, x_label: str, y_label: str) -
 
 
 def _said(mark: float) -> str:
-    """Return the label of a mark of an axis, with a minus and not a hyphen."""
+    """Return the label of a tick, with a minus sign and not a hyphen."""
     return f"{mark:,g}".replace("-", "−")
 
 

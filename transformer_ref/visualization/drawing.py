@@ -18,10 +18,10 @@ HATCH = 8.5  # pixels from one line of a hatching to the next, along an edge
 
 
 class Drawing:
-    """A picture of `width` by `height` pixels that shrinks with its column and never grows beyond it.
+    """A picture of `width` by `height` pixels that shrinks with its column and never grows beyond its size.
 
-    alt: what is seen and what it shows; required, since a picture without words is lost on some readers.
-    Shows itself in Jupyter and in the book; `to_svg()` is the same picture as text.
+    alt: the text alternative, required.
+    Displays itself in Jupyter and in the book; `to_svg()` returns the same picture as text.
     """
 
     def __init__(self, width: float, height: float, alt: str):
@@ -33,7 +33,7 @@ class Drawing:
 
     @contextmanager
     def link(self, address: str) -> Iterator[None]:
-        """What is drawn inside the `with` leads there, by mouse and by key; its words are the link's name."""
+        """Make everything drawn inside the `with` a link, for mouse and keyboard; its text is the link's name."""
         self._linked = True
         self._parts.append(f'<a href="{escape(address)}" style="color:inherit;text-decoration:none">')
         yield
@@ -41,7 +41,7 @@ class Drawing:
 
     @contextmanager
     def at(self, x: float, y: float) -> Iterator[None]:
-        """What is drawn inside the `with` has its origin at (x, y): one part serves two arrangements."""
+        """Move the origin inside the `with` to (x, y), so that one part can be used in two arrangements."""
         self._parts.append(f'<g transform="translate({x:g} {y:g})">')
         yield
         self._parts.append("</g>")
@@ -71,7 +71,7 @@ class Drawing:
         )
 
     def boxes(self, places: list[tuple[float, float, float, float]], fill: str) -> None:
-        """Draw boxes of one color, each (x, y, width, height), as one shape, which is shorter than rectangles."""
+        """Draw boxes of one color, each (x, y, width, height), as one path, which is shorter than rectangles."""
         path = "".join(
             f"M{_short(x)} {_short(y)}h{_short(width)}v{_short(height)}h{_short(-width)}z"
             for x, y, width, height in places
@@ -81,7 +81,7 @@ class Drawing:
     def hatched_rectangle(self, x: float, y: float, width: float, height: float) -> None:
         """Draw the grey hatched box that means "masked" everywhere in the course.
 
-        Its lines are drawn, not filled in from a pattern: a pattern has an id, and a page has many drawings.
+        Its lines are drawn one by one: an SVG pattern would need an id, and a page has many drawings.
         """
         lines, right, bottom = [], x + width, y + height
         total = HATCH * math.ceil((x + y + 1) / HATCH)  # on one line x + y is the same everywhere
@@ -106,9 +106,9 @@ class Drawing:
         turn: float = 0.0,
         subscripts: bool = False,
     ) -> None:
-        """Write words whose middle line is at y; `turn` rotates them by that many degrees around (x, y).
+        """Write text whose middle line is at y; `turn` rotates it by that many degrees around (x, y).
 
-        subscripts: the letter after each `_`, or what is in braces there, is set small and low: d_k, d_{ff}.
+        subscripts: the letter after each `_`, or the text in braces there, is a subscript: d_k, d_{ff}.
         """
         settings = f' style="fill:{fill}"' if fill != INK else ""  # what is usual is inherited from the whole picture
         settings += f' text-anchor="{anchor}"' if anchor != "middle" else ""
@@ -126,7 +126,7 @@ class Drawing:
         )
 
     def arrow(self, x1: float, y1: float, x2: float, y2: float, stroke: str = INK, *, width: float = 2.0) -> None:
-        """Draw an arrow to (x2, y2); one without any length is drawn as nothing."""
+        """Draw an arrow to (x2, y2); nothing if its length is 0."""
         if math.hypot(x2 - x1, y2 - y1) < 1e-9:
             return
         angle, head = math.atan2(y2 - y1, x2 - x1), max(ARROW_HEAD, 2.4 * width)
@@ -152,7 +152,7 @@ class Drawing:
         )
 
     def to_svg(self, widest: float | None = None) -> str:
-        """Return the picture as one SVG element; `widest`: pixels it may grow to, its own width if not given."""
+        """Return the picture as one SVG element; `widest`: its maximum width in pixels, by default its own width."""
         role = "group" if self._linked else "img"  # what is in an img cannot be reached by key
         return (
             f'<svg xmlns="http://www.w3.org/2000/svg" class="drawing" role="{role}" aria-label="{escape(self.alt)}" '
@@ -168,12 +168,12 @@ class Drawing:
 
 
 def _short(number: float) -> str:
-    """Return a coordinate to a tenth of a pixel, without a zero that says nothing."""
+    """Return a coordinate to a tenth of a pixel, without a trailing zero."""
     return f"{round(number, 1):g}"
 
 
 def _lowered(words: str, size: float) -> str:
-    """Return escaped words with what follows each `_` small and low; what comes then is back on the line."""
+    """Return escaped text with what follows each `_` as a subscript."""
     low = size / 4
     return re.sub(
         r"_(?:\{(\w+)\}|(\w))([^_]*)",

@@ -14,10 +14,10 @@ GRADED = "ATTENTION_BY_HAND_GRADED"  # environment variable: set while a submiss
 
 
 def explore(notebook: str) -> Any:
-    """Return the explorer of a notebook, a widget that calls the functions which the notebook holds now.
+    """Return the explorer of a notebook, a widget that calls the notebook's current functions.
 
-    notebook: the notebook's name, such as "softmax". Returns None under grading, where nobody looks, and where
-    ipywidgets is not installed, which is then said. Raises ValueError for a notebook without an explorer.
+    notebook: the notebook's name, such as "softmax". Returns None under grading, and, with a message, if ipywidgets is
+    not installed. Raises ValueError for a notebook without an explorer.
     """
     if GRADED in os.environ:
         return None
@@ -36,7 +36,8 @@ def explore(notebook: str) -> Any:
 
 
 def _in_cells(cells: dict[str, Any], name: str) -> Callable[..., Any]:
-    """A function that calls what the notebook holds under a name by then, so that a corrected one is used at once."""
+    """Return a function that looks up a name in the notebook at each call, so that a corrected function is used at
+    once."""
 
     def call(*arguments: Any) -> Any:
         from transformer_ref.visualization.explorers.panel import NotYet

@@ -12,7 +12,7 @@ PAGE, TOP = 352, 8
 
 
 class Step(NamedTuple):
-    """What came out of one part: its name, its shape and, where it has any, a line about its weights."""
+    """The output of one part: its name, its shape and, if it has weights, a line about them."""
 
     name: str
     shape: tuple[int, ...]
@@ -22,7 +22,8 @@ class Step(NamedTuple):
 def forward_pass(columns: Mapping[str, Sequence[Step]], reads: str, asks: str) -> Drawing:
     """Return the picture: the encoder's steps and the decoder's, each from first to last.
 
-    reads: the name of the encoder's step that the decoder looks at; asks: the name of the decoder's that looks.
+    reads: the name of the encoder's step whose output is the memory; asks: the name of the decoder's cross-attention
+    step.
     """
     told = "; ".join(
         f"{side}: " + ", ".join(f"{step.name} {step.shape}" for step in steps) for side, steps in columns.items()

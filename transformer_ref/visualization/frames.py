@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 
 class Picture(Protocol):
-    """What can be drawn as SVG."""
+    """An object that can be drawn as SVG."""
 
     def to_svg(self) -> str: ...
 
@@ -22,7 +22,7 @@ class Picture(Protocol):
 class Choices:
     """A row of buttons of which one is pressed.
 
-    name: says what is chosen. options: label -> value, or labels that are their own values. start: index of the first.
+    name: of the choice. options: label -> value, or labels that are their own values. start: index of the initial one.
     """
 
     name: str
@@ -35,7 +35,7 @@ class Choices:
         return list(self.options.values() if isinstance(self.options, Mapping) else self.options)
 
     def to_html(self, number: str, place: int) -> str:
-        """Return the buttons; `number` is the widget's, `place` this control's among its controls."""
+        """Return the buttons; `number` is the widget's, `place` the index of this control."""
         buttons = "".join(
             f'<label class="choice"><input type="radio" autocomplete="off" name="{number}-{place}" value="{index}"'
             f"{' checked' if index == self.start else ''}><span>{escape(label)}</span></label>"
@@ -46,8 +46,8 @@ class Choices:
 
 @dataclass(frozen=True)
 class Slider:
-    """A slider over a row of values. name: says what moves. values: what it stops at. said: how a value is read out, {}
-    where the number goes ("{} degrees").
+    """A slider over a row of values. name: of the quantity. values: its positions. said: a value in words, {} stands
+    for the number ("{} degrees").
     """
 
     name: str
@@ -70,9 +70,9 @@ class Slider:
 class Frames:
     """A widget that shows one picture for each setting of its controls.
 
-    title, number: what is above it, such as "Scale switch" and "W05d". draw: called with a value of each control,
-    returns a caption, which is read out when it changes, and a picture, both HTML; the picture may be a drawing.
-    Shows itself in Jupyter and in the book. Raises ValueError where it has no controls.
+    title, number: its heading, such as "Scale switch" and "W05d". draw: called with a value of each control, returns a
+    caption, which a screen reader reads when it changes, and a picture, both HTML; the picture may be a drawing.
+    Displays itself in Jupyter and in the book. Raises ValueError without controls.
     """
 
     def __init__(
@@ -88,14 +88,14 @@ class Frames:
         self.frames = [draw(*values) for values in itertools.product(*(control.values for control in controls))]
 
     def _start(self) -> int:
-        """Return the place of the first picture among the frames: the last control changes fastest."""
+        """Return the index of the first picture among the frames: the last control changes fastest."""
         place = 0
         for control in self.controls:
             place = place * len(control.values) + control.start
         return place
 
     def to_html(self) -> str:
-        """Return the widget; all pictures but the first wait in a template, which costs a browser nothing."""
+        """Return the widget; all pictures but the first are in a template, which a browser does not render."""
         shown = [f"<p>{caption}</p>{_html(picture)}" for caption, picture in self.frames]
         controls = "".join(control.to_html(self.number, place) for place, control in enumerate(self.controls))
         counts = ",".join(str(len(control.values)) for control in self.controls)

@@ -18,7 +18,7 @@ UNITS = {
 def growth(
     sizes: Sequence[int], series: Mapping[str, Sequence[float | None]], unit: str, title: str, size_name: str
 ) -> Drawing:
-    """Return one line for each series over the sizes, all in ink, since a color would say query or key.
+    """Return one line for each series over the sizes, all in the text color, since other colors mean query or key.
 
     series: a positive number for each size, by name; None where nothing was measured. unit: "seconds" or "bytes".
     Raises ValueError for another unit, and where no number is given at all.

@@ -73,14 +73,14 @@ class _Poster:
         self._y += LABEL
 
     def _strip(self, fills: Sequence[str]) -> None:
-        """One word's features from edge to edge; a piece for each fill."""
+        """Draw one word's features from edge to edge; a piece for each fill."""
         wide = (RIGHT - LEFT) / len(fills)
         for place, fill in enumerate(fills):
             self.drawing.rectangle(LEFT + place * wide, self._y, wide, STRIP, fill, opacity=0.45, stroke=INK)
         self._y += STRIP
 
     def _pieces(self) -> None:
-        """Each head's queries, keys and values."""
+        """Draw each head's queries, keys and values."""
         each = (self._wide - 4) / 3
         for left in self._lefts:
             for place, (name, color) in enumerate((("Q", QUERY), ("K", KEY), ("V", VALUE))):
@@ -90,7 +90,7 @@ class _Poster:
         self._y += PIECE
 
     def _tables(self, weights: Sequence[Sequence[Sequence[float]]]) -> None:
-        """Each head's weights, a row for each query."""
+        """Draw each head's weights, a row for each query."""
         cell = self._wide / len(weights[0])
         for left, table in zip(self._lefts, weights, strict=True):
             self.drawing.rectangle(left, self._y, self._wide, self._wide, PAPER)
@@ -116,7 +116,7 @@ class _Poster:
         self._y += BOX
 
     def _arrows(self) -> None:
-        """Down, below each head."""
+        """Draw an arrow down, below each head."""
         for left in self._lefts:
             middle = left + self._wide / 2
             self.drawing.arrow(middle, self._y + 2, middle, self._y + WAY - 2)

@@ -15,9 +15,9 @@ Address = Callable[[str], str]
 
 
 class Part(NamedTuple):
-    """A part of the machine: its number (0: none), what is written on it, where it is built, the colors of its role.
+    """A part of the model: its number (0: none), its label, the chapter that builds it, the colors of its role.
 
-    exercise: whose answer it is, by its id.
+    exercise: the id of the exercise that builds it.
     """
 
     number: int
@@ -92,7 +92,7 @@ ROAD_LISTS = {
 
 
 class Arrangement(NamedTuple):
-    """Where things are: left edges of the two stacks and of the lists, widths of their boxes, the letters' size."""
+    """The layout: left edges of the two stacks and of the lists, widths of their boxes, the size of letters."""
 
     page: float
     stacks: tuple[float, float]
@@ -109,15 +109,15 @@ NARROW = Arrangement(PHONE, (14, 198), 144, (2, 180), 168, False, 12.5, 42)
 
 
 def solved_parts(solved: Collection[str]) -> list[str]:
-    """Return the keys of the parts that somebody has built who solved these exercises."""
+    """Return the keys of the parts that are built once these exercises are solved."""
     return [key for key, part in PARTS.items() if part.exercise in solved]
 
 
 def machine(address: Address, solved: Collection[str] = ()) -> Hero:
-    """Return the figure with every part of the paper's machine; `address` says where the box of a key of PARTS leads.
+    """Return the figure of the paper's model; `address`: a key of PARTS -> the link of its box.
 
-    An attention and an "add and norm" are taken apart next to it. Parts are ticked whose exercise is among the ids in
-    `solved`.
+    An attention and an "add and norm" are shown in detail next to it. Parts whose exercise is among the ids in `solved`
+    have a tick.
     """
     ticked = solved_parts(solved)
     alt = (
@@ -133,7 +133,8 @@ def machine(address: Address, solved: Collection[str] = ()) -> Hero:
 
 
 def road_map(address: Address) -> Hero:
-    """Return the figure of the machine with the chapter that builds each part; `address` takes a chapter's number."""
+    """Return the figure of the model with the chapter that builds each part; `address`: a chapter's number -> its
+    link."""
     alt = (
         "The road map. The machine in two columns, to be read upward. Encoder: words as numbers (chapter 02), position "
         "(07), then a layer of attention (05) and feed-forward (09). Decoder: words as numbers, position, then a layer "
@@ -219,7 +220,7 @@ def _stack(
     where: Arrangement,
     is_layer: str,
 ) -> float:
-    """One column. The layer's own box is in the flow, below the sub-layers that it holds."""
+    """Draw one column. The layer's box is behind the sub-layers that it holds."""
     high, step, middle = where.high, where.high + 14, x + where.box / 2
     heights = [bottom - step * row for row in range(len(keys))]
     first = keys.index(is_layer)
@@ -250,7 +251,7 @@ def _stack(
 def _box(
     drawing: Drawing, part: Part, x: float, y: float, width: float, high: float, size: float, times: bool = False
 ) -> None:
-    """A box around (x, y), its left edge and its middle: number, colors of its role, name, chapter."""
+    """Draw a box with its left edge at x and its middle at y: number, colors of its role, name, chapter."""
     drawing.rectangle(x, y - high / 2, width, high, PAPER, stroke=INK, radius=6)
     for place, color in enumerate(part.colors):
         share = high / len(part.colors)
@@ -269,7 +270,7 @@ def _box(
 def _memory(
     drawing: Drawing, stacks: Mapping[str, Sequence[str]], bottom: float, step: float, where: Arrangement
 ) -> None:
-    """The arrow from the top of the encoder to the decoder's look at the source."""
+    """Draw the arrow from the top of the encoder to the decoder's cross-attention."""
     top = bottom - step * len(stacks["encoder"])
     asks = bottom - step * stacks["decoder"].index("cross")
     start = where.stacks[0] + where.box / 2

@@ -10,7 +10,7 @@ Table = Sequence[Sequence[float]]
 
 
 class Cell(NamedTuple):
-    """How one cell is painted."""
+    """The paint of one cell."""
 
     fill: str
     opacity: float
@@ -22,12 +22,12 @@ Paint = Callable[[float], Cell]
 
 
 def tint(color: str) -> Paint:
-    """Return the paint of queries, keys or values: the same light tint, whatever the number."""
+    """Return the paint of queries, keys or values: the same light tint for every number."""
     return lambda number: Cell(color, 0.25, color, INK)
 
 
 def plain(number: float) -> Cell:
-    """Paint a number that has no role: scores, say."""
+    """Paint a number that has no role, such as a score."""
     return Cell("none", 1.0, GRID, INK)
 
 
@@ -60,10 +60,10 @@ def draw_matrix(
     size: float = FONT_SIZE,
     least: float = 0.0,
 ) -> None:
-    """Draw the cells from the drawing's origin on; words of the rows are left of it, of the columns above it.
+    """Draw the cells from the drawing's origin on, the words of the rows left of it, those of the columns above it.
 
-    cell: width and height in pixels. hidden: True where a mask closes a cell: hatched, without a number. least: a
-    number nearer to 0 is shown only by its color.
+    cell: width and height in pixels. hidden: True where a cell is masked: hatched, without a number. least: a number
+    nearer to 0 is shown only by its color.
     """
     wide, high = cell
     for place, word in enumerate(rows):
@@ -94,8 +94,7 @@ def draw_map(
     hidden: Sequence[Sequence[bool]] | None = None,
     least: float = 0.0,
 ) -> None:
-    """Draw weights with the words of the queries on the left and those of the keys above, upright, as narrow as cells
-    are.
+    """Draw weights with the words of the queries on the left and those of the keys above, written vertically.
 
     The two axes have the colors of their roles.
     """
@@ -111,13 +110,13 @@ def draw_map(
 
 
 def outline_row(drawing: Drawing, row: int, width: float, high: float, pad: float = 3.0) -> None:
-    """Draw the ink frame around the row to follow, of a matrix that begins at the drawing's origin."""
+    """Draw a frame around a row of a matrix that begins at the drawing's origin."""
     drawing.rectangle(
         1 - pad, row * high + 1 - pad, width + 2 * pad - 2, high + 2 * pad - 2, "none", stroke=INK, radius=5
     )
 
 
 def told(number: float, digits: int) -> str:
-    """Return a number as it is written in a figure: a real minus, and none before a zero."""
+    """Return a number as it is written in a figure: with a minus sign, and none before a zero."""
     text = f"{float(number):.{digits}f}"
     return text.replace("-", "−") if float(text) else text.replace("-", "")

@@ -11,9 +11,9 @@ NARROWEST = 0.52  # of the width: the box of the smallest level
 
 
 def memory_levels(levels: Mapping[str, tuple[float, float]], moved: float) -> Drawing:
-    """Return the figure. levels: name -> (bytes that it holds, bytes per second), the smallest and fastest first.
+    """Return the figure. levels: name -> (capacity in bytes, bytes per second), the smallest and fastest first.
 
-    moved: bytes; each level says how long it takes to read that many. Raises ValueError for another order.
+    moved: bytes; the figure shows how long each level takes to read them. Raises ValueError for another order.
     """
     sizes, speeds = zip(*levels.values(), strict=True)
     if list(sizes) != sorted(sizes) or list(speeds) != sorted(speeds, reverse=True):
@@ -38,6 +38,6 @@ def memory_levels(levels: Mapping[str, tuple[float, float]], moved: float) -> Dr
 
 
 def _seconds(seconds: float) -> str:
-    """Two digits with the unit that fits: 3.4 µs, 43 µs, 5 ms."""
+    """Return seconds with two digits and a suitable unit: 3.4 µs, 43 µs, 5 ms."""
     unit, size = next((each for each in (("s", 1.0), ("ms", 1e-3)) if seconds >= each[1]), ("µs", 1e-6))
     return f"{float(f'{seconds / size:.2g}'):g} {unit}"

@@ -16,7 +16,7 @@ Function = Callable[[Word], Word]
 
 
 class Placements:
-    """Both figures, side by side where the column is wide enough; as text, the values on their way."""
+    """Both figures, side by side if the column is wide enough; as text, the values at each step."""
 
     def __init__(self, drawings: Sequence[Drawing], words: Sequence[str]) -> None:
         self.drawings, self._words = drawings, words
@@ -81,7 +81,8 @@ def _enter(drawing: Drawing, x: Word) -> None:
 
 
 def _branch(drawing: Drawing, top: float, join: float, first: float | None = None) -> None:
-    """The way from the fork into the lowest box, and from the highest, at `top`, to the plus at the height `join`."""
+    """Draw the line from the fork into the lowest box, and from the highest one, at `top`, to the plus at the height
+    `join`."""
     drawing.polyline([(STREAM, FORK + 10), (BRANCH, FORK + 10)], INK)
     drawing.arrow(BRANCH, FORK + 10, BRANCH, (first or top) + TALL / 2 + 1)
     drawing.polyline([(BRANCH, top - TALL / 2), (BRANCH, join)], INK)
@@ -97,6 +98,6 @@ def _box(drawing: Drawing, middle: float, y: float, name: str, value: Word) -> N
 
 
 def _values(word: Word) -> str:
-    """A word's values with at most two decimals: (0, −1.41, 0, 1.41)."""
+    """Return a word's values with at most two decimals: (0, −1.41, 0, 1.41)."""
     rounded = [round(float(value), 2) + 0.0 for value in word]
     return f"({', '.join(f'{value:g}' for value in rounded)})".replace("-", "−")

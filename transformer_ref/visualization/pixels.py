@@ -12,8 +12,8 @@ LEVELS = 15  # shades of a channel that can be distinguished: neighbors of one s
 def paint(drawing: Drawing, pixels: Any, x: float, y: float, pixel: float, title: str = "") -> None:
     """Draw an image with its upper left corner at (x, y), each of its pixels `pixel` wide.
 
-    pixels: a tensor (3, height, width), colors from 0 to 1, or (height, width), where 0 is white and 1 is black; what
-    is beyond is cut off. title: shown when a mouse rests on it. Raises ValueError for another shape.
+    pixels: a tensor (3, height, width), colors from 0 to 1, or (height, width), where 0 is white and 1 is black; other
+    values are clipped. title: shown when a mouse rests on it. Raises ValueError for another shape.
     """
     if pixels.dim() == 2:
         pixels = (1 - pixels).expand(3, -1, -1)  # (3, height, width)

@@ -48,7 +48,7 @@ def position_map(table: Sequence[Sequence[float]]) -> Drawing:
 
 
 def _columns(drawing: Drawing, left: float, columns: list[list[int]], largest: int) -> None:
-    """Draw columns of whole numbers from -largest to largest; equal ones below each other are one box, 0 is none."""
+    """Draw columns of integers from -largest to largest; equal numbers below each other share a box, 0 has none."""
     for across, column in enumerate(columns):
         start = 0
         for down in range(1, len(column) + 1):

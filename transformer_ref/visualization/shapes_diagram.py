@@ -12,7 +12,7 @@ TOP, BOTTOM = 30.0, 18.0
 
 
 class Box(NamedTuple):
-    """A matrix to draw: its letter, its two axes as (word, length), its color, and the sign that follows it."""
+    """A matrix to draw: its letter, its two axes as (word, length), its color, and the operator after it."""
 
     letter: str
     rows: tuple[str, int]

@@ -73,15 +73,15 @@ class Table:
     """A table of numbers under a title: shaded cells on a page, aligned text in a terminal.
 
     numbers: anything that gives rows of numbers (a list, an array, a tensor).
-        A cell may be words instead: text is shown as it is, and never shaded.
+        A cell may be a text instead, which is shown without shading.
     rows, columns: the word before each row and above each column.
-    title: what the numbers are; a screen reader says it first.
-    digits: after the point, of all numbers or of each column's.
-    shares: every row is one whole that is shared out, such as attention weights: cells are shaded on the scale from 0
+    title: describes the numbers; a screen reader says it first.
+    digits: after the point, for all numbers or for each column.
+    shares: every row is a distribution, such as attention weights: cells are shaded on the scale from 0
         to 1 that all figures use, and a last column holds the row's sum.
-    shaded: True, or the words of the rows or columns, whose numbers are shares from 0 to 1 by themselves.
+    shaded: True, or the words of the rows or columns whose numbers are probabilities from 0 to 1.
     signed: cells are shaded in two hues that meet at 0, purple below and green above, the largest number deepest.
-    asking: rows are queries and columns are keys, marked blue and orange as on every map.
+    asking: rows are queries and columns are keys, marked blue and orange as in every heat map.
     masked: True where a mask hides the cell, which is then hatched.
     note: a sentence below the numbers.
     Raises ValueError when the words do not fit the numbers, and for a share outside 0 to 1.
@@ -195,14 +195,14 @@ def score_table(
 
 
 def _is_share(value: float | str) -> bool:
-    """Return whether a number can be a share; words and what is not a number have no shade and are let through."""
+    """Return whether a number is from 0 to 1; text and NaN are accepted, since they are not shaded."""
     return isinstance(value, str) or math.isnan(value) or -1e-6 <= value <= 1 + 1e-6
 
 
 def _fitting(
     numbers: Sequence[Sequence[float | str]], rows: Sequence[str], columns: Sequence[str]
 ) -> list[list[float | str]]:
-    """Return the cells as lists; raise where there is not one for each pair of words."""
+    """Return the cells as lists; raise ValueError unless there is one for each pair of words."""
     table = [[cell if isinstance(cell, str) else float(cell) for cell in row] for row in numbers]
     if len(table) != len(rows) or any(len(row) != len(columns) for row in table):
         raise ValueError(f"numbers: expected {len(rows)} x {len(columns)} numbers for these words, got {table}")
@@ -210,7 +210,7 @@ def _fitting(
 
 
 def _of_columns(digits: int | Sequence[int], columns: int) -> list[int]:
-    """Return how many digits each column has; raise where there is not one number for each."""
+    """Return the number of digits of each column; raise ValueError unless there is one for each."""
     each = [digits] * columns if isinstance(digits, int) else list(digits)
     if len(each) != columns:
         raise ValueError(f"digits: expected one number, or {columns}, got {each}")
@@ -222,7 +222,7 @@ def _total(row: Sequence[float | str]) -> float:
 
 
 def _shown(cell: float | str, digits: int) -> str:
-    """Return a cell as a page shows it, a number with a real minus sign, which is read aloud."""
+    """Return a cell as a page shows it, a number with a minus sign, which a screen reader reads."""
     return cell if isinstance(cell, str) else f"{cell:,.{digits}f}".replace("inf", "∞").replace("-", "−")
 
 

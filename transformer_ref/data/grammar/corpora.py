@@ -18,7 +18,7 @@ VALIDATION_SHARE, TEST_SHARE = 0.02, 0.04
 def build_corpus(
     train: int = 60_000, validation: int = 500, test: int = 1_000, held_out: int = 1_000, seed: int = 7
 ) -> Corpus:
-    """Return a corpus with these numbers of pairs in its splits; equal arguments give equal corpora on every machine.
+    """Return a corpus with these numbers of pairs in its splits; it depends only on the arguments.
 
     Raises ValueError for a negative number of pairs.
     """
@@ -45,12 +45,12 @@ def _splits(train: int, validation: int, test: int, held_out: int, seed: int) ->
 
 
 def is_held_out(sense: Sense | None) -> bool:
-    """Whether this word and this cue must not meet in training."""
+    """Return whether this word and this cue must not occur together in training."""
     return sense is not None and sense.cue is not None and sense.cue == held_out_cue(sense.word, sense.group)
 
 
 @cache
 def held_out_cue(word: str, group: str) -> str:
-    """Return the cue noun that this word never meets in training; no two words of a group share it."""
+    """Return the cue noun that never occurs with this word in training; no two words of a group share it."""
     sharing = [each for each, (*_, senses) in lexicon.AMBIGUOUS.items() if group in senses]
     return nouns_of(group)[sharing.index(word)].english

@@ -12,7 +12,7 @@ from transformer_ref.data.grammar import lexicon
 
 @dataclass(frozen=True)
 class Noun:
-    """A noun in both languages; `kind` is its table in the lexicon. No Italian plural: it is not counted."""
+    """A noun in both languages; `kind` is its table in the lexicon. Without an Italian plural it is a mass noun."""
 
     english: str
     english_plural: str
@@ -191,7 +191,7 @@ def nouns_of(*kinds: str) -> list[Noun]:
 
 @cache
 def adjectives_of(kind: str) -> list[Adjective]:
-    """Return the adjectives that make sense with nouns of this kind, each in the sense it has with them."""
+    """Return the adjectives that go with nouns of this kind, each in the sense that it has with them."""
     fitting = [adjectives()[each] for each in lexicon.ADJECTIVES_OF_KIND[kind].split()]
     senses = lexicon.ADJECTIVE_SENSES
     return [replace(each, italian=senses.get(each.english, {}).get(kind, each.italian)) for each in fitting]
@@ -208,7 +208,7 @@ def verbs_taking(kind: str | None) -> list[Verb]:
 
 
 def ambiguous_noun(english: str, group: str) -> Noun:
-    """Return the noun that an ambiguous English word is among cues of this group."""
+    """Return the noun that an ambiguous English word stands for next to cues of this group."""
     *italian, gender = lexicon.AMBIGUOUS[english][3][group].split()
     only_plural = english in ("windows", "keys")
     plural = english if only_plural else english_plural(english)

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 
 class Sense(NamedTuple):
-    """Which sense an ambiguous word has, its Italian forms, and the cue noun that tells if there is one."""
+    """The sense of an ambiguous word, its Italian forms, and the cue noun that decides the sense, if there is one."""
 
     word: str
     group: str
@@ -21,9 +21,9 @@ class Pair(NamedTuple):
 
 
 class Corpus(NamedTuple):
-    """Sentences to learn from, to choose by, to judge by.
+    """The splits for training, validation and testing.
 
-    `held_out` has the combinations of word and cue that the others never show.
+    `held_out` has the combinations of word and cue that no other split has.
     """
 
     train: list[Pair]

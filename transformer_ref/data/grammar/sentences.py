@@ -43,7 +43,7 @@ ALL_DETERMINERS = (*POINTERS, "a", "a", *OWNERS, *COUNTS)
 
 
 class SentenceGenerator:
-    """A stream of pairs. It draws only by `random()`, which Python keeps equal across versions and machines."""
+    """A stream of pairs. It only calls `random()`, which Python keeps equal across versions and machines."""
 
     def __init__(self, seed: int) -> None:
         self._random = random.Random(seed)
@@ -92,7 +92,7 @@ class SentenceGenerator:
         return self._joined(first, second), None
 
     def _cue(self) -> tuple[Sentence, Sense]:
-        """An ambiguous word and, near or far, the noun that tells its sense."""
+        """Return a sentence with an ambiguous word and, near or far, the noun that decides its sense."""
         word = self._pick(list(lexicon.AMBIGUOUS))
         relations, neutral_verbs, _, senses = lexicon.AMBIGUOUS[word]
         group = self._pick(list(senses))
@@ -113,7 +113,7 @@ class SentenceGenerator:
         return sentence, Sense(word, group, italian_forms(noun), cue.noun.english)
 
     def _telling_verb(self) -> tuple[Sentence, Sense]:
-        """An ambiguous word whose sense the verb tells: "I closed the windows"."""
+        """Return a sentence with an ambiguous word whose sense the verb decides: "I closed the windows"."""
         word = self._pick(list(lexicon.TELLING_VERBS))
         group = self._pick(list(lexicon.TELLING_VERBS[word]))
         verb = verbs()[self._pick(lexicon.TELLING_VERBS[word][group].split()).replace("_", " ")]
@@ -153,7 +153,7 @@ class SentenceGenerator:
         return self._clause(verb=verb, object=self._phrase(nouns_of(*verb.objects)))
 
     def _with_place(self, clause: Clause) -> Clause:
-        """Half of the time with a place, so that a cue is further from the word that needs it."""
+        """Add a place with probability 1/2, so that a cue is further from the word that needs it."""
         if self._happens(0.5):
             return clause
         place = Attachment("in", self._phrase(nouns_of("place"), POINTERS))

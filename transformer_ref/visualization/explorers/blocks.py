@@ -44,7 +44,7 @@ def explorer(EncoderLayer: Callable[..., Any], layer_norm: Callable[..., Any]) -
 
 
 def _through(EncoderLayer: Callable[..., Any], x: torch.Tensor, norm_first: bool, seed: int) -> torch.Tensor:
-    """The stream after one new layer of the learner's. Raises NotYet for anything but a stream of that shape."""
+    """Return the output of a new layer of the learner's. Raises NotYet for another shape."""
     with torch.random.fork_rng():
         torch.manual_seed(seed)
         layer = ask(EncoderLayer, D_MODEL, HEADS, D_FF, 0.0, norm_first)
@@ -61,6 +61,6 @@ def _through(EncoderLayer: Callable[..., Any], x: torch.Tensor, norm_first: bool
 
 
 def _alike(x: torch.Tensor) -> float:
-    """The mean cosine of two words of a sentence, (1, words, features)."""
+    """Return the mean cosine of two words of a sentence, (1, words, features)."""
     directions = nn.functional.normalize(x[0], dim=-1)  # (word, feature)
     return (directions @ directions.mT)[~torch.eye(len(directions), dtype=torch.bool)].mean().item()

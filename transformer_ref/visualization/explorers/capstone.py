@@ -17,7 +17,7 @@ KINDS = {"encoder: the source to itself": "encoder", "decoder: the target to its
 
 
 def explorer(export_attention: Callable[..., Any]) -> VBox:
-    """Return the panel: a sentence, the kind of attention, and which head is drawn."""
+    """Return the panel: a sentence, the kind of attention, and the head that is drawn."""
     model, tokenizer = live_model.unpack(live_model.read_weights())
     translator = Translator(model, tokenizer, tokenizer)
     config = model.config
@@ -49,7 +49,7 @@ def explorer(export_attention: Callable[..., Any]) -> VBox:
 
 
 def _table(found: Any, kind: str, head: int, heads: int) -> torch.Tensor:
-    """One head's weights out of what the learner's function returned."""
+    """Return one head's weights from the result of the learner's function."""
     if not isinstance(found, (list, tuple)) or not found or not isinstance(found[0], dict) or kind not in found[0]:
         raise NotYet(
             f"export_attention should return a list with a dictionary for each sentence, with the key {kind!r}."

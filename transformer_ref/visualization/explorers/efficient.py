@@ -25,7 +25,8 @@ SEEN = {"every word": False, "earlier words": True}
 
 
 class Row(NamedTuple):
-    """One way: its name, its input, the most bytes at once, the least seconds, how far it is off."""
+    """One way to compute attention: its name, its input, its peak memory in bytes, its least time in seconds, its
+    largest error."""
 
     name: str
     asked: str
@@ -37,7 +38,7 @@ class Row(NamedTuple):
 def explorer(
     linear_attention: Callable[..., Any], online_softmax: Callable[..., Any], grouped_query: Callable[..., Any]
 ) -> VBox:
-    """Return the panel: who is seen, and how many words there are."""
+    """Return the panel: the mask, and the number of words."""
     controls = [
         ToggleButtons(options=list(SEEN), description="a word sees", style=WIDE),
         IntSlider(value=256, min=64, max=1024, step=64, description="words", style=WIDE),
@@ -78,7 +79,7 @@ def _online(function: Callable[..., Any], q: Tensor, k: Tensor, v: Tensor, causa
 
 
 def _grouped(function: Callable[..., Any], n: int, g: torch.Generator) -> Row:
-    """One more word, which asks n cached ones."""
+    """Return the row for one more word, which attends to n cached ones."""
     q = torch.randn(1, HEADS, 1, D_HEAD, generator=g)  # (1, heads, 1, d_head)
     k, v = torch.randn(2, 1, GROUPS, n, D_HEAD, generator=g)  # (1, groups, n, d_head)
     right = efficient.grouped_query(q, k, v, GROUPS)
@@ -88,7 +89,8 @@ def _grouped(function: Callable[..., Any], n: int, g: torch.Generator) -> Row:
 
 
 def _row(name: str, asked: str, call: Callable[[], Any], right: Tensor | None) -> Row:
-    """Call it, compare it with what is right where that is given, and measure it. Raises NotYet for no numbers."""
+    """Call a function, compare its result with the correct one, if given, and measure it. Raises NotYet for a result
+    without numbers."""
     answer, gap = call(), None
     if right is not None:
         if not isinstance(answer, Tensor) or answer.shape != right.shape:

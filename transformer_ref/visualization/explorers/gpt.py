@@ -21,7 +21,7 @@ SEED = 13
 
 
 def explorer(generate: Callable[..., Any], residual_trace: Callable[..., Any]) -> VBox:
-    """Return the panel: a prompt, how many letters are written, with what temperature and context."""
+    """Return the panel: a prompt, the number of generated letters, the temperature and the context."""
     model = trained_gpt()
     controls = [
         Text(value="Once upon a time, in a ", description="the prompt", style=WIDE),
@@ -59,7 +59,7 @@ def _written(
 
 
 def _guesses(model: GPT, ids: Tensor, residual_trace: Callable[..., Any]) -> list[tuple[str, float]]:
-    """The likeliest next letter at each depth of the learner's trace, at the prompt's end."""
+    """Return the most probable next letter at each depth of the learner's trace, at the end of the prompt."""
     trace = ask(residual_trace, model, ids.clone())
     depths = len(model.blocks) + 1
     if not isinstance(trace, list | tuple) or len(trace) != depths:

@@ -22,25 +22,25 @@ LONGEST = 44  # characters of a translation that is shown next to its bar
 
 
 class Asked(NamedTuple):
-    """A sentence that the model has been given."""
+    """A source sentence of the model."""
 
     model: Transformer
     tokenizer: WordTokenizer
     source: Tensor  # (1, source)
 
     def text(self, ids: Sequence[int]) -> str:
-        """A translation as text, what is behind its end left out."""
+        """Return a translation as text, up to its end."""
         ids = list(ids)
         end = ids.index(self.model.config.eos) + 1 if self.model.config.eos in ids else len(ids)
         return self.tokenizer.decode(ids[:end])
 
     def log_probabilities(self, prefixes: Tensor) -> Tensor:
-        """What may follow each prefix, (n, t) -> (n, vocabulary)."""
+        """Return the log-probabilities of the next token for each prefix, (n, t) -> (n, vocabulary)."""
         return self.model(self.source.expand(len(prefixes), -1), prefixes)[:, -1].log_softmax(-1)
 
 
 def explorer(greedy_decode: Callable[..., Any], beam_search: Callable[..., Any], sample: Callable[..., Any]) -> VBox:
-    """Return the panel: a sentence, whose function chooses, and how it does."""
+    """Return the panel: a sentence, the function that decodes it, and its settings."""
     model, tokenizer = live_model.unpack(live_model.read_weights())
     ways = {"greedy_decode": greedy_decode, "beam_search": beam_search, "sample": sample}
     controls = [
@@ -118,7 +118,7 @@ def _drawn(function: Callable[..., Any], asked: Asked, tau: float, top_k: int | 
 
 
 def _known(ids: list[Any], asked: Asked, name: str) -> list[int]:
-    """The ids as plain numbers. Raises NotYet unless all of them are tokens of the model."""
+    """Return the ids as integers. Raises NotYet unless all of them are tokens of the model."""
     size = asked.model.config.target_vocabulary
     strange = [id for id in ids if not isinstance(id, int) or not 0 <= id < size]
     if strange:
@@ -127,7 +127,7 @@ def _known(ids: list[Any], asked: Asked, name: str) -> list[int]:
 
 
 def _translations(found: Sequence[tuple[list[int], str]], asked: Asked, opening: str) -> Drawing:
-    """Translations with the mean probability of their tokens, as the model itself finds them."""
+    """Return the model's own translations, with the mean probability of their tokens."""
     config, labels, means, told = asked.model.config, [], [], []
     for ids, more in found:
         written = ids[1 : ids.index(config.eos) + 1] if config.eos in ids else ids[1:]

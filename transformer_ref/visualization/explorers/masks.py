@@ -17,8 +17,7 @@ MOST = 8  # words that ask
 def explorer(
     padding_mask: Callable[..., Any], causal_mask: Callable[..., Any], masked_attention: Callable[..., Any]
 ) -> VBox:
-    """Return the panel: which masks are on, how many queries there are, how many tokens were written before, how many
-    pads end them."""
+    """Return the panel: the masks that are on, the number of queries, of earlier tokens, and of pads at the end."""
     controls = [
         Checkbox(value=True, description="your causal_mask"),
         Checkbox(value=True, description="your padding_mask"),
@@ -56,7 +55,7 @@ def explorer(
 
 
 def _mask(function: Callable[..., Any], *arguments: Any, size: tuple[int, ...]) -> torch.Tensor:
-    """What a learner's function answers, stretched to a size. Raises NotYet unless that is a boolean mask."""
+    """Return the mask of a learner's function, broadcast to a size. Raises NotYet unless it is boolean."""
     answer, name = ask(function, *arguments), function.__name__
     if not isinstance(answer, torch.Tensor) or answer.dtype != torch.bool:
         raise NotYet(f"Your {name} should return a boolean tensor.")

@@ -15,7 +15,7 @@ MOST_TOKENS = 9  # and <eos>
 
 
 def explorer(MultiHeadAttention: Callable[..., Any], head_stats: Callable[..., Any]) -> VBox:
-    """Return the panel: a sentence, and which head of the live translator's encoder is drawn."""
+    """Return the panel: a sentence, and the head of the live translator's encoder that is drawn."""
     model, tokenizer = live_model.unpack(live_model.read_weights())
     layer = model.encoder.layers[0]
     heads = layer.self_attention.heads
@@ -44,7 +44,8 @@ def explorer(MultiHeadAttention: Callable[..., Any], head_stats: Callable[..., A
 
 
 def _weights(class_: Callable[..., Any], trained: torch.nn.Module, words: torch.Tensor) -> torch.Tensor:
-    """What the learner's module keeps as its weights, given the trained projections as its first four matrices."""
+    """Return the weights that the learner's module keeps, with the trained projections loaded into its first four
+    matrices."""
     mine = ask(class_, words.shape[-1], trained.heads)
     if not isinstance(mine, torch.nn.Module):
         raise NotYet("Your MultiHeadAttention is not an nn.Module.")

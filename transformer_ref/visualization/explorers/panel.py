@@ -31,7 +31,7 @@ class NotYet(Exception):
 def panel(title: str, controls: Sequence[Widget], view: Callable[..., Picture]) -> VBox:
     """Return the controls with the picture that `view` draws of their values, now and at every change.
 
-    The picture's `alt` is below it, for those who cannot see the picture.
+    The picture's `alt` is shown below it.
     """
     picture, words = HTML(), HTML(layout=Layout(max_width="40em"))
 
@@ -57,7 +57,7 @@ def _line(words: str) -> str:
 
 
 def ask(function: Callable[..., Any], *arguments: Any) -> Any:
-    """Return what a learner's function answers. Raises NotYet with a sentence when it stops with an error."""
+    """Return the result of a learner's function. Raises NotYet with a sentence if it raises an exception."""
     name = getattr(function, "__name__", type(function).__name__)  # a module is called too, and has none
     try:
         return function(*arguments)
@@ -70,7 +70,7 @@ def ask(function: Callable[..., Any], *arguments: Any) -> Any:
 
 
 def tensor_from(function: Callable[..., Any], *arguments: Any, shape: Sequence[int]) -> torch.Tensor:
-    """Return the tensor that a learner's function answers, detached. Raises NotYet for anything but finite numbers of
+    """Return the tensor that a learner's function returns, detached. Raises NotYet for anything but finite numbers of
     that shape."""
     answer, name = ask(function, *arguments), function.__name__
     if not isinstance(answer, torch.Tensor):
@@ -94,7 +94,8 @@ def shares_from(function: Callable[..., Any], *arguments: Any, shape: Sequence[i
 
 
 def number_from(function: Callable[..., Any], *arguments: Any) -> float:
-    """Return the finite number that a learner's function answers, given plainly or as a tensor that holds one."""
+    """Return the finite number that a learner's function returns, as a Python number or in a tensor with one
+    element."""
     answer, name = ask(function, *arguments), function.__name__
     if isinstance(answer, torch.Tensor) and answer.numel() == 1:
         answer = answer.item()

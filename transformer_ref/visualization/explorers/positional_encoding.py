@@ -30,7 +30,7 @@ def explorer(sinusoidal_pe: Callable[..., Any]) -> VBox:
 
 
 def _drawn(table: list[list[float]], position: int) -> Drawing:
-    """The table as a map with one row outlined, and that row's first hands next to it."""
+    """Draw the table as a heat map with one row outlined, and that row's first clock hands next to it."""
     pairs = len(table[0]) // 2
     shown = min(pairs, MOST_DIALS)
     row = table[position]
@@ -66,7 +66,7 @@ def _map(drawing: Drawing, table: list[list[float]], position: int) -> None:
 
 
 def _dial(drawing: Drawing, hand: list[float], pair: int) -> None:
-    """A clock whose hand points to (sine, cosine), whatever the length of what the learner returned."""
+    """Draw a clock whose hand points to (sine, cosine), normalized to length 1."""
     x = LEFT + MAP_WIDTH + 40 + DIAL + (pair % 2) * (2 * DIAL + 14)
     y = TOP + DIAL + (pair // 2) * (2 * DIAL + 18)
     drawing.circle(x, y, DIAL, "none", GRID)

@@ -27,7 +27,7 @@ def explorer(
     freeze_except: Callable[..., Any],
     load_mapped: Callable[..., Any],
 ) -> VBox:
-    """Return the panel: a review, what is done with it, how many words are hidden, how it is pooled, what learns."""
+    """Return the panel: a review, the step, the share of masked words, the pooling, and the parameters that train."""
     judge, words = unpack(recording("review_judge"))
     controls = [
         Text(value="the soup was lovely and the staff was rude .", description="a review", style=WIDE),

@@ -16,7 +16,7 @@ MOST_TOKENS = 9  # and <eos>
 
 
 def explorer(attention_weights: Callable[..., Any]) -> VBox:
-    """Return the panel: a sentence, and whose queries and keys are taken: those of one head of the live translator."""
+    """Return the panel: a sentence, and the head of the live translator whose queries and keys are used."""
     model, tokenizer = live_model.unpack(live_model.read_weights())
     layer = model.encoder.layers[0]
     sentence = Text(value="I bought new windows for my computer.", description="a sentence", style=WIDE)

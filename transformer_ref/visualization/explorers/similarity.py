@@ -15,7 +15,7 @@ REACH = 3  # of the longest arrow
 
 
 def explorer(dot: Callable[..., Any], cosine: Callable[..., Any]) -> VBox:
-    """Return the panel: direction and length of two arrows."""
+    """Return the panel: direction and length of two vectors."""
     controls = [
         control
         for name, degrees, length in (("a", 0, 2.0), ("b", 45, 1.4))

@@ -15,7 +15,7 @@ SAME = 1e-4  # two shares that differ by less look alike
 
 
 def explorer(temperature: Callable[..., Any], softmax: Callable[..., Any]) -> VBox:
-    """Return the panel: how hot it is, and what *windows* scores with itself."""
+    """Return the panel: the temperature, and the score of *windows* with itself."""
     tau = FloatSlider(value=1.0, min=0.0, max=4.0, step=0.05, description="temperature τ", style=WIDE)
     score = FloatSlider(value=2.828, min=-4.0, max=12.0, step=0.1, description="score of windows", style=WIDE)
 
@@ -30,7 +30,7 @@ def explorer(temperature: Callable[..., Any], softmax: Callable[..., Any]) -> VB
 
 
 def _compared(softmax: Callable[..., Any], scores: torch.Tensor, tau: float, shares: torch.Tensor) -> str:
-    """A sentence about the learner's softmax of the scores divided by tau."""
+    """Return a sentence about the learner's softmax of the scores divided by tau."""
     if tau == 0:
         return "All or nothing: the largest score takes everything."
     try:

@@ -16,7 +16,7 @@ CELL, ROW, GAP, TOP = 36.0, 24.0, 18.0, 26.0
 
 
 def explorer(swap_batch_time: Callable[..., Any], row_normalize: Callable[..., Any]) -> VBox:
-    """Return the panel: which function, and how large its input is."""
+    """Return the panel: the function, and the size of its input."""
     which = RadioButtons(options=["swap_batch_time", "row_normalize"], description="yours", style=WIDE)
     sizes = [
         IntSlider(value=value, min=1, max=most, description=words, style=WIDE)

@@ -25,7 +25,7 @@ def explorer(
     bpe_train: Callable[..., Any],
     bpe_encode: Callable[..., Any],
 ) -> VBox:
-    """Return the panel: a sentence, and how many merges the tokenizer has learned."""
+    """Return the panel: a sentence, and the number of merges of the tokenizer."""
     sentence = Text(value="we closed the newest windows", description="a sentence", style=WIDE)
     merges = IntSlider(value=20, min=0, max=60, description="merges", style=WIDE)
     sentences = [part.split() for part in TEXT.split(".")]
@@ -54,7 +54,7 @@ def explorer(
 
 
 def _rows(alt: str, *rows: tuple[str, Labeled, str]) -> Drawing:
-    """Boxes in rows below their titles; a row that is full goes on in the next."""
+    """Draw boxes in rows below their titles; a full row continues in the next one."""
     placed, y = [], 0.0
     for title, boxes, color in rows:
         placed.append((title, "", 0.0, y, 0.0, color))

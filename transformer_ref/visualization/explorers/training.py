@@ -16,7 +16,8 @@ SMALLEST = 1e-9  # a share whose logarithm is taken
 
 
 def explorer(noam_lr: Callable[..., Any], smooth_targets: Callable[..., Any], masked_ce: Callable[..., Any]) -> VBox:
-    """Return the panel: width and warm-up of the schedule, smoothing of a target, and how sure an answer is."""
+    """Return the panel: width and warm-up of the schedule, smoothing of a target, and the confidence of a
+    prediction."""
     controls = [
         IntSlider(value=512, min=64, max=1024, step=64, description="d", style=WIDE),
         IntSlider(value=4_000, min=100, max=10_000, step=100, description="warm-up", style=WIDE),
@@ -38,7 +39,7 @@ def explorer(noam_lr: Callable[..., Any], smooth_targets: Callable[..., Any], ma
 
 
 def _priced(smooth_targets: Callable[..., Any], masked_ce: Callable[..., Any], eps: float, logit: float) -> str:
-    """Sentences about one answer: the learner's target for it, their loss, and what the target makes of it."""
+    """Return sentences about one prediction: the learner's target, their loss, and the effect of the target."""
     labels = torch.tensor([[RIGHT, PAD]])  # (1, place)
     logits = torch.zeros(1, 2, VOCABULARY)
     logits[..., 2], logits[..., RIGHT] = 1.0, logit

@@ -31,7 +31,7 @@ SHOWN_SCENE = questions.Scenes(torch.tensor([[4, 0, 2, 6]]), torch.tensor([[0, 1
 def explorer(
     patchify: Callable[..., Any], sagan_attention: Callable[..., Any], conv_as_attention: Callable[..., Any]
 ) -> VBox:
-    """Return the panel: whose function, and what it is given."""
+    """Return the panel: the function, and its input."""
     functions = {"patchify": patchify, "sagan_attention": sagan_attention, "conv_as_attention": conv_as_attention}
     controls = [
         ToggleButtons(options=list(functions), description="yours", style=WIDE),
@@ -76,7 +76,7 @@ def _patches(patchify: Callable[..., Any], p: int) -> Drawing:
 
 
 def _gathered(sagan_attention: Callable[..., Any], image: Tensor, asks: tuple[int, int], gamma: float) -> Drawing:
-    """Where a pixel takes from: how much it changes when the value of each pixel changes by 1."""
+    """Return the weights of a pixel: how much it changes when the value of each pixel changes by 1."""
     row, column = asks
     # the first channel asks and answers: ink looks for ink; the second carries the value
     x = torch.stack([2 * image, torch.zeros_like(image)])[None].double()  # (1, 2, SMALL, SMALL)
@@ -154,7 +154,7 @@ def _grid(
     asks: tuple[int, int],
     look: Callable[[int, int], tuple[str, float]],
 ) -> None:
-    """The small image, ink as squares in the cells; the cell that asks has a frame."""
+    """Draw the small image, ink as squares in the cells; the query's cell has a frame."""
     for row in range(SMALL):
         for column in range(SMALL):
             left, top = x + cell * column, y + cell * row

@@ -19,7 +19,7 @@ QUARTER = torch.tensor([[0.0, -1.0], [1.0, 0.0]])  # turns, and changes no lengt
 
 
 class Plot:
-    """A figure of matplotlib's on a light card, with its words."""
+    """A figure of matplotlib on a light card, with its text alternative."""
 
     def __init__(self, alt: str) -> None:
         self.alt = alt
@@ -37,7 +37,7 @@ class Plot:
 
 
 def explorer(path_length: Callable[..., Any], gradient_norms: Callable[..., Any]) -> VBox:
-    """Return the panel: how long the sentence, how wide a window, how strongly a step shrinks."""
+    """Return the panel: the length of the sentence, the width of a window, the factor per step."""
     words = IntSlider(value=50, min=2, max=200, description="words T", style=WIDE)
     window = IntSlider(value=7, min=3, max=31, step=2, description="window k", style=WIDE)
     factor = FloatSlider(value=0.9, min=0.5, max=1.1, step=0.01, description="each step times", style=WIDE)

@@ -19,11 +19,11 @@ ROLES = {
 
 
 def attention_hero(words: Sequence[str], *, divisor: str, followed: int, met: int, **tables: Table) -> Hero:
-    """Return the figure of one attention, written so that a row from the left meets a column from above.
+    """Return the figure of one attention, laid out so that a row on the left meets a column above.
 
     words: one for each row. Q, K: (word, d_k); V: (word, d_v); S, A: (word, word); Z: (word, d_v), rows of numbers.
-    divisor: what the products were divided by, as it should be read. followed: the row that is outlined throughout.
-    met: the key for which its score is worked out. Raises ValueError when a table lacks a word.
+    divisor: the divisor of the products, as text. followed: the row that is outlined in all tables. met: the key for
+    which its score is computed step by step. Raises ValueError when a table lacks a word.
     """
     if sorted(tables) != sorted("QKVSAZ"):
         raise ValueError(f"tables: expected Q, K, V, S, A, Z, got {', '.join(sorted(tables))}")
@@ -47,7 +47,7 @@ class _Attention:
         self.top = max(len(self.turned), len(words)) * LOW + 66  # where the rows begin, below the matrix on top
 
     def worked(self, followed: int, met: int) -> list[str]:
-        """The arithmetic of one row in three lines: a score, the shares, the mixture."""
+        """Return the arithmetic of one row in three lines: a score, the weights, the output."""
         query, key, word = self.tables["Q"][followed], self.tables["K"][met], self.words[followed]
         product = sum(a * b for a, b in zip(query, key, strict=True))
         terms = " + ".join(f"{a:g}·{b:g}" for a, b in zip(query, key, strict=True))
@@ -60,7 +60,7 @@ class _Attention:
         ]
 
     def scores(self, drawing: Drawing, narrow: float, cell: float, followed: int) -> float:
-        """Q on the left, the keys above as columns, the scores where they meet; return the width."""
+        """Draw Q on the left, the keys above as columns, the scores where they meet; return the width."""
         wide, gap = len(self.turned) * narrow, GAP
         with drawing.at(0, self.top):
             draw_matrix(drawing, self.tables["Q"], cell=(narrow, HIGH), paint=tint(QUERY), digits=0, rows=self.words)
@@ -76,7 +76,7 @@ class _Attention:
         return wide + gap + len(self.words) * cell
 
     def mixture(self, drawing: Drawing, cell: float, followed: int) -> float:
-        """The shares, the values above, the mixtures where they meet; return the width."""
+        """Draw the weights, the values above, the outputs where they meet; return the width."""
         count, gap = len(self.words), GAP
         with drawing.at(0, self.top):
             drawing.text(0, -40, "A = softmax(S)", anchor="start", bold=True)
@@ -92,7 +92,7 @@ class _Attention:
         return count * cell + gap + len(self.tables["Z"][0]) * cell
 
     def in_one_line(self, followed: int, lines: list[str], alt: str) -> Drawing:
-        """For a page: one line from the queries to the mixtures."""
+        """For a page: one line from the queries to the outputs."""
         bottom = self.top + len(self.words) * HIGH
         drawing = Drawing(PAGE, bottom + 84, alt)
         for row, (role, (color, meaning)) in enumerate(ROLES.items()):
@@ -140,7 +140,7 @@ class _Attention:
 
 
 def _halves(line: str) -> tuple[str, str]:
-    """A sum in two lines, broken before a plus near its middle."""
+    """Break a sum into two lines, before a plus near its middle."""
     terms = line.split(" + ")
     middle = len(terms) // 2
     return " + ".join(terms[:middle]), "+ " + " + ".join(terms[middle:])

@@ -15,8 +15,8 @@ HIGH, DIAL = 44.0, 18.0  # of a row; the radius of a clock
 def clock_hands_hero(table: Table, places: Sequence[str], rounds: Sequence[float]) -> Hero:
     """Return the figure of a table of sines and cosines as clocks, and as numbers next to them.
 
-    table: (position, d) with d even, the two columns of a hand side by side. places: what each row is called. rounds:
-    for each hand, in how many words it is once round. Raises ValueError where the three do not fit.
+    table: (position, d) with d even, the two columns of a hand side by side. places: the name of each row. rounds: the
+    period of each hand, in words. Raises ValueError if the three do not fit.
     """
     if len(table) != len(places) or any(len(row) != 2 * len(rounds) for row in table):
         raise ValueError(f"table: expected {len(places)} rows of {2 * len(rounds)} numbers for these places and hands")
@@ -46,7 +46,7 @@ def _wide(table: Table, places: Sequence[str], rounds: Sequence[float], alt: str
 
 
 def _narrow(table: Table, places: Sequence[str], rounds: Sequence[float], alt: str) -> Drawing:
-    """On a phone the numbers are colors; the text has them all."""
+    """For a phone: colors instead of numbers, which are in the text alternative."""
     top, left, low = 66.0, 92.0, 26.0
     second = top + HIGH * len(table) + 56
     drawing = Drawing(PHONE, second + low * len(table) + 6, alt)
@@ -67,7 +67,7 @@ def _narrow(table: Table, places: Sequence[str], rounds: Sequence[float], alt: s
 
 
 def _clocks(drawing: Drawing, table: Table, places: Sequence[str], rounds: Sequence[float], wide: float) -> None:
-    """A clock for each hand and position; a hand points to (sin, cos), so 0 is at twelve."""
+    """Draw a clock for each hand and position; a hand points to (sin, cos), so 0 is at twelve."""
     drawing.text(-8, -54, "position", anchor="end", bold=True, size=13)
     for hand, count in enumerate(rounds):
         drawing.text((hand + 0.5) * wide, -54, f"hand {hand}", bold=True, size=13)

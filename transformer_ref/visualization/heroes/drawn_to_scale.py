@@ -13,8 +13,9 @@ NUMBER = 4  # bytes of a number in float32
 def drawn_to_scale_hero(length: int, tile: int, d_head: int, groups: Sequence[int]) -> Hero:
     """Return the figure of one head's table next to a tile, a state of linear attention, and caches of several heads.
 
-    length: tokens; tile: of the table, a side; d_head: width of a query, key or value; groups: heads of keys and values
-    that are kept, the most first. Raises ValueError where a tile or a state would not be smaller than the table.
+    length: tokens; tile: of the table, a side; d_head: width of a query, key or value; groups: numbers of heads of keys
+    and values that are kept, in descending order. Raises ValueError where a tile or a state would not be smaller than
+    the table.
     """
     if not 0 < d_head < tile < length:
         raise ValueError(f"expected d_head < tile < length, got {d_head}, {tile}, {length}")
@@ -74,7 +75,7 @@ def _narrow(length: int, tile: int, d_head: int, held: dict[str, int], caches: d
 
 
 def _table(drawing: Drawing, x: float, y: float, side: float, share: float, size: str) -> None:
-    """The whole table, with the one tile that is looked at in it."""
+    """Draw the whole table, with the current tile in it."""
     drawing.rectangle(x, y, side, side, PAPER, stroke=INK)
     drawing.rectangle(x, y, side, side, WEIGHT, opacity=0.2)
     drawing.rectangle(x + side / 2, y + side / 4, side * share, side * share, WEIGHT, stroke=INK)
@@ -89,7 +90,7 @@ def _box(drawing: Drawing, x: float, y: float, side: float, fill: str) -> None:
 def _strips(
     drawing: Drawing, x: float, y: float, high: float, wide: float, caches: dict[int, int], between: float
 ) -> None:
-    """For each cache its keys and its values side by side, a strip for each group."""
+    """Draw the keys and the values of each cache side by side, a strip for each group."""
     step = wide + 2
     for number, (count, size) in enumerate(caches.items()):
         for place in range(2 * count):

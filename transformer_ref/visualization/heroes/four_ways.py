@@ -18,8 +18,8 @@ def four_ways_hero(
 ) -> Hero:
     """Return the figure of the four ways, each with its numbers below it.
 
-    source, target: four words each. weights: (target, source), where the second way looked. facts: the name of each
-    way, in the order of this module's first line, with its lines of numbers. Raises ValueError for other counts.
+    source, target: four words each. weights: (target, source), of the second way. facts: the name of each way, in the
+    order of this module's first line, with its lines of numbers. Raises ValueError for other counts.
     """
     if len(source) != 4 or len(target) != 4 or len(facts) != 4:
         raise ValueError(
@@ -50,7 +50,7 @@ def four_ways_hero(
 
 
 def _chains(drawing: Drawing, source: Sequence[str], target: Sequence[str]) -> None:
-    """The encoder's boxes with the words that it reads, the decoder's with the words that it writes."""
+    """Draw the encoder's boxes with the words that it reads, the decoder's with the words that it generates."""
     for middle, color, words, outside in ((READS, ENCODER, source, -27), (WRITES, DECODER, target, 27)):
         for place, (x, word) in enumerate(zip(CENTERS, words, strict=True)):
             drawing.rectangle(x - 12, middle - 13, 24, 26, PAPER, radius=4)
@@ -80,7 +80,8 @@ def _looks_back(
 
 
 def _windows(drawing: Drawing, *_: object) -> None:
-    """Nine words and four layers of windows of three: what the middle word of the highest layer has heard of."""
+    """Draw nine words and four layers of windows of three, with the receptive field of the middle word of the highest
+    layer."""
     across, up, bottom = 18.5, 30.0, 160.0
     for layer in range(1, 5):
         for place in range(layer, 9 - layer):

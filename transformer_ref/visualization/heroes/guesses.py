@@ -12,7 +12,7 @@ ROW, CHIP = 38.0, 26.0
 
 
 class Read(NamedTuple):
-    """One letter that was read, the likeliest next one at each depth with its share, and what really came next."""
+    """One input letter, the most probable next one at each depth with its probability, and the actual next letter."""
 
     letter: str
     guesses: Sequence[tuple[str, float]]  # the shallowest first
@@ -20,14 +20,14 @@ class Read(NamedTuple):
 
 
 def sign(letter: str) -> str:
-    """Return a letter as a reader sees it."""
+    """Return a letter as it is shown."""
     return SIGNS.get(letter, letter)
 
 
 def guesses_hero(text: str, reads: Sequence[Read], phone: int = 7) -> Hero:
     """Return the figure; on a phone it has the last `phone` letters.
 
-    text: what was read in all. Raises ValueError where the letters have not all been asked at the same depths.
+    text: the whole input. Raises ValueError unless all letters have the same depths.
     """
     depths = {len(read.guesses) for read in reads}
     if len(depths) != 1:
@@ -48,7 +48,7 @@ def guesses_hero(text: str, reads: Sequence[Read], phone: int = 7) -> Hero:
 
 
 def depth_names(blocks: int) -> list[str]:
-    """Return what the depths are called, the shallowest first."""
+    """Return the names of the depths, the shallowest first."""
     return ["start", *(f"block {number}" for number in range(1, blocks + 1))]
 
 
@@ -79,5 +79,5 @@ def _drawn(reads: Sequence[Read], names: Sequence[str], width: float, left: floa
 
 
 def _row(depth: int, names: Sequence[str]) -> float:
-    """The stream flows upward: the deepest row is the highest."""
+    """Draw one row; the residual stream flows upward, so the deepest row is the highest."""
     return 30 + ROW * (len(names) - 1 - depth)

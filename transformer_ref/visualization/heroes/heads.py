@@ -14,7 +14,7 @@ GREEN = tint(VALUE)
 
 
 class Head(NamedTuple):
-    """What one head gets, how it shares out, and what it finds: a row for each word in all three."""
+    """One head's input, weights and output: a row for each word in all three."""
 
     piece: Table
     weights: Table
@@ -22,7 +22,7 @@ class Head(NamedTuple):
 
 
 def heads_hero(words: Sequence[str], x: Table, heads: Sequence[Head], whole: Head) -> Hero:
-    """Return the figure of x cut into two heads and joined again, above one head of the full width.
+    """Return the figure of x split into two heads and merged again, above one head of the full width.
 
     words: one for each row. x: (word, D). heads: two, each with (word, d_k), (word, word), (word, d_k). whole: the
     one head that takes all of x. Raises ValueError for any other number of heads.
@@ -60,7 +60,7 @@ class _Heads:
         role: str,
         names: bool = False,
     ) -> None:
-        """One matrix with its title above it; role: words, shares or found."""
+        """Draw one matrix with its title above it; role: words, shares or found."""
         paint, digits, size = {"words": (plain, 0, 13), "shares": (share, 3, 12.5), "found": (GREEN, 3, 12.5)}[role]
         with drawing.at(x, y):
             drawing.text(0, -14, title, anchor="start", bold=True, size=13, subscripts=True)

@@ -20,7 +20,7 @@ STYLE = (
 class Hero:
     """wide, narrow: the same figure for a page and for a phone. words: its numbers as text, for `print`.
 
-    Raises ValueError when a drawing is wider than what it is for.
+    Raises ValueError if a drawing is wider than the page or the phone.
     """
 
     def __init__(self, wide: Drawing, narrow: Drawing, words: Iterable[str]) -> None:

@@ -34,7 +34,7 @@ class _Rows:
         self.tall = LOW * len(vocabulary)
 
     def words(self, drawing: Drawing, top: float, step: float) -> None:
-        """The tokens and their ids, one below the other, from the drawing's origin on."""
+        """Draw the tokens and their ids, one below the other, from the origin on."""
         for place, id in enumerate(self.ids):
             y = top + place * step
             drawing.rectangle(0, y, 84, HIGH, PAPER, stroke=INK, radius=6)
@@ -44,7 +44,7 @@ class _Rows:
             drawing.text(129, y + HIGH / 2, str(id), bold=True)
 
     def rows(self, drawing: Drawing, cell: float, digits: int) -> None:
-        """The whole table; rows that are not used are faint, those that are used have a frame."""
+        """Draw the whole table; rows that are not used are faint, those that are used have a frame."""
         wide = cell * len(self.table[0])
         for id, token in enumerate(self.vocabulary):
             used = id in self.ids

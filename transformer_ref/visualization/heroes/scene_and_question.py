@@ -17,8 +17,8 @@ def scene_and_question_hero(
 ) -> Hero:
     """Return the figure of one question about one scene.
 
-    pixels: (3, height, width); patch: the side of a patch; weights: one share a patch, row by row; answers: the
-    likeliest answers with their shares. Raises ValueError when there are not as many weights as patches.
+    pixels: (3, height, width); patch: the side of a patch; weights: one per patch, row by row; answers: the most
+    probable answers with their probabilities. Raises ValueError when there are not as many weights as patches.
     """
     patches = cut(pixels, patch)
     if len(patches) != len(weights):
@@ -48,7 +48,7 @@ def _drawn(
     alt: str,
     width: float,
 ) -> Drawing:
-    """On a page the scene is at the left of its sentence, on a phone above it."""
+    """Draw the scene: on a page to the left of its sentence, on a phone above it."""
     phone, side = width == PHONE, 168.0
     drawing = Drawing(width, 428.0 if phone else 236.0, alt)
     left, top = (0.0, 214.0) if phone else (side + 34, 2.0)

@@ -21,8 +21,8 @@ def scores_to_shares_hero(
 ) -> Hero:
     """Return the figure of one softmax in three columns, and of its result at several temperatures.
 
-    powers: e to the power of each score. temperatures: the shares by name. Raises ValueError unless there is a number
-    for each word everywhere.
+    powers: the exponential of each score. temperatures: the probabilities by name. Raises ValueError unless each of
+    them has a number for each word.
     """
     for name, numbers in {"scores": scores, "powers": powers, "shares": shares, **temperatures}.items():
         if len(numbers) != len(words):
@@ -43,7 +43,7 @@ class _Softmax:
         self.tall = HIGH * len(words)
 
     def table(self, drawing: Drawing, gap: float) -> None:
-        """Score, power and share of each word, with the sums below."""
+        """Draw score, exponential and probability of each word, with the sums below."""
         heads = ("score x", "exp(x)", "÷ the sum")
         for place, (head, numbers) in enumerate(zip(heads, self.columns, strict=True)):
             x = place * (CELL + gap)
@@ -59,7 +59,7 @@ class _Softmax:
         drawing.text(-8, self.tall + 18, "sum", anchor="end", size=13)
 
     def bars(self, drawing: Drawing, name: str, shares: list[float], full: float, high: float) -> None:
-        """The shares at one temperature, from the drawing's origin on."""
+        """Draw the probabilities at one temperature, from the origin on."""
         drawing.text(0, -14, name, anchor="start", bold=True, size=13)
         for row, number in enumerate(shares):
             y = (row + 0.5) * high

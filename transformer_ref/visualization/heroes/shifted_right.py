@@ -14,7 +14,8 @@ BAR = 60.0  # pixels of the largest
 
 
 class Taught(NamedTuple):
-    """One sentence of a batch. reads, asked: tokens by place, pads at the end; shares: of the right token, or None."""
+    """One sentence of a batch. reads, asked: inputs and labels by position, pads at the end; shares: the probability of
+    the label, or None."""
 
     source: str
     reads: Sequence[str]
@@ -25,8 +26,8 @@ class Taught(NamedTuple):
 def shifted_right_hero(sentences: Sequence[Taught]) -> Hero:
     """Return the figure of a batch: for each position the input, the label, and the loss.
 
-    The loss is minus the logarithm of a share; a pad has none. Raises ValueError when the sentences do not all have
-    the same number of places.
+    The loss is minus the logarithm of a probability; a pad has none. Raises ValueError unless all sentences have the
+    same number of positions.
     """
     places = {len(row) for sentence in sentences for row in sentence[1:]}
     if len(places) != 1:
@@ -101,7 +102,7 @@ def _bar(drawing: Drawing, x: float, y: float, loss: float, *, upright: bool) ->
 
 
 def _narrow(sentences: Sequence[Taught], losses: list[list[float | None]], mean: str, alt: str) -> Drawing:
-    """On a phone a place is a line."""
+    """For a phone: a line for each position."""
     count = len(sentences[0].reads)
     tall = count * HIGH + 62
     drawing = Drawing(PHONE, tall * len(sentences) + 42, alt)

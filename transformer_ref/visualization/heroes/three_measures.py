@@ -20,7 +20,8 @@ def three_measures_hero(
     """Return the figure of words in a plane next to three tables of the same pairs.
 
     vectors: (word, 2), no number below 0. measures: three tables (word, word) by name, each with its digits. asks,
-    asked: the pair whose angle is drawn and whose dot product is worked out. Raises ValueError for another number.
+    asked: the pair whose angle is drawn and whose dot product is computed. Raises ValueError for another number of
+    measures.
     """
     if len(measures) != 3:
         raise ValueError(f"measures: expected 3 tables, got {list(measures)}")
@@ -54,7 +55,7 @@ class _Measures:
         )
 
     def plane(self, drawing: Drawing, unit: float) -> None:
-        """The arrows from (0, 0), which is at the drawing's origin; up is up."""
+        """Draw the arrows from (0, 0), which is at the drawing's origin; y points upward."""
         reach = [max(vector[axis] for vector in self.vectors) for axis in (0, 1)]
         drawing.line(0, 0, reach[0] * unit + 12, 0, GRID)
         drawing.line(0, 0, 0, -reach[1] * unit - 12, GRID)
@@ -78,7 +79,7 @@ class _Measures:
             drawing.text(x * unit, 15 if below else -y * unit - 12, word, size=12.5, bold=chosen)
 
     def table(self, drawing: Drawing, name: str, cell: float, names: bool) -> None:
-        """One measure for all pairs, its name and the words of the keys above it."""
+        """Draw one measure for all pairs, its name and the words of the keys above it."""
         numbers, digits = self.measures[name]
         wide = cell * len(self.words)
         drawing.text(0, -74, name, anchor="start", bold=True, size=13, subscripts=True)

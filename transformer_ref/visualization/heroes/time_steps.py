@@ -11,7 +11,7 @@ ROW = 34.0  # of one candidate: its word and number, its bar below them
 
 
 class Step(NamedTuple):
-    """One step: the token that was read last, the likeliest words with their shares, the one that was taken."""
+    """One step: the last input token, the most probable words with their probabilities, and the chosen one."""
 
     reads: str
     likeliest: Sequence[tuple[str, float]]
@@ -19,9 +19,10 @@ class Step(NamedTuple):
 
 
 def time_steps_hero(source: str, steps: Sequence[Step]) -> Hero:
-    """Return the figure of one sentence being written.
+    """Return the figure of one sentence being generated.
 
-    Raises ValueError when a step takes a word that is not among its likeliest, or reads another than was taken before.
+    Raises ValueError if a step chooses a word that is not among its candidates, or reads another one than was chosen
+    before.
     """
     for before, step in zip([None, *steps], steps, strict=False):
         if step.taken not in [word for word, _ in step.likeliest]:
@@ -61,7 +62,7 @@ def _wide(source: str, steps: Sequence[Step], alt: str) -> Drawing:
 
 
 def _narrow(source: str, steps: Sequence[Step], alt: str) -> Drawing:
-    """On a phone a step is a block: what is read on the left, the likeliest words on the right."""
+    """For a phone: a block for each step, the input on the left, the most probable words on the right."""
     heights = [ROW * len(one.likeliest) + 16 for one in steps]
     drawing = Drawing(PHONE, 34 + sum(heights), alt)
     drawing.text(2, 12, f"source: {source}", anchor="start", bold=True)
@@ -81,7 +82,7 @@ def _chip(drawing: Drawing, x: float, y: float, wide: float, word: str) -> None:
 
 
 def _candidates(drawing: Drawing, step: Step, wide: float) -> None:
-    """Words with their shares; a bar of full width is a share of 1, the taken word has a frame."""
+    """Draw words with their probabilities; a bar of full width is 1, the chosen word has a frame."""
     for row, (word, share) in enumerate(step.likeliest):
         y, chosen = row * ROW, word == step.taken
         if chosen:

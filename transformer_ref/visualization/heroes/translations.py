@@ -14,7 +14,7 @@ LEAST = 0.1  # a smaller weight is shown only by its color
 
 
 class Translation(NamedTuple):
-    """What was read and written, token by token; weights: (written, read); followed: the row with a frame."""
+    """Source and translation, token by token; weights: (target, source); followed: the row with a frame."""
 
     read: Sequence[str]
     written: Sequence[str]
@@ -42,7 +42,7 @@ def _told(each: Translation) -> str:
 
 
 def _most(each: Translation) -> int:
-    """The place of the word at which the followed one looks most."""
+    """Return the index of the word with the largest weight in the followed row."""
     return max(range(len(each.read)), key=lambda place: float(each.weights[each.followed][place]))
 
 

@@ -14,7 +14,7 @@ COLUMN_WORDS = 72.0  # room above a map for upright words
 
 
 class View(NamedTuple):
-    """One attention: its name, its queries, its keys, what a row shares out, and which cells are closed."""
+    """One attention: its name, its queries, its keys, its weights, and the masked cells."""
 
     name: str
     rule: str
@@ -27,7 +27,7 @@ class View(NamedTuple):
 def who_sees_whom_hero(views: Sequence[View]) -> Hero:
     """Return the figure of these attentions, side by side on a page, one below the other on a phone.
 
-    The number in an open cell is its share. Raises ValueError where a closed cell has a share.
+    The number in a cell is its weight. Raises ValueError if a masked cell has a weight.
     """
     for view in views:
         for weights, closed in zip(view.weights, view.closed, strict=True):
@@ -77,7 +77,7 @@ def _narrow(views: Sequence[View], alt: str) -> Drawing:
 
 
 def _map(drawing: Drawing, view: View, cell: float) -> None:
-    """One map below its name and its rule."""
+    """Draw one map below its name and its rule."""
     drawing.text(2 - NAMES, 10, view.name, anchor="start", bold=True)
     drawing.text(2 - NAMES, 29, view.rule, anchor="start", size=12.5)
     with drawing.at(0, 48 + COLUMN_WORDS):
