@@ -82,7 +82,7 @@ def exercise_ids() -> list[str]:
 def find(exercise_id: str) -> Exercise | None:
     """The exercise of that id, or None. Raises CourseError for an own one that cannot be read.
 
-    The course's exercises are found without looking at own ones, so that nothing there can hurt them.
+    The course's exercises are found without reading own ones, so that an error there does not affect them.
     """
     for assignment in ASSIGNMENTS:
         if exercise_id in assignment.exercise_ids:

@@ -23,7 +23,7 @@ LICENSE = "Apache-2.0 AND CC-BY-4.0"  # the code, and the words
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What the command takes."""
+    """Add the command's arguments."""
     parser.add_argument(
         "assignments", nargs="*", metavar="ASSIGNMENT", help="such as 05_self_attention (default: all of the course)"
     )
@@ -47,7 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(chosen: argparse.Namespace) -> int:
-    """Write the lines. Raises CourseError naming the assignments that there are."""
+    """Write the lines. Raises CourseError, which names the assignments, for an unknown one."""
     assignments = _chosen(chosen.assignments)
     if chosen.benchmark or chosen.score:
         return _identified(assignments, chosen)
@@ -93,7 +93,7 @@ def _of(assignment: Assignment, exercise: Exercise, asked: dict[tuple[str, str],
 
 
 def _from_class(assignments: Sequence[Assignment]) -> Iterator[dict[str, Any]]:
-    """The same of mistakes that a teacher has commented on."""
+    """The records of mistakes that a teacher has commented on."""
     from autograder.prepare import class_mistakes  # needs a class, and a system that forks
 
     for assignment, exercise, comment, source in class_mistakes.found(assignments):
@@ -110,7 +110,7 @@ def _from_class(assignments: Sequence[Assignment]) -> Iterator[dict[str, Any]]:
 
 
 def _identified(assignments: Sequence[Assignment], chosen: argparse.Namespace) -> int:
-    """Count who identifies the mistakes."""
+    """Count how many mistakes are identified, by the course and by unit tests."""
     from autograder.prepare import identification  # needs torch, and some minutes
 
     if chosen.score:

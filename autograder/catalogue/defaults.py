@@ -17,12 +17,12 @@ FAR_AWAY = 5e3  # numbers of float64 around here differ in digits that float32 d
 
 
 def asked(cases: Sequence[Case]) -> set[str]:
-    """Which of the defaults these cases ask."""
+    """Which of the defaults these cases cover."""
     return {default for default, asks in DEFAULTS.items() if any(map(asks, cases))}
 
 
 def _leaves(value: Any) -> Iterator[Any]:
-    """The value and all that it holds."""
+    """Yield the value and everything in it."""
     yield value
     if isinstance(value, dict):
         value = [*value, *value.values()]

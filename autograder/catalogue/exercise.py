@@ -22,7 +22,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Case:
-    """One set of inputs, drawn by a probe.
+    """One set of inputs for an answer, drawn by a probe.
 
     arguments: passed to the function, or to the module's forward, by position. Callables travel as proxies.
     function: which of the exercise's functions is called; "" means its first.
@@ -41,9 +41,9 @@ class Case:
 
 
 def step(method: str, *arguments: Any, by: str = "first", given: int | None = None, around: tuple = ((), ())) -> dict:
-    """One call of a method, as it travels: on the object called `by`, which is made when it is first used.
+    """One call of a method, as it is sent: on the object called `by`, which is constructed when it is first used.
 
-    given: the step whose result, a list, is the last argument, with what is `around` it before and after.
+    given: the step whose result, a list, is the last argument, with the items of `around` before and after it.
     """
     before, after = around
     return {"by": by, "method": method, "with": list(arguments), "given": given, "around": [list(before), list(after)]}
@@ -51,7 +51,7 @@ def step(method: str, *arguments: Any, by: str = "first", given: int | None = No
 
 @dataclass(frozen=True)
 class Law:
-    """A property of a right result, shown as a line of its own in the report."""
+    """A property of a correct result, shown as a line in the report."""
 
     text: str
     holds: Callable[[Any], bool]
@@ -59,9 +59,9 @@ class Law:
 
 @dataclass(frozen=True)
 class Scale:
-    """How texts that need not be equal to the right ones are measured; points grow in proportion from `none` to `full`.
+    """A score for texts that need not equal the expected ones; points grow in proportion from `none` to `full`.
 
-    measure: (the right texts, those that came back) -> how good they are, more is better. unit: its name.
+    measure: (expected texts, returned texts) -> score, higher is better. unit: its name.
     """
 
     measure: Callable[[list[str], list[str]], float]
@@ -70,7 +70,7 @@ class Scale:
     unit: str
 
     def share(self, score: float) -> float:
-        """Of the points, from 0 to 1."""
+        """The share of the points, from 0 to 1."""
         return min(max((score - self.none) / (self.full - self.none), 0.0), 1.0)
 
 
@@ -98,7 +98,7 @@ class Probe:
 
 @dataclass(frozen=True)
 class Evidence:
-    """What a misconception's message may quote: one probe's inputs, the right result and the learner's."""
+    """The data that a misconception's message may quote: one probe's inputs, the correct result and the learner's."""
 
     arguments: tuple
     expected: Any
@@ -106,18 +106,17 @@ class Evidence:
 
 
 def usual_quote(evidence: Evidence) -> str:
-    """Stands in a misconception for what its exercise quotes; without one, for nothing."""
+    """Placeholder in a misconception for the `quotes` of its exercise; quotes nothing if it has none."""
     return ""
 
 
 def sizes(evidence: Evidence) -> str:
-    """Which shape came back, and which was expected."""
+    """The returned and the expected shape."""
     return f"You returned shape {tuple(evidence.got.shape)} where {tuple(evidence.expected.shape)} was expected."
 
 
 def of_values(quotes: Callable[[Evidence], str]) -> Callable[[Evidence], str]:
-    """The same quote, said only of a result whose form is right and whose values are not; of another shape, both
-    shapes."""
+    """The same quote for a result of the right form with wrong values; for another shape, both shapes."""
 
     def said(evidence: Evidence) -> str:
         got, expected = evidence.got, evidence.expected
@@ -129,7 +128,7 @@ def of_values(quotes: Callable[[Evidence], str]) -> Callable[[Evidence], str]:
 
 
 def _other_values(got: Any, expected: Any) -> bool:
-    """Whether two results have one form (types, keys, shapes, dtypes) and differ."""
+    """Whether two results have the same form (types, keys, shapes, dtypes) and differ."""
     if isinstance(expected, torch.Tensor):
         alike = isinstance(got, torch.Tensor) and (got.shape, got.dtype) == (expected.shape, expected.dtype)
         return alike and not torch.allclose(got.double(), expected.double(), rtol=1e-4, atol=1e-5)
@@ -160,7 +159,7 @@ class Misconception:
     shows: Callable[[Evidence], bool | None] | None = None
 
     def explain(self, evidence: Evidence | None) -> str:
-        """The words a learner reads; numbers are quoted only from visible probes."""
+        """The text for a learner; numbers are quoted only from visible probes."""
         if self.quotes is None or evidence is None:
             return self.message
         return f"{self.quotes(evidence)} {self.message}".strip()
@@ -168,7 +167,7 @@ class Misconception:
 
 @dataclass(frozen=True)
 class Variant:
-    """A right answer in another style, which must earn everything."""
+    """A correct answer in another style, which must earn all points."""
 
     name: str
     source: str
@@ -176,9 +175,10 @@ class Variant:
 
 @dataclass(frozen=True)
 class Role:
-    """A projection that a class must hold: how it maps sizes, and the words by which names reveal it.
+    """A projection that a class must have: its sizes, and the words by which parameter names are recognized.
 
-    heads: in how many pieces it may come, each for a head; they cut its outputs, or its inputs with `cut_inputs`.
+    heads: the number of pieces that it may be split into, one per head, along its outputs or, with `cut_inputs`, its
+    inputs.
     """
 
     name: str
@@ -191,10 +191,10 @@ class Role:
 
 @dataclass(frozen=True)
 class Block:
-    """A part of a layer or of a model that has parameters of its own, in the order in which they are used. kind:
-    "attention", sizes (d_model, heads); "feed-forward", sizes (d_model, d_ff); "norm", sizes (d_model,); "table", sizes
-    (vocabulary, d_model); "output", sizes (d_model, vocabulary); "projection", with a bias, sizes (inputs, outputs);
-    "rows", such as positions, sizes (rows, d_model); "vector", such as a class token, sizes (d_model,).
+    """A part of a layer or of a model with parameters, in the order of use. kind: "attention", sizes (d_model, heads);
+    "feed-forward", sizes (d_model, d_ff); "norm", sizes (d_model,); "table", sizes (vocabulary, d_model); "output",
+    sizes (d_model, vocabulary); "projection", with a bias, sizes (inputs, outputs); "rows", such as positions, sizes
+    (rows, d_model); "vector", such as a class token, sizes (d_model,).
     """
 
     name: str
@@ -309,7 +309,7 @@ class Exercise:
         return tuple(probe for probe in self.probes if probe.hidden)
 
     def _contradictions(self) -> Iterator[str]:
-        """What is not as it must be, one sentence each."""
+        """The contradictions in the entry, one sentence each."""
         kinds = (
             ("visible", self.visible_points, self.visible),
             ("hidden", self.hidden_points, self.hidden),
@@ -331,9 +331,9 @@ class Exercise:
 
 @dataclass(frozen=True)
 class ByHand:
-    """A cell of text that a person reads and gives points for; its rubric is in the notebook above it.
+    """A cell of text that a person grades; its rubric is above it in the notebook.
 
-    id: the cell's grade id; number, points, minutes: as an exercise's.
+    id: the cell's grade id; number, points, minutes: as for an exercise.
     """
 
     id: str
@@ -345,10 +345,10 @@ class ByHand:
 @dataclass(frozen=True)
 class Assignment:
     """A notebook: its folder and file name, its exercises in order, the modules of transformer_ref it may import. load:
-    the entry of an exercise's id, called when it is first needed. files: names of what may be submitted next to the
-    notebook; everything else there is ignored. by_hand: what a person gives points for, after the exercises. trains:
-    ids of cells that take minutes or need what those made; checking a single answer leaves them out.
-    cell_seconds, notebook_seconds: what its notebook may take while it is graded, instead of the usual (0: the usual).
+    exercise id -> entry, called when it is first needed. files: names of files that may be submitted next to the
+    notebook; all others are ignored. by_hand: the cells that a person grades, after the exercises. trains: ids of cells
+    that take minutes or depend on such cells; checking a single answer skips them.
+    cell_seconds, notebook_seconds: time limits during grading instead of the usual ones (0: the usual).
     """
 
     id: str
@@ -366,7 +366,7 @@ class Assignment:
     def of(
         cls, id: str, notebook: str, exercises: Sequence[Any], visible_modules: tuple[str, ...] = ()
     ) -> "Assignment":
-        """The assignment of entries that are at hand."""
+        """The assignment that consists of these entries."""
         entries = {exercise.id: exercise for exercise in exercises}
         return cls(id, notebook, tuple(entries), entries.__getitem__, visible_modules)
 

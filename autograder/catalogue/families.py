@@ -17,7 +17,7 @@ from autograder.catalogue.known_answers import Answer, mistake
 
 @dataclass(frozen=True)
 class Family:
-    """A name and a message, both with slots in braces, from which an entry makes a known mistake of its own."""
+    """A name and a message, both with slots in braces, from which an entry makes one of its known mistakes."""
 
     name: str
     message: str
@@ -191,7 +191,7 @@ MEAN_TAKEN_AWAY = Family("mean taken away first", """The mean of each {vector} w
 
 
 def in_place(argument: str, source: str, reread: Section, more: str = "") -> Misconception:
-    """The known wrong answer that changes an argument; more: what is particular here, instead of the usual advice."""
+    """The known wrong answer that changes an argument; more: specific advice, instead of the usual one."""
     return mistake(
         f"{argument} changed in place",
         source,
@@ -215,12 +215,12 @@ def usual_mistakes(
     root: str = "",
     quotes_size: Callable[[Evidence], str] | None = None,
 ) -> Iterator[Misconception]:
-    """Mistakes that occur everywhere, each named with where to reread; a section that is not given leaves one out.
+    """Mistakes that occur in many exercises, each with the section to reread; a mistake without a section is left out.
 
-    arguments: the tensors of floats, separated by blanks. detached: the result is cut off from the gradient, or one of
-    the arguments is. float32: float64 comes back as float32; single: it is rounded so on the way. squeezed: an axis of
-    size 1 vanishes, in any spelling; `quotes_size` says which shape came back. viewed: the first argument is cut anew,
-    which fails where it lies transposed. rounded: `root`, as the answer writes it, is cut to a whole number.
+    arguments: the float tensors, separated by blanks. detached: the result or one of the arguments is detached.
+    float32: float64 comes back as float32; single: it is rounded to float32 on the way. squeezed: an axis of size 1
+    vanishes, in any spelling; `quotes_size` quotes the returned shape. viewed: `view` is used on the first argument,
+    which fails if it is transposed in memory. rounded: `root`, as the answer writes it, is truncated to an integer.
     """
     names = arguments.split()
     if detached:
@@ -263,7 +263,7 @@ def usual_mistakes(
 
 
 def _cut_off(right_answer: Answer, names: Sequence[str], section: Section) -> Iterator[Misconception]:
-    """The result is cut off from the gradient; or one of several arguments is."""
+    """The result, or one of several arguments, is detached."""
     yield mistake(
         "cut off from the gradient",
         right_answer.ending_in(".detach()"),
@@ -282,7 +282,7 @@ def _cut_off(right_answer: Answer, names: Sequence[str], section: Section) -> It
 
 
 def _single_inside(right_answer: Answer, names: Sequence[str], section: Section) -> Misconception:
-    """All arguments are made single on the way in, and the result double again."""
+    """All arguments are converted to float32, and the result to float64 again."""
     floats = ", ".join(f"{name}.float()" for name in names)
     return mistake(
         "single precision inside",
@@ -296,7 +296,8 @@ def _single_inside(right_answer: Answer, names: Sequence[str], section: Section)
 
 
 def lost_an_axis_of_1(evidence: Evidence) -> bool:
-    """Whether these are the right numbers without an axis of size 1, or the first such part of a tuple is."""
+    """Whether the result, or the first tensor of a tuple that differs, is correct except for a missing axis of size
+    1."""
     pairs = [(evidence.got, evidence.expected)]
     if isinstance(evidence.expected, tuple):
         pairs = list(zip(evidence.got, evidence.expected, strict=True))

@@ -19,7 +19,7 @@ RIGHT, UNKNOWN = "right", "unknown"  # what an answer may be, other than the nam
 
 @dataclass(frozen=True)
 class Belief:
-    """A wrong choice: its words, and the known mistake, of which exercise, that somebody makes who believes it."""
+    """A wrong choice: its text, and the exercise and the known mistake that follow from this belief."""
 
     choice: str
     exercise: str
@@ -28,7 +28,8 @@ class Belief:
 
 @dataclass(frozen=True)
 class Question:
-    """One idea, asked with one right choice and three wrong ones. because: why the right one is; section: its proof."""
+    """A question about one idea, with one right choice and three wrong ones. because: why the right one is right;
+    section: where that is shown."""
 
     id: str
     asks: str
@@ -39,13 +40,13 @@ class Question:
 
     @property
     def answers(self) -> frozenset[str]:
-        """Every answer that a record may hold for this question."""
+        """Every answer to this question that a record may contain."""
         return frozenset({RIGHT, UNKNOWN, *(belief.mistake for belief in self.wrong)})
 
 
 @dataclass(frozen=True)
 class Inventory:
-    """All questions, under the version in which they were worded so. license: of the questions, as SPDX writes it."""
+    """All questions, with the version of their wording. license: of the questions, an SPDX identifier."""
 
     id: str
     title: str
@@ -55,7 +56,7 @@ class Inventory:
 
     @property
     def name(self) -> str:
-        """The name by which records are known: another wording is another inventory."""
+        """The name of the inventory in records; another wording is another inventory."""
         return f"{self.id}-{self.version}"
 
 

@@ -141,7 +141,7 @@ def answer(source: str) -> Answer:
 
 
 def formula(call: str, value: str) -> Answer:
-    """The answer that is one expression: formula("attend(W, V)", "W @ V")."""
+    """The answer that consists of one expression: formula("attend(W, V)", "W @ V")."""
     return Answer(f"def {call}:\n    return {value}\n")
 
 
@@ -153,21 +153,21 @@ def mistake(
     quotes: Callable[[Evidence], str] | None = usual_quote,
     shows: Callable[[Evidence], bool | None] | None = None,
 ) -> Misconception:
-    """A known wrong answer and the words that it deserves. message: why this comes out and what to look at, never the
-    code. quotes: a sentence with the learner's own numbers, put before the message where a visible probe shows the
-    mistake; by default the exercise's `quotes`, None for none. shows: for an answer that differs from process to
-    process, whether a failed probe bears its mark. Raises ValueError when the source is not Python.
+    """A known wrong answer and its message. message: the cause of the result and what to look at, never the code.
+    quotes: a sentence with the learner's own numbers, put before the message where a visible probe shows the mistake;
+    by default the exercise's `quotes`, None for none. shows: for an answer that differs from process to process,
+    whether a failed probe bears its mark. Raises ValueError when the source is not Python.
     """
     return Misconception(name, _source(name, source), " ".join(message.split()), reread, quotes, shows)
 
 
 def correct(name: str, source: str) -> Variant:
-    """A right answer in another style, which must earn everything."""
+    """A correct answer in another style, which must earn all points."""
     return Variant(name, _source(name, source))
 
 
 def _is_node(source: str, begin: int, text: str) -> bool:
-    """Whether a text of the source is an expression or a statement of its own, and no part of one that binds closer."""
+    """Whether a text of the source is an expression or a statement by itself, as "a @ b" is not in "a @ b.T"."""
     return (begin, begin + len(text)) in _spans(source)
 
 
@@ -177,7 +177,7 @@ def _line_at(source: str, place: int) -> str:
 
 @lru_cache(1000)
 def _spans(source: str) -> frozenset[tuple[int, int]]:
-    """Where the nodes of a source begin and end, in characters; none where it is not Python."""
+    """Begin and end of all nodes of a source, in characters; none if it is not Python."""
     try:
         nodes = list(ast.walk(ast.parse(source)))
     except SyntaxError:
@@ -196,7 +196,7 @@ def _spans(source: str) -> frozenset[tuple[int, int]]:
 
 
 def _returned(source: str) -> list[ast.expr]:
-    """The values that a function, or the forward of a class, returns; a tuple's elements one by one."""
+    """The values that a function, or the forward of a class, returns; the elements of a tuple separately."""
     values = [
         node.value for node in ast.walk(_function(source)) if isinstance(node, ast.Return) and node.value is not None
     ]

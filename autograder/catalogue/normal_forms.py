@@ -9,7 +9,7 @@ from autograder.catalogue.exercise import Case
 
 
 def bools(case: Case, result: Any) -> Any:
-    """A tensor that holds one bool becomes that bool, in a dictionary too: `bool` and `if` take either."""
+    """Convert a tensor that holds one bool to that bool, in a dictionary too: `bool` and `if` accept either."""
     if isinstance(result, dict):
         return {key: bools(case, value) for key, value in result.items()}
     one = isinstance(result, Tensor) and result.dtype == torch.bool and result.numel() == 1

@@ -5,7 +5,7 @@ from typing import Any
 
 
 def number(value: Any) -> str:
-    """Three decimals; more digits only where three would hide the number."""
+    """The number with three decimals; with more digits only if three would show 0."""
     value = float(value)
     if math.isnan(value) or math.isinf(value) or value == 0:
         return str(value) if value else "0.000"

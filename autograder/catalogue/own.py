@@ -26,15 +26,15 @@ _READ: dict[Path, tuple[tuple, "Own"]] = {}  # a folder is read once, and again 
 
 
 class Own(NamedTuple):
-    """What the folder holds: assignments, and for each folder that cannot be read (its name), why."""
+    """The contents of the folder: assignments, and for each folder that cannot be read, the reason."""
 
     assignments: tuple[Assignment, ...] = ()
     troubles: Mapping[str, str] = {}
 
 
 def folder() -> Path | None:
-    """The folder of own exercises: the nearest from here upward, but not beyond the course that we are in; outside of
-    any, the one that was installed with this package."""
+    """The folder of own exercises: the nearest from here upward, but not above the current course; outside of a course,
+    the one that was installed with this package."""
     try:
         here = Path.cwd()
     except FileNotFoundError:
@@ -69,7 +69,7 @@ def sources(assignment_id: str) -> list[Path]:
 
 
 def blame(error: BaseException) -> str | None:
-    """`own/own_week3/x.py, line 12: NameError: ...` for what was raised in a file of the folder, else None."""
+    """`own/own_week3/x.py, line 12: NameError: ...` for an exception raised in a file of the folder, else None."""
     place = folder()
     if place is None:
         return None
@@ -102,7 +102,7 @@ def _read(place: Path, course: Sequence[Assignment]) -> Own:
 
 
 def _make_importable(place: Path) -> None:
-    """Let `import own` find this folder, wherever it lies, as its files are now."""
+    """Make `import own` import this folder with its current files."""
     loaded = sys.modules.get(FOLDER)
     same = loaded is not None and Path(loaded.__file__ or "").parent == place
     for name in [name for name in sys.modules if name.partition(".")[0] == FOLDER]:
@@ -144,7 +144,7 @@ def _exercise(package: Path, path: Path, taken: Mapping[str, str]) -> Exercise:
 
 
 def _wrong(exercise: object, file: str, taken: Mapping[str, str]) -> Iterator[str]:
-    """What is not as it must be in an entry, one sentence each."""
+    """The errors in an entry, one sentence each."""
     if not isinstance(exercise, Exercise):
         yield f"EXERCISE: expected an Exercise, got {type(exercise).__name__}. A file that is none begins with _"
         return
@@ -176,5 +176,5 @@ def _line_of_entry(path: Path) -> int:
 
 
 def _order(exercise: Exercise) -> tuple:
-    """By number as people count: 2 before 10."""
+    """Sort key: numbers in numerical order, 2 before 10."""
     return [(int(part), "") if part.isdigit() else (0, part) for part in exercise.number.split(".")], exercise.id

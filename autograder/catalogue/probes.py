@@ -19,7 +19,7 @@ FAR = 1e8  # from numbers around here float32 keeps no difference below 8, and f
 
 
 def normal(generator: torch.Generator, *shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
-    """Standard normal numbers, the same ones in every dtype up to rounding."""
+    """Standard normal numbers, the same in every dtype up to rounding."""
     return torch.randn(*shape, generator=generator, dtype=torch.float64).to(dtype)
 
 
@@ -29,13 +29,13 @@ def shares(generator: torch.Generator, *shape: int, dtype: torch.dtype = torch.f
 
 
 def turned(tensor: Tensor) -> Tensor:
-    """The same numbers, laid out in memory as a transposed tensor is."""
+    """The same numbers, with the memory layout of a transposed tensor."""
     return tensor.mT.contiguous().mT
 
 
 def visible(name: str, draw: Case | Callable[..., Case], *sizes: Any, **options: Any) -> Probe:
-    """A probe that a learner's own check asks: a case, or what draws one from (generator, *sizes). Options: checks,
-    laws, rtol, atol, hide_expected, announced_by, scale as in `Probe`; the others are passed on to `draw`.
+    """A probe that a learner's own check runs: a case, or a function that draws one from (generator, *sizes). Options:
+    checks, laws, rtol, atol, hide_expected, announced_by, scale as in `Probe`; the others are passed on to `draw`.
     """
     return _probe(name, draw, sizes, options, hidden=False)
 
@@ -78,8 +78,8 @@ def usual_probes(
 
 
 def second_call(draw: Callable[..., Case], *sizes: Any, name: str = SECOND_CALL, **options: Any) -> Probe:
-    """The hidden probe of an answer that was called before, with other values of the same sizes: it keeps nothing from
-    that call, and touches nothing else. The arguments are those of `visible`."""
+    """The hidden probe that calls an answer a second time, with other values of the same sizes: the answer must not
+    keep anything from the first call, or modify anything else. The arguments are those of `visible`."""
 
     def drawn(generator: torch.Generator, *sizes: Any, **options: Any) -> Case:
         case = draw(generator, *sizes, **options)
@@ -123,7 +123,7 @@ def _turned(draw: Callable[..., Case]) -> Callable[..., Case]:
 
 
 def _met_before(draw: Callable[..., Case], zero: bool, equal_rows: bool) -> Callable[..., Case]:
-    """Cases whose last float tensor begins with a 0, and whose tensors end in their first row once more."""
+    """Cases whose last float tensor begins with a 0, and in which the last row of each tensor equals the first."""
 
     def drawn(generator: torch.Generator, *sizes: Any, **options: Any) -> Case:
         case = draw(generator, *sizes, **options)

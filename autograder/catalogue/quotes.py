@@ -8,29 +8,29 @@ from autograder.catalogue.numbers import number
 
 
 def row(tensor: Tensor) -> str:
-    """The numbers of a row as a learner would write them."""
+    """The numbers of a row, as a learner would write them."""
     return " ".join(number(value) for value in tensor.tolist())
 
 
 def row_sums(evidence: Evidence) -> str:
-    """What the rows of a weights table sum to."""
+    """The sums of the rows of a weight matrix."""
     return f"Your rows sum to {row(_weights(evidence).flatten(0, -2).sum(-1)[:4])}."
 
 
 def columns(evidence: Evidence) -> str:
-    """What the columns and rows of the first weights table sum to."""
+    """The sums of the columns and rows of the first weight matrix."""
     table = _weights(evidence).flatten(0, -3)[0]
     return f"Your columns sum to {row(table.sum(-2)[:4])}, your rows to {row(table.sum(-1)[:4])}."
 
 
 def first(evidence: Evidence) -> str:
-    """The first number of the result, as it is and as it should be."""
+    """The first number of the result, and the correct one."""
     got, wanted = evidence.got.flatten()[0], evidence.expected.flatten()[0]
     return f"Your first number is {number(got)}; by hand it is {number(wanted)}."
 
 
 def wrong_row(evidence: Evidence, row_name: str = "row", most: int = 4) -> str:
-    """The first row that differs, as it is and as it should be; of another shape, both shapes.
+    """The first row that differs, and the correct one; for another shape, both shapes.
 
     row_name: what a row is, such as "word". Rows count from 0, over all axes before the last.
     """

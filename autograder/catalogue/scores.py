@@ -47,6 +47,6 @@ ON_SCORES = (  # name, what is done to them, what it does
 def wrong_scores(
     right: Answer, line: str, reread: Section, quotes: Callable[[Evidence], str] | None = usual_quote
 ) -> Iterator[Misconception]:
-    """The right answer with something done to its `scores` after a line of it, in each usual way."""
+    """The correct answer with its `scores` modified after a line, in each usual way."""
     for name, done, message in ON_SCORES:
         yield mistake(name, right.after(line, f"scores = {done}"), reread, message, quotes=quotes)

@@ -23,7 +23,8 @@ def chapter_title(chapter: str) -> str:
 
 
 def of_chapter(chapter: str) -> Callable[[str], list[Section]]:
-    """What turns short labels of a chapter into its sections: of_chapter("05")("why-divide which-axis")."""
+    """Return the function that turns short labels of a chapter into its sections: of_chapter("05")("why-divide
+    which-axis")."""
 
     def sections(labels: str) -> list[Section]:
         return [section(f"sec-{chapter}-{label}") for label in labels.split()]

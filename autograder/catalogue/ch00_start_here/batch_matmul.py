@@ -28,13 +28,13 @@ def factors(g: torch.Generator, B: int, n: int, d: int, m: int, dtype: torch.dty
 
 
 def far_away(g: torch.Generator) -> Case:
-    """Numbers of a around 100,000,000, which every column of b takes away again."""
+    """Numbers in a around 100,000,000, which cancel with every column of b."""
     a, b = factors(g, 2, 4, 3, 5, dtype=torch.float64).arguments
     return Case((a + FAR, b - b.mean(dim=1, keepdim=True)))
 
 
 def cell(evidence: Evidence) -> str:
-    """The first number of the result that is wrong, with the product that should have made it."""
+    """The first wrong number of the result, with the product that it should be."""
     got, expected = evidence.got, evidence.expected
     if tuple(got.shape) != tuple(expected.shape):
         return sizes(evidence)

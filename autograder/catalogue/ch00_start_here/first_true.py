@@ -24,7 +24,7 @@ def first_true(mask: Tensor) -> Tensor:
 
 
 def masks(g: torch.Generator, B: int, T: int, transposed: bool = False) -> Case:
-    """Random truth values, with an empty row, a full row, and one row that is True in its last place only."""
+    """Random booleans, with a row without any True, a row of True, and a row with True only at the end."""
     mask = torch.rand(B, T, generator=g) < 0.3
     for i, line in enumerate((torch.zeros(T), torch.ones(T), torch.arange(T) == T - 1)[: max(B - 2, 0)]):
         mask[i] = line.bool()

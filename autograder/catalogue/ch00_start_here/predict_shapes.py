@@ -50,14 +50,14 @@ def returning(value: Any) -> Answer:
 
 
 def shape_of(value: Any) -> tuple[int, ...] | None:
-    """A predicted shape, whatever it was written as; None for what is not a shape."""
+    """A predicted shape as a tuple; None for what is not a shape."""
     whole = isinstance(value, (list, tuple)) and all(type(size) is int for size in value)
     return tuple(value) if whole else None
 
 
 def one_line(name: str, why: str, shape: tuple, section: Section, message: str,
              is_it: Callable[[Any], bool]) -> Misconception:
-    """A line whose predicted shape `is_it`, in an answer whose other lines may be wrong as well."""
+    """A line whose predicted shape satisfies `is_it`; other lines may be wrong too."""
 
     def quotes(evidence: Evidence) -> str:
         return f'In the line "{name}" you predicted {shape_of(evidence.got[name])}.'
@@ -74,12 +74,12 @@ def line(name: str, why: str, shapes: list[tuple[int, ...]], section: Section, m
 
 
 def another(name: str, shape: tuple[int, ...], section: Section, message: str) -> Misconception:
-    """A line predicted as any wrong shape that nobody foresaw."""
+    """A line predicted as a wrong shape without a message of its own."""
     return one_line(name, "another shape", shape, section, message, lambda found: found not in (None, LINES[name]))
 
 
 def no_shape(name: str, source: str, is_it: Callable[[Any], bool], message: str) -> Misconception:
-    """A value that is not a shape at all, in some line."""
+    """A line predicted as a value that is not a shape."""
     return mistake(name, source, SHAPE, message, shows=lambda evidence: any(map(is_it, evidence.got.values())))
 
 

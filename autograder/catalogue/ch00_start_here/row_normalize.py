@@ -32,7 +32,7 @@ def uneven(g: torch.Generator) -> Case:
 
 
 def three_decimals(sums: Tensor) -> str:
-    """Sums as a reader would write them, a rounding error as 0."""
+    """Sums with three decimals, a rounding error as 0."""
     return " ".join(f"{round(value, 3) + 0.0:.3f}" for value in sums.tolist())
 
 

@@ -14,12 +14,12 @@ CONTRACT, SHAPE, TURN = sections("contract shape turn")
 
 
 def swap_batch_time(x: Tensor) -> Tensor:
-    """The first two axes exchanged: place [t, b] holds what was at [b, t]."""
+    """The first two axes exchanged: [t, b] of the result is [b, t] of the input."""
     return x.transpose(0, 1)
 
 
 def labeled(B: int, T: int, D: int) -> Tensor:
-    """Numbers that say where they were: 123 is sentence 1, word 2, feature 3."""
+    """Numbers that encode their position: 123 is sentence 1, word 2, feature 3."""
     return 100.0 * torch.arange(B)[:, None, None] + 10.0 * torch.arange(T)[:, None] + torch.arange(D,
         dtype=torch.float32)
 
@@ -37,7 +37,7 @@ def far_away(g: torch.Generator) -> Case:
 
 
 def stands(evidence: Evidence) -> str:
-    """The first row that is not where it belongs, told by its numbers, which say where they were."""
+    """The first misplaced row, by its numbers, which encode their position."""
     got, expected = evidence.got, evidence.expected
     if tuple(got.shape) != tuple(expected.shape):
         return sizes(evidence)

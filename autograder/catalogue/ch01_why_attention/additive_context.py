@@ -27,7 +27,7 @@ BY_HAND = (
 
 
 def additive_context(s: Tensor, H: Tensor, Wa: Tensor, Ua: Tensor, va: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
-    """Bahdanau's attention: the mixture of the source states that decoder state s asks for, and its weights."""
+    """Bahdanau's attention: the weighted average of the source states for decoder state s, and its weights."""
     scores = torch.tanh((s @ Wa).unsqueeze(1) + H @ Ua) @ va  # (B, T)
     weights = torch.softmax(scores.masked_fill(~mask, -math.inf), dim=-1)  # (B, T)
     weights = weights.masked_fill(~mask, 0.0)  # a sentence of pads only: zeros instead of 0 / 0
@@ -38,8 +38,7 @@ def asked(
     g: torch.Generator, lengths: list[int], T: int, Ds: int, Dh: int, A: int,
     dtype: torch.dtype = torch.float32, front: bool = False,
 ) -> Case:
-    """A batch of sentences of these lengths, pads behind or in front; the values at a pad are large, so that it
-    shows."""
+    """A batch of sentences of these lengths, padded at the end or at the front; values at pads are large."""
     B, mask = len(lengths), torch.arange(T) < torch.tensor(lengths)[:, None]  # (B, T)
     mask = mask.flip(1) if front else mask
     H = torch.where(mask[:, :, None], normal(g, B, T, Dh, dtype=dtype), 5 + normal(g, B, T, Dh, dtype=dtype))
@@ -69,7 +68,7 @@ def below_the_pads(g: torch.Generator) -> Case:
 
 
 def far_away(g: torch.Generator) -> Case:
-    """Scores of 100,000,000 and a little: the first of the A numbers is the same for every word of a sentence."""
+    """Scores of about 100,000,000: the first of the A features is the same for every word of a sentence."""
     s, H, Wa, Ua, va, mask = asked(g, [4, 2, 3], 4, 2, 6, 5, dtype=torch.float64).arguments
     Ua[:, 0], va[0] = 0, FAR
     return Case((s, H, Wa, Ua, va, mask))

@@ -59,7 +59,7 @@ def is_largest_sum(evidence: Evidence) -> bool:
 
 
 def is_one_arrow(evidence: Evidence) -> bool:
-    """Whether these are the lengths of an arrow of ones, of one of length 1 in its direction, or of an axis."""
+    """Whether these are the lengths of a vector of ones, of the unit vector in its direction, or of an axis."""
     W, T = evidence.arguments
     powers = torch.stack([torch.linalg.matrix_power(W, T - t) for t in range(1, T + 1)])
     ones = torch.ones_like(W[0])

@@ -18,7 +18,7 @@ STATES = torch.tensor([  # (sentence, word, D)
 
 
 def last_state(H: Tensor, lengths: Tensor | list[int]) -> Tensor:
-    """Each sentence's state at its own last real word."""
+    """The state of each sentence at its last real word."""
     last = torch.as_tensor(lengths) - 1  # (B,)
     return H[torch.arange(H.shape[0]), last]  # (B, D)
 
@@ -26,7 +26,7 @@ def last_state(H: Tensor, lengths: Tensor | list[int]) -> Tensor:
 def states(
     g: torch.Generator, lengths: list[int], T: int, D: int, dtype: torch.dtype = torch.float32, listed: bool = False
 ) -> Case:
-    """Sentences of these lengths, which are passed as a tensor or as they are listed."""
+    """Sentences of these lengths, passed as a tensor or as a list."""
     return Case((normal(g, len(lengths), T, D, dtype=dtype), list(lengths) if listed else torch.tensor(lengths)))
 
 

@@ -45,7 +45,7 @@ def said(evidence: Evidence) -> str:
 
 
 def one_layer_more(evidence: Evidence) -> bool:
-    """Whether a layer too many came back where windows end exactly on the word, be it the word itself."""
+    """Whether the result has one layer too many where windows end exactly on the word."""
     kind, i, j, *rest = evidence.arguments
     reach = ((rest[0] if rest else 3) - 1) // 2
     return kind == "window" and abs(i - j) % reach == 0 and evidence.got == evidence.expected + 1

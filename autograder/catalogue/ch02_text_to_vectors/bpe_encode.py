@@ -20,7 +20,7 @@ def bpe_encode(word: str, merges: list[tuple[str, str]]) -> list[str]:
 
 
 def inputs(g: torch.Generator, word: str, merges: str) -> Case:
-    """The same word and merges ("t h, th e") in other letters of the same order; "?" is a letter no merge has."""
+    """The same word and merges ("t h, th e") with other letters in the same order; "?" is a letter in no merge."""
     plain = sorted(set(word + merges) - set(" ,</?>"))
     table = dict(zip(plain, letters(g, *plain), strict=True)) | {"?": "éñßø"[int(torch.randint(4, (), generator=g))]}
 

@@ -18,7 +18,7 @@ def bpe_train(corpus: dict[str, int], n: int) -> list[tuple[str, str]]:
 
 
 def inputs(g: torch.Generator, n: int, corpus: dict[str, int], most: int = 6) -> Case:
-    """The same corpus in other letters of the same order, every count times one number: equal ties, other text."""
+    """The same corpus with other letters in the same order, all counts times a factor: the ties stay."""
     factor = int(torch.randint(1, most + 1, (), generator=g))
     words = letters(g, *corpus)
     shuffled = choose(g, 0, len(words), len(words))

@@ -25,7 +25,7 @@ def written(min_freq: int, *lines: str) -> Case:
 
 
 def inputs(g: torch.Generator, min_freq: int, *lines: str, specials: list[str] = SPECIALS) -> Case:
-    """Lines whose lower-case words are written with other letters of the same order; other words stay."""
+    """Lines whose lower-case words have other letters in the same order; other words stay."""
     words = sorted({word for line in lines for word in line.split() if word.islower() and word.isalpha()})
     table = dict(zip(words, letters(g, *words), strict=True))
     return Case(([[table.get(word, word) for word in line.split()] for line in lines], min_freq, list(specials)))
@@ -47,7 +47,7 @@ def capitals(g: torch.Generator) -> Case:
 
 
 def misplaced(evidence: Evidence) -> str:
-    """The first token whose number is another one."""
+    """The first token with a wrong id."""
     wanted, got = evidence.expected, evidence.got
     for token, number in wanted.items():
         if token in got and got[token] != number:
@@ -56,7 +56,7 @@ def misplaced(evidence: Evidence) -> str:
 
 
 def any_other_order(evidence: Evidence) -> bool:
-    """Whether the right words have the right ids among them, only in another order, and the specials their own."""
+    """Whether the words have the correct ids in another order, and the special tokens their own."""
     wanted, got, specials = evidence.expected, evidence.got, evidence.arguments[2]
     same = set(got) == set(wanted) and sorted(got.values()) == sorted(wanted.values())
     return same and got != wanted and all(got[token] == wanted[token] for token in specials)

@@ -44,7 +44,7 @@ def drawn_table(g: torch.Generator, ids: list[list[int]], V: int, D: int, dtype:
 
 
 def repeated_ids(g: torch.Generator) -> Case:
-    """Repeated ids, id 0 among them, and rows that nobody asks for."""
+    """Repeated ids, including 0, and unused rows."""
     ids = torch.randint(7, (2, 5), generator=g)
     ids[0, :3] = torch.tensor([0, 4, 0])
     return Case((ids, normal(g, 9, 6, dtype=torch.float64)))

@@ -26,7 +26,7 @@ def decode(ids: list[int], vocab: dict[str, int]) -> list[str]:
 
 
 def drawn(g: torch.Generator, tokens: str) -> tuple[list[str], dict[str, int]]:
-    """The tokens with drawn letters, and a vocabulary in which no special token has its usual id, and a word has 0."""
+    """The tokens with random letters, and a vocabulary in which special tokens have unusual ids, and a word has 0."""
     plain = ("ab", "ba", "cab", "dab", "eab")
     words = letters(g, *plain)
     numbers = [0, *choose(g, 10, 40, len(words) + 3)]

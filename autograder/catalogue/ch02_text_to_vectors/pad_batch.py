@@ -16,12 +16,12 @@ EMBED, PAD = sections("embed pad")
 
 
 def pad_batch(seqs: list, pad: int) -> Tensor:
-    """The sequences as rows, filled up with pad at the end."""
+    """The sequences as rows, padded at the end."""
     return pad_sequences(seqs, pad)
 
 
 def inputs(g: torch.Generator, pad: int, *lengths: int, first: int = 3) -> Case:
-    """Lists of 87 different ids, the first of which is given, of these lengths."""
+    """Lists of these lengths with 87 different ids, the first of which is given."""
     return Case(([torch.randint(first, first + 87, (length,), generator=g).tolist() for length in lengths], pad))
 
 

@@ -17,7 +17,7 @@ def choose(g: torch.Generator, low: int, high: int, count: int) -> list[int]:
 
 
 def letters(g: torch.Generator, *words: str) -> list[str]:
-    """The words, written with other letters whose alphabetical order is the same: equal ties, other text."""
+    """The words with other letters in the same alphabetical order: the ties stay."""
     used = sorted(set("".join(words)))
     drawn = sorted(choose(g, ord("a"), ord("z") + 1, len(used)))
     table = {old: chr(new) for old, new in zip(used, drawn, strict=True)}

@@ -28,7 +28,7 @@ def inputs(g: torch.Generator, n: int, m: int, d: int, dtype: torch.dtype = torc
 
 def of_lengths(g: torch.Generator, d: int, shortest: tuple[float, float], longest: tuple[float, float],
                *sizes: int) -> Case:
-    """Vectors in drawn directions whose lengths run from the shortest to the longest, each given for A and B."""
+    """Vectors in random directions with lengths from the shortest to the longest, given for A and for B."""
     tables = []
     for count, low, high in zip(sizes, shortest, longest, strict=True):
         directions = torch.nn.functional.normalize(normal(g, count, d, dtype=torch.float64), dim=-1)
@@ -44,7 +44,7 @@ def zero_vectors(g: torch.Generator) -> Case:
 
 
 def less_where_short(evidence: Evidence) -> bool:
-    """Whether every cosine is too small, and the shorter the arrows are, the more so."""
+    """Whether every cosine is too small, and more so for shorter vectors."""
     A, B = evidence.arguments
     rows, columns = A.norm(dim=-1).argsort(), B.norm(dim=-1).argsort()
     cosines = similarity.cosine(A, B)[rows][:, columns]
@@ -61,7 +61,7 @@ def own_similarity_is_one(got: Tensor) -> bool:
 
 
 def first_row(evidence: Evidence) -> str:
-    """The first row of the result, as it is and as it should be."""
+    """The first row of the result, and the correct one."""
     if not isinstance(evidence.got, Tensor) or evidence.got.dim() != 2:
         return "The result is not a table with a row for each vector of the first argument."
     got, expected = evidence.got[0][:8], evidence.expected[0][:8]

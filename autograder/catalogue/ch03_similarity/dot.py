@@ -39,7 +39,7 @@ def zero_and_large(g: torch.Generator) -> Case:
 
 
 def far_away(g: torch.Generator) -> Case:
-    """Not so far that the squares of lengths, from which a dot product can be had as well, lose it."""
+    """Large numbers, for which a dot product computed from squared lengths is still accurate."""
     a, b = inputs(g, 2, 3, 5, dtype=torch.float64).arguments
     return Case((a + FAR**0.5, b - b.mean(dim=-1, keepdim=True)))
 

@@ -33,9 +33,8 @@ def search(
     g: torch.Generator, k: int, d: int, cosines: tuple[float, ...] = (0.9, 0.72, 0.5, 0.25, 0.1, -0.2, -0.5, -0.95), *,
     twin: float = 0.0, zero: bool = False, dtype: torch.dtype = torch.float32,
 ) -> Case:
-    """A word and others at given cosines from it; the nearer in angle, the shorter, so that lengths mislead. twin:
-    another word points the same way and is this many times as long; 0 for none. zero: another word has a vector of
-    zeros.
+    """A word and others at given cosines from it; nearer ones are shorter, so that lengths mislead. twin: another word
+    has the same direction and this many times the length; 0 for none. zero: another word has a vector of zeros.
     """
     own = torch.nn.functional.normalize(normal(g, d, dtype=torch.float64), dim=0)
     vectors = [own]
@@ -62,7 +61,7 @@ def list_of(evidence: Evidence) -> str:
 
 
 def few_and_many(g: torch.Generator) -> Case:
-    """Words of one feature among words of several: by another length than the root of squares, some pass others."""
+    """Words with one large feature among words with several: another norm would change their order."""
     W = torch.tensor([[3.0, 1, 0, 0], [2, 0.3, 0, 0], [1, 1, -0.2, 0.1], [1, 1.2, 0.9, 0.4], [1, -0.2, 0.9, 0.8],
                       [0.1, 0.2, 1, 0]])
     W = W * (0.5 + 4 * torch.rand(len(W), 1, generator=g))
@@ -70,8 +69,7 @@ def few_and_many(g: torch.Generator) -> Case:
 
 
 def listed_at_0(evidence: Evidence) -> bool:
-    """Whether the word itself is listed, behind all that have a positive cosine and before all that have a negative
-    one."""
+    """Whether the word itself is listed, after all with a positive cosine and before all with a negative one."""
     word, vocab, W, _ = evidence.arguments
     cosines = similarity.cosine(W[vocab[word]][None], W)[0]
     place = evidence.got.index(word)

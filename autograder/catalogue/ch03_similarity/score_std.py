@@ -33,7 +33,7 @@ def between(g: torch.Generator, low: int, high: int, pairs: int = PAIRS) -> Case
 
 
 def yours(evidence: Evidence) -> str:
-    """A number that came back, and the one that should have."""
+    """The returned number, and the correct one."""
     return f"You returned {number(evidence.got)} where {number(evidence.expected)} was expected."
 
 

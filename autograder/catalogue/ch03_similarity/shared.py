@@ -10,7 +10,7 @@ EMBEDDINGS = torch.tensor([[1.0, 0.0], [1.0, 1.0], [0.0, 1.0], [2.0, 0.0]])
 
 
 def whole(g: torch.Generator, *shape: int) -> Tensor:
-    """Whole numbers up to 900 in size, whose sums of products are exact in float32."""
+    """Integers up to 900, whose sums of products are exact in float32."""
     return torch.randint(-900, 901, shape, generator=g).float()
 
 

@@ -14,7 +14,7 @@ CONTRACT, SUM = sections("contract linear")
 
 
 def linear_weights(x: Tensor) -> Tensor:
-    """x divided by its sum. Raises ValueError where that gives no shares."""
+    """x divided by its sum. Raises ValueError if the result is no distribution."""
     if (x < 0).any():
         raise ValueError("x: expected no negative score")
     if x.sum() == 0:
@@ -27,7 +27,7 @@ def positive(g: torch.Generator, n: int, dtype: torch.dtype = torch.float32) -> 
 
 
 def one_negative(g: torch.Generator) -> Case:
-    """Its total is far above 0, so only the sign can be the reason to refuse."""
+    """Scores with one negative and a large sum, so that only the sign is a reason to refuse."""
     x = normal(g, 5).abs() + 1.1
     x[3] = -0.5
     return Case((x,))

@@ -22,7 +22,7 @@ def log_softmax(x: Tensor, dim: int) -> Tensor:
 
 
 def far_apart(g: torch.Generator) -> Case:
-    """A gap of 200: in float32 the small share is 0, its logarithm is not."""
+    """A gap of 200: in float32 the small probability is 0, its logarithm is not."""
     x = normal(g, 3, 4)
     x[:, 2] -= 200
     x[1, 0] += 120  # too much for a power in float32, and not in float64

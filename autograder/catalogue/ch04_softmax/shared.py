@@ -29,12 +29,12 @@ def scores(g: torch.Generator, shape: tuple[int, ...], dim: int, dtype: torch.dt
 
 
 def far_away(g: torch.Generator) -> Case:
-    """Scores of 100,000,000 and a little, which float32 cannot tell from each other."""
+    """Scores of about 100,000,000, which float32 cannot distinguish."""
     return Case((2 * normal(g, 2, 5, 3, dtype=torch.float64) + FAR, 2))
 
 
 def around_1000(g: torch.Generator) -> Case:
-    """Whole numbers around +1000, -1000 and 0: exact in float32, far beyond what an exponential can hold."""
+    """Integers around +1000, -1000 and 0: exact in float32, too large for an exponential."""
     x = torch.randint(-3, 4, (3, 4), generator=g).float() + torch.tensor([1000.0, -1000.0, 0.0])[:, None]
     x[:, 1] += 4.5  # so that no row is all equal
     return Case((x, 1))
@@ -49,7 +49,7 @@ def with_minus_infinity(g: torch.Generator, rows: int, columns: int) -> Case:
 
 
 def sums(evidence: Evidence) -> str:
-    """What each row, or the single row, sums to."""
+    """The sum of each row, or of the single row."""
     got = evidence.got
     if got.dim() == 1:
         return f"Your numbers sum to {number(got.sum())}."
@@ -57,6 +57,6 @@ def sums(evidence: Evidence) -> str:
 
 
 def first_row(evidence: Evidence) -> str:
-    """The first row as it is and as it should be."""
+    """The first row, and the correct one."""
     got, expected = (value if value.dim() == 1 else value[0] for value in (evidence.got, evidence.expected))
     return f"You returned {row(got)}; by hand it is {row(expected)}."

@@ -17,12 +17,12 @@ CONTRACT, LOGARITHM, POSITIVE, SLOPE, STABLE, WHICH_AXIS = sections("contract lo
 
 
 def softmax(x: Tensor, dim: int) -> Tensor:
-    """exp(x) over its sum along dim, with the maximum taken away first."""
+    """exp(x) divided by its sum along dim, after subtracting the maximum."""
     return library.softmax(x, dim)
 
 
 def far_apart(g: torch.Generator) -> Case:
-    """Scores 120 apart within one row: the small share is 0 in float32, the large one must not suffer for it."""
+    """Scores 120 apart within one row: the small probability is 0 in float32, the large one must still be correct."""
     x = normal(g, 2, 3, 5)
     x[0, 0, 1] += 120
     x[1, 2, 4] -= 120

@@ -17,7 +17,7 @@ ROWS_SUM_TO_ZERO = Law("every row sums to 0", lambda got: got.sum(-1).abs().max(
 
 
 def softmax_jacobian(p: Tensor) -> Tensor:
-    """How each probability (row) changes with each score (column), computed only from the probabilities."""
+    """The derivative of each probability (row) by each score (column), computed only from the probabilities."""
     return torch.diag(p) - torch.outer(p, p)
 
 

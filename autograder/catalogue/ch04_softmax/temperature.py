@@ -15,7 +15,7 @@ CONTRACT, STABLE, TEMPERATURE, WHICH_AXIS = sections("contract stable temperatur
 
 
 def temperature(x: Tensor, tau: float) -> Tensor:
-    """softmax(x / tau) along the last axis; all of it to the largest score when tau is 0."""
+    """softmax(x / tau) along the last axis; one-hot at the largest score if tau is 0."""
     if tau < 0:
         raise ValueError(f"tau: expected 0 or more, got {tau}")
     if tau == 0:
@@ -40,7 +40,7 @@ def near_ties(g: torch.Generator) -> Case:
 
 
 def bitter_cold(g: torch.Generator) -> Case:
-    """Scores over tau reach several hundred; a near tie keeps the answer from being a plain one-hot."""
+    """Scores divided by tau reach several hundred; a near tie keeps the result from being one-hot."""
     x = normal(g, 2, 5)
     x[0, 1], x[0, 3] = 6.0, 5.99
     x[1, 4], x[1, 0] = -7.0, 8.0
@@ -48,7 +48,7 @@ def bitter_cold(g: torch.Generator) -> Case:
 
 
 def nearly_frozen(g: torch.Generator) -> Case:
-    """Two scores of each row lie as close together as this tau is small."""
+    """Two scores of each row differ by about this small tau."""
     x = normal(g, 2, 5, dtype=torch.float64)
     x[:, 3] = x.amax(dim=-1) + 1e-4
     return Case((x, 1e-4))

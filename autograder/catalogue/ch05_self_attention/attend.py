@@ -20,7 +20,7 @@ TABLE = torch.softmax(EMBEDDINGS @ EMBEDDINGS.T / math.sqrt(2), dim=-1)
 
 
 def attend(W: Tensor, V: Tensor) -> Tensor:
-    """A V: every query's mixture of the values."""
+    """A V: the weighted average of the values for every query."""
     return attention.attend(W, V)
 
 

@@ -29,14 +29,15 @@ def inputs(g: torch.Generator, B: int, Tq: int, Tk: int, d_k: int, dtype: torch.
 
 
 def far_away(g: torch.Generator) -> Case:
-    """Every key is moved by the same large amount, so each query's scores are, and softmax must not see it."""
+    """Every key is shifted by the same large amount, and so are each query's scores, which does not change the
+    softmax."""
     Q, K = inputs(g, 2, 4, 7, 6, dtype=torch.float64).arguments
     return Case((Q, K + FAR))
 
 
 def large_scores(g: torch.Generator) -> Case:
-    """Whole numbers and d_k = 4, so scores are exact in any order of operations, up to 1,800. One query is zero, and
-    another has two scores that a limit would make equal."""
+    """Integers and d_k = 4, so scores are exact in any order of operations, up to 1,800. One query is zero, and another
+    has two scores that clamping would make equal."""
     Q = torch.randint(-9, 10, (2, 3, 4), generator=g).float()
     K = torch.randint(-9, 10, (2, 6, 4), generator=g).float()
     Q[0, 0], K[0, 2], Q[0, 1], K[1, 5], Q[1, 2] = 30.0, 30.0, 0.0, -30.0, -30.0

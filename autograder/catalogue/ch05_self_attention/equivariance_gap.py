@@ -20,7 +20,7 @@ CYCLE = torch.tensor([2, 0, 3, 1])  # not its own inverse
 
 
 def equivariance_gap(f, x: Tensor, perm: Tensor) -> float:
-    """How far f(permuted x) is from permuted f(x): the largest absolute difference."""
+    """The largest absolute difference between f(permuted x) and permuted f(x)."""
     permuted, plain = f(x[..., perm, :]), f(x)
     permuted, plain = (y[0] if isinstance(y, tuple) else y for y in (permuted, plain))
     return (permuted - plain[..., perm, :]).abs().max().item()
@@ -59,7 +59,7 @@ def moved(g: torch.Generator, length: int) -> Tensor:
 
 
 def one_sided(g: torch.Generator, sign: float) -> Case:
-    """Positions of which one is far out, moved so that the largest gap has the given sign."""
+    """Positions with one outlier, permuted so that the largest difference has the given sign."""
     table = torch.cat([0.1 + torch.rand(4, generator=g), torch.tensor([9.0])])
     table[2] = 0.0
     perm = torch.tensor([3, 4, 1, 0, 2])  # the far one comes to place 1: 9 less its number is below 9 less nothing

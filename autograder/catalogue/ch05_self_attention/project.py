@@ -17,7 +17,7 @@ TWO_BY_TWO = torch.tensor([[[1.0, 2.0], [0.0, 3.0]], [[2.0, -1.0], [4.0, 1.0]]])
 
 
 def project(x: Tensor, W: Tensor, b: Tensor | None = None) -> Tensor:
-    """Every position of every sentence through one and the same affine map."""
+    """The same affine map of every position of every sentence."""
     return x @ W if b is None else x @ W + b
 
 
@@ -32,7 +32,7 @@ def far_away(g: torch.Generator) -> Case:
 
 
 def no_bias(g: torch.Generator, *shape: int, said: bool) -> Case:
-    """said: None is passed in for b, which is left out otherwise."""
+    """said: whether None is passed for b, which is otherwise omitted."""
     x, matrix, _ = inputs(g, *shape).arguments
     return Case((x, matrix, None) if said else (x, matrix))
 

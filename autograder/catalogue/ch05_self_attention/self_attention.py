@@ -43,7 +43,7 @@ def inputs(
     g: torch.Generator, B: int, T: int, widths: tuple[int, int, int], first: float = 1.0,
     dtype: torch.dtype = torch.float32,
 ) -> Case:
-    """widths: d_model, d_k, d_v. first: the first sentence's numbers are this many times as large."""
+    """widths: d_model, d_k, d_v. first: factor on the first sentence's numbers."""
     weights = {role.name: normal(g, role.inputs, role.outputs, dtype=dtype) for role in projections(*widths)}
     x = normal(g, B, T, widths[0], dtype=dtype)
     x[0] *= first
@@ -51,8 +51,7 @@ def inputs(
 
 
 def far_away(g: torch.Generator) -> Case:
-    """One number of every word is 100,000,000; it reaches only the keys, all alike, and softmax must not change by
-    it."""
+    """One feature of every word is 100,000,000; it shifts all keys alike, which does not change the softmax."""
     case = inputs(g, 2, 4, (7, 4, 6), dtype=torch.float64)
     case.arguments[0][..., 0] = FAR
     for role in ("query", "value"):
@@ -90,8 +89,8 @@ ROOT_OF_D_K = "self.d_k ** 0.5"
 
 
 def layered(layers: str, projected: str) -> Answer:
-    """The right answer with other layers in its constructor, and other steps that make queries, keys and values of
-    them."""
+    """The correct answer with other layers in its constructor, and other steps that compute queries, keys and
+    values."""
     return RIGHT.but(LAYERS, layers).but(PROJECTED, projected)
 
 

@@ -19,7 +19,7 @@ VALUES = torch.tensor([[10.0, 0.0, 1.0, 5.0], [0.0, 20.0, 1.0, 5.0], [30.0, 30.0
 
 
 def soft_lookup(q: Tensor, keys: Tensor, values: Tensor, beta: float) -> Tensor:
-    """A dictionary that returns a mixture of its values, by how well each key fits the query."""
+    """A dictionary that returns a weighted average of its values, by the match of each key with the query."""
     return torch.softmax(beta * (keys @ q), dim=-1) @ values
 
 
@@ -34,9 +34,9 @@ def far_away(g: torch.Generator) -> Case:
 
 
 def close_together(g: torch.Generator, beta: float) -> Case:
-    """Two keys that fit nearly alike, so that even a large beta does not single one out.
+    """Two keys that match almost equally, so that even a large beta does not select one.
 
-    In double precision: where the two shares nearly cancel, single would leave less than a hundredth of the result.
+    In float64: where the two terms nearly cancel, float32 would leave less than a hundredth of the result.
     """
     q, keys, values = (each.double() for each in far_apart(g, beta).arguments[:3])
     best = (keys @ q).argmax()
@@ -45,7 +45,7 @@ def close_together(g: torch.Generator, beta: float) -> Case:
 
 
 def far_apart(g: torch.Generator, beta: float) -> Case:
-    """Keys whose fits to the query lie apart, so that a large beta singles one out."""
+    """Keys with different matches, so that a large beta selects one."""
     q = normal(g, 5)
     fits = (torch.arange(6.0) + 0.1 * torch.rand(6, generator=g))[torch.randperm(6, generator=g)]
     keys = normal(g, 6, 5)

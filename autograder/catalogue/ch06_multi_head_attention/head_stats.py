@@ -15,7 +15,7 @@ STATS, TWO_HEADS = sections("stats two-heads")
 
 
 def head_stats(A: Tensor) -> dict[str, Tensor]:
-    """Entropy in nats, mean distance and share of the diagonal, each (B, h), means over the queries."""
+    """Entropy in nats, mean distance and weight on the diagonal, each (B, h), means over the queries."""
     places = torch.arange(A.shape[-1])
     apart = (places[:, None] - places).abs()
     return {
@@ -47,7 +47,7 @@ THREE_HEADS = torch.stack([
 
 
 def one_key(key: str, name: str, source: str, message: str) -> Misconception:
-    """A mistake in the value of one key, in an answer whose others may be wrong as well."""
+    """A mistake in the value of one key; other keys may be wrong too."""
     namespace: dict = {"torch": torch, "math": math}
     exec(compile(source, "<mistake>", "exec"), namespace)
 
@@ -80,7 +80,7 @@ APART, DIAGONAL = "(position[:, None] - position[None, :]).abs()", "A.diagonal(d
 
 
 def ending(part: str) -> Answer:
-    """The right answer with each of its three results passed through something."""
+    """The correct answer with each of its three results passed through a method."""
     changed = RIGHT
     for name in ("entropy", "distance", "diagonal"):
         changed = changed.but(f": {name}", f": {name}{part}")

@@ -15,7 +15,7 @@ MERGE, MODULE, SPLIT = sections("merge module split")
 
 
 def merge_heads(z: Tensor) -> Tensor:
-    """Each word's heads side by side."""
+    """The heads of each word side by side."""
     return multi_head_attention.merge_heads(z)
 
 

@@ -51,7 +51,7 @@ def projections(d_model: int, h: int, bias: bool = True) -> tuple[Role, ...]:
 
 
 def made(g: torch.Generator, D: int, h: int, arguments: tuple, dtype=torch.float32) -> Case:
-    """A module of drawn weights, scaled so that scores stay near 1, and what is passed to it."""
+    """A module with random weights, scaled so that scores stay near 1, and its inputs."""
     weights = {role: normal(g, D, D, dtype=dtype) / D**0.5 for role in ("query", "key", "value", "output")}
     return Case(arguments, construct=(D, h), weights=weights)
 
@@ -66,7 +66,7 @@ def across(g: torch.Generator, B: int, Tq: int, Tk: int, D: int, h: int, dtype: 
 
 
 def far_away(g: torch.Generator) -> Case:
-    """One number of every word of x_kv is 100,000,000; it reaches only the keys, all alike."""
+    """One feature of every word of x_kv is 100,000,000; it shifts all keys alike."""
     case = across(g, 2, 4, 3, 8, 4, dtype=torch.float64)
     case.arguments[1][..., 0] = FAR
     case.weights["value"][0] = 0
@@ -80,7 +80,7 @@ def biased(g: torch.Generator, B: int, T: int, D: int, h: int) -> Case:
 
 
 def no_bias(g: torch.Generator, B: int, T: int, D: int, h: int) -> Case:
-    """A bias that is there all the same shows."""
+    """A module without biases: a bias that exists all the same has an effect."""
     x, mask = 1.5 * normal(g, B, T, D), torch.eye(T, dtype=torch.bool)
     return replace(biased(g, B, T, D, h), arguments=(x,), construct=(D, h, False), before=(x.flip(1), x, mask))
 

@@ -15,18 +15,18 @@ sections = of_chapter("06")
 
 
 def labeled(B: int, T: int, D: int) -> Tensor:
-    """Numbers that say where they were: 123 is sentence 1, word 2, feature 3."""
+    """Numbers that encode their position: 123 is sentence 1, word 2, feature 3."""
     return 100.0 * torch.arange(B)[:, None, None] + 10.0 * torch.arange(T)[:, None] + torch.arange(D,
         dtype=torch.float32)
 
 
 def digits(row: Tensor) -> str:
-    """A row of labeled numbers, three digits each where there are sentences beyond the first."""
+    """A row of labeled numbers, with three digits if there are sentences beyond the first."""
     return " ".join(number(value) for value in row.tolist())
 
 
 def stands(evidence: Evidence) -> str:
-    """The first row that is not where it belongs, told by its numbers."""
+    """The first misplaced row, by its numbers."""
     got, expected = evidence.got, evidence.expected
     if tuple(got.shape) != tuple(expected.shape):
         return sizes(evidence)

@@ -16,7 +16,7 @@ MODULE, SPLIT = sections("module split")
 
 
 def split_heads(x: Tensor, h: int) -> Tensor:
-    """Each word's features in h pieces, the heads before the words."""
+    """The features of each word in h pieces, the head axis before the words."""
     return multi_head_attention.split_heads(x, h)
 
 

@@ -50,7 +50,7 @@ def numbered(T: int, d: int) -> Tensor:
 
 
 def share_of_the_sentence(T: int, d: int) -> Tensor:
-    """The position over the length: from 0 to 1 in every sentence."""
+    """The position divided by the length: from 0 to 1 in every sentence."""
     return numbered(T, d) / max(T - 1, 1)
 
 
@@ -59,7 +59,7 @@ def sinusoid(T: int, d: int) -> Tensor:
 
 
 def weekdays(T: int, d: int) -> Tensor:
-    """A clock of one hand with seven places: position 7 is position 0 again."""
+    """A clock with one hand and period 7: position 7 equals position 0."""
     angle = (torch.arange(T) % 7).double()[:, None] * 2 * torch.pi / 7
     return torch.where(torch.arange(d) % 2 == 0, angle.sin(), angle.cos()).float()
 
@@ -70,12 +70,12 @@ def loud_weekdays(T: int, d: int) -> Tensor:
 
 
 def nearly_weekdays(T: int, d: int) -> Tensor:
-    """Position 7 is position 0 again, except for the last digits."""
+    """Position 7 equals position 0, except for the last digits."""
     return weekdays(T, d).double() + 1e-8 * torch.arange(T)[:, None]
 
 
 def zigzag(T: int, d: int) -> Tensor:
-    """Neighbors are all equally far apart, others are not: a step to the right, a step up, right, down, and on."""
+    """Neighbors are all equally far apart, others are not: a step to the right, up, right, down, and so on."""
     places = torch.arange(T)
     table = torch.zeros(T, d)
     table[:, 0], table[:, 1] = (places + 1) // 2, (places // 2) % 2
@@ -83,12 +83,12 @@ def zigzag(T: int, d: int) -> Tensor:
 
 
 def root(T: int, d: int) -> Tensor:
-    """Grows slowly, but without end; distances shrink."""
+    """Unbounded, though slowly growing; distances shrink."""
     return numbered(T, d).sqrt()
 
 
 def downward(T: int, d: int) -> Tensor:
-    """The position with a minus: its largest number is 0, and it grows without end."""
+    """The negative position: its largest number is 0, and it is unbounded."""
     return -numbered(T, d)
 
 
@@ -103,7 +103,7 @@ def share_beyond_ten(T: int, d: int) -> Tensor:
 
 
 def laps(T: int, d: int) -> Tensor:
-    """A clock of one hand with 49 places: of the first 50 rows, the last is the first again."""
+    """A clock with one hand and period 49: among the first 50 rows, the last equals the first."""
     angle = (torch.arange(T) % 49).double()[:, None] * 2 * torch.pi / 49
     return torch.where(torch.arange(d) % 2 == 0, angle.sin(), angle.cos())
 
@@ -128,7 +128,7 @@ def constant(T: int, d: int) -> Tensor:
 
 
 def random_table(seed: int) -> Encoding:
-    """Another table at each call, of which no column ever holds a number twice."""
+    """A different table at each call, without equal numbers in a column."""
     generator = torch.Generator().manual_seed(seed)
 
     def fn(T: int, d: int) -> Tensor:
@@ -143,7 +143,7 @@ def drawn(g: torch.Generator, make: Callable[[int], Encoding]) -> Case:
 
 
 def as_told(evidence: Evidence) -> str:
-    """The claim and the truth, where they differ."""
+    """The criteria whose answer is wrong: the answer and the truth."""
     got, wanted = evidence.got, evidence.expected
     if not isinstance(got, dict):
         return ""

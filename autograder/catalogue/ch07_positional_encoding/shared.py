@@ -13,12 +13,12 @@ sections = of_chapter("07")
 
 
 def in_single_precision(case: Case, result: Any) -> Any:
-    """A table in float32, since nothing that goes in says another precision; float64 is right too."""
+    """A table in float32, the default precision; float64 is accepted."""
     return result.float() if isinstance(result, Tensor) and result.dtype == torch.float64 else result
 
 
 def off_row(evidence: Evidence) -> str:
-    """Row 1 of the table, or the first that is off, as it is and as it should be: its first six numbers."""
+    """Row 1 of the table, or the first wrong one, and the correct one: the first six numbers."""
     if not isinstance(evidence.got, Tensor) or evidence.got.shape != evidence.expected.shape or len(evidence.got) < 2:
         return ""
     off = (~torch.isclose(evidence.got, evidence.expected.to(evidence.got.dtype), atol=1e-3))[:,
@@ -32,7 +32,7 @@ def off_row(evidence: Evidence) -> str:
 
 
 def row_zero(evidence: Evidence) -> str:
-    """Row 0 of the table, as it is and as it should be."""
+    """Row 0 of the table, and the correct one."""
     if not isinstance(evidence.got, Tensor) or evidence.got.ndim != 2 or not len(evidence.got):
         return ""
     got, wanted = (" ".join(number(value) for value in table[0, :6].tolist()) for table in (evidence.got,

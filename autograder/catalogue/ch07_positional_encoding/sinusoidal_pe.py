@@ -42,13 +42,13 @@ EACH = "torch.arange(d)"
 
 
 def column_by_column(exponent: str) -> str:
-    """The table with an angle of its own for every column j."""
+    """The table with a different angle for every column j."""
     return RIGHT.but(PAIRS, "j = torch.arange(d).float()").but(ANGLE, f"pos / 10000 ** ({exponent})").but(
         SINE, "table[:, 0::2] = torch.sin(angle[:, 0::2])").but(COSINE, "table[:, 1::2] = torch.cos(angle[:, 1::2])")
 
 
 def multiplied(evidence: Evidence) -> bool:
-    """Whether the hands spin by the power: seen where the angles are small, since large ones are noise in float32."""
+    """Whether the position was multiplied by the power: seen at small angles, since large ones are noise in float32."""
     T, d = evidence.arguments
     if not isinstance(evidence.got, Tensor) or evidence.got.shape != (T, d):
         return False
@@ -60,7 +60,7 @@ def multiplied(evidence: Evidence) -> bool:
 
 
 def power_first(evidence: Evidence) -> bool | None:
-    """Whether the hands hardly move, as (0, 1) with a trace of motion; of the first only NaN may be left."""
+    """Whether the angles are almost constant, near (0, 1); those of the first pair may be NaN."""
     T, d = evidence.arguments
     if not isinstance(evidence.got, Tensor) or evidence.got.shape != (T, d):
         return False

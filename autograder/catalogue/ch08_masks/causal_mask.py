@@ -19,12 +19,12 @@ def causal_mask(Tq: int, offset: int = 0) -> Tensor:
 
 
 def lengths(g: torch.Generator, new: tuple[int, int], cached: tuple[int, int]) -> Case:
-    """Numbers of new and of cached words, each drawn from a range that leaves out its end."""
+    """Numbers of new and of cached words, each drawn from a half-open range."""
     return Case(tuple(int(torch.randint(*ends, (), generator=g)) for ends in (new, cached)))
 
 
 def first_row(evidence: Evidence) -> str:
-    """Row 0 as it is and as it should be."""
+    """Row 0, and the correct one."""
     def cells(table: Tensor) -> str:
         return " ".join("True" if cell else "False" for cell in table[0].tolist())
 

@@ -19,7 +19,7 @@ def decoder_mask(ids: Tensor, pad: int) -> Tensor:
 
 
 def rows_of_words(case: Case, result):
-    """The rows of the mask that belong to words: pad queries may be blocked or not."""
+    """The rows of the mask for words; those of pads may be blocked or not."""
     ids, pad = case.arguments
     B, T = ids.shape
     result = spread(result, B, 1, T, T)

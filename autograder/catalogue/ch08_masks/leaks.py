@@ -16,7 +16,7 @@ from autograder.catalogue.probes import UNTOUCHED, hidden, second_call, visible
 
 
 def leaks(model, ids: Tensor, t: int) -> bool:
-    """Whether a change of the tokens from t on changes what the model says before t."""
+    """Whether changing the tokens from t on changes the model's outputs before t."""
     training = model.training
     model.eval()
     try:
@@ -37,13 +37,14 @@ def leaking(g: torch.Generator, mix, B: int, T: int, t: int, **options) -> Case:
 
 
 def sized(g: torch.Generator, mix, B: int, T: int, t: int, **options) -> Case:
-    """A sound or a leaking model. Its sizes are drawn, so that they do not tell which; t stays as far from the end."""
+    """A causal or a leaking model. Its sizes are drawn, so that they do not show which; the distance of t from the end
+    stays."""
     sentences, words = torch.randint(0, 4, (2,), generator=g).tolist()
     return sound(g, mix, B + sentences, T + words, t + words, **options)
 
 
 def full_of_the_highest(g: torch.Generator) -> Case:
-    """Ids that are all the last of the vocabulary, where adding 1 leaves it."""
+    """Ids that are all the largest of the vocabulary, so that adding 1 exceeds it."""
     return Case((Reader(models.norm_over_time), torch.full((2, 5), V - 1), 3))
 
 
@@ -53,7 +54,7 @@ def full_of_zeros(g: torch.Generator, mix, B: int = 2, T: int = 5) -> Case:
 
 
 def counted(g: torch.Generator, sign: int, B: int, T: int) -> Case:
-    """Ids that are all 0, whose change moves every score one way."""
+    """Ids that are all 0, whose change moves every score in the same direction."""
     return Case((models.Count(sign), torch.zeros(B, T, dtype=torch.int64), 2))
 
 

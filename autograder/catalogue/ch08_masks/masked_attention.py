@@ -62,7 +62,7 @@ def large_scores(g: torch.Generator) -> Case:
 
 
 def poisoned(g: torch.Generator) -> Case:
-    """A hidden key's value is a million, another's scores are the largest: neither may matter."""
+    """A hidden key has a value of a million, another one the largest scores: neither may matter."""
     Q, K, V, _ = inputs(g, 2, 2, 3, 5, 4, 6).arguments
     mask = torch.ones(2, 1, 3, 5, dtype=torch.bool)
     mask[0, ..., 1], mask[1, ..., 3] = False, False
@@ -87,7 +87,7 @@ def very_low_scores(g: torch.Generator) -> Case:
 
 
 def nobody(g: torch.Generator, B: int = 2, dtype: torch.dtype = torch.float32) -> Case:
-    """One query of each sentence may look at no key."""
+    """One query of each sentence may attend to no key."""
     Q, K, V, mask = inputs(g, B, 3, 4, 5, 6, 7, dtype=dtype).arguments
     mask[0, 0, 2] = False
     if B > 1:
@@ -136,7 +136,7 @@ AFTER = """
 
 
 def hides_by(constant: str) -> str:
-    """The answer that hides scores by a constant and leaves it at that."""
+    """The answer that masks scores with a constant."""
     return RIGHT.but("float('-inf')", constant).without(NAN)
 
 

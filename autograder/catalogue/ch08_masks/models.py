@@ -12,10 +12,9 @@ V, WIDTH = 11, 8
 
 
 class Reader(nn.Module):
-    """Embeds the ids, lets `mix` bring in other places, and scores the vocabulary.
+    """Embeds the ids, combines positions with `mix`, and scores the vocabulary.
 
-    mix: (B, T, WIDTH) -> the same; bare: a position is only the mixture, without its own vector; even: what one score
-    gains the others lose, so the scores of a place always have the same sum.
+    mix: (B, T, WIDTH) -> the same; bare: without the residual; even: the scores of a position have a constant sum.
     """
 
     def __init__(self, mix: Callable[[Tensor], Tensor], dropout: float = 0.0, training: bool = False,
@@ -40,7 +39,7 @@ class Reader(nn.Module):
 
 
 class Count(nn.Module):
-    """Every score of every place is how many tokens of its sentence are not 0, times `sign`."""
+    """Every score is the number of tokens of its sentence that are not 0, times `sign`."""
 
     def __init__(self, sign: int) -> None:
         super().__init__()
@@ -53,7 +52,8 @@ class Count(nn.Module):
 
 
 def attention(allowed: Callable[[Tensor, Tensor], Tensor], hide: bool = True, axis: int = -1) -> Callable:
-    """One head. allowed: (place of the query, place of the key) -> who may look; hide: before the softmax, or after."""
+    """One head. allowed: (query position, key position) -> whether it may attend; hide: before the softmax, or
+    after."""
     g = torch.Generator().manual_seed(8)
     query, key, value = (torch.randn(WIDTH, WIDTH, generator=g) * 0.3 for _ in range(3))
 
@@ -79,7 +79,7 @@ def running_mean(x: Tensor) -> Tensor:
 
 
 def by_fourier(x: Tensor) -> Tensor:
-    """A causal convolution by way of frequencies: right up to the noise of its arithmetic."""
+    """A causal convolution by FFT: causal up to rounding."""
     T = x.shape[1]
     kernel = 0.5 ** torch.arange(T)
     spectrum = torch.fft.rfft(x, 2 * T, dim=1) * torch.fft.rfft(kernel, 2 * T)[:, None]
@@ -111,38 +111,38 @@ def after_only(x: Tensor) -> Tensor:
 
 
 def heads_by_view(x: Tensor) -> Tensor:
-    """Two heads cut by view, so a head is a piece of the sentence, and the pieces come back at other places."""
+    """Two heads split by `view`, so that a head is a piece of the sentence, and positions are mixed."""
     B, T, D = x.shape
     heads = attention(past)(x).reshape(B, 2, T, D // 2)
     return heads.transpose(1, 2).reshape(B, T, D)
 
 
 def faint(x: Tensor) -> Tensor:
-    """Sound except for a trace of the whole sentence."""
+    """Causal except for a trace of the whole sentence."""
     return running_mean(x) + 0.1 * x.mean(dim=1, keepdim=True)
 
 
 def two_on(x: Tensor) -> Tensor:
-    """Each place reads the one after the next, if there is one."""
+    """Each position reads the one after the next, if there is one."""
     return running_mean(x) + 3 * torch.cat([x[:, 2:], torch.zeros_like(x[:, :2])], dim=1)[:, : x.shape[1]]
 
 
 def last_place_only(x: Tensor) -> Tensor:
-    """Sound everywhere but at the place before the last, which sees the last."""
+    """Causal except at the position before the last, which sees the last one."""
     y = running_mean(x)
     return torch.cat([y[:, :-2], y[:, -2:-1] + 3 * x[:, -1:], y[:, -1:]], dim=1) if x.shape[1] > 1 else y
 
 
 def last_sentence_only(x: Tensor) -> Tensor:
-    """Sound except for the batch's last sentence."""
+    """Causal except in the batch's last sentence."""
     return torch.cat([running_mean(x[:-1]), 3 * x[-1:].mean(dim=1, keepdim=True).expand_as(x[-1:])])
 
 
 def first_sentence_only(x: Tensor) -> Tensor:
-    """Sound except for the batch's first sentence."""
+    """Causal except in the batch's first sentence."""
     return last_sentence_only(x.flip(0)).flip(0)
 
 
 def reads_the_last(x: Tensor) -> Tensor:
-    """Each place reads the last one, too."""
+    """Each position also reads the last one."""
     return running_mean(x) + 3 * x[:, -1:]

@@ -34,7 +34,7 @@ def over_all_queries(case: Case, result: Any) -> Any:
 
 
 def spread(result: Any, *shape: int) -> Any:
-    """A mask broadcast to a shape; what does not fit is left as it is."""
+    """A mask broadcast to a shape; unchanged if it does not fit."""
     if not isinstance(result, Tensor) or result.ndim > len(shape):
         return result
     try:
@@ -44,7 +44,7 @@ def spread(result: Any, *shape: int) -> Any:
 
 
 def open_cells(evidence: Evidence) -> str:
-    """How many cells are True, in both."""
+    """The number of True cells in both."""
     if not isinstance(evidence.got, Tensor) or evidence.got.dtype != torch.bool:
         return f"You returned {getattr(evidence.got, 'dtype', type(evidence.got).__name__)}."
     return (f"{int(evidence.got.sum())} of your {evidence.got.numel()} cells are True; "

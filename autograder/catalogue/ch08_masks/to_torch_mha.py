@@ -12,7 +12,7 @@ from autograder.catalogue.probes import visible
 
 
 def to_torch_mha(mask: Tensor, h: int) -> Tensor:
-    """True where looking is forbidden, once for each head, (B * h, Tq, Tk)."""
+    """True where attention is forbidden, repeated for each head, (B * h, Tq, Tk)."""
     return ~mask.expand(-1, h, -1, -1).flatten(0, 1)
 
 

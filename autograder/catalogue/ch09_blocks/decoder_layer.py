@@ -15,7 +15,7 @@ NORM, RESIDUAL, PLACEMENT, DECODER, THREE, FEED = sections("norm residual placem
 
 
 class DecoderLayer(decoder.DecoderLayer):
-    """Self-attention, attention to the source, the feed-forward network, each with its residual and its norm."""
+    """Self-attention, cross-attention and the feed-forward network, each with its residual and its norm."""
 
     def __init__(self, d: int, h: int, d_ff: int, dropout: float, norm_first: bool) -> None:
         super().__init__(d, h, d_ff, dropout, norm_first)
@@ -83,7 +83,7 @@ def one_mask(g: torch.Generator, which: int) -> Case:
 
 
 def far_away(g: torch.Generator) -> Case:
-    """One number of every word is 100,000,000: what is added to it needs all digits."""
+    """One feature of every word is 100,000,000, so that additions need all digits."""
     case = before(g, 2, 3, 5, 8, 4, 10, dtype=torch.float64)
     case.arguments[0][..., 0] += FAR
     return case

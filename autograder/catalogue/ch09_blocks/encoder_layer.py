@@ -46,8 +46,8 @@ def before(g: torch.Generator, *sizes: int, dtype: torch.dtype = torch.float32) 
 
 
 def masked(g: torch.Generator, B: int, T: int, D: int, h: int, d_ff: int, norm_first: bool, *axes: str) -> Case:
-    """axes: of the mask, by name; the others have size 1 or are left out in front. Every word may look at one at
-    least."""
+    """axes: of the mask, by name; the others have size 1 or are omitted at the front. Every word may attend to at least
+    one."""
     case = inputs(g, B, T, D, h, d_ff, norm_first)
     sizes = {"B": B, "h": h, "Tq": T, "Tk": T, "1": 1}
     mask = torch.rand([sizes[axis] for axis in axes], generator=g) < 0.6
@@ -56,7 +56,7 @@ def masked(g: torch.Generator, B: int, T: int, D: int, h: int, d_ff: int, norm_f
 
 
 def far_away(g: torch.Generator) -> Case:
-    """One number of every word is 100,000,000: what is added to it needs all digits."""
+    """One feature of every word is 100,000,000, so that additions need all digits."""
     case = before(g, 2, 3, 8, 4, 10, dtype=torch.float64)
     case.arguments[0][..., 0] += FAR
     return case
@@ -71,7 +71,7 @@ def hardly_spread(g: torch.Generator) -> Case:
 
 
 def nothing_added(norm_first: bool) -> Case:
-    """Sub-layers that answer with zeros, for the numbers that are done by hand."""
+    """Sub-layers that return zeros, for an example computed by hand."""
     made = (4, 2, 6, 0.0, norm_first)
     return Case((torch.stack([WORKED, WORKED.flip(0) + 3])[None],), construct=made, weights=silent(parts(*made)))
 

@@ -13,7 +13,7 @@ FEED, AXIS = sections("feed axis")
 
 
 def feed_forward(x: Tensor, W1: Tensor, b1: Tensor, W2: Tensor, b2: Tensor) -> Tensor:
-    """max(0, x W1 + b1) W2 + b2, for every word by itself."""
+    """max(0, x W1 + b1) W2 + b2, for every word separately."""
     return torch.relu(x @ W1 + b1) @ W2 + b2
 
 
@@ -24,14 +24,14 @@ def inputs(g: torch.Generator, B: int, T: int, D: int, d_ff: int, dtype: torch.d
 
 
 def far_away(g: torch.Generator) -> Case:
-    """One feature of every word is 100,000,000 and a bias takes it away again, to within a few."""
+    """One feature of every word is 100,000,000, and a bias almost cancels it."""
     x, W1, b1, W2, b2 = inputs(g, 2, 3, 4, 6, dtype=torch.float64).arguments
     x[..., 0], W1[0] = FAR, 1.0
     return Case((x, W1, b1 - FAR, W2, b2))
 
 
 def all_asleep(g: torch.Generator) -> Case:
-    """Hidden numbers that are all below 0: only b2 comes out."""
+    """Hidden values that are all negative, so that the result is b2."""
     x, W1, b1, W2, b2 = inputs(g, 2, 3, 4, 6).arguments
     return Case((x, W1, b1 - 50.0, W2, b2))
 
@@ -56,7 +56,7 @@ FIRST, RELU, SECOND = "hidden = x @ W1 + b1", "hidden = torch.relu(hidden)", "ou
 
 
 def instead(function: str):
-    """The answer with another function between the two maps."""
+    """The answer with another activation."""
     return RIGHT.but("torch.relu(hidden)", function)
 
 

@@ -22,32 +22,32 @@ def layer_norm(x: Tensor, g: Tensor, b: Tensor, eps: float) -> Tensor:
 
 
 def plain(x: Tensor, eps: float = EPS) -> Case:
-    """Numbers that are neither stretched nor shifted."""
+    """g = 1 and b = 0."""
     return Case((x, torch.ones(x.shape[-1]), torch.zeros(x.shape[-1]), eps))
 
 
 def inputs(g: torch.Generator, *shape: int, dtype: torch.dtype = torch.float32, eps: float = EPS) -> Case:
-    """Numbers that are far from mean 0 and variance 1, stretched and shifted."""
+    """Rows far from mean 0 and variance 1, with drawn g and b."""
     D = shape[-1]
     x = 3 * normal(g, *shape, dtype=dtype) + 2
     return Case((x, 1 + 0.5 * normal(g, D, dtype=dtype), normal(g, D, dtype=dtype), eps))
 
 
 def far_from_zero(g: torch.Generator) -> Case:
-    """Numbers around 10,000, whose differences float32 cuts short."""
+    """Numbers around 10,000, whose differences lose digits in float32."""
     x, scale, shift, eps = inputs(g, 2, 3, 5, dtype=torch.float64).arguments
     return Case((x + 1e4, scale, shift, eps))
 
 
 def equal_numbers(g: torch.Generator) -> Case:
-    """Rows without any spread among usual ones."""
+    """Rows of equal numbers among ordinary ones."""
     x, scale, shift, eps = inputs(g, 2, 3, 4).arguments
     x[0, 1], x[1, 2] = 2.0, 0.0
     return Case((x, scale, shift, eps))
 
 
 def two_features(g: torch.Generator) -> Case:
-    """Two numbers a word, never close to each other."""
+    """Two features per word, never close to each other."""
     x, scale, shift, eps = inputs(g, 3, 5, 2).arguments
     half = 0.5 + x[..., :1].abs()
     return Case((x[..., 1:] + torch.cat([half, -half], dim=-1), scale, shift, eps))

@@ -21,7 +21,7 @@ LIBRARY = (
 
 
 def drawn(g: torch.Generator, blocks: Sequence[Block], dtype: torch.dtype = torch.float32) -> dict[str, Tensor]:
-    """A weight for each role, of sizes at which the numbers of the stream stay near 1; no scale is 1 and no shift 0."""
+    """Weights for each role under which activations stay near 1; no scale is 1 and no shift 0."""
     weights = {}
     for block in blocks:
         for role, shape in block.shapes().items():
@@ -33,19 +33,19 @@ def drawn(g: torch.Generator, blocks: Sequence[Block], dtype: torch.dtype = torc
 
 
 def silent(blocks: Sequence[Block]) -> dict[str, Tensor]:
-    """Weights under which sub-layers answer with zeros and norms do nothing but normalize."""
+    """Weights under which sub-layers return zeros and norms have scale 1 and shift 0."""
     shapes = {role: shape for block in blocks for role, shape in block.shapes().items()}
     return {role: torch.ones(shape) if role.endswith(".scale") else torch.zeros(shape) for role,
             shape in shapes.items()}
 
 
 def wrong_word(evidence: Evidence) -> str:
-    """The first word that differs, as it is and as it should be."""
+    """The first word that differs, and the correct one."""
     return wrong_row(evidence, "word")
 
 
 def first_number(evidence: Evidence) -> str:
-    """The first number that is off, as it is and as it should be."""
+    """The first wrong number, and the correct one."""
     got, wanted = evidence.got.flatten(), evidence.expected.flatten()
     place = int((got - wanted).abs().nan_to_num(nan=1e9).argmax())
     return f"You returned {number(got[place])} where {number(wanted[place])} belongs."

@@ -77,7 +77,7 @@ def twice_the_same(g: torch.Generator) -> Case:
 
 
 def of_real_words(case: Case, result: Any) -> Any:
-    """Logits where the target holds a real token; the values at its pads are never read."""
+    """Logits at the target's real tokens; those at pads are ignored."""
     pad, ids = case.construct[0].pad, case.arguments[1]
     if not isinstance(result, Tensor) or result.ndim != 3 or result.shape[:2] != ids.shape:
         return result

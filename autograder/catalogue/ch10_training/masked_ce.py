@@ -23,7 +23,7 @@ def masked_ce(logits: Tensor, labels: Tensor, pad: int) -> Tensor:
 
 
 def costing(labels: list[list[int]], costs: list[list[float]], V: int) -> Tensor:
-    """Logits (B, T, V) under which each label costs this many nats: all others are equally likely."""
+    """Logits (B, T, V) under which each label has this loss in nats; all other tokens are equally probable."""
     logits = torch.zeros(len(labels), len(labels[0]), V)
     for b, row in enumerate(labels):
         for t, label in enumerate(row):
@@ -74,7 +74,7 @@ SHORT_AND_LONG = by_hand([[3, 5, 7, 4, 2], [6, 0, 0, 0, 0]], [[1.0, 2.0, 1.5, 2.
 
 
 def of_the_first(evidence: Evidence) -> str:
-    """The shape, where a number was wanted."""
+    """The shape of a result that should be a number."""
     return (
         f"You returned shape {tuple(evidence.got.shape)}; return one number." if evidence.got.ndim
         else the_number(evidence)

@@ -24,12 +24,12 @@ LEARNED, NEW = 0.3, 0.85  # a loss that is nearly nothing; the share of ln V tha
 
 
 def overfit_one_batch(cfg: ModelConfig) -> nn.Module:
-    """A model that has learned the batch by heart outputs what it was shown. Nothing is trained here."""
+    """A model that has memorized the batch returns its translations. Nothing is trained here."""
     return _ByHeart(the_batch())
 
 
 class _ByHeart(nn.Module):
-    """Finds the source among those that it knows, and outputs the token at each position of its translation."""
+    """Looks up the source, and returns the tokens of its translation."""
 
     def __init__(self, known: EightPairs) -> None:
         super().__init__()
@@ -100,7 +100,7 @@ LOOKS = {  # what is looked at -> how a report says it
 
 
 def facts(case: Case, result: Any) -> Any:
-    """What the model's answers show; for the rest see `Seen`."""
+    """The facts that the model's outputs show; for the rest see `Seen`."""
     if not isinstance(result, dict) or not isinstance(result.get("scores"), list):
         kind = result.get("model") if isinstance(result, dict) else type(result).__name__
         return Seen({"a model that can be asked": False}, {"kind": str(kind)[:40]})
@@ -162,12 +162,12 @@ def _until_end(row: list[int]) -> list[int]:
 
 
 def if_told(holds: Callable[[dict[str, Any]], bool]) -> Callable[[Evidence], bool]:
-    """Whether the model gave scores, and they show this."""
+    """Whether the model returned scores with this property."""
     return lambda evidence: "loss" in evidence.got.told and holds(evidence.got.told)
 
 
 def how_it_says(evidence: Evidence) -> str:
-    """How many translations are right, the loss, and the first translation."""
+    """The number of correct translations, the loss, and the first translation."""
     told = evidence.got.told
     return (f"{told['right']} of your {OF} translations are right, at a loss of {number(told['loss'])}. "
             f"The first one reads: {' '.join(told['first'])}.")  # fmt: skip

@@ -28,12 +28,12 @@ def sentences(g: torch.Generator, B: int, T: int, pad: int, first: int = 3, last
 
 
 def in_single_precision(case: Case, result: Any) -> Any:
-    """A table in float32, since nothing that goes in says another precision; float64 is right too."""
+    """A table in float32, the default precision; float64 is accepted."""
     return result.float() if isinstance(result, Tensor) and result.dtype == torch.float64 else result
 
 
 def ids_of_the_first(evidence: Evidence) -> str:
-    """The first row of ids, as it is and as it should be."""
+    """The first row of ids, and the correct one."""
     if not isinstance(evidence.got, Tensor) or evidence.got.ndim != 2 or not len(evidence.got):
         return ""
     got, wanted = (" ".join(f"{value:g}" for value in table[0].tolist()) for table in (evidence.got, evidence.expected))
@@ -41,12 +41,12 @@ def ids_of_the_first(evidence: Evidence) -> str:
 
 
 def the_number(evidence: Evidence) -> str:
-    """The number that came back, and the right one."""
+    """The returned number, and the correct one."""
     return f"You return {number(evidence.got)}; it should be {number(evidence.expected)}."
 
 
 class Seen(dict):
-    """The parts of an answer that are judged, by key; `told` is only quoted."""
+    """The judged parts of a result, by key; `told` is only quoted."""
 
     def __init__(self, judged: dict[str, Any], told: dict[str, Any]) -> None:
         super().__init__(judged)

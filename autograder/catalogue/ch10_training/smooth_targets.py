@@ -16,7 +16,7 @@ SMOOTH, FLOOR = sections("smooth floor")
 
 
 def smooth_targets(labels: Tensor, V: int, eps: float, pad: int) -> Tensor:
-    """1 - eps at the label, eps shared by all others but pad, (B, T, V); rows of pads are zero."""
+    """1 - eps at the label, eps divided among all others but pad, (B, T, V); rows of pads are zero."""
     return loss.smooth_targets(labels, V, eps, pad)
 
 
@@ -35,7 +35,7 @@ def inputs(g: torch.Generator, B: int, T: int, V: int, eps: float, pad: int) -> 
 
 
 def some(g: torch.Generator, B: int, T: int, V: int, pad: int) -> Case:
-    """A share of smoothing that is drawn."""
+    """Labels, with a random eps."""
     return inputs(g, B, T, V, 0.02 + 0.3 * torch.rand((), generator=g).item(), pad)
 
 
@@ -58,7 +58,7 @@ ELSEWHERE = Case((torch.tensor([[0, 2, 7, 4], [6, 3, 4, 4]]), 8, 0.3, 4))
 
 
 def first_row(evidence: Evidence) -> str:
-    """The first row of shares, as it is and as it should be."""
+    """The first row of probabilities, and the correct one."""
     if not isinstance(evidence.got, Tensor) or evidence.got.ndim != 3:
         return ""
     got, wanted = (row(table[0, 0]) for table in (evidence.got, evidence.expected))
@@ -66,7 +66,7 @@ def first_row(evidence: Evidence) -> str:
 
 
 def first_sum(evidence: Evidence) -> str:
-    """The first row of shares and what it sums to."""
+    """The first row of probabilities, and its sum."""
     if not isinstance(evidence.got, Tensor) or evidence.got.ndim != 3:
         return ""
     return f"Your first row is {row(evidence.got[0, 0])}, in all {row(evidence.got[0, 0].sum()[None])}."

@@ -19,7 +19,7 @@ MORE_PADDING, MORE_BATCHES = 0.10, 2  # than sorting and filling up gives
 
 
 def token_batches(lengths: list[int], max_tokens: int) -> list[list[int]]:
-    """Lists of indices, sorted by length and filled up to max_tokens cells."""
+    """Batches of indices, sorted by length, with at most max_tokens cells each."""
     return batching.token_batches(lengths, max_tokens)
 
 
@@ -55,7 +55,7 @@ def too_long(g: torch.Generator, count: int = 6) -> Case:
 
 
 def judged(case: Case, result: Any) -> Any:
-    """Which rules the batches keep; a result that is not a list of lists of indices is left as it is."""
+    """The rules that the batches satisfy; a result that is not a list of lists of indices is unchanged."""
     lengths, max_tokens = case.arguments
     if isinstance(result, torch.Tensor) or max(lengths) > max_tokens:  # there an error is expected
         return result
@@ -94,7 +94,7 @@ def _items(batch: Any) -> Any:
 
 
 def _kind(result: Any) -> str:
-    """What came back, in a learner's words."""
+    """The type of the result in words."""
     if not isinstance(result, (list, tuple)):
         return "nothing" if result is None else "no list"
     batches = [_items(batch) for batch in result]

@@ -18,7 +18,7 @@ WORDS, WIDTH = (13, 11), 6  # the vocabularies and the width of the model that i
 
 
 def train_step(model: nn.Module, batch: tuple, opt: torch.optim.Optimizer, pad: int, clip: float) -> dict:
-    """Move the weights once; the loss of the batch as it was before."""
+    """Update the weights once; returns the loss of the batch before the update."""
     source, target_input, labels = batch
     model.train()
     opt.zero_grad()
@@ -54,7 +54,7 @@ def inputs(
 
 
 def what_became(case: Case, result: Any) -> Any:
-    """The losses that were returned and the weights afterwards; of each dictionary only the loss counts."""
+    """The returned losses and the weights afterwards; of each dictionary only the loss counts."""
     if not isinstance(result, dict) or not isinstance(result.get("returned"), list):
         return result
     losses = [each.get("loss") if isinstance(each, dict) and "loss" in each else _NoLoss for each in result["returned"]]
@@ -65,11 +65,11 @@ def what_became(case: Case, result: Any) -> Any:
 
 
 class _NoLoss:
-    """Stands for a loss that did not come back."""
+    """Placeholder for a missing loss."""
 
 
 def losses(evidence: Evidence) -> str:
-    """The losses of the steps, as they are and as they should be."""
+    """The losses of the steps, and the correct ones."""
     got, wanted = (", ".join(number(loss) for loss in seen["loss of each step"]) for seen in (evidence.got,
         evidence.expected))
     return f"The losses of your steps are {got}; they should be {wanted}."
@@ -83,7 +83,7 @@ def first_step(evidence: Evidence) -> list[str]:
 
 
 def diary(evidence: Evidence) -> str:
-    """The first step, told."""
+    """The calls of the first step as a sentence."""
     return f"In your first step: {', then '.join(first_step(evidence)) or 'nothing'}."
 
 
@@ -93,13 +93,13 @@ def norm_of(evidence: Evidence, what: str) -> list[float]:
 
 
 def norms(evidence: Evidence) -> str:
-    """How long the gradients were when the optimizer stepped."""
+    """The norms of the gradients at the optimizer's step."""
     return (f"When your optimizer stepped, its gradients had the norm {norm_of(evidence, 'step')[0]:.3g}; "
             f"the limit is {evidence.arguments[4]:g}.")  # fmt: skip
 
 
 def never_steps(evidence: Evidence) -> bool:
-    """Whether nothing moved and the optimizer was not asked."""
+    """Whether no weight changed and the optimizer was not called."""
     before, after = evidence.arguments[0], evidence.got["weights afterwards"]
     return not norm_of(evidence, "step") and all(torch.equal(before[name], weight) for name, weight in after.items())
 
@@ -111,7 +111,7 @@ def steps_before_backward(evidence: Evidence) -> bool:
 
 
 def clipped_too_late(evidence: Evidence) -> bool:
-    """Whether the gradients were too long for the step and are not any more."""
+    """Whether the gradients were clipped only after the step."""
     limit, at, after = evidence.arguments[4], norm_of(evidence, "step"), norm_of(evidence, "returned")
     return bool(at) and max(at) > 1.001 * limit and max(after) <= 1.001 * limit and max(after) > 0.9 * limit
 

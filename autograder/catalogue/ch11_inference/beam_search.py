@@ -34,8 +34,8 @@ def beam_search(
 
 
 def where_all_agree(case: Case, result: Any) -> Any:
-    """As many hypotheses from the best on as all sound searches find alike, as plain lists and numbers, and whether
-    there are more than k."""
+    """The best hypotheses on which all correct searches agree, as lists and numbers, and whether there are more than
+    k."""
     if not isinstance(result, (list, tuple)):
         return result
     plain = []
@@ -58,9 +58,9 @@ def drawn(
     g: torch.Generator, k: int, max_len: int, alpha: float, least: int = 1, bos: int = BOS, eos: int = EOS, V: int = 6,
     unlike: Callable[[list, Any], bool] | None = None, likely_end: float = 0.5, ended: bool = True,
 ) -> Case:  # fmt: skip
-    """A language in which sound searches agree on `least` hypotheses or more, of which none is a near tie.
+    """A language in which correct searches agree on `least` hypotheses or more, without near ties.
 
-    unlike: a further condition, given the result and the arguments; ended: whether the best one ends in eos.
+    unlike: a further condition on the result and the arguments; ended: whether the best one ends in eos.
     """
     while True:
         seed = int(torch.randint(1 << 40, (), generator=g))
@@ -94,7 +94,7 @@ def an_open_one_scores_more(found: list, arguments: Any) -> bool:
 
 
 def best(evidence: Evidence) -> str:
-    """The best hypothesis, as it is and as it should be; nothing where only others are wrong."""
+    """The best hypothesis, and the correct one; nothing if only others are wrong."""
     (got, score), (wanted, right_score) = evidence.got[0], evidence.expected[0]
     if list(got) == list(wanted) and abs(score - right_score) < 1e-4:
         return ""

@@ -68,7 +68,7 @@ def scripted(
 
 
 def rows(evidence: Evidence) -> str:
-    """The first row that is not as it should be, as it is and as it should be, up to its end."""
+    """The first wrong row, and the correct one, up to eos."""
     eos, pad = evidence.arguments[4:6]
     got, wanted = evidence.got.tolist(), evidence.expected.tolist()
     row = next(place for place, pair in enumerate(zip(got, wanted, strict=False)) if pair[0] != pair[1])

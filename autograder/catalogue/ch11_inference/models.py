@@ -16,10 +16,9 @@ SLACK = 2  # tokens beyond max_length that an answer may pass before it is stopp
 
 
 class Script(nn.Module):
-    """A model that knows the answer to each source by heart; its likeliest next token follows the script. answers: a
-    source without its pads -> the tokens after bos, eos among them if it ends. Shown anything that is not the beginning
-    of an answer, it babbles: other words, and never eos. In training mode it forgets some words, as dropout would have
-    it. It takes at most max_length tokens.
+    """A model with a fixed translation for each source. answers: a source without its pads -> the tokens after bos,
+    including eos if it ends. For a prefix that is not the beginning of an answer, it predicts other words, never eos.
+    In training mode it drops some words, as with dropout. It accepts at most max_length tokens.
     """
 
     def __init__(self, answers: dict[tuple[int, ...], list[int]], vocabulary: int, bos: int, eos: int, pad: int,
@@ -31,7 +30,7 @@ class Script(nn.Module):
         self.train(training)
 
     def forward(self, src: Tensor, tgt_in: Tensor) -> Tensor:
-        """Logits (B, T, vocabulary) of the token after each of the T that are shown."""
+        """Logits (B, T, vocabulary) of the token after each of the T inputs."""
         for name, ids in (("src", src), ("tgt_in", tgt_in)):
             if not isinstance(ids, Tensor) or ids.ndim != 2 or ids.is_floating_point():
                 raise ValueError(f"{name}: expected ids (B, T), got {_form(ids)}")
@@ -89,7 +88,7 @@ class SmallLayer(nn.Module):
         return memory @ self.S_k, memory @ self.S_v
 
     def rest(self, x, mixed, cross):
-        """What follows self-attention, which has mixed the values: all (B, c, D); cross: source(memory)."""
+        """The part of the layer after self-attention: all (B, c, D); cross: source(memory)."""
         x = F.layer_norm(x + mixed @ self.W_o, x.shape[-1:])
         K, V = cross
         weights = torch.softmax(x @ self.S_q @ K.transpose(-2, -1) / x.shape[-1] ** 0.5, dim=-1)  # (B, c, S)
@@ -98,7 +97,7 @@ class SmallLayer(nn.Module):
 
 
 class SmallDecoder(nn.Module):
-    """A decoder of two layers with weights drawn at random; nobody trained it, and the arithmetic is all there."""
+    """A decoder of two layers with random weights and the complete computation."""
 
     hands = ("embed", "layers", "head")  # what decode_step gets of it
 
@@ -118,12 +117,12 @@ class SmallDecoder(nn.Module):
         return x @ self.output
 
     def new_cache(self, memory):
-        """The cache before the first word. memory: what the encoder says of the source, (B, S, D)."""
+        """The cache before the first word. memory: the encoder's output, (B, S, D)."""
         none = memory[:, :0]  # (B, 0, D)
         return [(none, none, layer.source(memory)) for layer in self.layers]
 
     def forward(self, ids, memory):
-        """Everything anew, without a cache: ids (B, T) -> logits (B, T, V)."""
+        """The forward pass without a cache: ids (B, T) -> logits (B, T, V)."""
         T = ids.shape[1]
         x = self.embed(ids, torch.arange(T))
         later = torch.ones(T, T, dtype=torch.bool).triu(1)

@@ -35,7 +35,7 @@ def sample(
 
 
 def how_often(case: Case, result: Any) -> Any:
-    """How often each token was drawn for each kind of row, and which were drawn at all; few draws as they are."""
+    """The frequency of each token for each kind of row, and the tokens drawn; few draws are unchanged."""
     logits = case.arguments[0]
     B, V = logits.shape
     usable = isinstance(result, Tensor) and result.shape == (B,) and result.dtype == torch.int64
@@ -49,7 +49,7 @@ def draws(
     g: torch.Generator, B: int, tau: float, top_k: int | None = None, top_p: float | None = None,
     dtype: torch.dtype = torch.float32, far: float = 0.0, second: Tensor = SHARES,
 ) -> Case:  # fmt: skip
-    """Rows of two kinds by turns, with shares of their own; far: added to all logits of the second."""
+    """Alternating rows of two kinds, with different probabilities; far: added to all logits of the second."""
     kinds = torch.stack([SHARES.double().log()[_order(g)] + 1.5, second.double().log()[_order(g)] - 0.5 + far])
     return Case((kinds[torch.arange(B) % 2].to(dtype), tau, top_k, top_p, _generator(g)))
 
@@ -128,7 +128,7 @@ INVERSE = """
 
 
 def among(rows: int) -> dict:
-    """How near frequencies must come with this many draws."""
+    """The tolerance of frequencies for this many draws."""
     return {"atol": CHANCE[rows], "rtol": 0.0}
 
 

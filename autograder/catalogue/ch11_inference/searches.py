@@ -16,9 +16,9 @@ Found = list[tuple[list[int], float]]
 
 
 class Language:
-    """Log-probabilities of the next token after a prefix: out of a table by hand, else drawn for each prefix. after: a
-    prefix without bos -> probabilities; sharp: how far apart those are that are drawn; likely_end: added to the logit
-    of eos. After eos comes eos again, most likely. It takes at most max_length tokens.
+    """Log-probabilities of the next token after a prefix: from a table, else drawn for each prefix. after: a prefix
+    without bos -> probabilities; sharp: the spread of drawn logits; likely_end: added to the logit of eos. After eos,
+    eos is most probable. It accepts at most max_length tokens.
     """
 
     def __init__(
@@ -98,7 +98,7 @@ def _scored(hypotheses: Found, alpha: float) -> Found:
 
 
 def agreed(step: Callable[[Tensor], Tensor], k: int, max_length: int, alpha: float, bos: int, eos: int) -> int:
-    """How many hypotheses from the best on all sound searches find alike."""
+    """The number of best hypotheses on which all correct searches agree."""
     arguments = step, k, max_length, alpha, bos, eos
     first, *others = (
         search(*arguments),
@@ -117,6 +117,6 @@ def agreed(step: Callable[[Tensor], Tensor], k: int, max_length: int, alpha: flo
 
 
 def clear(found: Found, count: int) -> bool:
-    """Whether the first `count` and what follows them lie too far apart to change places by rounding."""
+    """Whether the scores of the first `count` and the next one differ by more than rounding."""
     scores = [score for _, score in found[: count + 1]]
     return all(one - other > 1e-3 for one, other in pairwise(scores))

@@ -16,7 +16,7 @@ Splits = dict[str, list[tuple[str, str]]]
 
 
 def audit(splits: Splits) -> dict[str, int]:
-    """How many pairs are empty, too long, there twice, or known from training."""
+    """The numbers of pairs that are empty, too long, duplicates, or in the training set."""
     counts = dict.fromkeys(("duplicates", "overlap", "empty", "too_long"), 0)
     known: set[str] = set()
     seen: set[frozenset[str]] = set()
@@ -37,7 +37,7 @@ def audit(splits: Splits) -> dict[str, int]:
 
 
 def words(g: torch.Generator, count: int) -> str:
-    """A line of this many words that nobody has used before."""
+    """A new line of this many words."""
     letters = "bcdfglmnprstv"
     picks = torch.randint(len(letters), (count, 3), generator=g).tolist()
     return " ".join(f"{letters[a]}o{letters[b]}a{letters[c]}e" for a, b, c in picks)

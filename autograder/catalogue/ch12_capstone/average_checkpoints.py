@@ -15,7 +15,7 @@ State = dict[str, Tensor]
 
 
 def average_checkpoints(states: list[State], k: int) -> State:
-    """The mean of the last k states; what does not count in fractions comes from the newest."""
+    """The mean of the last k states; integer tensors are those of the newest."""
     if not 1 <= k <= len(states):
         raise ValueError(f"k: expected 1 to {len(states)}, got {k}")
     last, newest = states[-k:], states[-1]
@@ -98,7 +98,7 @@ def misfit(g: torch.Generator, kind: str) -> Case:
 
 
 def first_number(evidence: Evidence) -> str:
-    """The first weight and the counter, as they are and as they should be."""
+    """The first weight and the counter, and the correct ones."""
     if not isinstance(evidence.got, dict) or not isinstance(evidence.expected, dict):
         return ""
     name = next(iter(evidence.expected))

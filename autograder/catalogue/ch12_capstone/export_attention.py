@@ -59,7 +59,7 @@ def inputs(g: torch.Generator, lengths: list[tuple[int, int]], layers: tuple[int
 
 
 class Measured:
-    """Scores of a model with some heads switched off: each head is worth something, and some only together."""
+    """Scores of a model with some heads switched off: each head contributes, some only together."""
 
     def __init__(self, whole: float, worth: dict[Head, float], together: float = 0.0) -> None:
         self.whole, self.worth, self.together = whole, worth, together
@@ -89,7 +89,7 @@ def by_hand(claimed: float, *others: float) -> Case:
 
 
 def numbers(evidence: Evidence) -> str:
-    """The result for a claim, next to the right one."""
+    """The result for a claim, and the correct one."""
     if isinstance(evidence.got, dict) and isinstance(evidence.expected, dict) and "holds" in evidence.expected:
         parts = [f"{name}: {_rounded(evidence.got.get(name))!r}" for name in evidence.expected]
         return f"You returned {', '.join(parts)[:160]}."

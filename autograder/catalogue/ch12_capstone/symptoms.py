@@ -14,9 +14,8 @@ Mark = Callable[[str, str, str], bool]  # of a source, its translation, and what
 
 
 def most(mark: Mark, share: float = MOST, wrong_ones: bool = False) -> Callable[[Evidence], bool]:
-    """Whether most of the lines bear a mark. share: less of them for a mark that no sound translation bears.
-    wrong_ones: of the lines that are not right, for what spoils some lines only; three of them at least, since one may
-    be anything.
+    """Whether most of the lines have a property. share: a smaller share for a property that no correct translation has.
+    wrong_ones: only of wrong lines, for mistakes that affect some lines; at least three, since one may be anything.
     """
 
     def shown(evidence: Evidence) -> bool:

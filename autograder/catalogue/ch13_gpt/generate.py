@@ -27,7 +27,7 @@ LEFT = "the model was left in another mode than it came in"
 
 
 def generate(model: nn.Module, ids: Tensor, n: int, context: int, tau: float, g: torch.Generator) -> Tensor:
-    """The prompt, and n tokens behind it: (B, T0 + n)."""
+    """The prompt followed by n tokens: (B, T0 + n)."""
     training = model.training
     model.eval()
     ids = gpt.generate(model, ids, n, context, tau, g).clone()

@@ -24,7 +24,7 @@ ARE_WINDOWS, ARE_LATER = "windows of the text", "each token 1 place after that o
 
 
 def lm_batch(ids: Tensor, T: int, g: torch.Generator, B: int) -> tuple[Tensor, Tensor]:
-    """B windows of T tokens, and the same one token later."""
+    """B windows of T tokens, and the same windows one token later."""
     return gpt.lm_batch(ids, T, g, B)
 
 

@@ -19,7 +19,7 @@ GROWN = "one list, kept from call to call"
 
 
 def residual_trace(model: nn.Module, ids: Tensor) -> list[Tensor]:
-    """The stream before the first block and after each: layers + 1 tensors (B, T, D)."""
+    """The residual stream before the first block and after each: layers + 1 tensors (B, T, D)."""
     return gpt.residual_trace(model, ids)
 
 

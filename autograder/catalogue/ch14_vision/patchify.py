@@ -16,7 +16,7 @@ PATCHES, STRIPES = sections("patches stripes")
 
 
 def patchify(img: Tensor, p: int) -> Tensor:
-    """An image as a sentence: one row for each patch of p times p pixels."""
+    """An image as a sequence: one row for each patch of p times p pixels."""
     return vision.patchify(img, p)
 
 

@@ -17,7 +17,7 @@ PIXELS, GAMMA = sections("pixels gamma")
 
 
 def sagan_attention(x: Tensor, Wq: Tensor, Wk: Tensor, Wv: Tensor, gamma: Tensor) -> Tensor:
-    """x + gamma * what each pixel gathers from all pixels."""
+    """x + gamma * self-attention between pixels."""
     return vision.sagan_attention(x, Wq, Wk, Wv, gamma)
 
 

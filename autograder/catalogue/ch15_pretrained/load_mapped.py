@@ -28,7 +28,7 @@ MAP, FUSED, STRICT = sections("map fused strict")
 
 
 def load_mapped(sd: dict[str, Tensor], model: nn.Module) -> None:
-    """Copy the weights of a foreign file into a SmallEncoder. Raises ValueError for one that does not fit."""
+    """Copy the weights of another library's file into a SmallEncoder. Raises ValueError for one that does not fit."""
     ours: dict[str, Tensor] = {}
     for name, value in sd.items():
         if not name.startswith("head.") and not name.endswith(".attn.mask"):

@@ -40,7 +40,7 @@ BEYOND, ALL, NONE = "ids that the vocabulary does not have", "every word is chos
 def mlm_mask(
     ids: Tensor, p: float, g: torch.Generator, mask_id: int, V: int, specials: list[int]
 ) -> tuple[Tensor, Tensor]:
-    """What the model reads, and the words to be guessed."""
+    """The masked input, and the labels."""
     inputs, labels = pretrained.mlm_mask(ids, p, g, mask_id, V, specials)
     return inputs, labels
 

@@ -16,7 +16,7 @@ def listed(names: Iterable[str], most: int = 3) -> str:
 
 
 class Seen(dict):
-    """The parts of an answer that are judged, by key; `told` is only quoted."""
+    """The judged parts of a result, by key; `told` is only quoted."""
 
     def __init__(self, judged: dict[str, Any], told: dict[str, Any]) -> None:
         super().__init__(judged)

@@ -12,7 +12,7 @@ COST, MEMORY = sections("cost memory")
 
 
 def attention_flops(n: int, d: int, h: int) -> int:
-    """Operations of the two products, over all heads: a multiplication and an addition count as two."""
+    """Operations of the two matrix products, over all heads: a multiplication and an addition count as two."""
     return 2 * 2 * n * n * d
 
 

@@ -15,7 +15,7 @@ GROUPS, CACHE = sections("groups cache-bytes")
 
 
 def grouped_query(q: Tensor, k: Tensor, v: Tensor, groups: int) -> Tensor:
-    """Attention in which head i asks the keys and values of group i // (h / groups)."""
+    """Attention in which head i uses the keys and values of group i // (h / groups)."""
     return efficient.grouped_query(q, k, v, groups)
 
 

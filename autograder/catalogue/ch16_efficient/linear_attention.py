@@ -19,7 +19,7 @@ LINEAR = 3.0  # twice the words are twice the work in a linear answer, and four 
 
 
 def linear_attention(Q: Tensor, K: Tensor, V: Tensor, causal: bool) -> Tensor:
-    """phi(Q) (phi(K)^T V), each row divided by its sum of shares."""
+    """phi(Q) (phi(K)^T V), each row divided by its sum of weights."""
     return efficient.linear_attention(Q, K, V, causal)
 
 

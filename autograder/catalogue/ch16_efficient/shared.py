@@ -8,7 +8,7 @@ sections = of_chapter("16")
 
 
 class Seen(dict):
-    """The parts of an answer that are judged, by key; `told` is only quoted."""
+    """The judged parts of a result, by key; `told` is only quoted."""
 
     def __init__(self, judged: dict[str, Any], told: dict[str, Any]) -> None:
         super().__init__(judged)
