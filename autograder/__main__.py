@@ -61,7 +61,7 @@ INTERRUPTED = 130  # the exit code of a program that Ctrl-C ended
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; returns the exit code: 0 done, 1 a check failed, 2 wrong use, 130 interrupted."""
+    """Run one command; returns the exit code: 0 success, 1 a check failed, 2 wrong use, 130 interrupted."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a pipe on Windows may lack the letter ✓: no reason to stop
             stream.reconfigure(errors="replace")
@@ -105,7 +105,7 @@ def _run(arguments: Sequence[str] | None) -> int:
 
 
 def _in_own_exercises(error: Exception) -> str | None:
-    """Where in a teacher's own exercises an error arose, or None when it is not theirs."""
+    """The file and line of a teacher's own exercises in which an error arose, or None."""
     own = sys.modules.get("autograder.catalogue.own")  # what was not imported raised nothing
     return own.blame(error) if own else None
 

@@ -29,15 +29,15 @@ ADDRESS = re.compile(r"(https?|file)://\S+")
 
 
 def book_address(named: str = "") -> str:
-    """The book's address without a slash at its end, or "" where nobody has said one and the course is not here. named:
-    what a class has set for its own pages; it goes first. What is not an http, https or file address counts as none.
+    """The book's address without a slash at its end, or "" if none is set and the course is not here. named: the
+    setting of a class for its own pages, which comes first. Anything but an http, https or file address is ignored.
     """
     said = (named, os.environ.get(SETTING, ""), _of_package(), SERVED if PAGE.is_file() else "")
     return next((each.rstrip("/") for each in said if ADDRESS.fullmatch(each)), "")
 
 
 def link(book: str, section: Section) -> str:
-    """Where a section is in the book at this address; empty without one, or when its chapter has no page."""
+    """The link to a section of the book at this address; empty without an address, or if its chapter has no page."""
     from autograder import catalogue
 
     pages = {assignment.id[:2]: assignment.id for assignment in catalogue.ASSIGNMENTS}
@@ -46,15 +46,17 @@ def link(book: str, section: Section) -> str:
 
 
 def linked(text: str, book: str) -> str:
-    """A notebook's text whose links, and what it says of them, lead to the book at this address; as it is for ""."""
+    """A notebook's text with its links, and the sentences about them, changed to the book at this address; unchanged
+    for ""."""
     if not book or book == SERVED:
         return text
     return text.replace(SAID, f"Links open the book at {book}.").replace(f"{SERVED}/", f"{book}/")
 
 
 def for_pip(named: str = "") -> str:
-    """Where pip finds this course, or "" where that is not known. named: what a class has set; it goes first, then the
-    environment's COURSE_REPOSITORY (owner/name on GitHub), then the address called Repository in pyproject.toml."""
+    """The address from which pip installs this course, or "" if unknown. named: the setting of a class, which comes
+    first, then the environment's COURSE_REPOSITORY (owner/name on GitHub), then the address called Repository in
+    pyproject.toml."""
     repository = os.environ.get("COURSE_REPOSITORY", "") or _of_package("Repository")
     if named or not repository:
         return named

@@ -24,8 +24,8 @@ _earned: dict[str, tuple[float, float]] = {}
 def check(exercise_id: str) -> float | None:
     """Show a report on the learner's answer to one exercise, e.g. `check("attention-weights")`.
 
-    It asks the visible questions, then the hidden ones with numbers drawn on the spot, and says all about both. Returns
-    None when everything checked here is right, else the points earned so far.
+    It runs the visible checks, then the hidden ones with newly drawn numbers, and reports both in full. Returns None if
+    everything is right, else the points earned so far.
     """
     return _check(exercise_id, inspect.currentframe().f_back.f_globals, whole=True)
 
@@ -33,13 +33,13 @@ def check(exercise_id: str) -> float | None:
 def visible_check(exercise_id: str) -> float | None:
     """`check` in the notebooks of a class whose hidden checks wait until grading: only visible ones run.
 
-    Returns as `check` does. Grading knows no difference between the two.
+    Returns as `check` does. Both are graded alike.
     """
     return _check(exercise_id, inspect.currentframe().f_back.f_globals, whole=False)
 
 
 def progress() -> None:
-    """Show where the learner is: every exercise of the notebook, every chapter of the course, what is next.
+    """Show the learner's progress: every exercise of the notebook, every chapter of the course, what is next.
 
     Points of earlier sessions are remembered in a file next to the notebooks (see `notebook.progress_store`).
     """
@@ -77,7 +77,7 @@ def _check(exercise_id: str, namespace: dict[str, Any], whole: bool) -> float | 
 
 @contextlib.contextmanager
 def _said_when_slow() -> Iterator[None]:
-    """Says from time to time that a check still works: an answer that trains or searches may take minutes."""
+    """Prints from time to time that a check is still running: an answer that trains or searches may take minutes."""
     done, began = threading.Event(), time.monotonic()
 
     def wait() -> None:
@@ -98,8 +98,8 @@ def _said_when_slow() -> Iterator[None]:
 
 
 def _show(shown: Mapping[str, str]) -> None:
-    """As HTML in a notebook, with the text next to it for programs that do not show HTML and for the stored file; else
-    as text."""
+    """Show the report as HTML in a notebook, with the text for programs that do not show HTML and for the stored file;
+    else as text."""
     if hasattr(_shell(), "kernel"):
         from IPython.display import display
 
@@ -113,6 +113,6 @@ def _show(shown: Mapping[str, str]) -> None:
 
 
 def _shell() -> Any:
-    """The IPython that a learner types into, or None. It is not imported: where it runs, it is there."""
+    """The running IPython shell, or None. It is looked up without importing IPython."""
     ipython = sys.modules.get("IPython")
     return ipython.get_ipython() if ipython else None

@@ -22,7 +22,7 @@ PROGRESS = ".progress.json"  # next to a learner's notebooks: what checks have e
 
 
 class CourseError(Exception):
-    """Something about the course's files that a teacher can put right; the text says what."""
+    """A problem with the course's files that a teacher can fix; the text says which."""
 
 
 def find_root(start: Path | None = None) -> Path:
@@ -35,7 +35,7 @@ def find_root(start: Path | None = None) -> Path:
 
 
 def no_pipes(root: Path) -> None:
-    """Check whether a file of the course has become a named pipe: opening one would block for ever.
+    """Check that no file of the course is a named pipe: opening one would block for ever.
 
     Submissions are not checked here (see `intake.untrusted_files`). Raises CourseError naming the first.
     """
@@ -49,9 +49,9 @@ def no_pipes(root: Path) -> None:
 
 
 def secret(root: Path) -> bytes:
-    """The secret from which hidden inputs are drawn; made on first use, readable by its owner only.
+    """The secret from which hidden inputs are drawn; created on first use, readable only by its owner.
 
-    Raises CourseError when its file is empty, OSError when it can be neither read nor made; then none is left.
+    Raises CourseError if its file is empty, OSError if it can be neither read nor created; then no file is left.
     """
     path = root / "classroom" / "secret"
     if not path.exists():
@@ -64,7 +64,7 @@ def secret(root: Path) -> bytes:
 
 
 def _make_secret(path: Path) -> None:
-    """Write it whole under another name, then link it: of two who make one at once, both get the first."""
+    """Write it under another name, then link it: if two processes create one at once, both get the first."""
     descriptor, partial = tempfile.mkstemp(prefix=".secret-", dir=path.parent)  # only its owner may read it
     try:
         with os.fdopen(descriptor, "wb") as file:
@@ -87,7 +87,7 @@ NBGRADER = "import autograder.grade; from nbgrader.apps.nbgraderapp import main;
 
 
 def nbgrader_command(*arguments: str) -> tuple[list[str], dict[str, str]]:
-    """Command and environment that run nbgrader: it starts a program of its environment by the bare name."""
+    """Command and environment that run nbgrader, which starts another program by its bare name."""
     path = os.pathsep.join([os.path.dirname(sys.executable), os.environ.get("PATH", "")])
     return [sys.executable, "-c", NBGRADER, *arguments], {**os.environ, "PATH": path}
 
@@ -98,7 +98,7 @@ def notebook_path(root: Path, step: str, assignment: Assignment) -> Path:
 
 
 def read_notebook(path: Path) -> dict[str, Any]:
-    """The notebook's JSON. Raises CourseError naming the file when there is none or it is broken."""
+    """The notebook's JSON. Raises CourseError naming the file if it is missing or damaged."""
     try:
         notebook = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:

@@ -6,7 +6,7 @@ CALL = "get_ipython()"
 
 
 def as_python(cell: str) -> str:
-    """The cell as IPython runs it: magics, shell lines and help become calls. Empty for what IPython cannot read."""
+    """The cell as IPython runs it: magics, shell lines and help become calls. Empty if IPython cannot parse it."""
     try:
         return TransformerManager().transform_cell(cell)
     except (SyntaxError, ValueError, RuntimeError, RecursionError):  # it would not run either
@@ -14,9 +14,9 @@ def as_python(cell: str) -> str:
 
 
 def without_magics(cell: str) -> str:
-    """The cell as plain Python that runs anywhere: nothing instead of a magic, a shell line or help.
+    """The cell as plain Python that runs anywhere, without magics, shell lines and help.
 
-    All other lines stay letter by letter, such as a comment that ends in "?" or a line that begins with the operator %.
+    All other lines stay unchanged, such as a comment that ends in "?" or a line that begins with the operator %.
     """
     if cell.lstrip().startswith("%%"):
         return ""

@@ -19,12 +19,12 @@ SAME = 1e-3  # numbers of size 1 that went through other roundings
 
 
 class NotYet(Exception):
-    """The class cannot take its place in the translator; the text says why."""
+    """The class cannot be used in the translator; the text says why."""
 
 
 def translate_with_mine(text: str = SENTENCE) -> None:
-    """Print what the package's small trained translator makes of an English sentence while the notebook's own
-    `SelfAttention` computes its first encoder layer; or a sentence that says why it cannot. Never graded."""
+    """Print the translation of an English sentence by the package's small trained translator, with the notebook's own
+    `SelfAttention` in its first encoder layer; or the reason why that is impossible. Never graded."""
     if GRADED in os.environ:
         return
     own = inspect.currentframe().f_back.f_globals.get("SelfAttention")
@@ -70,10 +70,10 @@ def _translated(own: Any, text: str) -> str:
 
 
 def transplant(own: type, model: Any, ids: list[int]) -> tuple[Any, float]:
-    """Put copies of a class into the first encoder layer of a translator, one a head.
+    """Put copies of a class into the first encoder layer of a translator, one per head.
 
-    ids: a source sentence, by which is seen whether the class computes what it should. Returns the new module and the
-    largest difference between what it says of the sentence and what the old one said. Raises NotYet.
+    ids: a source sentence for the comparison. Returns the new module and the largest difference between its output and
+    that of the old one. Raises NotYet.
     """
     import torch
 
@@ -105,9 +105,10 @@ def transplant(own: type, model: Any, ids: list[int]) -> tuple[Any, float]:
 
 
 def _readings(own: type, old: Any) -> "list[nn.Module]":
-    """Heads of the class that hold the old module's weights, in each way to tell which of its parameters is which.
+    """Heads of the class with the old module's weights, for each assignment of its parameters.
 
-    A 1 is put after the features of each word, and the bias below each matrix, since the class may have no biases.
+    A 1 is appended to the features of each word, and the bias to each matrix as a row, since the class may have no
+    biases.
     """
     import torch
 
@@ -142,14 +143,14 @@ def _readings(own: type, old: Any) -> "list[nn.Module]":
 
 
 def _heads(copies: "list[nn.Module]", out_proj: "nn.Module", widths: tuple[int, int]) -> "nn.Module":
-    """A module that is where the layer's attention stood."""
+    """A module in place of the layer's attention."""
     import torch
     from torch import nn
 
     from transformer_ref.model.attention import AttentionResult
 
     class Heads(nn.Module):
-        """One self-attention a head, side by side; a batch of one sentence needs no mask."""
+        """One self-attention per head, side by side; a batch of one sentence needs no mask."""
 
         def __init__(self) -> None:
             super().__init__()

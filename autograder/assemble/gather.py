@@ -25,7 +25,7 @@ SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 class Statement:
     """A statement at the outermost level of a cell, with the comments above it.
 
-    cell: the cell's grade id, or "". binds, needs: names that it gives and takes; star: it binds names unknown.
+    cell: the cell's grade id, or "". binds, needs: names that it defines and uses; star: it defines unknown names.
     """
 
     text: str
@@ -45,10 +45,10 @@ class Statement:
 
 @dataclass(frozen=True)
 class Piece:
-    """An exercise's answer with all that it needs, in the order of the notebook.
+    """An exercise's answer with all statements that it depends on, in the order of the notebook.
 
     uses: the exercises of the same notebook whose answers it calls. given: names that it takes from the package.
-    instead_of: why the learner's own is not there, where this is the course's answer; else "".
+    instead_of: if this is the course's answer, the reason why the learner's is missing; else "".
     """
 
     exercise: Exercise
@@ -64,7 +64,8 @@ class Unreadable(Exception):
 
 
 def notebooks(folder: Path, assignments: Sequence[Assignment]) -> dict[str, list[Path]]:
-    """Assignment id -> its notebooks below a folder, the likeliest first: of the right name, then the newest."""
+    """Assignment id -> its notebooks below a folder, the best match first: those with the right name, then the
+    newest."""
     by_exercise = {name: assignment for assignment in assignments for name in assignment.exercise_ids}
     found: dict[str, list[Path]] = {}
     for path in sorted(folder.rglob("*.ipynb")):
@@ -84,7 +85,7 @@ def notebooks(folder: Path, assignments: Sequence[Assignment]) -> dict[str, list
 
 
 def piece(cells: Sequence[tuple[str, str, bool]], assignment: Assignment, exercise: Exercise) -> Piece:
-    """What the exercise's answer needs, from a notebook's code cells as `course.code_cells` gives them.
+    """The exercise's answer with its dependencies, from a notebook's code cells (see `course.code_cells`).
 
     Raises Unreadable when the notebook has no such cell, or its text is not Python.
     """
@@ -106,7 +107,7 @@ def piece(cells: Sequence[tuple[str, str, bool]], assignment: Assignment, exerci
 
 
 def of_course(cells: Sequence[tuple[str, str, bool]], assignment: Assignment, exercise: Exercise, reason: str) -> Piece:
-    """The course's answer instead of the learner's, for which `reason` is given, among the cells of the notebook."""
+    """The course's answer instead of the learner's, with its dependencies from the notebook; `reason`: why."""
     answer = (exercise.id, str(exercise.correct[0].source), False)
     around = [cell for cell in cells if cell[0] != exercise.id]
     place = next((index for index, cell in enumerate(cells) if cell[0] == exercise.id), len(around))
@@ -137,7 +138,7 @@ def _needed(statements: Sequence[Statement], exercise: Exercise) -> list[Stateme
 
 
 def _changed(node: ast.stmt) -> set[str]:
-    """Names of objects that a statement changes from outside, as in `SelfAttention.forward = forward`."""
+    """Names of objects that a statement modifies, as in `SelfAttention.forward = forward`."""
     targets = node.targets if isinstance(node, ast.Assign) else []
     roots = set()
     for target in targets:
@@ -153,7 +154,7 @@ def _is_given(statement: Statement) -> bool:
 
 
 def _from_package(statement: Statement) -> Statement:
-    """`softmax = part("softmax", USE_MINE)` as the import of the package's own; anything else as it is."""
+    """The import of the package's own function for `softmax = part("softmax", USE_MINE)`; anything else unchanged."""
     match statement.node:
         case ast.Assign(
             targets=[ast.Name(id=name)],
@@ -166,7 +167,7 @@ def _from_package(statement: Statement) -> Statement:
 
 
 def _statements(cell: str, source: str, strict: bool) -> Iterator[Statement]:
-    """The outermost statements of a cell. strict: what is not Python raises Unreadable, else it is left out."""
+    """The top-level statements of a cell. strict: text that is not Python raises Unreadable, else it is skipped."""
     text = MARKS.sub("", without_magics(source))
     try:
         body = ast.parse(text).body
@@ -192,7 +193,7 @@ def _statements(cell: str, source: str, strict: bool) -> Iterator[Statement]:
 
 
 def _split(node: ast.stmt) -> list[ast.stmt]:
-    """An import of several names as several imports, so that each is kept only where it is needed."""
+    """Split an import of several names into several imports, so that only the necessary ones are kept."""
     if isinstance(node, ast.Import):
         return [ast.Import([alias]) for alias in node.names]
     if isinstance(node, ast.ImportFrom):
@@ -201,7 +202,7 @@ def _split(node: ast.stmt) -> list[ast.stmt]:
 
 
 def _binds(node: ast.stmt) -> frozenset[str]:
-    """The names that a statement gives to the notebook."""
+    """The names that a statement defines in the notebook."""
     if isinstance(node, SCOPES):
         return frozenset([node.name])
     if isinstance(node, ast.Import | ast.ImportFrom):
@@ -210,7 +211,7 @@ def _binds(node: ast.stmt) -> frozenset[str]:
 
 
 def _stored(node: ast.AST) -> Iterator[str]:
-    """Names bound outside of functions and classes below a node."""
+    """The names that a node binds outside of functions and classes."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, SCOPES):
             yield child.name
@@ -223,7 +224,7 @@ def _stored(node: ast.AST) -> Iterator[str]:
 
 
 def _needs(node: ast.stmt) -> frozenset[str]:
-    """The names that a statement takes from outside; those local to a function are not among them."""
+    """The names that a statement uses from outside; names local to a function are not among them."""
     tables, found = [symtable.symtable(ast.unparse(node), "cell", "exec")], set()
     while tables:
         table = tables.pop()

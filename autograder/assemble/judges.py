@@ -21,7 +21,7 @@ POSIX = ("fcntl", "resource")  # modules that a sandbox needs and Windows does n
 
 
 class Judge(Protocol):
-    """What judges one answer after another; a context, as `prepare.trial.Trials` is."""
+    """Judges one answer after another; a context manager, like `prepare.trial.Trials`."""
 
     def __enter__(self) -> "Judge": ...
 
@@ -41,9 +41,9 @@ class Judge(Protocol):
 
 
 def chosen() -> tuple[Judge, bool]:
-    """The judge of this machine, and whether what it runs is kept apart from everything else.
+    """The judge for this machine, and whether it runs answers in a sandbox.
 
-    Where it is not, a learner's own code runs with all of the learner's rights, as in Jupyter.
+    Without a sandbox a learner's own code runs with all of the learner's rights, as in Jupyter.
     """
     try:
         from autograder.prepare.trial import Trials
@@ -60,7 +60,7 @@ def chosen() -> tuple[Judge, bool]:
 
 
 class InThisProcess:
-    """Runs an answer here, as a notebook's kernel would, and asks it here."""
+    """Runs and judges an answer in this process, as a notebook's kernel would."""
 
     def __enter__(self) -> "InThisProcess":
         return self
@@ -87,7 +87,7 @@ class InThisProcess:
 
 
 def _run(sources: Sequence[str], name: str, namespace: dict) -> tuple[Raised, ...]:
-    """Run sources one after the other until one stops with an error; returns that error."""
+    """Run sources one after the other until one raises an exception; returns its description."""
     for source in sources:
         linecache.cache[name] = len(source), None, source.splitlines(keepends=True), name
         try:

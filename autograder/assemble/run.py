@@ -34,7 +34,7 @@ TRANSLATOR = (  # the exercises whose answers a translator can be made of
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What the command takes."""
+    """Add the command's arguments."""
     parser.add_argument(
         "--from",
         dest="folder",
@@ -55,9 +55,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(chosen: argparse.Namespace) -> int:
-    """Gather, write, and say what is in; 0 when something could be written, else 1.
+    """Gather the answers, write the file and print its contents; 0 if something was written, else 1.
 
-    Raises CourseError for a folder without notebooks, or a file that somebody else has written.
+    Raises CourseError for a folder without notebooks, or an existing file that this command has not written.
     """
     folder = chosen.folder or (Path("exercises") if Path("exercises").is_dir() else Path())
     output = chosen.output or folder / FILE
@@ -101,11 +101,11 @@ def run(chosen: argparse.Namespace) -> int:
 
 @dataclass(eq=False)
 class Entry:
-    """What became of an exercise. piece: None when it is not in the file, and `reason` says why.
+    """The result for an exercise. piece: None if it is not in the file, for the `reason`.
 
-    cells: the code cells of its notebook; fill: whether the course's answer may replace it. doubt: why it does not
-    pass by itself, where that may be the fault of an answer that it uses and that the course's replaces.
-    attention_unread: it was judged only by itself, since chapter 09 cannot read the learner's attention, which it uses.
+    cells: the code cells of its notebook; fill: whether the course's answer may replace it. doubt: why it does not pass
+    separately, if the cause may be an answer that it uses and that the course's replaces. attention_unread: it was
+    judged only separately, since chapter 09 cannot load weights into the learner's attention, which it uses.
     """
 
     assignment: Assignment
@@ -122,7 +122,7 @@ class Entry:
         return self.piece is not None and not self.piece.instead_of
 
     def refuse(self, reason: str) -> None:
-        """Take the answer out, and put the course's in where that may be; the course's own is not tried twice."""
+        """Take the answer out, and put the course's in if that is allowed; the course's own is not tried twice."""
         again = self.piece is not None and bool(self.piece.instead_of)
         self.piece, self.reason = None, reason
         if self.fill and not again:
@@ -130,7 +130,7 @@ class Entry:
 
 
 def _shown(entries: Iterator[Entry], count: int) -> Iterator[Entry]:
-    """The same entries; a terminal sees how many have been judged."""
+    """Yield the same entries, and show in a terminal how many have been judged."""
     for done, entry in enumerate(entries, 1):
         if sys.stderr.isatty():
             end = "\n" if done == count else ""
@@ -139,7 +139,7 @@ def _shown(entries: Iterator[Entry], count: int) -> Iterator[Entry]:
 
 
 def _asked_to_fill(asked: Sequence[str] | None, assignments: Sequence[Assignment]) -> set[str]:
-    """Ids of the exercises that may be filled. Raises CourseError for one that does not exist."""
+    """Ids of the exercises that the course's answers may fill. Raises CourseError for one that does not exist."""
     known = {name for assignment in assignments for name in assignment.exercise_ids}
     if unknown := sorted(set(asked or ()) - known):
         raise course.CourseError(
@@ -152,7 +152,7 @@ def _asked_to_fill(asked: Sequence[str] | None, assignments: Sequence[Assignment
 def _entries(
     trials: Judge, assignments: Sequence[Assignment], found: Mapping[str, list[Path]], filled: set[str]
 ) -> Iterator[Entry]:
-    """Each exercise of the notebooks found, judged by itself; of the others, those that are to be filled."""
+    """Each exercise of the notebooks found, judged separately; of the others, those to be filled."""
     for assignment in assignments:
         if assignment.id not in found:
             for name in assignment.exercise_ids:
@@ -176,7 +176,7 @@ def _entries(
 
 
 def _settle(trials: Judge, entries: Sequence[Entry], of: int) -> write.Written:
-    """The file of all that passes, once every part of it also passes there; refuses the others."""
+    """The file of all answers that also pass within it; the others are refused."""
     modules = sorted({name for assignment in catalogue.ASSIGNMENTS for name in assignment.visible_modules})
     while True:
         in_file = {entry.exercise.id for entry in entries if entry.piece}
@@ -203,8 +203,8 @@ def _settle(trials: Judge, entries: Sequence[Entry], of: int) -> write.Written:
 
 
 def _to_ask_again(kept: Sequence[Entry], text: write.Written) -> list[Entry]:
-    """Those that run other code in the file than they did separately, and who depends on them; and one that shows that
-    the whole file runs."""
+    """The entries that run other code in the file than they did separately, and those that depend on them; and one that
+    shows that the whole file runs."""
     names = {name for entry in kept for name in entry.exercise.names}
     other = {entry.exercise.id for entry in kept if entry.piece.given & names} | set(text.renamed)
     other |= {entry.exercise.id for entry in kept if entry.doubt and entry.is_own}
@@ -215,7 +215,8 @@ def _to_ask_again(kept: Sequence[Entry], text: write.Written) -> list[Entry]:
 
 
 def _judged(trials: Judge, exercise: Exercise, source: str, modules: Sequence[str] = ()) -> Verdict:
-    """modules: what the file of all chapters may import; an answer by itself what its own chapter may."""
+    """The verdict on an answer. modules: those that the file of all chapters may import; a separate answer may import
+    those of its chapter."""
     assignment = catalogue.assignment_of(exercise)
     if modules:
         assignment = replace(assignment, id="assemble", visible_modules=tuple(modules))
@@ -225,8 +226,8 @@ def _judged(trials: Judge, exercise: Exercise, source: str, modules: Sequence[st
 def only_attention_unread(verdict: Verdict) -> bool:
     """Whether an answer could not be judged because chapter 09 cannot set the parameters of the attention that it uses.
 
-    06.3 also accepts an attention without biases, or with all biases in one parameter. Such an answer has passed with
-    the package's attention, and the attention by itself.
+    06.3 also accepts an attention without biases, or with all biases in one parameter. Then the answer has passed with
+    the package's attention, and the attention has passed separately.
     """
     seen = [getattr(outcome.got, "result", None) for outcome in verdict.outcomes]
     troubles = [{each.what for each in one.troubles} for one in seen if isinstance(one, Structure)]
@@ -254,7 +255,7 @@ def _refuse_foreign(output: Path) -> None:
 
 
 def _report(assignments: Sequence[Assignment], found: dict[str, list[Path]], entries: Sequence[Entry]) -> None:
-    """One line for each exercise: whether it is in, and why not; where it uses the package instead of own code."""
+    """Print a line for each exercise: whether it is in the file, or why not, and where it uses the package's code."""
     in_file = {name for entry in entries if entry.piece for name in entry.exercise.names}
     for assignment in assignments:
         path, *others = found.get(assignment.id, ["no notebook here"])
@@ -280,7 +281,7 @@ def _report(assignments: Sequence[Assignment], found: dict[str, list[Path]], ent
 
 
 def _write(path: Path, text: str) -> None:
-    """Under a temporary name first, so that no half of it is ever read."""
+    """Write the file under a temporary name, then rename it, so that nobody reads a part of it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     half = path.with_name(f".{path.name}.{os.getpid()}")
     half.write_text(text, encoding="utf-8")

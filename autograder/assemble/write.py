@@ -21,16 +21,16 @@ WRITTEN = "Written by `python -m autograder assemble`"  # a file without it is n
 
 @dataclass(frozen=True)
 class Written:
-    """The text of the file. renamed: exercise id -> the helpers of its cells that are called otherwise in the file."""
+    """The text of the file. renamed: exercise id -> the helpers of its cells that have another name in the file."""
 
     text: str
     renamed: dict[str, dict[str, str]]
 
 
 def as_file(pieces: Sequence[Piece], of: int) -> Written:
-    """The file that holds these answers, in this order. of: how many exercises there are.
+    """The file that holds these answers, in this order. of: number of exercises in the course.
 
-    Where an answer takes from the package what another answer here is, it uses that one.
+    If an answer imports from the package something that is an answer here, it uses the answer.
     """
     parts = {name for piece in pieces for name in piece.exercise.names}
     taken = dict.fromkeys(parts, "")  # name -> the code that the file gives it; an exercise's name is not a helper's
@@ -61,14 +61,13 @@ def _heading(piece: Piece) -> str:
 
 
 def _is_elsewhere(statement: Statement, piece: Piece, parts: set[str]) -> bool:
-    """Whether a statement gives what another part of the file is."""
+    """Whether a statement defines a name that is another part of the file."""
     used = statement.cell in piece.uses or statement.binds <= piece.given
     return used and bool(statement.binds & parts)
 
 
 def _other_names(statements: Sequence[Statement], piece: Piece, taken: dict[str, str]) -> dict[str, str]:
-    """New names for the helpers of a piece whose name is another thing in the file already. Given names are
-    recorded."""
+    """New names for the helpers of a piece whose name is used in the file already. The new names are recorded."""
     helpers = [each for each in statements if not _is_own(each, piece)]
     names: dict[str, str] = {}
     while True:
@@ -90,14 +89,14 @@ def _is_own(statement: Statement, piece: Piece) -> bool:
 
 
 def _free(name: str, piece: Piece, taken: dict[str, str]) -> str:
-    """A name that nothing in the file has yet."""
+    """A name that is not used in the file yet."""
     chapter, number = piece.chapter.partition("_")[0], piece.exercise.number.replace(".", "_")
     tries = (f"{name}_{suffix}" for suffix in (chapter, number, *(f"{number}_{count}" for count in range(2, 1000))))
     return next(each for each in tries if each not in taken)
 
 
 def _renamed(text: str, names: dict[str, str]) -> str:
-    """The text with other names for some of what it binds or calls; it loses its comments only if it must."""
+    """The text with some names replaced; its comments are kept if possible."""
     for old, new in names.items():
         before, rename = ast.dump(ast.parse(text)), _Rename(old, new)
         wanted = rename.visit(ast.parse(text))
@@ -115,9 +114,9 @@ def _says(text: str, wanted: ast.Module) -> bool:
 
 
 class _Rename(ast.NodeTransformer):
-    """Gives a name of the notebook another one, wherever it is not an argument of the same name.
+    """Renames a name of the notebook, except where it is an argument of the same name.
 
-    places: line and byte of each word that has changed, before Python 3.12 not of those inside an f-string.
+    places: line and byte of each changed word, before Python 3.12 without those inside an f-string.
     """
 
     def __init__(self, old: str, new: str) -> None:
@@ -175,7 +174,7 @@ class _Rename(ast.NodeTransformer):
 
 
 def _exchanged(text: str, old: str, new: str, places: set[tuple[int, int]]) -> str:
-    """The text with one word exchanged at these places and where a statement defines it; all else stays as it was."""
+    """The text with one word replaced at these places and where a statement defines it; nothing else changes."""
     lines = text.splitlines(keepends=True)
     tokens = list(tokenize.generate_tokens(io.StringIO(text).readline))
     for before, token in reversed(list(pairwise(tokens))):
@@ -218,7 +217,8 @@ def _laid_out(pieces: Sequence[Piece], of: int, imports: dict[str, ast.stmt], ch
 
 
 def _import_blocks(imports: dict[str, ast.stmt]) -> Iterator[str]:
-    """Python's own, libraries, the course's package; each once, names of one module on one line."""
+    """The imports: the standard library, libraries, the course's package; each once, names of one module on one
+    line."""
     groups: dict[int, list[str]] = {}
     together: dict[tuple[int, str], list[str]] = {}
     for text, node in imports.items():

@@ -30,14 +30,15 @@ INFINITE, NO_NUMBER = 1e12, 2e12  # for inf and nan: finite results are rounded 
 
 
 def is_compared(verdict: Explained) -> bool:
-    """Whether an answer is wrong and no known mistake explains it; a trained one has weights that nobody else has."""
+    """Whether an answer is wrong and no known mistake explains it. A trained answer is not compared: its weights are
+    unique."""
     return verdict.state == WRONG and verdict.misconception is None and not verdict.exercise.trained
 
 
 def fingerprinted(verdict: Explained, session: JudgingSession, endpoint: Endpoint, secret: bytes) -> Explained:
-    """The verdict with a fingerprint; ask `is_compared` first.
+    """The verdict with a fingerprint; call `is_compared` first.
 
-    endpoint: a side that still holds the answer. An answer that takes too long now keeps its verdict, and has none.
+    endpoint: still holds the answer. An answer that takes too long keeps its verdict and gets no fingerprint.
     """
     try:
         fixed = session.observe_under(key_of(secret, verdict.exercise), endpoint)
@@ -48,12 +49,12 @@ def fingerprinted(verdict: Explained, session: JudgingSession, endpoint: Endpoin
 
 
 def key_of(secret: bytes, exercise: Exercise) -> bytes:
-    """From which the hidden inputs are drawn on which all answers of a course are compared."""
+    """The key of the hidden inputs on which all answers of a course are compared."""
     return hmac.new(secret, f"alike|{exercise.id}".encode(), hashlib.sha256).digest()
 
 
 def fingerprint(outcomes: Sequence[Outcome], secret: bytes) -> tuple[str, ...]:
-    """The three parts; none where nothing fails, since right answers are no group."""
+    """The three parts of the fingerprint; none if nothing fails, since correct answers are not grouped."""
     if all(outcome.passed for outcome in outcomes) or any(outcome.got is None for outcome in outcomes):
         return ()
     parts = []
@@ -68,7 +69,7 @@ def fingerprint(outcomes: Sequence[Outcome], secret: bytes) -> tuple[str, ...]:
 
 
 def are_alike(first: Iterable[str], second: Iterable[str]) -> bool:
-    """Whether two fingerprints are of answers that behave alike."""
+    """Whether two fingerprints belong to answers that behave alike."""
     return not set(first).isdisjoint(second)
 
 
@@ -87,7 +88,7 @@ def _changed_inputs(expected: Observation, got: Observation) -> list[int]:
 
 
 def _rounded(value: Any, right: Any, shift: float) -> Iterable[bytes]:
-    """A value as bytes, its numbers rounded in steps of the right one's size."""
+    """A value as bytes, its numbers rounded relative to the size of the correct ones."""
     if isinstance(value, torch.Tensor):
         yield f"tensor {tuple(value.shape)} {value.dtype}".encode()
         yield from _numbers(value, _size(right), shift)
@@ -116,7 +117,7 @@ def _rounded(value: Any, right: Any, shift: float) -> Iterable[bytes]:
 
 
 def _size(right: Any) -> float:
-    """The largest number of the right result; 1 where it has none."""
+    """The largest number of the correct result; 1 if it has none."""
     if isinstance(right, float):
         right = torch.tensor([right], dtype=torch.float64)
     if not isinstance(right, torch.Tensor) or not right.is_floating_point():

@@ -43,7 +43,7 @@ EMPTY = seen(
 
 @dataclass(frozen=True)
 class Changed(Fact, name="changed", settles=True, doubt=""):
-    """An argument is not what it was."""
+    """An argument was changed."""
 
     argument: int
 
@@ -71,7 +71,7 @@ class Ignored(Fact, name="ignored"):
 
 
 def independent(ignored: Sequence[Ignored], names: Names) -> str:
-    """Which arguments the result does not depend on."""
+    """The arguments on which the result does not depend."""
     called = [names.argument(fact.argument) for fact in ignored]
     which = " or ".join(filter(None, [", ".join(called[:-1]), called[-1]]))
     values = [names.outcome.case.arguments[fact.argument] for fact in ignored]
@@ -81,7 +81,7 @@ def independent(ignored: Sequence[Ignored], names: Names) -> str:
 
 
 def changed(failures: Sequence[Outcome]) -> Iterator[Fact]:
-    """An argument that is not what it was."""
+    """An argument that was changed."""
     for outcome in failures:
         if isinstance(outcome.got.result, Raised) or len(outcome.got.inputs) != len(outcome.expected.inputs):
             continue
@@ -92,7 +92,7 @@ def changed(failures: Sequence[Outcome]) -> Iterator[Fact]:
 
 
 def repeated(again: RepeatRun) -> Iterator[Fact]:
-    """What asking again shows: another result for the same input, or the same result for another input."""
+    """What a repeated call shows: another result for the same input, or the same result for another input."""
     got = again.outcome.got.result
     if any(not isinstance(each.result, Raised) and not equal(got, each.result) for each in again.same):
         yield Differs()
@@ -106,7 +106,7 @@ def repeated(again: RepeatRun) -> Iterator[Fact]:
 
 
 def kept(exercise: Exercise, outcomes: Sequence[Outcome]) -> Iterator[Fact]:
-    """Every result that fails is the right one of an earlier call."""
+    """Every failing result is the correct one of an earlier call."""
     asked = [outcome for outcome in outcomes if outcome.got is not None]
     failing = [(outcome, asked[:place]) for place, outcome in enumerate(asked) if not outcome.passed]
     plain = not isinstance(failing[0][0].got.result, Tensor)
@@ -123,7 +123,7 @@ def kept(exercise: Exercise, outcomes: Sequence[Outcome]) -> Iterator[Fact]:
 
 
 def _answers(outcome: Outcome, wanted: Any) -> bool:
-    """Whether a result is the right one of an earlier call, and not of this one."""
+    """Whether a result is the correct one of an earlier call, and not of this one."""
     got, right = outcome.got.result, outcome.expected.result
     if not isinstance(got, Tensor) or not isinstance(wanted, Tensor):
         if isinstance(got, bool) or (isinstance(got, dict) and all(isinstance(value, bool) for value in got.values())):
@@ -134,7 +134,7 @@ def _answers(outcome: Outcome, wanted: Any) -> bool:
 
 
 def fixed(failures: Sequence[Outcome]) -> Iterator[Fact]:
-    """The same result for several inputs whose right results differ."""
+    """The same result for several inputs whose correct results differ."""
     results = [(outcome.got.result, outcome.expected.result) for outcome in failures]
     if len(results) > 1 and not any(isinstance(got, (Raised, bool, type(None))) for got, _ in results):
         (got, expected), *others = results

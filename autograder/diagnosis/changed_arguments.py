@@ -10,14 +10,14 @@ from torch import Tensor
 
 
 class Change(NamedTuple):
-    """How an argument is changed. words: what is then the right result, such as "{name} read backward"."""
+    """A change of an argument. words: describes the changed argument, such as "{name} read backward"."""
 
     made: Callable[..., Any]
     words: str
 
 
 def changed_by(change: Change, value: Any) -> Any:
-    """The changed argument; None where the change does not concern it, or leaves it as it is."""
+    """The changed argument; None if the change does not apply, or has no effect."""
     changed = change.made(value)
     if isinstance(value, Tensor):
         return changed if changed is not None and not torch.equal(changed, value) else None
@@ -41,7 +41,7 @@ def _shifted(by: int, least: int | None = None) -> Callable[[Any], Any]:
 
 
 def _of_counts(change: Callable[[list], list]) -> Callable[[Any], Any]:
-    """Of several whole numbers, in a list or a tensor."""
+    """A change of several integers, in a list or a tensor."""
 
     def changed(value: Any) -> Any:
         numbers = value.tolist() if isinstance(value, Tensor) and value.ndim == 1 else value
@@ -54,7 +54,7 @@ def _of_counts(change: Callable[[list], list]) -> Callable[[Any], Any]:
 
 
 def _everywhere(choose: Callable[[list], Any]) -> Callable[[Any], Any]:
-    """One of several whole numbers in the place of all."""
+    """All of several integers replaced by one of them."""
     return _of_counts(lambda numbers: [choose(numbers)] * len(numbers))
 
 
@@ -102,7 +102,7 @@ def _of_one_number(change: Callable[[float], float]) -> Callable[[Any], Any]:
 
 
 def _blank(place: int, alone: bool) -> Callable[[Tensor, int], Tensor]:
-    """Zeros in one position of an axis; alone: also where it is the only position."""
+    """Set one position of an axis to zero; alone: also if it is the only position."""
 
     def changed(value: Tensor, axis: int) -> Tensor:
         blanked = value.clone()
@@ -114,7 +114,7 @@ def _blank(place: int, alone: bool) -> Callable[[Tensor, int], Tensor]:
 
 
 def _hidden(place: int) -> Callable[[Tensor, int], Tensor]:
-    """False in one position of an axis."""
+    """Set one position of an axis to False."""
 
     def changed(value: Tensor, axis: int) -> Tensor:
         hidden = value.clone()

@@ -20,7 +20,7 @@ ONLY_THESE_SIZES = seen(
 
 @dataclass(frozen=True)
 class ArgumentIs(Fact, doubt=""):
-    """It fails where an argument is so, and only there. value: a name in KINDS."""
+    """It fails exactly where an argument has a certain kind of value. value: a name in KINDS."""
 
     argument: int
     value: str
@@ -35,9 +35,10 @@ class ArgumentIs(Fact, doubt=""):
 
 @dataclass(frozen=True)
 class SizeTells(Fact, name="size", doubt=""):
-    """A size that tells the checks that fail from those that pass. of: the name of a configuration's field, or the
-    place of the constructor's argument; fails, passes: the sizes of either
-    kind, all of these larger than any of those."""
+    """A size that separates the failing checks from the passing ones. of: the name of a configuration's field, or the
+    index of the constructor's argument; fails, passes: the sizes in either group; all of one group are larger than all
+    of the other.
+    """
 
     of: str | int
     fails: tuple[int, ...]
@@ -55,7 +56,7 @@ LARGE = 80.0  # beyond it a float32 exponential is soon infinite
 
 
 def about_probes(outcomes: Sequence[Outcome]) -> Iterator[Fact]:
-    """What the failing probes have in common and the passing ones do not."""
+    """What the failing probes, and only they, have in common."""
     asked = [outcome for outcome in outcomes if outcome.got is not None]
     failing = [outcome for outcome in asked if not outcome.passed]
     passing = [outcome for outcome in asked if outcome.passed]
@@ -80,8 +81,8 @@ def about_probes(outcomes: Sequence[Outcome]) -> Iterator[Fact]:
 
 
 def _one_argument(failing: Sequence[Outcome], passing: Sequence[Outcome]) -> Fact | None:
-    """A plain argument that has one kind of value in every check that fails and in no other; None where something else
-    separates these checks as well, since then nothing shows that this argument is the reason."""
+    """An argument that is not a tensor and has one kind of value in every failing check and in no other; None if
+    something else separates these checks too, since then this argument need not be the reason."""
     asked = (*failing, *passing)
     if len({outcome.case.function for outcome in asked}) > 1:
         return None
@@ -99,8 +100,8 @@ def _one_argument(failing: Sequence[Outcome], passing: Sequence[Outcome]) -> Fac
 
 
 def _one_size(failing: Sequence[Outcome], passing: Sequence[Outcome]) -> Fact | None:
-    """A size of the constructed object that is larger wherever it fails than wherever it passes; None where several
-    are."""
+    """A size of the constructed object that is larger in all failing checks than in all passing ones; None if there are
+    several such sizes."""
     told = [_sizes(outcome) for outcome in failing]
     others = [_sizes(outcome) for outcome in passing]
     if min(len(told), len(others)) < 2:
@@ -114,7 +115,7 @@ def _one_size(failing: Sequence[Outcome], passing: Sequence[Outcome]) -> Fact | 
 
 
 def _sizes(outcome: Outcome) -> dict[str | int, int]:
-    """The whole numbers with which an object is constructed: by the names of a configuration, else by their places."""
+    """The integers with which an object is constructed: by the names of a configuration, else by their positions."""
     values: dict[str | int, Any] = dict(enumerate(outcome.case.construct))
     for value in outcome.case.construct:
         if is_dataclass(value):
@@ -170,7 +171,7 @@ def _is_turned(outcome: Outcome) -> bool:
 
 
 def _wrong_in_late_digits(outcome: Outcome) -> bool:
-    """Whether only the last digits of the numbers are wrong, which no order in memory causes."""
+    """Whether only the last digits of the numbers are wrong, which a memory layout does not cause."""
     if outcome.passed or outcome.difference.kind != "value":
         return False
     wanted, got = outcome.difference.expected, outcome.difference.got

@@ -28,9 +28,10 @@ PLAIN = (int, float, str, bool, type(None))
 
 
 def smallest(exercise: Exercise, endpoint: Endpoint, outcomes: Sequence[Outcome]) -> Outcome | None:
-    """The first failure that may be shown, on the smallest input that was found; None if none is small enough to read.
+    """The first failure that may be shown, on the smallest failing input that was found; None if none is small enough
+    to read.
 
-    Raises EndpointGone when the answer's side is lost.
+    Raises EndpointGone when the answer's process is lost.
     """
     if exercise.is_class or exercise.methods or exercise.harness or exercise.trained:
         return None
@@ -42,7 +43,7 @@ def smallest(exercise: Exercise, endpoint: Endpoint, outcomes: Sequence[Outcome]
 
 
 def numbers(value: Any) -> int:
-    """How many numbers, texts or truth values a value holds."""
+    """The number of numbers, strings and booleans in a value."""
     if isinstance(value, Tensor):
         return value.numel()
     if isinstance(value, dict):
@@ -65,7 +66,7 @@ def _is_plain(value: Any) -> bool:
 
 
 class _Search:
-    """One answer, asked smaller and smaller questions."""
+    """A search for the smallest failing input of one answer."""
 
     def __init__(self, exercise: Exercise, endpoint: Endpoint, first: Outcome) -> None:
         self._exercise, self._first, self._best = exercise, first, first
@@ -74,7 +75,7 @@ class _Search:
         self._left = MOST_QUESTIONS
 
     def run(self) -> Outcome:
-        """Shrink until nothing gets smaller."""
+        """Shrink the input until nothing smaller fails."""
         while self._left > 0 and any(self._accepts(case) for case in _smaller(self._best.case)):
             pass
         return self._best
@@ -98,7 +99,7 @@ class _Search:
 
 
 def correct_answers(exercise: Exercise) -> tuple[Candidate, ...]:
-    """The known correct answers, which show whether the task allows an input."""
+    """The known correct answers, by which is tested whether the task allows an input."""
     return tuple(Candidate(exercise, LocalEndpoint(namespace_of(each.source))) for each in exercise.correct)
 
 
@@ -121,7 +122,7 @@ def _is_finite(result: Any) -> bool:
 
 
 def _smaller(case: Case) -> Iterator[Case]:
-    """Inputs that are smaller or plainer than this one, the smallest first."""
+    """Inputs that are smaller or simpler than this one, the smallest first."""
     arguments = case.arguments
     for size in sorted(_sizes(arguments), reverse=True):
         for length in range(1, min(size, 4)):
@@ -136,7 +137,7 @@ def _sizes(arguments: Sequence[Any]) -> set[int]:
 
 
 def _cut(arguments: Sequence[Any], size: int, length: int) -> tuple:
-    """All axes of one size cut to another: what belongs together keeps fitting together."""
+    """All axes of one size cut to another size, so that shapes stay consistent."""
 
     def cut(value: Any) -> Any:
         for axis in range(value.ndim) if isinstance(value, Tensor) else ():
@@ -150,7 +151,7 @@ def _cut(arguments: Sequence[Any], size: int, length: int) -> tuple:
 
 
 def _plainer(value: Any) -> Iterator[Any]:
-    """Values that are shorter or easier to read, the plainest first; none that was made by an earlier call of this."""
+    """Values that are shorter or easier to read, the simplest first, without those of earlier calls."""
     if isinstance(value, Tensor):
         yield from (each for each in _plainer_tensors(value) if _weight(each) < _weight(value))
     elif isinstance(value, (list, str)) and len(value) > 1:
@@ -186,7 +187,7 @@ def _plainer_tensors(value: Tensor) -> Iterator[Tensor]:
 
 
 def _weight(value: Tensor) -> tuple[int, float]:
-    """How hard a tensor is to read: the number of its numbers, and the letters that they take."""
+    """How hard a tensor is to read: the number of its elements, and the characters that they take."""
     shown = value.to(torch.float64).flatten().tolist()
     return value.numel(), sum(len(f"{each:.6g}") + (each != 0) for each in shown) + len(set(shown)) / 100
 
@@ -195,7 +196,7 @@ def _weight(value: Tensor) -> tuple[int, float]:
 
 
 def _are_shares(value: Tensor) -> bool:
-    """Whether each row is positive or 0 and sums to 1."""
+    """Whether no element is negative and each row sums to 1."""
     if not value.is_floating_point() or not value.numel() or value.ndim == 0 or bool((value < 0).any()):
         return False
     sums = value.sum(-1)
@@ -215,7 +216,8 @@ PROPERTIES: tuple[Callable[[Tensor], bool], ...] = (
 
 
 def _keeps(before: Any, after: Any) -> bool:
-    """Whether what held of each argument still holds: rows of shares, signs, a permutation, a square table."""
+    """Whether the properties of each argument are preserved: rows that sum to 1, signs, a permutation, a square
+    matrix."""
     if isinstance(before, Tensor):
         return after.numel() > 0 and all(holds(after) for holds in PROPERTIES if holds(before))
     if isinstance(before, tuple):

@@ -26,7 +26,7 @@ MOST = 10**5  # numbers in the arguments of a probe that is run again
 
 
 def suppose(exercise: Exercise, outcomes: Sequence[Outcome]) -> list[Supposed]:
-    """The first supposition that all questions bear out; none where the reference takes long."""
+    """The first supposition that is consistent with all probes; none if the reference is slow."""
     asked = [outcome for outcome in outcomes if outcome.got is not None]
     failing = [outcome for outcome in asked if not outcome.passed]
     if len(failing) < FEWEST or not can_be_asked(exercise, asked):
@@ -46,9 +46,9 @@ def suppose(exercise: Exercise, outcomes: Sequence[Outcome]) -> list[Supposed]:
 
 
 def beside_known(exercise: Exercise, outcomes: Sequence[Outcome]) -> list[Fact]:
-    """A known mistake and one more slip: its results differ from the learner's by a pattern or a changed argument.
+    """A known mistake together with another: its results differ from the learner's by a pattern or a changed argument.
 
-    A changed argument is looked for only in a learner's own check, which takes the time.
+    A changed argument is only searched for in a learner's own check, where there is time.
     """
     asked = [outcome for outcome in outcomes if outcome.got is not None]
     failing = [outcome for outcome in asked if not outcome.passed]
@@ -69,7 +69,7 @@ def beside_known(exercise: Exercise, outcomes: Sequence[Outcome]) -> list[Fact]:
 def _pattern_beside(exercise: Exercise, known: Misconception, asked: Sequence[Outcome]) -> Fact | None:
     """The pattern that turns a known mistake's results into the learner's, in every probe.
 
-    The mistake's results on visible probes are kept, so they are looked at first.
+    The mistake's results on visible probes are cached, so these come first.
     """
     candidate = shown_by(exercise, known)
     failing = [outcome for outcome in asked if not outcome.passed]
@@ -96,7 +96,7 @@ def _pattern_beside(exercise: Exercise, known: Misconception, asked: Sequence[Ou
 
 
 def _beside(exercise: Exercise, known: Misconception, asked: Sequence[Outcome]) -> Fact | None:
-    """The change of an argument that makes a known mistake's results the learner's."""
+    """The change of an argument with which a known mistake returns the learner's results."""
     candidate = Candidate(exercise, LocalEndpoint(namespace_of(known.source)))
 
     def answers(outcome: Outcome, case: Case) -> Observation:
@@ -108,7 +108,7 @@ def _beside(exercise: Exercise, known: Misconception, asked: Sequence[Outcome]) 
 
 
 def can_be_asked(exercise: Exercise, asked: Sequence[Outcome]) -> bool:
-    """Whether the reference runs quickly on any input, and returns a value for the first probe that fails."""
+    """Whether the reference is fast, and returns a value for the first failing probe."""
     plain = not (exercise.methods or exercise.harness or exercise.trained)
     failing = next(outcome for outcome in asked if not outcome.passed)
     return plain and not isinstance(failing.got.result, Raised) and all(_small(outcome.case) for outcome in asked)
@@ -121,7 +121,8 @@ def _small(case: Case) -> bool:
 
 @dataclass(frozen=True)
 class Unexplained:
-    """What a supposition that holds leaves open: the number of failures in which the reference itself stops."""
+    """The failures that a confirmed supposition does not explain: those in which the reference itself raises an
+    exception."""
 
     failures: int
 
@@ -132,8 +133,8 @@ NOTHING = Unexplained(0)
 def _unexplained(
     answers: Callable[[Outcome, Case], Observation], supposed: Supposed, asked: Sequence[Outcome]
 ) -> Unexplained | None:
-    """What is left if the reference, given the changed arguments, returns what the learner's answer did: in every
-    check, and in two that fail. None where it does not."""
+    """What is left if the reference, called with the changed arguments, returns the learner's result in every check,
+    two of them failing. None if it does not."""
     agreeing = stopped = 0
     for outcome in asked:
         if outcome.passed and isinstance(outcome.expected.result, Raised):  # what is refused, is refused first

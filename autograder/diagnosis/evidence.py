@@ -22,14 +22,14 @@ LINES = {  # by the number of axes and the distance from the last axis: what lie
 
 @dataclass(frozen=True)
 class Names:
-    """The names for a sentence. outcome: the first failure; of a hidden one no number is shown."""
+    """The names used in a sentence. outcome: the first failure; numbers of a hidden one are not shown."""
 
     exercise: Exercise
     outcome: Outcome
 
     @property
     def secret(self) -> bool:
-        """Whether no number may be shown."""
+        """Whether numbers must not be shown."""
         return self.outcome.secret
 
     def argument(self, place: int) -> str:
@@ -48,7 +48,7 @@ def argument_names(exercise: Exercise, outcome: Outcome) -> list[str]:
 
 
 class Traits(NamedTuple):
-    """Properties of all facts of a class, given at its definition: `class Changed(Fact, name="changed")`."""
+    """Properties that all facts of a class share, given at its definition: `class Changed(Fact, name="changed")`."""
 
     name: str = ""
     exact: bool = False
@@ -59,12 +59,12 @@ class Traits(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Fact:
-    """One fact about the results of an answer. Two facts are equal if they report the same of two results.
+    """One fact about the results of an answer. Two facts are equal if they say the same about two results.
 
-    sure: seen in more than one failure. beside: the message of a known mistake to whose result it applies, where that
-    is not the right one. where: the setting to which it is confined (see `known_mistakes.setting`). part: which of
-    several results it is about, from 1; 0 where there is one, or it is the first that is wrong. partial: it holds in
-    the first check that fails and in others, but not in all; without it, it holds in every check that fails.
+    sure: seen in more than one failure. beside: the message of a known mistake, if the fact compares with its result
+    instead of the correct one. where: the setting to which it is limited (see `known_mistakes.setting`). part: which of
+    several results it concerns, from 1; 0 if there is one, or if it is the first wrong one. partial: it holds in the
+    first failing check and in others, but not in all; otherwise it holds in every failing check.
     """
 
     sure: bool = True
@@ -90,26 +90,26 @@ class Fact:
 
     @property
     def exact(self) -> bool:
-        """Whether it explains every number of a result, and rarely occurs by chance."""
+        """Whether it determines every number of a result, and is unlikely to hold by chance."""
         return self.traits.exact
 
     @property
     def settles(self) -> bool:
-        """Whether the search can end with it."""
+        """Whether the search ends with it."""
         return self.exact or self.traits.settles
 
     @property
     def once(self) -> bool:
-        """Whether one failure is enough to be sure of it."""
+        """Whether one failure is sufficient evidence."""
         return self.traits.once
 
     @property
     def doubt(self) -> str:
-        """The words before its sentence if it is not sure; empty if the sentence is shown unchanged."""
+        """The words before its sentence if it is not sure; empty for none."""
         return self.traits.doubt
 
     def say(self, names: Names) -> str:
-        """Return its sentence or sentences."""
+        """Return its sentences."""
         raise NotImplementedError
 
     def in_a_setting(self) -> "Fact":
@@ -156,18 +156,18 @@ class AlongAxis(Fact):
 
 
 def along(axis: int, axes: int) -> tuple[str, str]:
-    """Return the name of the items along an axis, and of one item."""
+    """Return the plural and the singular name of the items along an axis."""
     return LINES.get(axes - 1 - axis, (f"items along axis {axis}", f"item along axis {axis}"))
 
 
 @dataclass(frozen=True)
 class Explained(Verdict):
-    """A verdict, and why the answer fails; nothing here changes its points.
+    """A verdict with an explanation, which does not change its points.
 
-    diagnosis: the known mistake, with what of the outcomes shows it. noticed: facts about a failure that no known
-    mistake explains. failed_explanation: the traceback of an exception of ours that ended the explanation.
-    counterexample: the smallest input that was found on which the answer still fails. alike: a fingerprint of what the
-    answer shows, where no known mistake explains it (see `alike`).
+    diagnosis: the known mistake, with the evidence for it. noticed: facts about a failure that no known mistake
+    explains. failed_explanation: the traceback of an internal error that ended the explanation. counterexample: the
+    smallest failing input that was found. alike: a fingerprint of the answer's behavior, if no known mistake explains
+    it (see `alike`).
     """
 
     diagnosis: tuple[Misconception, Evidence | None] | None = None
@@ -182,7 +182,7 @@ class Explained(Verdict):
 
 
 def explained(verdict: Verdict, **found: object) -> Explained:
-    """The verdict with what was found; without an explanation where none was looked for."""
+    """The verdict as an `Explained`; without an explanation if none was searched for."""
     if isinstance(verdict, Explained):
         return replace(verdict, **found)
     return Explained(**{field.name: getattr(verdict, field.name) for field in fields(Verdict)}, **found)

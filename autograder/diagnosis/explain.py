@@ -20,7 +20,7 @@ from autograder.judging.verdict import Verdict
 
 
 def explain(verdict: Verdict) -> Explained:
-    """The same verdict with an explanation, where one is found. Points and outcomes stay as they are; never raises."""
+    """The same verdict with an explanation, if one is found. Points and outcomes are unchanged; never raises."""
     if not verdict.outcomes or verdict.passed:
         return explained(verdict)
     try:
@@ -41,7 +41,7 @@ def judge_and_explain(
 ) -> Explained:
     """The explained verdict on one answer; the arguments are those of `judge`.
 
-    Where no known mistake explains it, a smaller failing input is searched for among those that may be shown.
+    If no known mistake explains it, a smaller failing input is searched for among those that may be shown.
     """
     verdict = explain(judge(exercise, endpoint, key, findings, stopped, disclosed))
     if verdict.passed or verdict.diagnosis or verdict.blank or not verdict.outcomes:

@@ -43,8 +43,9 @@ EVERY, SOME_CHECKS, SETTING = "every", "some", "setting"
 
 @dataclass(frozen=True)
 class Claim:
-    """What the report claims about the checks, as data. extent: the mistake returns what the answer did in `EVERY`
-    check, in `SOME_CHECKS` of those that fail, or in all of one `SETTING`: where. only: no check fails elsewhere."""
+    """The claim of the report about the checks, as data. extent: the mistake returns the answer's results in `EVERY`
+    check, in `SOME_CHECKS` of the failing ones, or in all of one `SETTING`, which is `where`. only: no check fails
+    elsewhere."""
 
     extent: str = EVERY
     where: tuple = ()
@@ -64,12 +65,12 @@ def _identified(known: Misconception, claim: Claim, **changed: Any) -> Identifie
 
 
 def diagnose(exercise: Exercise, outcomes: Sequence[Outcome]) -> tuple[Misconception, Evidence | None] | None:
-    """The misconception that explains the failures, with visible evidence if there is any; None when none does.
+    """The misconception that explains the failures, with visible evidence if there is any, or None.
 
-    One that agrees with the learner on every probe is taken at once. Otherwise the one that explains most failures, if
-    it explains the first, another, and at least half of them: an answer may have a known mistake and another one, but
-    on a single input two mistakes may look alike. With that other one it may explain all of them, and is then named
-    with it (`_two_at_once`); otherwise the report says that something is left. Where none does, any two may.
+    One that agrees with the learner on every probe is returned at once. Otherwise it is the one that explains most
+    failures, if it explains the first, another, and at least half of them: an answer may have a known mistake and
+    another one, but on a single input two mistakes may look alike. If a second one explains the rest, both are named
+    (`_two_at_once`); otherwise the report says that something is left. If none explains enough, all pairs are tried.
     """
     asked = [outcome for outcome in outcomes if outcome.got is not None]
     # What is kept of the mistakes first, then what the most mistakes disagree with.
@@ -96,12 +97,12 @@ def diagnose(exercise: Exercise, outcomes: Sequence[Outcome]) -> tuple[Misconcep
 def _two_at_once(
     exercise: Exercise, asked: Sequence[Outcome], one: Misconception | None = None
 ) -> tuple[Misconception, None] | None:
-    """Two known mistakes in one answer that agree with the learner on every probe, at least two failures in values.
+    """Two known mistakes that together agree with the learner on every probe, two of which fail in values.
 
-    Hundreds of pairs are looked at, so what they show to a visible probe is kept; where it cannot be, or a class has
-    too many, a learner's own check takes the time and grading does not: the nearest first, at most `MOST_TRIED`.
-    Where results agree loosely, neither of the two may explain the first failure by itself.
-    asked: the failures first. one: which must be among the two. It goes under its name, else the first mistake's.
+    Hundreds of pairs are tried, so their results on visible probes are cached. If that is impossible, or if a class has
+    too many pairs, only a learner's own check tries them: the nearest first, at most `MOST_TRIED`. If the tolerance is
+    large, neither of the two may explain the first failure alone.
+    asked: the failures first. one: must be among the two, and gives the result its name; else the first mistake does.
     """
     failures, passes = [o for o in asked if not o.passed], [o for o in asked if o.passed]
     few = exercise.roles is None or len(list(islice(_made(_pairs(exercise)), MOST_PAIRS + 1))) <= MOST_PAIRS
@@ -131,7 +132,7 @@ def _two_at_once(
 
 
 def _nearest_first(exercise: Exercise, outcome: Outcome) -> list["_Pair"]:
-    """The pairs, by how near each of the two comes by itself to what the learner returned."""
+    """The pairs, sorted by the distance of each mistake's own result to the learner's."""
     apart = {}
     for known in exercise.mistakes:
         with suppress(EndpointGone):
@@ -141,16 +142,16 @@ def _nearest_first(exercise: Exercise, outcome: Outcome) -> list["_Pair"]:
 
 
 def _beside(message: str) -> str:
-    """A message without the words that all else is right, which are false when there is a second mistake."""
+    """A message without the words that everything else is right, which are false if there is a second mistake."""
     begin, but, rest = message.partition(" right, but ")
     return rest[0].upper() + rest[1:] if but and "." not in begin else message
 
 
 def _in_one_setting(exercise: Exercise, asked: Sequence[Outcome]) -> tuple[Misconception, Evidence | None] | None:
-    """A known mistake that explains all probes of one setting: one of several functions, or the value of an argument
-    that is a flag or one of a few texts. So it can be the only mistake, or occur with others in other settings.
+    """A known mistake that explains all probes of one setting: one of several functions, or one value of a flag or of
+    an argument with a few strings. It may be the only mistake, or there may be others in other settings.
 
-    asked: the failures first; the setting of the first of them is looked at first, and must be explained.
+    asked: the failures first; the setting of the first one comes first, and must be explained.
     """
     if not asked or asked[0].passed:
         return None
@@ -186,7 +187,7 @@ def _explains_all(exercise: Exercise, asked: Sequence[Outcome]) -> tuple[Misconc
 
 
 def settings(exercise: Exercise, asked: Sequence[Outcome]) -> list[str]:
-    """The arguments that are flags, or one of a few texts, by name; and "", where there are several functions."""
+    """The names of the arguments that are flags or one of a few strings; also "" if there are several functions."""
     several = [""] if len({outcome.case.function for outcome in asked}) > 1 else []
     values: dict[str, set] = {}
     for outcome in asked:
@@ -197,7 +198,7 @@ def settings(exercise: Exercise, asked: Sequence[Outcome]) -> list[str]:
 
 
 def setting(exercise: Exercise, case: Case, name: str) -> tuple:
-    """(the function, the argument's name, its value); no name where the function has no such argument."""
+    """(function, name of the argument, its value); the name is empty if the function has no such argument."""
     value = _arguments(exercise, case).get(name)
     return (case.function or exercise.names[0], *((name, value) if isinstance(value, (bool, str)) else ("", None)))
 
@@ -220,22 +221,22 @@ def _arguments(exercise: Exercise, case: Case) -> dict[str, Any]:
 
 @dataclass
 class _Pair:
-    """Two known mistakes, made by changes of one right answer, that may fit together."""
+    """Two known mistakes, made by changes of the same correct answer."""
 
     first: Misconception
     second: Misconception
 
     @cached_property
     def known(self) -> Misconception | None:
-        """The mistake that holds both; None where they do not fit together. Made when it is asked for: to try whether
-        a text is Python takes most of the time, and few of hundreds of pairs are looked at."""
+        """The mistake that combines both; None if they cannot be combined. Computed on demand: few of hundreds of pairs
+        are needed, and compiling takes most of the time."""
         both = self.first.source.together(self.second.source)
         name = f"{self.first.name} + {self.second.name}"
         return replace(self.first, name=name, source=both, quotes=None) if both else None
 
 
 def _pairs(exercise: Exercise) -> tuple[_Pair, ...]:
-    """The pairs of an exercise, those that do not fit together as well."""
+    """All pairs of an exercise, also those that cannot be combined."""
     kept = _PAIRS.get(exercise.id)
     if kept is None or kept[0] is not exercise:
         changed = [
@@ -250,12 +251,12 @@ def _pairs(exercise: Exercise) -> tuple[_Pair, ...]:
 
 
 def _made(pairs: Iterable[_Pair]) -> Iterator[_Pair]:
-    """Those of the pairs that fit together."""
+    """The pairs that can be combined."""
     return (pair for pair in pairs if pair.known is not None)
 
 
 def namespace_of(source: str) -> Mapping[str, Any]:
-    """What a snippet defines, run as a notebook cell would be after the set-up cell."""
+    """The namespace of a snippet that is run as a notebook cell after the set-up cell."""
     return dict(_executed(source))
 
 
@@ -275,9 +276,9 @@ def _executed(source: str) -> tuple[tuple[str, Any], ...]:
 
 
 def _agreement(exercise: Exercise, known: Misconception, outcomes: Sequence[Outcome]) -> tuple[list[Outcome], int]:
-    """The failures that the misconception reproduces, and the number of probes on which it says otherwise.
+    """The failures that the misconception reproduces, and the number of probes on which it disagrees.
 
-    One that does not reproduce the first failure, or fails where the learner does not, is out at once.
+    The comparison ends at once if it does not reproduce the first failure, or fails where the learner does not.
     """
     if known.shows is not None:
         marks = [(outcome, _bears_mark(known, outcome)) for outcome in outcomes if not outcome.passed]
@@ -305,11 +306,11 @@ def _agreement(exercise: Exercise, known: Misconception, outcomes: Sequence[Outc
 
 
 class _Asked:
-    """A known mistake under a learner's questions. What it shows to the visible probes, which ask everybody the same,
-    is kept for all learners.
+    """The results of a known mistake on a learner's probes. Those on visible probes, which are the same for everybody,
+    are cached.
 
-    How a class's parameters are read depends on the probes before. So it runs the visible probes in their
-    order, as a learner's is, and the hidden ones after all of them.
+    How a class's parameters are matched depends on earlier probes, so the mistake runs the visible probes in the same
+    order as a learner's answer, then the hidden ones.
     """
 
     _KEPT: ClassVar[dict[tuple[str, str], "_Asked"]] = {}
@@ -322,14 +323,14 @@ class _Asked:
 
     @classmethod
     def of(cls, exercise: Exercise, known: Misconception) -> "_Asked":
-        """The known mistake, beginning with what is kept of it."""
+        """The known mistake, with its cached results."""
         kept = cls._KEPT.get((exercise.id, known.name))
         if kept is None or kept._exercise is not exercise or kept._source != known.source:
             kept = cls._KEPT[exercise.id, known.name] = cls(exercise, known)
         return copy(kept)  # with hidden questions of its own
 
     def shows(self, outcome: Outcome) -> tuple[Observation, Difference | None]:
-        """What it shows to the question of an outcome, and where that parts from the right answer.
+        """Its observation on the probe of an outcome, and the difference from the correct answer.
 
         Raises EndpointGone.
         """
@@ -344,7 +345,7 @@ class _Asked:
         return self._look(self._then, outcome.probe, outcome.case, outcome.expected, outcome.cotangent)
 
     def _ask_visible(self, last: Probe) -> None:
-        """Ask a visible probe; of a class, those before it first."""
+        """Run a visible probe; for a class, also all probes before it."""
         for probe in self._exercise.visible if self._exercise.roles is not None else (last,):
             if probe.name not in self._shown:
                 self._shown[probe.name] = self._look(self._first, probe, *question_of(self._exercise, probe, b""))
@@ -360,12 +361,12 @@ class _Asked:
 
 
 def shown_by(exercise: Exercise, known: Misconception) -> _Asked:
-    """A known mistake, to be run on the learner's probes."""
+    """The endpoint of a known mistake, to be run on the learner's probes."""
     return _Asked.of(exercise, known)
 
 
 def _passes(exercise: Exercise, known: Misconception, outcome: Outcome) -> bool:
-    """Whether a known mistake passes a visible probe; a hidden one is run when its turn comes."""
+    """Whether a known mistake passes a visible probe; True for a hidden one, which is run later."""
     if not asks_everybody(exercise, outcome.probe, outcome.case):
         return True
     try:
@@ -392,13 +393,13 @@ def _agrees(
 
 
 def _stopped_alike(one: Raised, other: Raised) -> bool:
-    """Whether two errors are of one kind; of torch's many RuntimeErrors, some tell by how they begin."""
+    """Whether two errors are of the same kind; torch's RuntimeErrors are compared by the beginning of some messages."""
     causes = [{TORCH_BEGINS[text] for text in TORCH_BEGINS if each.message.startswith(text)} for each in (one, other)]
     return (one.type, one.about, causes[0]) == (other.type, other.about, causes[1])
 
 
 def _bears_mark(known: Misconception, outcome: Outcome) -> bool | None:
-    """Whether a failure bears the mistake's mark; None where its question cannot show it."""
+    """Whether a failure has the mistake's mark; None if its probe cannot show it."""
     if isinstance(outcome.got.result, Raised) or isinstance(outcome.expected.result, Raised):
         return False
     try:
@@ -409,8 +410,8 @@ def _bears_mark(known: Misconception, outcome: Outcome) -> bool | None:
 
 
 def _alike(one: Difference, other: Difference) -> bool:
-    """Whether two answers are wrong in the same respect; where that is not the result itself, also at the same
-    place."""
+    """Whether two answers differ from the correct one in the same respect and, if that is not the result itself, at the
+    same place."""
     beside = one.kind in ("gradient", "no gradient", "inputs", "state")
     return one.kind == other.kind and (not beside or one.where == other.where)
 
@@ -422,7 +423,7 @@ def _same(shown: Observation, outcome: Outcome) -> bool:
 
 
 def _words_of(error: Raised) -> tuple[str, list[str]]:
-    """What an error says, without the order of its operands: a - b and b - a stop with the same two sizes."""
+    """The words of an error, without the order of its operands: a - b and b - a fail with the same two sizes."""
     return error.type, sorted(error.message.split())
 
 

@@ -26,7 +26,7 @@ from autograder.judging.repeat_run import RepeatRun
 
 
 def looked_at(exercise: Exercise, outcomes: Sequence[Outcome], again: RepeatRun | None) -> list[Fact]:
-    """All that is found in an answer without a known mistake, the most telling first."""
+    """All facts found about an answer without a known mistake, the most informative first."""
     facts = notice(exercise, outcomes, again)
     if all(outcome.passed or outcome.got is None for outcome in outcomes):
         return facts
@@ -39,10 +39,10 @@ def looked_at(exercise: Exercise, outcomes: Sequence[Outcome], again: RepeatRun 
 
 
 def notice(exercise: Exercise, outcomes: Sequence[Outcome], again: RepeatRun | None = None) -> list[Fact]:
-    """Facts about an answer that fails, by its behavior, its results and which checks fail; at most one about results.
+    """Facts about a failing answer, from its behavior, its results and the failing checks; at most one about results.
 
-    A fact about the results holds in every check that fails. One that holds in the first and in others, though not in
-    all, is `partial`; any other is left out.
+    A fact about the results holds in every failing check. One that holds in the first and in others, but not in all, is
+    `partial`; any other is left out.
     """
     failures = [outcome for outcome in outcomes if not outcome.passed and outcome.got is not None]
     if not failures:
@@ -63,7 +63,7 @@ def notice(exercise: Exercise, outcomes: Sequence[Outcome], again: RepeatRun | N
 
 
 def _items(outcome: Outcome) -> bool:
-    """Whether it is an item of a list that is of another type than it should be."""
+    """Whether an item of a list has the wrong type."""
     return outcome.difference.kind == "type" and isinstance(outcome.got.result, list) and bool(outcome.difference.where)
 
 
@@ -73,7 +73,7 @@ def _formula(exercise: Exercise, outcomes: Sequence[Outcome]) -> list[Fact]:
 
 
 def _in_one_setting(exercise: Exercise, outcomes: Sequence[Outcome]) -> list[Fact]:
-    """A pattern of all results under the first failure's setting: its function, or the value of a flag or a text."""
+    """A pattern of all results in the first failure's setting: its function, or the value of a flag or a string."""
     asked = [outcome for outcome in outcomes if outcome.got is not None]
     failed = next(outcome for outcome in asked if not outcome.passed)
     for name in settings(exercise, asked):

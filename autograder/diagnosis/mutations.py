@@ -21,7 +21,7 @@ NAMES = {
 
 
 def mutations(source: str, generator: random.Random) -> Iterator[tuple[str, str]]:
-    """All mutations of a source by one change, in a drawn order: (what was changed, the new source)."""
+    """All mutations of a source by one change, in random order: (description of the change, new source)."""
     tree = ast.parse(source)
     nodes = list(ast.walk(tree))
     places = [(number, which) for number, node in enumerate(nodes) for which, _ in enumerate(_changes(node, tree))]
@@ -40,7 +40,7 @@ def mutations(source: str, generator: random.Random) -> Iterator[tuple[str, str]
 
 
 def _changes(node: ast.AST, tree: ast.AST) -> Iterator[tuple]:
-    """(what it is, a function that makes it in a copy of the node)."""
+    """Yield (description, function that applies the change to a copy of the node)."""
 
     def put(**values):
         return lambda target: [setattr(target, name, copy.deepcopy(value)) for name, value in values.items()]

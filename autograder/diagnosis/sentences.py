@@ -23,7 +23,7 @@ BESIDE = {  # the words of a fact about a known mistake's result instead of the 
 
 
 def noticed_in(exercise: Exercise, outcome: Outcome, noticed: Sequence[Fact]) -> str:
-    """The facts as sentences. outcome: the first failure; of a hidden one no number is shown."""
+    """The facts as sentences. outcome: the first failure; numbers of a hidden one are not shown."""
     names = Names(exercise, outcome)
     said_already = outcome.difference.kind == "inputs"
     told = [fact for fact in noticed if not (said_already and isinstance(fact, Changed))]
@@ -37,7 +37,7 @@ def noticed_in(exercise: Exercise, outcome: Outcome, noticed: Sequence[Fact]) ->
 
 
 def sentence(fact: Fact, names: Names) -> str:
-    """The sentence of a fact, with where it holds and how sure it is."""
+    """The sentence of a fact, with its setting and its certainty."""
     if fact.partial:
         said = sentence(replace(fact, partial=False), names)
         return f"In some of the checks that fail, though not in all: {_in_the_middle(said)}"

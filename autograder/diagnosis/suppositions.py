@@ -18,17 +18,17 @@ from autograder.judging.observation import Outcome, Raised
 
 @dataclass(frozen=True)
 class Supposed(Fact, doubt=""):
-    """One supposition. argument: which is changed, by its place."""
+    """A supposition about how the learner reads an argument. argument: the position of the changed one."""
 
     argument: int
 
     @property
     def blunt(self) -> bool:
-        """Whether it would explain too much together with a second mistake."""
+        """Whether it is too general to be combined with a second mistake."""
         return False
 
     def understood(self, case: Case) -> Case | None:
-        """The question that was understood instead; None if the supposition does not apply."""
+        """The case as the learner would understand it; None if the supposition does not apply."""
         if self.argument >= len(case.arguments):
             return None
         value = case.arguments[self.argument]
@@ -40,12 +40,12 @@ class Supposed(Fact, doubt=""):
         raise NotImplementedError
 
     def back(self, result: Any) -> Any:
-        """The result, changed back where the supposition asks for it."""
+        """The result, changed back if the supposition requires it."""
         return result
 
 
 def with_arguments(case: Case, changed: dict[int, Any]) -> Case:
-    """The case with other arguments at some places."""
+    """The case with some arguments replaced."""
     return replace(case, arguments=tuple(changed.get(place, value) for place, value in enumerate(case.arguments)))
 
 
@@ -55,7 +55,7 @@ def _right_for(words: str) -> str:
 
 @dataclass(frozen=True)
 class OtherValue(Supposed, name="value", doubt=""):
-    """One value of an argument that is one of few is taken for another."""
+    """One of the few values of an argument is treated like another."""
 
     passed: Any
     meant: Any
@@ -75,7 +75,7 @@ class OtherValue(Supposed, name="value", doubt=""):
 
 @dataclass(frozen=True)
 class ExchangedValues(OtherValue, name="values", doubt=""):
-    """Two values of an argument that is one of few are taken for each other."""
+    """Two of the few values of an argument are exchanged."""
 
     def changed(self, value: Any) -> Any:
         return {self.passed: self.meant, self.meant: self.passed}.get(value)
@@ -87,7 +87,7 @@ class ExchangedValues(OtherValue, name="values", doubt=""):
 
 @dataclass(frozen=True)
 class ExchangedArguments(Supposed, name="exchanged", doubt=""):
-    """Two arguments are taken for each other."""
+    """Two arguments are exchanged."""
 
     other: int
 
@@ -160,7 +160,7 @@ class ChangedAxis(Supposed, doubt=""):
 
 @dataclass(frozen=True)
 class ExchangedAxes(Supposed, name="turned", doubt=""):
-    """Two axes of a tensor are exchanged. and_back: those of the result as well."""
+    """Two axes of a tensor are exchanged. and_back: then those of the result."""
 
     axis: int
     second: int
@@ -188,7 +188,7 @@ class ExchangedAxes(Supposed, name="turned", doubt=""):
 
 
 def suppositions(asked: Sequence[Outcome]) -> Iterator[Supposed]:
-    """All suppositions that the arguments of the first failure allow."""
+    """All suppositions that apply to the arguments of the first failure."""
     arguments = asked[0].case.arguments
     for place, value in enumerate(arguments):
         if isinstance(value, (str, bool)):

@@ -120,7 +120,8 @@ def about_error(exercise: Exercise, outcome: Outcome, error: Raised) -> str:
 
 
 def _other_order(name: str, asked: Sequence[str], taken: Sequence[str]) -> str:
-    """That the learner's function takes an argument in another place; empty where no name says so."""
+    """A sentence that the learner's function takes its arguments in another order; empty if the names do not show
+    it."""
     moved = [each for each in asked[: len(taken)] if each in taken and taken.index(each) != asked.index(each)]
     if not moved:
         return ""
@@ -132,7 +133,7 @@ def _other_order(name: str, asked: Sequence[str], taken: Sequence[str]) -> str:
 
 
 def _cell_of(exercise: Exercise, name: str) -> str:
-    """The cell of the notebook that makes this name, in words; empty where none is known to."""
+    """The cell of the notebook that defines this name, in words; empty if unknown."""
     if name in SET_UP:
         return "the set-up cell at the top of the notebook"
     assignments = (each for each in catalogue.ASSIGNMENTS if exercise.id in each.exercise_ids)
@@ -141,13 +142,13 @@ def _cell_of(exercise: Exercise, name: str) -> str:
 
 
 def may_be_of_shapes(error: Raised) -> bool:
-    """Whether tensors are in the line that stopped, and the error is one that shapes give."""
+    """Whether the failing line has tensors, and the error is one that shapes cause."""
     other = error.source.startswith("raise ") or error.message.startswith(tuple(TORCH_SAYS))
     return bool(error.shapes) and error.type in STOPPED_BY_SHAPES and not other
 
 
 def _shapes_that_met(error: Raised) -> str:
-    """The shapes in the line that stopped, and the rule by which shapes meet there; empty where none are known."""
+    """The shapes in the failing line, and the rule for combining them there; empty if unknown."""
     if not may_be_of_shapes(error) or (error.type != "IndexError" and not OF_SIZES.search(error.message)):
         return ""
     named = [f"{name} is {shape}" for name, shape in error.shapes]

@@ -78,7 +78,7 @@ OTHER_DTYPES = {
 
 
 def explanation(verdict: Verdict) -> str:
-    """The sentences that say what is wrong, to be read without the lines of the report; empty when nothing is."""
+    """The sentences about the error, to be read without the lines of the report; empty if there is none."""
     verdict = explained(verdict)
     said, first = known(verdict), verdict.first_failure
     if said or first is None:
@@ -90,14 +90,14 @@ def explanation(verdict: Verdict) -> str:
 
 
 def below_the_lines(verdict: Verdict) -> str:
-    """The sentences that follow the lines of a report, which have shown what was seen."""
+    """The sentences after the lines of a report, which show the results."""
     verdict = explained(verdict)
     first = verdict.first_failure
     return known(verdict) or (unexplained(verdict.exercise, first, verdict.noticed) if first is not None else "")
 
 
 def known(verdict: Verdict) -> str:
-    """The message for an answer that was not run, is blank, or is wrong in a known way; else empty."""
+    """The message for an answer that was not run, is blank, or has a known mistake; else empty."""
     if verdict.unasked is not None:
         return _why_unasked(verdict.exercise, verdict.unasked)
     if verdict.blank:
@@ -107,14 +107,14 @@ def known(verdict: Verdict) -> str:
 
 
 def seen(exercise: Exercise, outcome: Outcome) -> str:
-    """Where the outcome parts from the right answer, as part of a sentence."""
+    """The difference from the correct answer, as part of a sentence."""
     parted = outcome.difference
     place = "".join(_step(exercise, part) for part in parted.where if part.kind in STEPS)
     return place + _parted(exercise, outcome, parted)
 
 
 def unexplained(exercise: Exercise, outcome: Outcome, noticed: Sequence[Fact] = ()) -> str:
-    """Sentences about the first failure, to be read after the line that shows it, and what was noticed in all."""
+    """Sentences about the first failure, to be read after the line that shows it, and facts about all failures."""
     facts = noticed_in(exercise, outcome, noticed)
     kind, result = outcome.difference.kind, outcome.got.result if outcome.got is not None else None
     if outcome.got is None:
@@ -163,7 +163,7 @@ def _why_unasked(exercise: Exercise, why: Forbidden | Missing | NotChecked) -> s
 
 
 def _stopped(errors: Sequence[Raised]) -> str:
-    """What ended a cell, and what ended one before it."""
+    """The error that ended a cell, and the one that ended an earlier cell."""
     beginnings = ("Your code stopped with", "Before that, your code stopped with")
     lines = [f" at line {error.line}: {error.source}" if error.source else "" for error in errors]
     each = zip(beginnings, errors, lines, strict=False)
@@ -175,7 +175,7 @@ def _said(error: Raised) -> str:
 
 
 def _explained(misconception: Misconception, evidence: Evidence | None) -> str:
-    """What there is to say of a known mistake; without numbers where they are not of the kind that it quotes."""
+    """The message of a known mistake; without its quote if the numbers are of another kind."""
     try:
         return misconception.explain(evidence)
     except Exception:  # a learner's result may be a list where a tuple is meant, or the like
@@ -194,7 +194,7 @@ def _step(exercise: Exercise, part: Part) -> str:
 
 
 def _parted(exercise: Exercise, outcome: Outcome, parted: Difference) -> str:
-    """What a difference is, without the place in the result."""
+    """A difference in words, without its position in the result."""
     quiz, wanted, got = outcome.probe.hide_expected, parted.expected, parted.got
     match parted.kind:
         case "error":
@@ -244,7 +244,7 @@ def _why_gone(parted: Difference) -> str:
 
 
 def _beside(exercise: Exercise, outcome: Outcome, parted: Difference) -> str:
-    """What is meant, if it is not the result: an argument by its name, a projection by its role."""
+    """The object of a difference that is not the result: an argument by name, a projection by role."""
     (part,) = parted.where
     if part.kind == "projection":
         return str(part.name).replace(".", ", ") if "." in str(part.name) else f"the {part.name} projection"
@@ -308,7 +308,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _asked_with(exercise: Exercise, outcome: Outcome) -> str:
-    """The shapes that a hidden check passes in, which are the same for everybody."""
+    """The shapes of a hidden check's arguments, which are the same for everybody."""
     pairs = zip(argument_names(exercise, outcome), outcome.case.arguments, strict=False)
     shapes = [f"{name} {tuple(value.shape)}" for name, value in pairs if isinstance(value, torch.Tensor)]
     return f" (with {', '.join(shapes)})" if shapes else ""
@@ -385,7 +385,7 @@ def _about_structure(exercise: Exercise, outcome: Outcome, shown: Structure) -> 
 
 
 def _about_blocks(wanted: Sequence[Block], shown: Structure) -> str:
-    """What a layer or a model has too little or too much of, and how to say which parameter is which."""
+    """The blocks that a layer or a model lacks or has in excess, and how to name its parameters."""
     if not shown.parameters:
         return "No parameter is registered at all."
     counted = "; ".join(

@@ -7,7 +7,7 @@ from autograder.catalogue.exercise import Section
 
 @dataclass(frozen=True)
 class Head:
-    """The first line: what was checked, and what it earns of what."""
+    """The first line: what was checked, the points earned and the maximum."""
 
     exercise: str
     points: float
@@ -30,7 +30,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Row:
-    """A failed check with the numbers that should have come, and the learner's, one by one."""
+    """A failed check with the expected and the returned numbers."""
 
     name: str
     label: str
@@ -40,7 +40,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Example:
-    """The smallest input on which an answer still fails: (name, value) of each argument, the right result, theirs."""
+    """The smallest failing input: (name, value) of each argument, the expected and the returned result."""
 
     arguments: tuple[tuple[str, str], ...]
     wanted: str
@@ -49,7 +49,7 @@ class Example:
 
 @dataclass(frozen=True)
 class Source:
-    """A line of the learner's."""
+    """A line of the learner's code."""
 
     number: int
     text: str
@@ -57,7 +57,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Reread:
-    """Where to look it up, and a hint or ""."""
+    """The section to reread, and a hint or ""."""
 
     section: Section
     hint: str

@@ -44,7 +44,7 @@ def as_text(parts: Sequence[Part]) -> str:
 
 
 def as_terminal(parts: Sequence[Part]) -> str:
-    """The report as lines with colors; each color only repeats a sign or a word next to it."""
+    """The report as lines with colors; no information is in a color alone."""
     return "\n".join(f"{_ink(part)}{line}\x1b[0m" for part in parts for line in _lines(part))
 
 
@@ -106,7 +106,7 @@ def _title(part: Reread) -> str:
 
 
 def as_html(parts: Sequence[Part], book: str) -> str:
-    """The report as HTML that needs nothing but itself. book: where the sections that it names can be read, or ""."""
+    """The report as self-contained HTML. book: the address of the book, or ""."""
     head = parts[0] if parts and isinstance(parts[0], Head) else None
     whole = head is not None and head.points >= head.possible
     edge = EDGE if whole or head is None else MISTAKE
@@ -139,7 +139,7 @@ def _blocks(part: Part, book: str) -> Iterator[str]:
 
 
 def _paragraph(inner: str, below: bool = False, marked: bool = False) -> str:
-    """marked: it begins with a sign, which is in front of the lines that follow."""
+    """marked: it begins with a sign; further lines are indented."""
     indent = "margin:.15em 0 .15em 1.35em;" if below else "margin:.3em 0;"
     hang = "margin:.15em 0 .15em 1.35em;text-indent:-1.35em;" if marked else indent
     return f'<p style="{hang}">{inner}</p>'
@@ -154,7 +154,7 @@ def _sign(passed: bool | None) -> str:
 
 
 def _table(row: Row) -> str:
-    """The two rows of numbers one above the other; where they differ, the learner's is marked."""
+    """The two rows of numbers, one above the other; differing numbers of the learner are marked."""
     heads = [f'<th scope="row" style="{NAME}">{said}</th>' for said in ("should be", "yours is")]
     wanted = "".join(f'<td style="{CELL}">{_text(each)}</td>' for each in row.wanted)
     yours = "".join(
@@ -187,7 +187,7 @@ def _linked(part: Reread, book: str) -> str:
 
 
 def bar(share: float) -> str:
-    """A bar that is full to this share, from 0 to 1; the words next to it say the same."""
+    """A bar filled to this share, from 0 to 1; the text next to it says the same."""
     full = f"width:{100 * share:.0f}%;height:100%;background:#0072b2;border-radius:inherit;"
     outer = f"height:.55em;border-radius:.3em;border:1px solid {EDGE};overflow:hidden;min-width:4em;"
     return f'<div aria-hidden="true" style="{outer}"><div style="{full}"></div></div>'
@@ -198,6 +198,6 @@ def _text(text: str) -> str:
 
 
 def prose(text: str) -> str:
-    """A sentence of the catalogue as HTML: its *stars* mean emphasis, its `ticks` code, and all else is text."""
+    """A sentence of the catalogue as HTML: *stars* mean emphasis, `ticks` mean code, everything else is escaped."""
     escaped = re.sub(r"`([^`]+)`", r"<code>\1</code>", html.escape(text))
     return re.sub(r"(?<![\w*])\*(\w[^*]*)\*(?![\w*])", r"<em>\1</em>", escaped)

@@ -31,7 +31,7 @@ UNEXPLAINED = ("value", "nan", "length", "keys")  # differences that an exercise
 
 
 def report(verdict: Verdict) -> list[Part]:
-    """The report's parts, in the voice of LOOK: what was seen, what it means, where to reread, what comes next."""
+    """The parts of the report: the result, its meaning, the section to reread, the next step."""
     head = Head(
         verdict.exercise.id,
         _points(verdict),
@@ -65,7 +65,7 @@ def as_text(verdict: Verdict) -> str:
 
 
 def _points(verdict: Verdict) -> float:
-    """What was earned; in a learner's own check without the decimals that only a gradebook needs."""
+    """The points earned; in a learner's own check without the decimals that a gradebook needs."""
     return round(verdict.points, 2) if verdict.disclosed else verdict.points
 
 
@@ -76,7 +76,7 @@ def _all_passed(verdict: Verdict) -> str:
 
 
 def _touched(verdict: Verdict) -> list[Part]:
-    """What a hidden check will find, said early: an argument that a right answer has changed."""
+    """An early warning of what a hidden check will find: a correct answer that changes an argument."""
     if verdict.whole or not any("inputs" in probe.checks for probe in verdict.exercise.hidden):
         return []
     for outcome in verdict.outcomes:
@@ -117,12 +117,12 @@ def _visible(verdict: Verdict) -> list[Part]:
 
 
 def _drawn(verdict: Verdict) -> list[Outcome]:
-    """The probes whose numbers were drawn for this check, which may be shown."""
+    """The probes whose numbers were drawn for this check, so that they may be shown."""
     return [outcome for outcome in verdict.outcomes if outcome.probe.hidden and not outcome.secret]
 
 
 def _drawn_parts(verdict: Verdict) -> list[Part]:
-    """How the drawn checks ended; the first failure of all is shown with its numbers."""
+    """The results of the drawn checks; the first failure is shown with its numbers."""
     drawn = _drawn(verdict)
     failed = [outcome for outcome in drawn if not outcome.passed]
     passed = f"{len(drawn) - len(failed)} of {len(drawn)} hidden checks pass, {UNPREPARED}"
@@ -171,7 +171,7 @@ def _failure(exercise: Exercise, outcome: Outcome) -> list[Part]:
 
 
 def _rows(outcome: Outcome, parted: Difference) -> tuple[str, tuple[str, ...], tuple[str, ...]] | None:
-    """The row of the result in which the largest difference lies, as it should be and as it is."""
+    """The row of the result with the largest difference: expected and returned."""
     wanted, yours = outcome.expected.result, outcome.got.result
     if isinstance(wanted, list):  # a short one is shown whole; of a long one the text names the first wrong item
         texts = repr(wanted), repr(list(yours))
@@ -213,7 +213,7 @@ def _inputs(exercise: Exercise, outcome: Outcome) -> str:
 
 
 def _input(value: Any, drawn: bool) -> str:
-    """An argument in words; a small tensor that nobody has seen, number by number."""
+    """An argument in words; a small tensor that was not shown before with its numbers."""
     if isinstance(value, torch.Tensor):
         small = drawn and 0 < value.numel() <= MAX_NUMBERS
         return f"= {_nested(value, ())}" if small else f"of shape {tuple(value.shape)}"
@@ -234,7 +234,7 @@ def _nested(tensor: torch.Tensor, place: tuple[int, ...]) -> str:
 
 
 def _example(exercise: Exercise, outcome: Outcome) -> Example | None:
-    """The smallest failing input in numbers; None where it is too long to read or shows no difference."""
+    """The smallest failing input in numbers; None if it is too long to read or shows no difference."""
     names = argument_names(exercise, outcome)
     wanted, got, parted = outcome.expected.result, outcome.got.result, outcome.difference
     right = f"a {wanted.type}" if isinstance(wanted, Raised) else plainly(wanted)
@@ -252,7 +252,7 @@ def _example(exercise: Exercise, outcome: Outcome) -> Example | None:
 
 
 def _hint(verdict: Explained) -> str:
-    """The hint that fits where there is no more exact message: a nudge, or where the plan of shapes is."""
+    """The hint if there is no more precise message: a nudge, or a reference to the shape plan."""
     first = verdict.first_failure
     if verdict.diagnosis or verdict.noticed or first is None or first.secret:
         return ""

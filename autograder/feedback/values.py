@@ -11,7 +11,7 @@ MAX_DECIMALS = 9
 
 
 def called(value: Any) -> str:
-    """What a value is, for a sentence: a learner reads it."""
+    """The kind of a value in words, for a sentence to a learner."""
     if value is None:
         return "None (a function without `return` gives None)"
     if isinstance(value, torch.Tensor):
@@ -37,25 +37,25 @@ def cut(text: str, longest: int = 60) -> str:
 
 
 def dtype_name(dtype: torch.dtype) -> str:
-    """As it is written in torch, without the module."""
+    """The name of a dtype without its module."""
     return str(dtype).removeprefix("torch.")
 
 
 def written(tensor: torch.Tensor, index: tuple[int, ...]) -> str:
-    """One number of a tensor: whole numbers and truth values as they are, others as `number` writes them."""
+    """One number of a tensor: integers and booleans unchanged, others as in `number`."""
     value = tensor[index].item()
     return number(value) if tensor.is_floating_point() else str(value)
 
 
 def tensors_apart(one: torch.Tensor, other: torch.Tensor, index: tuple[int, ...]) -> tuple[str, str]:
-    """The same place of two tensors, with as many decimals as it takes to see that they differ."""
+    """The same element of two tensors, with enough decimals to show the difference."""
     if not (one.is_floating_point() and other.is_floating_point()):
         return written(one, index), written(other, index)
     return numbers_apart(one[index].item(), other[index].item())
 
 
 def numbers_apart(one: float, other: float) -> tuple[str, str]:
-    """Two numbers, with as many decimals as it takes to see that they differ."""
+    """Two numbers, with enough decimals to show the difference."""
     texts = number(one), number(other)
     for decimals in range(4, MAX_DECIMALS + 1):
         if texts[0] != texts[1] or one == other:
@@ -65,7 +65,7 @@ def numbers_apart(one: float, other: float) -> tuple[str, str]:
 
 
 def plainly(value: Any) -> str:
-    """A small value as somebody would type it: a tensor as nested lists, numbers with at most four digits."""
+    """A small value as Python: a tensor as nested lists, numbers with at most four digits."""
     if isinstance(value, torch.Tensor):
         return plainly(value.tolist())
     if isinstance(value, (int, float)) and not isinstance(value, bool):

@@ -25,7 +25,7 @@ def path_of(root: Path, assignment: str) -> Path:
 
 
 def as_record(verdict: Verdict) -> dict[str, Any]:
-    """What is kept of a verdict next to its report: plain values, nothing of a hidden input."""
+    """The record of a verdict next to its report: plain values, nothing of a hidden input."""
     known = explained(verdict)
     found = known.misconception
     return {
@@ -46,9 +46,9 @@ def as_record(verdict: Verdict) -> dict[str, Any]:
 
 
 def add_to_log(root: Path, student: str, assignment: str, key: bytes, verdict: Verdict) -> None:
-    """Add a verdict. Teachers only: the seeds give the hidden inputs away.
+    """Add a verdict. Only for teachers, since the seeds determine the hidden inputs.
 
-    key: from which the inputs were drawn (see `judging.judge.draw_key`).
+    key: of the inputs (see `judging.judge.draw_key`).
     """
     line = {
         "time": datetime.now(timezone.utc).isoformat(timespec="seconds"),
@@ -76,7 +76,7 @@ def add_to_log(root: Path, student: str, assignment: str, key: bytes, verdict: V
 
 
 def _text(write: Callable[..., str], *facts: Any) -> str:
-    """A sentence about a verdict; empty where it could not be written, which must not cost the points."""
+    """A sentence about a verdict; empty if writing it failed, which must not change the points."""
     try:
         return write(*facts)
     except Exception:

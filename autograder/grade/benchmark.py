@@ -43,14 +43,14 @@ RIGHT, MISTAKEN = 0.65, 0.25  # of the answers to each exercise: right in some s
 
 
 class Cost(NamedTuple):
-    """What a command took: time on the clock, and of processors, which a busy machine leaves nearly as it is."""
+    """The cost of a command: wall-clock time, and processor time, which hardly depends on the load of the machine."""
 
     seconds: float
     processor_seconds: float
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What the command takes."""
+    """Add the command's arguments."""
     parser.add_argument("--submissions", type=int, default=100, metavar="N", help="number of students (default: 100)")
     parser.add_argument(
         "--assignment", default="05_self_attention", metavar="ASSIGNMENT", help="assignment that they hand in"
@@ -91,7 +91,8 @@ def run(chosen: argparse.Namespace) -> int:
 
 
 def _keep_cost(found: dict) -> None:
-    """Note what a submission of this chapter cost among those of the others, start-up shared out."""
+    """Record the cost of a submission of this chapter, graded among those of other chapters, with its share of the
+    start-up."""
     noted = json.loads(CHAPTERS.read_text(encoding="utf-8")) if CHAPTERS.is_file() else {}
     noted[found["assignment"]] = {
         "submissions": found["submissions"],
@@ -153,7 +154,7 @@ def _measure(root: Path, folder: Path, assignment: Assignment, size: int, worker
 
 
 def _plain(place: Path, assignment: Assignment, students: list[str]) -> Cost:
-    """What plain nbgrader takes for these students; others that it has graded it passes over."""
+    """The cost of plain nbgrader for these students; it skips those that it has graded already."""
     submitted, waiting = place / "classroom" / "submitted", place / "waiting"
     submitted.mkdir(parents=True, exist_ok=True)
     for student in students:
@@ -172,13 +173,13 @@ def _timed(place: Path, command: list[str], environment: dict[str, str]) -> Cost
 
 
 def _processor_seconds() -> float:
-    """Of all processes that ended below this one."""
+    """The processor seconds of all child processes that have ended."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
 
 def _hand_in(root: Path, places: tuple[Path, Path], assignment: Assignment, size: int) -> list[str]:
-    """The same class for both: ours in its classroom, plain's waiting."""
+    """Submit the same class to both: to ours at once, to plain nbgrader later."""
     solutions = {
         name: "\n".join(line for line in source.splitlines() if "### BEGIN" not in line and "### END" not in line)
         for name, source in answer_cells(root, "solutions", assignment).items()
@@ -195,7 +196,7 @@ def _hand_in(root: Path, places: tuple[Path, Path], assignment: Assignment, size
 
 
 def _work(released: dict, solutions: dict[str, str], assignment: Assignment, number: int) -> dict:
-    """One student's notebook, the same for the same number; no two have the same text, so nothing can be remembered."""
+    """One student's notebook, determined by its number; no two have the same text, so no cache helps."""
     drawing = random.Random(number)
     answers = {}
     for exercise in assignment.exercises:
@@ -213,7 +214,7 @@ def _work(released: dict, solutions: dict[str, str], assignment: Assignment, num
 
 
 def _from_log(place: Path, assignment: Assignment) -> dict:
-    """What the log of our run says: seconds of a submission in its worker, and how a worker's memory grew."""
+    """The figures in the log of our run: seconds of a submission in its worker, and the growth of a worker's memory."""
     (path,) = (place / "classroom" / "log" / "grade" / assignment.id).glob("*.jsonl")
     events = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     graded = [event for event in events if event["event"] == "graded"]

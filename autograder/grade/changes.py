@@ -34,7 +34,7 @@ SAME = 1e-9  # points; a sum of equal shares may differ in its last bit
 
 
 class Change(NamedTuple):
-    """One grade that is not what it was."""
+    """One grade that has changed."""
 
     student: str
     cell: str
@@ -44,7 +44,7 @@ class Change(NamedTuple):
 
 
 def versions(assignment: str, released: Path) -> dict[str, str]:
-    """What a grade depends on in addition to the submission, each as a short text that changes when it does."""
+    """Everything that a grade depends on in addition to the submission, each as a digest."""
     if assignment.startswith(own.PREFIX):
         entries = {"your own exercises": own.sources(assignment)}
     else:
@@ -59,7 +59,7 @@ def versions(assignment: str, released: Path) -> dict[str, str]:
 
 
 def installed() -> dict[str, str]:
-    """What every grade depends on, whatever the assignment."""
+    """Everything that the grades of all assignments depend on."""
     return {
         "the grader": _digest(*deciding()),
         "transformer_ref": _digest(*sorted(_package())),
@@ -80,7 +80,7 @@ def _package() -> Iterator[Path]:
 
 
 def rules_changed(then: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
-    """What decides about points and is not now what it was then."""
+    """The rules that decide about points and have changed since."""
     return [what for what in now if what not in SPOKEN and then.get(what) != now[what]]
 
 
@@ -121,7 +121,7 @@ def _why(last: Mapping[str, Any] | None, submission: str, now: Mapping[str, str]
 
 
 def _digest_of_notebooks(paths: Sequence[Path]) -> str:
-    """Of what grades are measured by: when a notebook is due is not among it."""
+    """A digest of the notebooks, without the due date."""
     known = hashlib.sha256()
     for path in paths:
         content = path.read_bytes()
@@ -136,7 +136,7 @@ def _digest_of_notebooks(paths: Sequence[Path]) -> str:
 
 
 def _digest(*files: Path) -> str:
-    """A digest of the files; of Python code without comments, layout, docstrings and messages."""
+    """A digest of the files; Python code without comments, layout, docstrings and messages."""
     known = hashlib.sha256()
     for file in files:
         if file.is_file():
@@ -147,7 +147,7 @@ def _digest(*files: Path) -> str:
 
 @functools.cache  # a grading asks twice about hundreds of files
 def _code(content: bytes) -> bytes:
-    """A digest of what of a module is executed, the same under each version of Python; of all of it if unreadable."""
+    """A digest of a module's code, the same under each version of Python; of all its text if it cannot be parsed."""
     try:
         tree = ast.parse(content)
     except (SyntaxError, ValueError):
@@ -169,7 +169,7 @@ def _is_message(node: ast.stmt) -> bool:
 
 
 def _written(node: object) -> str:
-    """A syntax tree as text. Fields that are empty are left out, since newer versions of Python add some."""
+    """A syntax tree as text. Empty fields are left out, since newer versions of Python add some."""
     if isinstance(node, ast.AST):
         fields = {name: value for name, value in ast.iter_fields(node) if value not in (None, []) and name != "ctx"}
         return f"{type(node).__name__}({', '.join(f'{name}={_written(value)}' for name, value in fields.items())})"

@@ -67,7 +67,7 @@ class Cluster:
         self._client.close()
 
     def grade(self, submissions: Iterable[Submission]) -> Iterator[Result]:
-        """A result for each submission, in the order in which they come to an end; see `Pool.grade`."""
+        """Yield a result for each submission, in the order in which they finish; see `Pool.grade`."""
         waiting, attempts = iter(submissions), Counter[str]()
         held: dict[distributed.Future, Submission] = {}  # pyright: ignore[reportInvalidTypeForm]  # not everywhere
         under_way = distributed.as_completed(loop=self._client.loop)
@@ -123,7 +123,7 @@ class Cluster:
 
 
 def pack(folder: Path, assignment: Assignment | None) -> bytes:
-    """What another machine must know of a folder. Raises OSError when it is not there or may not be read."""
+    """The data of a folder that another machine needs. Raises OSError if it is missing or unreadable."""
     folder.stat()
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w:gz", compresslevel=1) as archive:
@@ -141,7 +141,7 @@ _stables: dict[str, "WorkerPool"] = {}  # digest of a batch -> its worker proces
 
 
 class WorkerPool:
-    """The worker processes of one batch on this machine; all of it is done under the lock."""
+    """The worker processes of one batch on this machine; its methods are called while the lock is held."""
 
     def __init__(self, batch: Batch) -> None:
         self.batch, self.fork_server = batch, ForkServer(batch.environment, batch.assignment)
@@ -149,7 +149,8 @@ class WorkerPool:
         self.busy = 0
 
     def end_idle(self, longer: float) -> None:
-        """End those who have waited longer than this number of seconds, and with the last one where they come from."""
+        """End the workers that have been idle for longer than this number of seconds, and with the last one the fork
+        server."""
         until = time.monotonic() - longer
         end_all(worker for since, worker in self.idle if since <= until)
         self.idle = [(since, worker) for since, worker in self.idle if since > until]
@@ -158,7 +159,7 @@ class WorkerPool:
 
 
 def grade_one(packed: bytes, digest: str, submission: Submission) -> Result:
-    """Grade in a worker process of this machine. A process that dies makes a result that says so."""
+    """Grade in a worker process of this machine. If the process dies, the result says so."""
     with _lock:
         _end_idle(digest)
         if digest not in _stables:
@@ -185,13 +186,13 @@ def grade_one(packed: bytes, digest: str, submission: Submission) -> Result:
 
 
 def end_workers() -> None:
-    """Stop the worker processes that wait for more, and where they come from."""
+    """Stop the idle worker processes, and their fork servers."""
     with _lock:
         _end_idle("")
 
 
 def _tidy() -> None:
-    """End whom nobody has asked for long: a writer that was killed tells nobody that its run is over."""
+    """End the workers that have been idle for long: a client that was killed does not say that its run is over."""
     while True:
         time.sleep(min(1.0, IDLE_SECONDS))
         with _lock:
@@ -201,7 +202,7 @@ def _tidy() -> None:
 
 
 def _end_idle(but: str, longer: float = 0.0) -> None:
-    """Of every batch but this one, end who waits; a batch of which nobody is busy is forgotten."""
+    """End the idle workers of all other batches, and forget batches without a busy worker."""
     for digest in [known for known in _stables if known != but]:
         _stables[digest].end_idle(longer)
         if not _stables[digest].idle and not _stables[digest].busy:
@@ -209,5 +210,5 @@ def _end_idle(but: str, longer: float = 0.0) -> None:
 
 
 def package_versions() -> dict[str, str]:
-    """What a grade depends on, apart from the assignment."""
+    """The versions of the packages that a grade depends on."""
     return changes.installed()

@@ -13,7 +13,7 @@ SECONDS = 120.0
 
 
 def install(seconds: float = SECONDS) -> None:
-    """Let every connection to an SQLite file, from now on, wait so long for other programs; the last call decides."""
+    """Set how long every new connection to an SQLite file waits for other programs; the last call counts."""
     _Wait.seconds = seconds
     if not event.contains(Engine, "connect", _Wait.set):
         event.listen(Engine, "connect", _Wait.set)

@@ -58,9 +58,9 @@ class JudgedExecute(NbGraderPreprocessor):
     private = List(Unicode(), help="folders that no submission may see, besides the course's own").tag(config=True)
 
     def preprocess(self, nb: NotebookNode, resources: dict[str, Any]) -> tuple[NotebookNode, dict[str, Any]]:
-        """Run the notebook's cells. A process that dies costs the checks it had not reached, not those before.
+        """Run the notebook's cells. If the process dies, the checks before that keep their verdicts.
 
-        Raises SystemExit when nothing here can isolate a submission, SandboxError when the sandbox broke twice.
+        Raises SystemExit if no sandbox is available, SandboxError if the sandbox broke twice.
         """
         try:
             private = [*self.private, *hiding.places_of_course(self.config)]
@@ -91,17 +91,17 @@ class JudgedExecute(NbGraderPreprocessor):
 
 
 class RunAgain(Exception):
-    """A verdict could not be reached for a reason that is not the notebook's; the text says which."""
+    """No verdict could be reached, for a reason outside the notebook; the text says which."""
 
 
 class _Graded:
-    """One notebook on its way to its verdicts.
+    """The grading of one notebook.
 
-    The visible probes run at each check's own cell, the hidden ones after the last cell (see `judging.judge`).
-    When a question ends the process, the cells before it are run again in a new one, for the answers that follow.
+    The visible probes run at each check's cell, the hidden ones after the last cell (see `judging.judge`).
+    If a probe ends the process, the cells before it are run again in a new one, for the remaining answers.
 
-    files: name -> content of the files next to it. last_try: a reason that is not the notebook's becomes part of the
-    verdict, where RunAgain is raised before.
+    files: name -> content of the files next to it. last_try: a reason outside the notebook becomes part of the verdict,
+    instead of raising RunAgain.
     """
 
     def __init__(
@@ -129,7 +129,7 @@ class _Graded:
         self._explained: dict[str, Explained] = {}  # exercise id -> its verdict, explained while its process still ran
 
     def run(self, submission: Callable[[Mapping[str, bytes]], AbstractContextManager[Submission]]) -> None:
-        """Run every cell, put every question, write every verdict. submission: starts a process for the notebook."""
+        """Run every cell and every probe, and write every verdict. submission: starts a process for the notebook."""
         began = time.monotonic()
         for count, (_, cell) in enumerate(self._code, 1):
             cell.outputs, cell.execution_count = [], count
@@ -154,12 +154,12 @@ class _Graded:
             add_to_log(self._root, self._student, self._assignment.id, key, verdict)
 
     def _left(self) -> bool:
-        """Whether there is a cell to run or a question to ask."""
+        """Whether a cell or a probe is left to run."""
         cells = self._reached < len(self._code) and not self._over
         return cells or any(session.waits for session in self._sessions.values())
 
     def _again(self, process: Submission) -> None:
-        """In a second process: bring the names to where the first one left them; nothing of this is shown."""
+        """Run the earlier cells again in a second process; their outputs are not shown."""
         for _, cell in self._code[: self._reached]:
             exercise = _exercise_of(cell)
             if exercise is None:
@@ -211,9 +211,10 @@ class _Graded:
                     raise
 
     def _fingerprints(self, process: Submission) -> None:
-        """Ask what shows which wrong answers of a class behave alike. Every verdict is reached by now, and stays.
+        """Compute the fingerprints that show which wrong answers of a class behave alike. All verdicts are final by
+        now.
 
-        In a second process the names need not stand for what they did at their checks, so nothing is asked there.
+        Nothing is done in a second process, where names may have other values than at their checks.
         """
         for session in self._sessions.values() if not self._last else ():
             exercise = session.exercise
@@ -250,8 +251,8 @@ class _Graded:
                 session.lose("the judge stopped")
 
     def _key(self, exercise: Exercise) -> bytes:
-        """A digest of all that has an effect: every cell that was run, where the checks are, the files next to the
-        notebook."""
+        """A digest of everything that has an effect: all cells that were run, the positions of the checks, the files
+        next to the notebook."""
         cells = [None if _exercise_of(cell) else cell.source for _, cell in self._code]
         beside = [f"{name} {hashlib.sha256(content).hexdigest()}" for name, content in sorted(self._files.items())]
         return draw_key(course.secret(self._root), self._assignment.id, exercise.id, [*cells, *beside])
@@ -283,15 +284,15 @@ class _Graded:
             self._fail(exercise, f"{ended}, killed from outside", ended)
 
     def _fail(self, exercise: Exercise | None, reason: str, error: Exception) -> None:
-        """Record what is not the notebook's fault and must not become anybody's zero."""
+        """Record a failure outside the notebook, which must not cost any points."""
         if not self._last_try:
             raise RunAgain(f"{reason}: {error}") from error
         if exercise is not None:
             self._broken[exercise.id] = reason
 
     def _why_missing(self, exercise: Exercise) -> tuple[Raised, ...]:
-        """What stopped the cell that should have defined the exercise's names, and the first cell of all where that is
-        another one; else nothing."""
+        """The error in the cell that should have defined the exercise's names, and the first error of all if it is in
+        another cell."""
         for cell, error in self._errors:
             own = cell.metadata.get("nbgrader", {}).get("grade_id") == exercise.id
             bound = rf"(?m)\b(def|class) +({'|'.join(exercise.names)})\b|^({'|'.join(exercise.names)}) *="
@@ -302,7 +303,7 @@ class _Graded:
 
 
 def _not_needed(notebook: NotebookNode, assignment: Assignment | None, root: Path) -> frozenset[str]:
-    """Ids of cells that train for minutes, where nobody wrote an answer that needs what they train."""
+    """Ids of cells that train for minutes, if no written answer depends on them."""
     trained = [exercise.id for exercise in assignment.exercises if exercise.trained] if assignment else []
     if assignment is None or not trained:
         return frozenset()
@@ -317,14 +318,14 @@ def _now() -> str:
 
 
 def _exercise_of(cell: NotebookNode) -> Exercise | None:
-    """The exercise that a check cell asks about, by its grade id."""
+    """The exercise of a check cell, by its grade id."""
     if cell.cell_type != "code" or not utils.is_grade(cell):
         return None
     return catalogue.find(cell.metadata.nbgrader["grade_id"].removesuffix(CHECK_SUFFIX))
 
 
 def _write(cell: NotebookNode, verdict: Verdict, report: str) -> None:
-    """The report, and the number that nbgrader reads as the cell's score."""
+    """Write the report, and the number that nbgrader reads as the cell's score."""
     score = new_output(
         "execute_result",
         data={"text/plain": repr(float(verdict.points))},
@@ -334,7 +335,8 @@ def _write(cell: NotebookNode, verdict: Verdict, report: str) -> None:
 
 
 class SaveJudgedGrades(SaveAutoGrades):
-    """nbgrader's step that stores the scores; what was not checked by no fault of the answer waits for a person."""
+    """nbgrader's step that stores the scores; an answer that could not be checked, through no fault of its own, waits
+    for a person."""
 
     def _add_score(self, cell: NotebookNode, resources: dict[str, Any]) -> None:
         super()._add_score(cell, resources)

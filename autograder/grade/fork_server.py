@@ -34,10 +34,10 @@ GONE = 1  # for the exit code of a worker whose fork_server has ended before it
 
 
 class ForkServer:
-    """The process and the line to it; used by one thread at a time. Its workers outlive it.
+    """The fork server's process and the connection to it; used by one thread at a time. Its workers outlive it.
 
-    environment: variables that are set in each worker. assignment: whose exercises they will judge. Raises CourseError
-    when this machine cannot start another process.
+    environment: variables that are set in each worker. assignment: whose exercises they judge. Raises CourseError if
+    this machine cannot start another process.
     """
 
     def __init__(self, environment: Mapping[str, str], assignment: str = "") -> None:
@@ -55,9 +55,9 @@ class ForkServer:
         self.end()
 
     def fork(self, line: int, lock: int, errors: int, folder: Path) -> int:
-        """Begin a worker; returns its process id. line: its end of the connection. errors: a file for what it prints.
+        """Start a worker; returns its process id. line: its end of the connection. errors: a file for its output.
 
-        lock: what holds its folder. Raises OSError when it cannot be started.
+        lock: of its folder. Raises OSError if it cannot be started.
         """
         order, descriptors = {"folder": str(folder)}, (line, lock, errors)
         with self._lock:
@@ -75,14 +75,14 @@ class ForkServer:
         return reply["pid"]
 
     def ended(self, worker: int) -> int | None:
-        """The exit code of a worker, as subprocess has it, or None while it runs. Call it until there is one."""
+        """The exit code of a worker, as in subprocess, or None while it runs. Must be called until there is one."""
         with self._lock:
             with contextlib.suppress(OSError, EOFError):
                 return self._ask({"wait": worker})["code"]
         return None if _runs(worker) else GONE
 
     def end(self) -> None:
-        """End it. Its workers see to themselves."""
+        """End the fork server. Its workers end by themselves."""
         with self._lock:
             self._end()
 
@@ -142,7 +142,7 @@ class ForkServer:
 
 
 def no_process(error: OSError) -> str:
-    """What to say where this machine cannot start a process."""
+    """The sentence for a machine that cannot start a process."""
     return (
         f"No worker can be started ({error.strerror or error}). It needs a little room in "
         f"{tempfile.tempdir or 'the folder for temporary files'}; TMPDIR names another place."
@@ -150,7 +150,7 @@ def no_process(error: OSError) -> str:
 
 
 def imports_first() -> bool:
-    """Whether this process was started only for this, and has not imported torch yet; then with one thread."""
+    """Whether this process was started for this purpose, and has not imported torch yet; then it uses one thread."""
     if "torch" in sys.modules or "numpy" in sys.modules or threading.active_count() > 1 or not hasattr(os, "fork"):
         return False
     for name, value in ONE_THREAD.items():
@@ -159,7 +159,8 @@ def imports_first() -> bool:
 
 
 def prepare(assignment: str) -> None:
-    """Import all that a worker will need, for good: what is never looked through for garbage is never copied either."""
+    """Import everything that a worker needs, and exclude it from garbage collection, so that its memory stays
+    shared."""
     for module in IMPORTED:
         import_module(module)
     catalogue = import_module("autograder.catalogue")
@@ -171,9 +172,9 @@ def prepare(assignment: str) -> None:
 
 
 def serve(control: int, work: Callable[[int, Path], None]) -> NoReturn:
-    """Fork a worker, or say how one ended, as often as the other end asks, until it hangs up. Ends the process.
+    """Fork workers, and report how they ended, on request, until the connection is closed. Ends the process.
 
-    work: what a worker does: (its end of the line, its folder).
+    work: the worker's function: (its end of the connection, its folder).
     """
     _try_sandbox()
     channel = socket.socket(fileno=control)
@@ -192,7 +193,7 @@ def serve(control: int, work: Callable[[int, Path], None]) -> NoReturn:
 
 
 def _try_sandbox() -> None:
-    """Find out once for all workers whether the usual sandbox works here, while the writer looks at its course."""
+    """Find out once for all workers whether the usual sandbox works here, while the client reads its course."""
     backends = sys.modules.get("autograder.sandbox.backends")  # with the other imports
     if backends:
         name = os.environ.get(backends.SANDBOX) or next(iter(backends.BACKENDS))
@@ -226,7 +227,7 @@ def _born(folder: str, descriptors: Sequence[int], work: Callable[[int, Path], N
 
 @contextlib.contextmanager
 def _alone(*kept: int, errors: int) -> Any:
-    """In a fork: a session of its own, nothing open but what is kept, and the end of the process at the end."""
+    """Run a function in a fork: with a session of its own and only the given file descriptors, then end the process."""
     code = 0
     try:
         os.setsid()

@@ -47,12 +47,12 @@ LOOK_SECONDS = 2.0  # how often to look whether it still does
 
 @dataclass(frozen=True)
 class Recorded:
-    """What the gradebook holds of one submission: grade id -> points by the grader, and what people added.
+    """The gradebook's data about one submission: grade id -> points by the grader, and what people added.
 
-    penalty: points taken for lateness. by_hand: cells that wait for a person. total, most: as nbgrader counts them.
-    by_person: grade id -> the points that a person gave, which count whatever the grader finds.
-    settled: what became of the student's other assignments, with which free days are shared, and what is not known
-    about when this one came. handed_in, due: between which lateness is counted (UTC, in ISO form); "" for none.
+    penalty: points deducted for lateness. by_hand: cells that wait for a person. total, most: as nbgrader counts them.
+    by_person: grade id -> points that a person gave, which override the grader's.
+    settled: remarks about the student's other assignments, which share the free days, and about an unknown submission
+    time. handed_in, due: the two times between which lateness is counted (UTC, ISO format); "" for none.
     """
 
     points: dict[str, float | None]
@@ -68,15 +68,15 @@ class Recorded:
 
     @property
     def score(self) -> float:
-        """What is left of the points after lateness."""
+        """The points after the late penalty."""
         return max(0.0, self.total - self.penalty)
 
 
 class Classroom:
-    """The course as nbgrader is configured to see it. Everything that nbgrader stores is written here."""
+    """The course as configured for nbgrader. Everything that nbgrader stores is written here."""
 
     def __init__(self, root: Path, assignment: str) -> None:
-        """Read the configuration. Raises CourseError when that fails or the gradebook does not know the assignment."""
+        """Read the configuration. Raises CourseError if that fails or the gradebook does not have the assignment."""
         self.root, self.assignment = root, assignment
         with _inside(root):
             self._app = AutogradeApp()
@@ -118,7 +118,7 @@ class Classroom:
             points.refuse_worth(self.most_points(), self._entry)
 
     def handed_in(self) -> dict[str, Path]:
-        """Student -> the folder with their work, less those that the configuration leaves out."""
+        """Student -> the folder with their work, without those that the configuration excludes."""
         excluded = set(self._coursedir.student_id_exclude.split(","))
         top = self.root / self._coursedir.submitted_directory
         if self._entry is None:
@@ -129,11 +129,11 @@ class Classroom:
         return {student: folder for student, folder in sorted(found.items()) if student not in excluded}
 
     def is_graded(self, student: str, folder: Path, last: Mapping[str, Any] | None) -> bool:
-        """Whether the submission is the one that was graded, and the gradebook holds the result.
+        """Whether this submission was graded, and the gradebook has the result.
 
-        last: the log's line about the last grading; None when no log has one. Where the gradebook has been emptied, or
-        put back to an earlier state, its points are not those of that line, or there are none. Times are compared for
-        being the same only: a clock may have been set back between two submissions.
+        last: the log's line about the last grading, or None. If the gradebook was emptied or restored to an earlier
+        state, its points differ from those of that line or are missing. Times are compared only for equality: a clock
+        may have been set back between two submissions.
         """
         graded = Path(self._path(self._coursedir.autograded_directory, student))
         if not any(graded.glob("*.ipynb")) or not self._holds(student, last):
@@ -170,7 +170,7 @@ class Classroom:
         return self._patiently(look)
 
     def withdrawn(self) -> list[str]:
-        """Students who have points in the gradebook and no folder any more."""
+        """Students with points in the gradebook whose folder is gone."""
         there = self.handed_in()
 
         def look() -> list[str]:
@@ -187,7 +187,7 @@ class Classroom:
         return {student: folder for student, folder in found.items() if any(folder.glob("*.ipynb"))}
 
     def batch(self, environment: Mapping[str, str]) -> Batch:
-        """What workers need to grade this assignment, and nothing about any student."""
+        """The data that workers need to grade this assignment, without any student's."""
         files = {course.MARKER: (self.root / course.MARKER).read_bytes()}
         for step, name in (
             (self._coursedir.release_directory, "exercises"),
@@ -209,10 +209,10 @@ class Classroom:
         return Batch(self.assignment, configuration, files, self._cells(), dict(environment))
 
     def record(self, result: Result, folder: Path) -> Recorded:
-        """Store one judged submission as `nbgrader autograde` stores it; doing it again changes nothing.
+        """Store one judged submission as `nbgrader autograde` does; repeating it changes nothing.
 
-        folder: the submission. Raises Stopped when the gradebook cannot be written, and whatever else goes wrong
-        with this submission.
+        folder: the submission. Raises Stopped if the gradebook cannot be written, and any other error of this
+        submission.
         """
         if result.received is not None:
             received = result.received
@@ -238,7 +238,7 @@ class Classroom:
         return recorded
 
     def recorded(self, student: str) -> Recorded | None:
-        """What the gradebook holds of a student's submission, or None."""
+        """The gradebook's data about a student's submission, or None."""
         return self._patiently(lambda: self._recorded(student))
 
     def _recorded(self, student: str) -> Recorded | None:
@@ -261,12 +261,12 @@ class Classroom:
             )
 
     def finish(self) -> None:
-        """Keep the gradebook's queries fast, after a class was stored; where it is locked now, the next run does."""
+        """Update the gradebook's statistics for fast queries; if it is locked now, the next run does it."""
         with contextlib.suppress(DatabaseError), self._open() as gradebook:
             gradebook_indexes.count_rows(gradebook)
 
     def keep(self, records: Mapping[str, bytes]) -> None:
-        """Append what a worker wrote into its own classroom to the same files here, which only their owner reads."""
+        """Append what a worker wrote into its own classroom to the same files here, which only their owner can read."""
         for name, content in records.items():
             path = self.root / "classroom" / name
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -282,7 +282,7 @@ class Classroom:
                     raise
 
     def most_points(self) -> dict[str, float]:
-        """Grade id -> the most that it is worth, in the order of the notebook."""
+        """Grade id -> its maximum points, in the order of the notebook."""
         return self._patiently(self._most_points)
 
     def _most_points(self) -> dict[str, float]:
@@ -306,10 +306,10 @@ class Classroom:
             return {each.name for each in gradebook.assignments}
 
     def _patiently(self, act: Callable[[], T]) -> T:
-        """What `act` returns, which reads or writes the gradebook and may be done twice.
+        """The result of `act`, which reads or writes the gradebook and may be repeated.
 
-        While another program holds the gradebook this says so and waits. Raises Stopped when it stays held, is damaged
-        or cannot be written.
+        While another program locks the gradebook, this prints a message and waits. Raises Stopped if it stays locked,
+        is damaged or cannot be written.
         """
         until, told = time.monotonic() + PATIENCE_SECONDS, False
         while True:
@@ -352,7 +352,7 @@ class Classroom:
 
 
 class _Recorder(Autograde):
-    """nbgrader's converter, given notebooks that have been run: it does what comes after the run."""
+    """nbgrader's converter for notebooks that have been run: it performs the steps after the run."""
 
     def __init__(self, coursedir, parent) -> None:
         # What reads submissions is configured for the workers, since only they open them.
@@ -386,7 +386,7 @@ class _Recorder(Autograde):
 
 
 def _released(root: Path, entry: "Assignment") -> nbformat.NotebookNode:
-    """The notebook that the class was given. Raises CourseError when it is missing, broken or no notebook."""
+    """The released notebook. Raises CourseError if it is missing, damaged or no notebook."""
     try:
         return take_in.released_notebook(root, entry)
     except CourseError:
@@ -412,7 +412,7 @@ def _iso(moment: datetime | None) -> str:
 
 
 class _Settled(logging.Handler):
-    """Keeps what the late rules say about other assignments, and nothing else."""
+    """Collects the remarks of the late rules about other assignments."""
 
     def __init__(self) -> None:
         super().__init__(logging.WARNING)
@@ -425,7 +425,7 @@ class _Settled(logging.Handler):
 
 @contextlib.contextmanager
 def _inside(folder: Path) -> Iterator[None]:
-    """nbgrader takes the current folder for the course's."""
+    """Change to the course's folder, since nbgrader uses the current folder."""
     before = os.getcwd()
     os.chdir(folder)
     try:

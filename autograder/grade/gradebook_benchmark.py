@@ -39,7 +39,7 @@ ASKED = "05_self_attention"
 
 
 class Answered(NamedTuple):
-    """What one question took: seconds in all, database queries, and seconds of the slowest query."""
+    """The cost of one request: total seconds, number of database queries, and seconds of the slowest query."""
 
     seconds: float
     queries: int
@@ -47,7 +47,7 @@ class Answered(NamedTuple):
 
 
 def main() -> None:
-    """Fill, ask, print; with --record also keep the result for the book."""
+    """Fill a gradebook, time the requests, and print the table; with --record also store the result for the book."""
     parser = argparse.ArgumentParser(prog="python -m autograder.grade.gradebook_benchmark", description=__doc__)
     parser.add_argument("--students", type=int, default=1000, metavar="N", help="number of students (default: 1000)")
     parser.add_argument("--record", action="store_true", help="keep the result, and write it into book/measured.md")
@@ -63,7 +63,7 @@ def main() -> None:
 
 
 def measure(root: Path, folder: Path, students: int) -> dict[str, Any]:
-    """Ask everything of a course with so many students, laid out in the folder."""
+    """Time all requests in a course with this number of students, created in the folder."""
     shutil.copy(root / course.MARKER, folder)
     for step in ("solutions", "exercises"):  # formgrader lists what it finds there
         shutil.copytree(root / step, folder / step)
@@ -83,7 +83,7 @@ def measure(root: Path, folder: Path, students: int) -> dict[str, Any]:
 
 
 def fill(gradebook: api.Gradebook, root: Path, assignments: tuple[Assignment, ...], students: int) -> None:
-    """Store drawn points for each student in each assignment, whose cells are those of the released notebooks."""
+    """Store random points for each student in each assignment, with the cells of the released notebooks."""
     names = [f"student-{number:04d}" for number in range(students)]
     for assignment in assignments:
         gradebook.add_assignment(assignment.id, duedate=DUE)
@@ -118,7 +118,7 @@ def fill(gradebook: api.Gradebook, root: Path, assignments: tuple[Assignment, ..
 
 
 def ask_timed(question: Callable[[], Any]) -> Answered:
-    """Ask once."""
+    """Time one request."""
     with queries() as seconds:
         began = time.monotonic()
         question()

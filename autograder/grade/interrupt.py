@@ -9,7 +9,7 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Interrupted(KeyboardInterrupt):
-    """The run has to end. `code`: the exit code of a program that this signal ended."""
+    """The run must end. `code`: the exit code of a program that this signal ended."""
 
     def __init__(self, number: int) -> None:
         super().__init__(signal.Signals(number).name)
@@ -18,7 +18,8 @@ class Interrupted(KeyboardInterrupt):
 
 @contextlib.contextmanager
 def interruptible() -> Iterator[None]:
-    """Within this the first such signal raises Interrupted; those after it wait, since tidying up takes seconds only.
+    """In this context the first such signal raises Interrupted; later ones are deferred, since cleaning up takes only
+    seconds.
 
     A signal that was ignored before, as `nohup` ignores SIGHUP, stays ignored.
     """

@@ -28,7 +28,7 @@ NAMED = "%Y-%m-%dT%H-%M-%S.%f"  # a run's file
 
 
 class Journal:
-    """One run's file. Every line is on disk before the next step is taken."""
+    """The log file of one run. Every line is on disk before the next step."""
 
     def __init__(self, path: Path) -> None:
         """Open it to go on. Raises OSError when it cannot be written."""
@@ -40,7 +40,7 @@ class Journal:
         self._file.truncate(self._whole)  # a line that was being written when the machine stopped
 
     def write(self, event: str, **facts: Any) -> None:
-        """Append one event. Raises OSError when there is no room for it; then nothing of it is in the file."""
+        """Append one event. Raises OSError if the disk is full; then nothing of it is in the file."""
         line = {"event": event, "time": datetime.now(timezone.utc).isoformat(timespec="milliseconds"), **facts}
         data = json.dumps(line, ensure_ascii=False).encode(errors="backslashreplace") + b"\n"
         try:
@@ -60,7 +60,7 @@ class Journal:
 
     @property
     def students(self) -> list[str]:
-        """Whom the run is to grade."""
+        """The students of the run."""
         return self.events[0]["students"]
 
     @property
@@ -69,17 +69,18 @@ class Journal:
 
     @property
     def versions(self) -> dict[str, str]:
-        """By what it grades, as `changes.versions` tells it; a run that went on says it anew."""
+        """The versions that it grades with, from `changes.versions`; a resumed run records them again."""
         return next((event["versions"] for event in reversed(self.events) if "versions" in event), {})
 
     def left(self) -> list[str]:
-        """Whom the run has not come to, was writing when it ended, or failed to grade for a reason of ours."""
+        """The students that the run has not reached, was writing when it ended, or failed to grade because of an
+        internal error."""
         last = _last_of_each(self.events)
         decided = {student for student, event in last.items() if event["event"] in DECIDED and not event.get("retry")}
         return [student for student in self.students if student not in decided]
 
     def of(self, event: str) -> list[dict[str, Any]]:
-        """All lines of one kind; of those about a student the last, where nothing came of them since."""
+        """All lines of one kind; of those about a student only the last, if nothing else followed it."""
         last = _last_of_each(self.events)
         return [
             line
@@ -89,7 +90,7 @@ class Journal:
 
     @property
     def seconds(self) -> float:
-        """How long the run took, without the time between an interruption and the resumption."""
+        """The duration of the run, without the time between an interruption and the resumption."""
         times = [(datetime.fromisoformat(event["time"]), event["event"]) for event in self.events]
         pairs = pairwise(times)
         spans = ((later - earlier).total_seconds() for (earlier, _), (later, kind) in pairs if kind != "resume")
@@ -114,7 +115,7 @@ class Journals:
         return journal
 
     def interrupted(self) -> Journal | None:
-        """The latest run, if it did not come to its end."""
+        """The latest run, if it is not complete."""
         paths = self._paths()
         latest = Journal(paths[-1]) if paths else None
         if latest and latest.is_open and latest.events[0]["event"] == "start" and latest.students:
@@ -124,12 +125,12 @@ class Journals:
         return None
 
     def half_written(self) -> set[str]:
-        """Whose record may be incomplete, because a run ended in the middle of it."""
+        """The students whose record may be incomplete, because a run ended in the middle of it."""
         last = _last_of_each([event for path in self._paths() for event in read(path)])
         return {student for student, event in last.items() if event["event"] == "writing" or event.get("retry")}
 
     def damage(self) -> list[str]:
-        """A sentence for each file that holds lines which cannot be read."""
+        """A sentence for each file with unreadable lines."""
         counted = {path: sum(_event(line) is None for line in _whole_lines(path)) for path in self._files()}
         return [
             f"{count} of the lines of {path} cannot be read; the students that they concern are graded again."
@@ -155,7 +156,8 @@ class Journals:
         return sorted(self.folder.glob("*.jsonl"), key=lambda path: path.stem)
 
     def _next_name(self) -> str:
-        """The time, or what follows the last name where the clock has been set back: names tell the order of runs."""
+        """The current time as a name, or the name after the last one if the clock was set back: names give the order of
+        runs."""
         now, last = datetime.now(timezone.utc).replace(tzinfo=None), datetime.min
         for path in self._files():
             with contextlib.suppress(ValueError):
@@ -164,7 +166,7 @@ class Journals:
 
 
 class OneWriter:
-    """While this lasts no other run writes to the gradebook. The system lets go of it when the process ends."""
+    """A lock that keeps other runs from writing to the gradebook. The system releases it when the process ends."""
 
     def __init__(self, root: Path) -> None:
         self._path = root / "classroom" / "log" / "grade" / "lock"
@@ -191,7 +193,7 @@ class OneWriter:
 
 
 def read(path: Path) -> list[dict[str, Any]]:
-    """The events of a file, without a last line that was cut short, and without lines that are damaged."""
+    """The events of a file, without a truncated last line and damaged lines."""
     return [event for event in map(_event, _whole_lines(path)) if event is not None]
 
 

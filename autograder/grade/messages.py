@@ -13,12 +13,12 @@ from autograder.course import CourseError
 
 
 class Stopped(CourseError):
-    """Nobody can be graded any more, or nothing be recorded. The text says why."""
+    """No further submission can be graded or recorded. The text says why."""
 
 
 @dataclass(frozen=True)
 class Batch:
-    """What every submission of one run needs.
+    """The data that every submission of one run needs.
 
     configuration: the pickled configuration of nbgrader. files: path in a course -> content: the released notebook
     and the files next to it, the secret. gradebook: an SQLite file with the assignment's cells and without students.
@@ -33,7 +33,7 @@ class Batch:
 
     @property
     def digest(self) -> str:
-        """One name for equal batches, so that a worker is prepared once."""
+        """A digest that is the same for equal batches, so that a worker is prepared once."""
         known = hashlib.sha256(self.configuration + self.gradebook + repr(sorted(self.environment.items())).encode())
         for name in sorted(self.files):
             known.update(name.encode() + b"\0" + self.files[name])
@@ -42,14 +42,14 @@ class Batch:
 
 @dataclass(frozen=True)
 class Submission:
-    """One student's work: a folder of this machine, or for another machine what is in it."""
+    """One student's work: a folder on this machine or, for another machine, its content."""
 
     student: str
     folder: Path
     archive: bytes | None = None
 
     def unpacked(self, place: Path) -> Path:
-        """The folder with the work: where it is, or below `place`, where an archive is written."""
+        """The folder with the work: the original one or, for an archive, one below `place`."""
         if self.archive is None:
             return self.folder
         place.mkdir(mode=0o700)  # the folder around it may be passed through by others
@@ -65,8 +65,8 @@ class Submission:
 
 @dataclass(frozen=True)
 class Received:
-    """The work as the intake left it: the rebuilt notebook, what had to be put right, the digest of the file that was
-    handed in, and the names of other files that count."""
+    """The result of the intake: the rebuilt notebook, the corrections, the digest of the submitted file, and the names
+    of other files that count."""
 
     notebook: str
     reasons: tuple[str, ...]
@@ -76,13 +76,14 @@ class Received:
 
 @dataclass(frozen=True)
 class Result:
-    """What came of one submission.
+    """The result of one submission.
 
-    notebooks: notebook id -> the notebook as it ran, judged. received: the work before that. failure: why there is
-    none, else ""; retry: whether that is of our making (a full disk, a worker that died), so that another time may do
-    better. cells: (cell, its seconds). notes: what nbgrader warned about. unchecked: (exercise,
-    reason) of each that no verdict was reached on. records: path below classroom/ ->
-    lines to keep there. memory: bytes that the worker holds afterwards. attempts: how often the submission was begun.
+    notebooks: notebook id -> the executed and judged notebook. received: the work before that. failure: why there is
+    none, else ""; retry: whether the cause is on our side (a full disk, a worker that died), so that another attempt
+    may succeed. cells: (cell, its seconds). notes: nbgrader's warnings. unchecked: (exercise, reason) of each without a
+    verdict.
+    records: path below classroom/ -> lines to append there. memory: bytes that the worker uses afterwards.
+    attempts: how often the submission was started.
     """
 
     student: str

@@ -19,9 +19,9 @@ from sqlalchemy.orm import Session, scoped_session, sessionmaker
 def install() -> None:
     """Patch nbgrader in this process, once.
 
-    nbgrader makes an engine each time it opens a gradebook; SQLAlchemy compiles every query anew for each engine, and
-    keeps what it learned about types for good. One engine for each address does both once. And nbgrader has jsonschema
-    check its schema, a file of its own, as often as a cell is checked against it, which takes ten times as long.
+    nbgrader creates an engine each time it opens a gradebook; SQLAlchemy compiles every query again for each engine,
+    and keeps its type information for good. One engine per address does both once. And nbgrader lets jsonschema check
+    its own schema file each time a cell is validated, which takes ten times as long as the validation.
     """
     if api.Gradebook.__init__ is _begin:
         return
@@ -32,20 +32,20 @@ def install() -> None:
 
 
 def make_gradebooks_here() -> None:
-    """Let this process make a gradebook without another program.
+    """Let this process create a gradebook without starting another program.
 
-    To learn the version of its tables, nbgrader starts alembic by its bare name: where the search path leads there,
-    that program imports all of nbgrader for seconds.
+    To find the version of its tables, nbgrader starts alembic by its bare name, a program that spends seconds on
+    imports.
     """
     api.get_alembic_version = _tables_version
 
 
 @contextmanager
 def one_gradebook(address: str, course: str, keep: bool) -> Iterator[None]:
-    """While this lasts, opening the gradebook returns the same one, with everything stored in it before.
+    """In this context, opening the gradebook always returns the same one, with everything stored in it before.
 
-    What they store reaches the database at the end, all of it or, after an exception or without `keep`, nothing.
-    nbgrader opens a gradebook nine times for a submission, and stores each cell's score by itself.
+    The database is written at the end, all at once or, after an exception or without `keep`, not at all. nbgrader opens
+    a gradebook nine times for a submission, and stores each cell's score separately.
     """
     if address not in _whole:
         with api.Gradebook(address, course):  # makes the tables where there are none
@@ -71,7 +71,7 @@ def _tables_version() -> str:
 
 
 class _Pending(Session):
-    """A session whose commits only it sees."""
+    """A session whose commits only it can see."""
 
     def commit(self) -> None:
         self.flush()
@@ -109,7 +109,7 @@ def _close(gradebook: api.Gradebook) -> None:
 
 
 def _validate(instance: Any, schema: Mapping[str, Any]) -> None:
-    """As jsonschema.validate, with a schema that is known to be one."""
+    """jsonschema.validate without the check of the schema itself."""
     error = jsonschema.exceptions.best_match(jsonschema.validators.validator_for(schema)(schema).iter_errors(instance))
     if error is not None:
         raise error

@@ -7,12 +7,12 @@ SANDBOX = "ATTENTION_BY_HAND_SANDBOX"  # the environment variable that names a w
 
 @dataclass(frozen=True)
 class Options:
-    """What a teacher can choose.
+    """The options of a teacher.
 
-    students: names or patterns such as "a*"; none means everyone. workers: processes of this machine. force: grade
-    again what is graded. outdated: grade again what was graded by older rules, and nothing else. resume: go on with the
-    run that was interrupted, as it was begun. trust: without a sandbox. scheduler: address of a Dask scheduler whose
-    workers are used instead of this machine's.
+    students: names or patterns such as "a*"; none means everyone. workers: processes on this machine. force: grade
+    again what is graded. outdated: only grade again what was graded by older rules. resume: continue the interrupted
+    run with its options. trust: without a sandbox. scheduler: address of a Dask scheduler whose workers are used
+    instead of this machine's.
     """
 
     students: tuple[str, ...] = ()

@@ -16,7 +16,7 @@ from autograder.reports import results
 
 
 def outdated(root: Path, assignment: str) -> dict[str, str]:
-    """Student -> what has changed since they were graded, for everyone whose grade rests on older rules."""
+    """Student -> what has changed since they were graded, for everyone whose grade is based on older rules."""
     places = results.directory(root)
     folders = Path(places.format_path(places.autograded_directory, "*", assignment))
     graded = {path.parent.name: path for path in root.glob(str(folders.relative_to(root))) if any(path.glob("*.ipynb"))}
@@ -24,9 +24,10 @@ def outdated(root: Path, assignment: str) -> dict[str, str]:
 
 
 def outdated_of(root: Path, assignment: str, graded: Mapping[str, Path]) -> dict[str, str]:
-    """The same of these students. graded: student -> the folder with their graded notebooks.
+    """The same for these students. graded: student -> the folder with their graded notebooks.
 
-    What `grade` graded, its log knows. Of what plain nbgrader graded only the points are known, from the notebook.
+    The log has the versions of what `grade` graded. For what plain nbgrader graded only the points are known, from the
+    notebook.
     """
     now = changes.versions(assignment, root / "exercises" / assignment)
     logged, entry = Journals(root, assignment).last_grades(), catalogue.find_assignment(assignment)
@@ -45,7 +46,7 @@ def outdated_of(root: Path, assignment: str, graded: Mapping[str, Path]) -> dict
 
 
 def outdated_lateness(root: Path, assignment: str) -> dict[str, late.Stale]:
-    """Student -> the penalty that the dates and rules of now do not give; nobody where there is no gradebook.
+    """Student -> a penalty that differs from the one by the current dates and rules; empty without a gradebook.
 
     Raises CourseError when the extensions, the settings or the gradebook cannot be read.
     """
@@ -61,7 +62,7 @@ def outdated_lateness(root: Path, assignment: str) -> dict[str, late.Stale]:
 
 
 def not_in_gradebook(root: Path, assignment: str) -> list[str]:
-    """Students whose graded notebook is there, and of whom the gradebook holds nothing: it was emptied or put back."""
+    """Students with a graded notebook and nothing in the gradebook, which was emptied or restored."""
     places = results.directory(root)
     if not results.has_gradebook(places):
         return []
@@ -72,7 +73,7 @@ def not_in_gradebook(root: Path, assignment: str) -> list[str]:
 
 
 def remarks(root: Path, assignment: str) -> list[str]:
-    """Whose grades are not to be given to people as they are, in lines for a teacher."""
+    """Lines for a teacher about grades that should not be given to students yet."""
     found = outdated_lateness(root, assignment)
     lines = [f"{assignment}, {student}: {stale}." for student, stale in found.items()]
     again = f"python -m autograder grade {assignment} --outdated settles it."

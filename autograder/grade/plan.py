@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 
 def plan(classroom: "Classroom", journals: Journals, options: Options) -> tuple[Journal | None, list[str]]:
-    """The run's log and who is to be graded in it; None when there is nothing to do.
+    """The run's log and its students; None if there is nothing to do.
 
-    Raises CourseError when nobody handed in the assignment.
+    Raises CourseError if nobody handed in the assignment.
     """
     for sentence in journals.damage():
         say(sentence)
@@ -36,7 +36,7 @@ def plan(classroom: "Classroom", journals: Journals, options: Options) -> tuple[
 def _resumed(
     interrupted: Journal, journals: Journals, options: Options, now: dict[str, str]
 ) -> tuple[Journal, list[str]]:
-    """The rest of the run. Where the rules have changed since, all of it once more, so that one run has one measure."""
+    """The rest of the run, or all of it if the rules have changed since, so that one run has one set of rules."""
     begun = interrupted.events[0]["time"][:16].replace("T", " ")
     moved = changes.rules_changed(interrupted.events[0].get("versions", {}), now)
     left, everyone = interrupted.left(), interrupted.students

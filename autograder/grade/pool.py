@@ -25,7 +25,7 @@ TOO_LONG = f"the worker did not come back within {LONGEST_SECONDS / 60:.0f} minu
 
 
 class WorkerDied(Exception):
-    """A worker ended while it held a submission; the text says how."""
+    """A worker ended while it graded a submission; the text says how."""
 
 
 class Refusal(Exception):
@@ -33,9 +33,9 @@ class Refusal(Exception):
 
 
 class Worker:
-    """One worker process and the line to it; it grades when it has got its batch.
+    """One worker process and the connection to it; it can grade once it has its batch.
 
-    Raises CourseError when this machine cannot start another process.
+    Raises CourseError if this machine cannot start another process.
     """
 
     def __init__(self, fork_server: ForkServer) -> None:
@@ -62,17 +62,18 @@ class Worker:
         self.line = connection.Connection(ours.detach())
 
     def prepared(self, batch: Batch) -> "Worker":
-        """Send it what all of its submissions need; returns it."""
+        """Send it the batch; returns the worker."""
         self._send(batch)
         return self
 
     def take(self, submission: Submission) -> None:
-        """Begin a submission; its result arrives on `line`."""
+        """Start a submission; its result arrives on `line`."""
         self.holds, self.since = submission, time.monotonic()
         self._send(submission)
 
     def result(self) -> Result:
-        """The result that has arrived. Raises WorkerDied when there is none to come, Refusal when there never is."""
+        """The result that has arrived. Raises WorkerDied if the worker has ended, Refusal if it cannot grade
+        anything."""
         try:
             result = self.line.recv()
         except (EOFError, OSError):
@@ -84,7 +85,7 @@ class Worker:
         return result
 
     def grade(self, submission: Submission) -> Result:
-        """Begin a submission and wait for its result. Raises like `result`."""
+        """Start a submission and wait for its result. Raises what `result` raises."""
         self.take(submission)
         if not self.line.poll(LONGEST_SECONDS):
             self.end()
@@ -92,11 +93,11 @@ class Worker:
         return self.result()
 
     def dismiss(self) -> None:
-        """Tell it to go, without waiting for it."""
+        """Tell the worker to end, without waiting for it."""
         self.line.close()  # at the other end this is the sign to tidy up
 
     def end(self) -> str:
-        """End the process, unless it has ended, and whatever it left running; returns how it ended."""
+        """End the process, unless it has ended, and everything that it left running; returns how it ended."""
         if self._ended:
             return self._ended
         self.dismiss()
@@ -124,7 +125,7 @@ class Worker:
 
 
 class Pool:
-    """Several workers that share a stream of submissions. fork_server: where they come from."""
+    """Several workers that share a stream of submissions. fork_server: starts them."""
 
     def __init__(self, batch: Batch, size: int, fork_server: ForkServer) -> None:
         self._batch, self._size, self._fork_server = batch, size, fork_server
@@ -137,10 +138,10 @@ class Pool:
         end_all(self._workers)
 
     def grade(self, submissions: Iterable[Submission]) -> Iterator[Result]:
-        """A result for each submission, in the order in which they come to an end.
+        """Yield a result for each submission, in the order in which they finish.
 
-        What fails, whether its worker died or not, is begun once more in a fresh one: an overloaded machine must cost
-        nobody a grade. Then it is a failure with the reason. Raises CourseError when a worker can grade nobody.
+        A submission that fails is started once more in a new worker, so that an overloaded machine costs nobody a
+        grade. If it fails again, the result has the reason. Raises CourseError if a worker cannot grade anything.
         """
         waiting, again, attempts = iter(submissions), deque[Submission](), Counter[str]()
         while True:
@@ -168,7 +169,7 @@ class Pool:
 
     @staticmethod
     def _result(worker: Worker, answered: bool) -> Result | None:
-        """What came of the worker's submission; None when it is still at it."""
+        """The result of the worker's submission; None if it is not finished."""
         student = worker.holds.student
         try:
             if answered:
@@ -184,7 +185,7 @@ class Pool:
         return [worker for worker in self._workers if worker.holds]
 
     def _free(self) -> Worker:
-        """A worker that holds nothing, a new one if need be."""
+        """An idle worker, a new one if necessary."""
         for worker in self._workers:
             if not worker.holds:
                 return worker
@@ -193,7 +194,7 @@ class Pool:
 
 
 def end_all(workers: Iterable[Worker]) -> None:
-    """End them, all at once where each needs a moment."""
+    """End the workers in parallel."""
     for worker in workers:
         worker.dismiss()
     for worker in workers:

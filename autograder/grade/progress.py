@@ -11,7 +11,7 @@ QUIET_SECONDS = 15.0
 
 
 def say(text: str) -> None:
-    """Print a line. Where nobody reads it any more, or there is no room for it, it is lost and the grading goes on."""
+    """Print a line. If the output is closed or the disk is full, the line is lost and the grading continues."""
     try:
         moving = sys.stdout.isatty() and sys.stderr.isatty()  # then the line that moves is in the way
         print(f"\r\x1b[K{text}" if moving else text, flush=True)
@@ -20,7 +20,7 @@ def say(text: str) -> None:
 
 
 class Progress:
-    """Counts what is done, what failed and how long the rest will take. Shown on stderr."""
+    """Shows on stderr how many submissions are done and failed, and the estimated time left."""
 
     def __init__(self, name: str, total: int, stream: TextIO | None = None) -> None:
         self._name, self._total = name, total
@@ -30,7 +30,7 @@ class Progress:
         self._began = self._said = time.monotonic()
 
     def begin(self, text: str) -> None:
-        """Say what is about to happen."""
+        """Announce the next step."""
         self._write(f"{text}\n")
         self.show()
 
@@ -93,7 +93,7 @@ def duration(seconds: float) -> str:
 
 
 def _give_up(stream: TextIO) -> None:
-    """Let what is written there from now on, and what waits to be written, go nowhere."""
+    """Discard everything that is written there from now on, and what is still buffered."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, stream.fileno())
     os.close(nowhere)

@@ -31,7 +31,7 @@ ATTENTION = 1  # the exit code that says: somebody has to be looked at
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What the command takes."""
+    """Add the command's arguments."""
     parser.add_argument(
         "assignment", metavar="ASSIGNMENT", help="name of the assignment's folder, such as 05_self_attention"
     )
@@ -60,7 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(chosen: argparse.Namespace) -> int:
     """Grade what the command line names.
 
-    Returns 0 when all is graded, 1 when somebody needs attention, 2 for wrong use, 128 and the signal's number when
+    Returns 0 if everything is graded, 1 if somebody needs attention, 2 for wrong use, 128 plus the signal's number if
     interrupted.
     """
     if chosen.resume and chosen.student:
@@ -78,9 +78,9 @@ def run(chosen: argparse.Namespace) -> int:
 
 
 def grade(root: Path, assignment: str, options: Options) -> int:
-    """Grade a class and print what a teacher wants to know; returns the exit code.
+    """Grade a class and print a summary; returns the exit code.
 
-    Raises CourseError when the course, the gradebook or the workers are not fit for it.
+    Raises CourseError if the course, the gradebook or the workers cannot be used.
     """
     with interruptible():
         try:
@@ -187,7 +187,7 @@ def _grade(
 
 
 def _record(classroom: "Classroom", journal: Journal, result: Result, folder: Path, last: dict[str, dict]) -> str:
-    """Write one result down, in the gradebook and in the log; returns why it could not be, or ""."""
+    """Record one result in the gradebook and in the log; returns why that failed, or ""."""
     from autograder.grade import changes  # with torch and nbgrader, which the classroom has imported by now
     from autograder.intake.take_in import NotKept
 
@@ -230,7 +230,7 @@ def _record(classroom: "Classroom", journal: Journal, result: Result, folder: Pa
 
 
 def _beside_a_person(change: "Change", by_person: Mapping[str, float]) -> "Change":
-    """What became of a grade, where points that a person gave stay above what the grader found."""
+    """The grade, with the points that a person gave, which override the grader's."""
     if change.cell not in by_person:
         return change
     stays = f"{change.why}; the grade stays {by_person[change.cell]:g}, which a person gave"
@@ -238,7 +238,7 @@ def _beside_a_person(change: "Change", by_person: Mapping[str, float]) -> "Chang
 
 
 def _begun(assignment: str, options: Options) -> AbstractContextManager[ForkServer | None]:
-    """Where this machine's workers will come from; a cluster sees to its own."""
+    """Start the fork server for this machine's workers; a cluster has its own."""
     return contextlib.nullcontext() if options.scheduler else ForkServer(options.environment, assignment)
 
 

@@ -26,8 +26,8 @@ def summary(
 ) -> str:
     """The text about one run.
 
-    worth: grade id -> most points, in the order of the notebook. older: student -> what changed since they were graded.
-    zone: the course's, in which times are shown. names: student -> what they are called here.
+    worth: grade id -> maximum points, in the order of the notebook. older: student -> what changed since they were
+    graded. zone: the course's, in which times are shown. names: student -> name shown here.
     """
     assignment = journal.path.parent.name
     graded, failed = ([_named(event, names) for event in journal.of(kind)] for kind in ("graded", "failed"))
@@ -58,7 +58,7 @@ def summary(
 
 
 def of_withdrawn(students: Sequence[str]) -> list[str]:
-    """Lines about those who have points and no folder any more; none when there is nobody."""
+    """Lines about students with points whose folder is gone; none if there are none."""
     lines = _block("have points in the gradebook, and their folder is gone", students)
     more = [
         "    put the folder back, or nbgrader db student remove takes somebody out of the gradebook with all points"
@@ -67,7 +67,7 @@ def of_withdrawn(students: Sequence[str]) -> list[str]:
 
 
 def of_older_rules(older: Mapping[str, str], assignment: str) -> list[str]:
-    """Lines about those whose grades rest on other rules than the others'; none when there is nobody."""
+    """Lines about students whose grades are based on older rules; none if there are none."""
     concerned: dict[str, list[str]] = {}
     for student, why in older.items():
         concerned.setdefault(why, []).append(student)
@@ -107,7 +107,7 @@ def _points(graded: Sequence[Mapping[str, Any]], worth: Mapping[str, float]) -> 
 
 
 def _failures(failed: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Each reason once, with those whom it concerns."""
+    """Each reason once, with its students."""
     concerned: dict[str, list[str]] = {}
     for event in failed:
         concerned.setdefault(event["reason"], []).append(event["student"])
@@ -132,7 +132,7 @@ def _slowest(graded: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def _notes(graded: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Each note once, with those whom it concerns."""
+    """Each note once, with its students."""
     concerned: dict[str, list[str]] = {}
     for event in graded:
         for note in event["notes"]:
@@ -183,7 +183,7 @@ def _changes(graded: Iterable[Mapping[str, Any]]) -> list[Change]:
 
 
 def _block(title: str, lines: Sequence[str], count: int | None = None) -> list[str]:
-    """A heading with how many there are, and the lines; count: where one line is about several."""
+    """A heading with the number of items, and the lines; count: the number if one line is about several."""
     if not lines:
         return []
     rest = [f"    and {len(lines) - SHOWN} more, in the log"] if len(lines) > SHOWN else []

@@ -44,14 +44,14 @@ OWN = ("received", "autograded", "gradebook.db", *KEPT)  # whatever else appears
 
 
 class Gone(Exception):
-    """The folder that was to be graded is not there."""
+    """The folder to be graded is missing."""
 
     def __str__(self) -> str:
         return "the folder is no longer there"
 
 
 class Bench:
-    """A course in a private folder, in which one submission at a time is graded."""
+    """A course in a private folder, in which one submission after another is graded."""
 
     def __init__(self, batch: Batch, folder: Path) -> None:
         self._folder, self._root, self._classroom = folder, folder / "course", folder / "course" / "classroom"
@@ -77,9 +77,9 @@ class Bench:
             setattr(coursedir, name, value)
 
     def grade(self, submission: Submission) -> Result:
-        """Take in, run and judge one submission. Whatever is wrong with it becomes the result's failure.
+        """Take in, run and judge one submission. Any problem with it becomes the result's failure.
 
-        Raises SystemExit when this machine can grade nobody; its text says why.
+        Raises SystemExit if this machine cannot grade anything; its text says why.
         """
         started = time.monotonic()
         notes, printed, failure, retry, received = _Notes(), io.StringIO(), "", False, None
@@ -114,7 +114,7 @@ class Bench:
         )
 
     def _take_in(self, submission: Submission) -> Received | None:
-        """Put what nbgrader is to grade where it looks; None for an assignment that no catalogue knows."""
+        """Put the submission where nbgrader expects it; None for an assignment that is not in the catalogue."""
         assignment = self._app.coursedir.assignment_id
         folder = submission.unpacked(self._folder / "work")
         if not folder.is_dir():
@@ -162,9 +162,9 @@ class Bench:
 
 
 def split(steps: list) -> tuple[list, list]:
-    """nbgrader's autograding steps: those up to the one that executes, and those after it.
+    """nbgrader's autograding steps: those up to the execution, and those after it.
 
-    Raises CourseError when none executes.
+    Raises CourseError if no step executes.
     """
     names = [step.rpartition(".")[2] if isinstance(step, str) else getattr(step, "__name__", "") for step in steps]
     places = [place for place, name in enumerate(names) if name.endswith("Execute")]
@@ -174,7 +174,8 @@ def split(steps: list) -> tuple[list, list]:
 
 
 class _Notes(logging.Handler):
-    """Keeps nbgrader's warnings; `reason` is the last line of the first traceback, `raised` whether there was one."""
+    """Collects nbgrader's warnings; `reason` is the last line of the first traceback, `raised` whether there was
+    one."""
 
     def __init__(self) -> None:
         super().__init__(logging.WARNING)
@@ -191,7 +192,7 @@ class _Notes(logging.Handler):
 
 
 def _cell_seconds(notebook: dict) -> list[tuple[str, float]]:
-    """(cell id, seconds) of each cell that ran, from the times that the execution left in it."""
+    """(cell id, seconds) of each cell that ran, from the times in its metadata."""
     timed = []
     for cell in notebook["cells"]:
         times = cell.get("metadata", {}).get("execution", {})
@@ -203,7 +204,7 @@ def _cell_seconds(notebook: dict) -> list[tuple[str, float]]:
 
 
 def unchecked(notebook: dict) -> list[tuple[str, str]]:
-    """(exercise, reason) of each that no verdict was reached on, by what the judge left in its check cell."""
+    """(exercise, reason) of each without a verdict, from its check cell."""
     found = []
     for cell in notebook["cells"]:
         if not cell.get("metadata", {}).get("nbgrader", {}).get("grade"):

@@ -5,5 +5,6 @@ from typing import Any
 
 
 def answered(function: Callable, *arguments: Any) -> Any:
-    """What the answer returns: its first frame, which shows a call that does not fit its signature."""
+    """Call the answer. This function is the first frame of a traceback, which shows a call that does not fit the
+    signature."""
     return function(*arguments)

@@ -33,11 +33,11 @@ MOUNT_SETATTR, READ_ONLY, BELOW_TOO, HERE = 442, 1, 0x8000, -100
 
 @dataclass(frozen=True)
 class Confinement:
-    """How a child is confined. kind: "namespaces", "landlock" or "none".
+    """The confinement of a child. kind: "namespaces", "landlock" or "none".
 
     home: its folder, empty and writable. private: other folders that are empty and writable in its namespaces.
-    readable: what Landlock leaves readable; hidden: what lies below that and is not. listed: folders around something
-    hidden that Python has to list all the same; the names of all that lies below them can then be read.
+    readable: paths that are readable under Landlock; hidden: paths below them that are not. listed: folders around a
+    hidden path that Python must be able to list; all names below them can be read.
     """
 
     kind: str
@@ -49,9 +49,9 @@ class Confinement:
 
 
 def drop_root(confinement: Confinement) -> None:
-    """Become nobody when started as root, whom no limit on processes binds.
+    """Become the user nobody if started as root, who is exempt from limits on processes.
 
-    Without namespaces Python may lie where only root can read; Landlock says which files that still means.
+    Without namespaces, keep reading what only root can read, as Python itself may be; Landlock restricts the files.
     """
     if os.geteuid() != 0 or confinement.kind == "none":
         return
@@ -66,13 +66,13 @@ def drop_root(confinement: Confinement) -> None:
 
 
 def adopt_orphans() -> None:
-    """Whatever a child leaves behind becomes a child of this process, so that none escapes (on Linux)."""
+    """Adopt the orphans of children, so that no process escapes (on Linux)."""
     if hasattr(landlock.libc, "prctl"):
         call("prctl", PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
 def leave(confinement: Confinement) -> None:
-    """First half, for a helper that then forks: new namespaces, of which the fork becomes process 1."""
+    """First half, in a process that then forks: create new namespaces, of which the fork becomes process 1."""
     if confinement.kind == "namespaces":
         user, group = os.getuid(), os.getgid()
         every = NEW_MOUNTS | NEW_HOST_NAME | NEW_IPC | NEW_USERS | NEW_PROCESSES | NEW_NETWORK
@@ -113,9 +113,10 @@ def enter(confinement: Confinement, limits: Limits) -> None:
 
 
 def _make_everything_read_only() -> None:
-    """Whatever is mounted, so that nothing stays for the next child: also /proc, where a process sets how soon it ends.
+    """Make all mounts read-only, so that nothing is left for the next child; also /proc, where a process sets its own
+    OOM score.
 
-    Kernels before 5.12 cannot do it at once; there only what the sandbox itself has made so is read-only.
+    Kernels before 5.12 cannot do it at once; there only the sandbox's own read-only mounts are.
     """
     attributes = struct.pack("<4Q", READ_ONLY, 0, 0, 0)
     size = ctypes.c_size_t(len(attributes))
@@ -127,7 +128,7 @@ def _make_everything_read_only() -> None:
 
 
 def _limit_resources(limits: Limits, own_users: bool) -> None:
-    """Limits of each process; what all of them use together is measured by the warm process."""
+    """Set the limits of each process; what all of them use together is measured by the warm process."""
     with open("/proc/self/statm", encoding="ascii") as file:
         mapped = int(file.read().split()[0]) * resource.getpagesize()
     # Outside a user namespace the kernel counts all of the user's tasks, those of other programs too.
@@ -146,7 +147,7 @@ def _limit_resources(limits: Limits, own_users: bool) -> None:
 
 
 def _without(folders: Sequence[str], hidden: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Paths that together hold what the folders hold but the hidden, and the folders in between."""
+    """The paths that cover the folders without the hidden ones, and the folders in between."""
     readable: list[str] = []
     between: list[str] = []
     waiting = list(folders)
@@ -186,7 +187,7 @@ def _write(path: str, text: str) -> None:
 
 
 def try_out(arguments: Sequence[str]) -> int:
-    """Confine a child as told; returns 0 when that worked, else prints why not."""
+    """Confine a child; returns 0 on success, else prints the reason."""
     confinement = Confinement(**json.loads(arguments[0]))
     try:
         drop_root(confinement)

@@ -75,5 +75,5 @@ def restrict_files(readable: Iterable[str], listed: Iterable[str], writable: Ite
 
 
 def no_new_privileges() -> None:
-    """No program that is executed from here on gains rights."""
+    """Programs executed from here on gain no privileges."""
     call("prctl", PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 class Limits:
     """Limits of one submission, its subprocesses included.
 
-    cell_seconds, notebook_seconds: processor time plus time in which everything slept, so that a loaded machine takes
-    nothing from anybody. memory_bytes: what may be allocated on top of the warm process. processes: threads count as
-    such. file_bytes: the largest file; disk_bytes, files: each of /tmp and the home folder, which are in memory.
-    output_bytes: what is kept of one cell's outputs; notebook_output_bytes: of those of all cells together.
+    cell_seconds, notebook_seconds: processor time plus time in which all processes sleep, so that a loaded machine
+    costs nobody anything. memory_bytes: on top of the warm process. processes: including threads. file_bytes: the
+    largest file; disk_bytes, files: for each of /tmp and the home folder, which are in memory. output_bytes: the part
+    of one cell's outputs that is kept; notebook_output_bytes: the same for all cells together.
     """
 
     cell_seconds: float = 60.0

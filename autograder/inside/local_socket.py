@@ -10,9 +10,9 @@ DESCRIPTORS = "/proc/self/fd"
 
 @contextlib.contextmanager
 def short_address(address: str) -> Iterator[str]:
-    """Another name for the same socket that `bind` and `connect` take, good within the context.
+    """A shorter name for the same socket that `bind` and `connect` accept, valid within the context.
 
-    Where the system has no /proc a long address stays as it is.
+    Without /proc a long address stays unchanged.
     """
     if len(os.fsencode(address)) <= LONGEST or not os.path.isdir(DESCRIPTORS):
         yield address

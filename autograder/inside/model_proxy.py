@@ -9,10 +9,10 @@ Proxy = Callable[..., Any]
 
 
 class ModelProxy(torch.nn.Module):
-    """A model that an exercise hands over, as the answer gets it: its forward is computed where the model is.
+    """A model that an exercise passes to an answer; its forward is computed in the process of the model.
 
-    It has a mode, training or evaluation, as any module, and no weights to be seen.
-    parts: name -> what the model hands over of itself (see `parts_of`), as attributes.
+    It has a mode, training or evaluation, and no visible weights.
+    parts: name -> attribute of the model that the answer may use (see `parts_of`).
     """
 
     def __init__(self, call: Proxy, training: bool, parts: dict[str, Any] | None = None) -> None:
@@ -23,7 +23,7 @@ class ModelProxy(torch.nn.Module):
             setattr(self, name, part)
 
     def forward(self, *arguments: Any) -> Any:
-        """What the model makes of the arguments in the mode that this one is in."""
+        """The model's output for the arguments, in the mode of this proxy."""
         return self._call(*arguments, self.training)
 
 
@@ -43,6 +43,6 @@ def in_mode(model: torch.nn.Module) -> Proxy:
 
 
 def parts_of(model: torch.nn.Module) -> dict[str, Any]:
-    """What a model hands over of itself: the attributes that its `hands` names; a list of layers as a list."""
+    """The attributes of a model that an answer may use, named in its `hands`; a list of layers as a list."""
     parts = {name: getattr(model, name) for name in getattr(model, "hands", ())}
     return {name: list(part) if isinstance(part, torch.nn.ModuleList) else part for name, part in parts.items()}

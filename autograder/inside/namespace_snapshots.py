@@ -11,14 +11,14 @@ import torch
 
 
 class Snapshots:
-    """What the names of a notebook stood for, and torch's settings, at each moment that was kept."""
+    """Snapshots of a notebook's namespace and of torch's settings."""
 
     def __init__(self) -> None:
         self._kept: dict[str, tuple[dict[str, Any], torch.dtype, bool]] = {}
 
     @contextlib.contextmanager
     def at(self, namespace: dict[str, Any], request: dict[str, Any]) -> Iterator[None]:
-        """Keep this moment under the name that the request gives it, or be at it again if it was kept before."""
+        """Store a snapshot under this name, or restore the one that was stored under it before."""
         name = request.get("moment")
         if name in self._kept:
             now = _state(namespace)

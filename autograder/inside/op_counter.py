@@ -17,11 +17,11 @@ READING = frozenset("mm bmm mv dot addmm addmv baddbmm mul div add sub sum mean 
 
 
 class Made(TorchDispatchMode):
-    """Inside the `with`: `total`, the numbers in all tensors that were made, other than by gluing, and in those that
-    went into arithmetic; `largest`, the numbers in the largest that was made; `visits`, how often each of the watched
-    was come to; `unread`, those of them that no operation has read.
+    """Counts inside the `with`: `total`, the elements of all new tensors, except by concatenation, and of the inputs of
+    arithmetic; `largest`, the elements of the largest new tensor; `visits`, how often each watched tensor was visited;
+    `unread`, the watched tensors that no operation has read.
 
-    watched: tensors, or groups of them; one visit lasts until another one's numbers are used.
+    watched: tensors, or groups of them; a visit lasts until another watched tensor is used.
     """
 
     supports_higher_order_operators = True
@@ -55,7 +55,7 @@ class Made(TorchDispatchMode):
         return result
 
     def _is_view(self, result: Any, at: int) -> bool:
-        """Whether the result is the watched tensor itself, seen otherwise, such as on its way to NumPy or to a list."""
+        """Whether the result is a view of the watched tensor, as in a conversion to NumPy or to a list."""
         seen = [self._watched.get(_place(tensor)) for tensor in _tensors(result)]
         return bool(seen) and set(seen) == {at}
 
@@ -65,7 +65,7 @@ Made.__torch_dispatch__ = Made._pass_on
 
 
 def while_running(function: Callable, *arguments: Any, watched: Sequence[Any] = ()) -> tuple[Any, Made]:
-    """What the function returns, without gradients, and what it worked on."""
+    """The result of the function, computed without gradients, and the counts."""
     made = Made(watched)
     with torch.no_grad(), made:
         result = function(*arguments)
@@ -83,7 +83,7 @@ def _tensors(value: Any) -> Iterator[Tensor]:
 
 
 def _place(tensor: Tensor) -> int:
-    """Where its numbers lie; of what has no such place, itself."""
+    """The address of a tensor's data; the object itself if it has none."""
     try:
         return tensor.untyped_storage().data_ptr() or id(tensor)
     except (NotImplementedError, RuntimeError):  # sparse, and other layouts

@@ -13,7 +13,7 @@ TURNED = ("T", "mT", "H", "mH", "data")  # attributes of a tensor that are a use
 
 
 class _Uses(TorchFunctionMode):
-    """Notes the parameters among the arguments of whatever is called, and those that are indexed (see `indexing`)."""
+    """Records the parameters among the arguments of all calls, and those that are indexed (see `indexing`)."""
 
     def __init__(self, names: dict[int, str]) -> None:
         super().__init__()
@@ -32,7 +32,7 @@ class _Uses(TorchFunctionMode):
 
     @contextlib.contextmanager
     def indexing(self) -> Iterator[None]:
-        """Inside the `with` an index of a parameter is noted: torch 2.2 hands slices and numbers past the mode."""
+        """Record indexing of parameters inside the `with`: in torch 2.2 slices and integers bypass the mode."""
 
         def taken(parameter: nn.Parameter, index: Any) -> Tensor:
             self._note((parameter,))
@@ -53,7 +53,8 @@ class _Uses(TorchFunctionMode):
 
 
 def in_order(module: nn.Module, example: tuple) -> list[str]:
-    """Names of the parameters in the order of use, each as often as it is used; none where the forward stops."""
+    """Names of the parameters in the order of use, each as often as it is used; none if the forward raises an
+    exception."""
     watch = _Uses({id(parameter): name for name, parameter in module.named_parameters()})
     before = module.training
     module.eval()

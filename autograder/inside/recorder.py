@@ -26,10 +26,10 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 @dataclass(frozen=True)
 class Meaning:
-    """What a forbidden name stands for, in addition to the function and the kernel with that name.
+    """The meaning of a forbidden name, in addition to the function and the kernel with that name.
 
-    functions: other names in Python; kernels: names in torch's dispatcher; plain: Python functions of which torch knows
-    nothing, as (module, function in it).
+    functions: other names in Python; kernels: names in torch's dispatcher; plain: Python functions that bypass torch's
+    modes, as (module, function in it).
     """
 
     functions: tuple[str, ...] = ()
@@ -118,9 +118,9 @@ _watch: "_Watch | None" = None  # of the question that is being answered; thread
 
 @contextmanager
 def watching(names: Sequence[str], ran: list[str]) -> Iterator[None]:
-    """Add to `ran` those of the names whose functions run inside the `with`; without names, nothing is looked for.
+    """Add to `ran` the names whose functions run inside the `with`; without names, nothing is watched.
 
-    What was compiled runs as it was written: compiled code has no calls to be seen, and no compiler is at hand.
+    Compiled functions run uncompiled, since calls in compiled code cannot be seen and no compiler is available.
     """
     global _watch
     if not names:
@@ -146,7 +146,7 @@ def watching(names: Sequence[str], ran: list[str]) -> Iterator[None]:
 
 
 def eager() -> AbstractContextManager:
-    """Inside the `with` what was compiled by torch.compile runs as it was written; it refuses to run under modes."""
+    """Inside the `with`, functions compiled by torch.compile run uncompiled, since they refuse to run under modes."""
     if "torch._dynamo" in sys.modules and hasattr(torch.compiler, "set_stance"):  # torch 2.6 has it
         return torch.compiler.set_stance("force_eager")
     return nullcontext()
@@ -154,7 +154,7 @@ def eager() -> AbstractContextManager:
 
 @contextmanager
 def paused() -> Iterator[None]:
-    """Inside the `with` nothing counts: what the judge lends to an answer may call what it likes."""
+    """Inside the `with` nothing is recorded: functions that the judge passes to an answer may call anything."""
     global _watch
     before, _watch = _watch, None
     try:
@@ -164,7 +164,7 @@ def paused() -> Iterator[None]:
 
 
 class _Watch:
-    """The names that are looked for during one question, and which of them were seen."""
+    """The names that are watched during one probe, and those that were seen."""
 
     def __init__(self, names: Sequence[str]) -> None:
         self._names = tuple(names)
@@ -180,7 +180,7 @@ class _Watch:
 
 @cache
 def _meant(names: tuple[str, ...]) -> tuple[dict[str, str], dict[str, str]]:
-    """Functions and kernels -> the forbidden name that they come under, the first in order where there are more."""
+    """Functions and kernels -> the forbidden name that they belong to, the first one if there are several."""
     functions: dict[str, str] = {}
     kernels: dict[str, str] = {}
     for name in names:
@@ -195,7 +195,7 @@ def _meant(names: tuple[str, ...]) -> tuple[dict[str, str], dict[str, str]]:
 
 
 class _Functions(TorchFunctionMode):
-    """Sees what is called in Python, methods and properties of tensors included, and passes it on."""
+    """Sees calls in Python, including methods and properties of tensors, and forwards them."""
 
     inside = False  # a function that was noted, whose kernels go without saying
 
@@ -213,7 +213,7 @@ class _Functions(TorchFunctionMode):
 
 
 class _Kernels(TorchDispatchMode):
-    """Sees what calls end in, from scripts and from backward too, and passes it on."""
+    """Sees the kernels that calls end in, also those of scripts and of backward, and forwards them."""
 
     supports_higher_order_operators = True
 
@@ -242,8 +242,8 @@ def _modes() -> tuple[_Functions, _Kernels]:
 
 
 def follow_threads() -> None:
-    """From here on every thread of this process has modes of its own, whenever it begins: one that a cell has started
-    may compute for an answer later. For a process that belongs to only one notebook."""
+    """From here on every new thread of this process has its own modes: a thread that a cell has started may compute for
+    an answer later. For a process that belongs to one notebook only."""
     threading.setprofile(_follow)
     for name in ("start_new_thread", "start_new", "start_joinable_thread"):  # past the module threading
         if start := getattr(_thread, name, None):
@@ -259,7 +259,7 @@ def _started(start: Callable, function: Callable, *arguments: Any, **options: An
 
 
 def _follow(frame: types.FrameType, event: str, argument: Any) -> None:
-    """The first thing in a thread that an answer starts: modes hold for one thread only, so it gets its own."""
+    """Runs first in a thread that an answer starts: modes apply to one thread only, so it gets its own."""
     sys.setprofile(None)
     _enter_modes()
 
@@ -271,10 +271,10 @@ def _enter_modes() -> None:
 
 @contextmanager
 def _lent(module: str, place: str, name: str) -> Iterator[None]:
-    """While the `with` lasts, the Python function at this place is noted under that name when it runs.
+    """Inside the `with`, calls of this Python function are recorded under a name.
 
-    It gets other code, since it may be known by other names already. What is not there, or is not a Python function, is
-    left alone.
+    Its code object is replaced, since other names may refer to it. Nothing happens if it does not exist or is not a
+    Python function.
     """
     try:
         function = attrgetter(place)(sys.modules[module])
@@ -298,7 +298,7 @@ def _lent(module: str, place: str, name: str) -> Iterator[None]:
 
 
 def _calling(noted: Callable, free: tuple[str, ...]) -> types.CodeType:
-    """Code that calls `noted` with whatever it is given, for a function with these free variables."""
+    """A code object that calls `noted` with its arguments, for a function with these free variables."""
     code = _template(free)
     return code.replace(co_consts=tuple(noted if constant == "noted" else constant for constant in code.co_consts))
 

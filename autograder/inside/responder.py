@@ -25,7 +25,7 @@ SEED = 6_201_703_762
 
 
 def serve(channel: wire.Channel, namespace: dict[str, Any]) -> None:
-    """Answer the judge's requests about one exercise until the judge hangs up, which ends it by an EOFError."""
+    """Answer the judge's requests about one exercise until the connection is closed, which raises EOFError."""
 
     def remote(number: int) -> wire.Proxy:
         def call(*arguments: Any) -> Any:
@@ -43,7 +43,7 @@ def serve(channel: wire.Channel, namespace: dict[str, Any]) -> None:
 
 
 class Responder:
-    """Does with a learner's objects what the judge asks, and says what was seen."""
+    """Executes the judge's requests on a learner's objects, and returns the observations."""
 
     def __init__(self, namespace: Mapping[str, Any]) -> None:
         self._namespace = namespace
@@ -51,9 +51,9 @@ class Responder:
         self._stages: dict[str, Any] = {}
 
     def answer(self, request: dict[str, Any]) -> dict[str, Any]:
-        """The reply to one request; an exception of the learner's is part of the reply, never raised.
+        """The reply to one request; an exception in the learner's code is part of the reply, never raised.
 
-        "called" names those of the request's forbidden functions that ran.
+        "called" has the forbidden functions that ran.
         """
         called: list[str] = []
         return {**self._answered(request, called), "called": called}
@@ -95,7 +95,7 @@ class Responder:
         return self._observe(function, arguments, cotangent, {})
 
     def _use(self, name: str, arguments: tuple) -> dict[str, Any]:
-        """Make objects and call their methods, step by step; the result is what each step gave."""
+        """Construct objects and call their methods, step by step; returns the result of each step."""
 
         def used(steps: list[dict[str, Any]]) -> tuple:
             made: dict[str, Any] = {}
@@ -182,7 +182,7 @@ class Responder:
 
 
 def _in_default_dtype(value: Any) -> Any:
-    """A tensor of floats as the layers of a new module want it; anything else as it is."""
+    """A float tensor in the default dtype, which the layers of a new module have; anything else unchanged."""
     is_float = isinstance(value, torch.Tensor) and value.is_floating_point()
     return value.to(torch.get_default_dtype()) if is_float else value
 
@@ -195,7 +195,7 @@ def _kind(namespace: Mapping[str, Any], name: str) -> str:
 
 
 class _GlobalState:
-    """The process-wide settings of torch that an answer must leave as it found them."""
+    """The process-wide settings of torch that an answer must not change."""
 
     def __init__(self) -> None:
         self._dtype, self._grad, self._random = (
@@ -220,7 +220,8 @@ class _GlobalState:
 
 
 def _unregistered(value: Any) -> Iterator[str]:
-    """What a module's attribute hides from an optimizer: a plain tensor, or layers in a plain collection."""
+    """What a module's attribute hides from an optimizer: a tensor that is no parameter, or layers in a Python
+    collection."""
     if isinstance(value, torch.Tensor):
         yield "tensor"
     elif isinstance(value, (list, tuple)) and any(isinstance(item, (torch.nn.Module, torch.Tensor)) for item in value):
@@ -228,7 +229,7 @@ def _unregistered(value: Any) -> Iterator[str]:
 
 
 def _gradients(result: Any, cotangent: Any, inputs: list, parameters: dict[str, torch.Tensor]) -> tuple[list, dict]:
-    """Gradients of sum(result * cotangent); None where nothing flows or the shapes do not agree."""
+    """Gradients of sum(result * cotangent); None where no gradient arrives or the shapes differ."""
     results = result if isinstance(result, (list, tuple)) else (result,)
     factors = cotangent if isinstance(cotangent, (list, tuple)) else (cotangent,)
     total = None
@@ -248,10 +249,10 @@ def _gradients(result: Any, cotangent: Any, inputs: list, parameters: dict[str, 
 
 
 def describe(error: BaseException, namespace: Mapping[str, Any]) -> dict[str, Any]:
-    """The error's type and text, with the last line of the learner's own code that it passed through.
+    """The error's type and text, with the last line of the learner's own code in its traceback.
 
-    "shapes" holds [name, shape] of the tensors that this line names; "parameters" the names of the arguments of the
-    learner's function or method that was called, in its order; of a constructor none.
+    "shapes" has [name, shape] of the tensors in this line; "parameters" the names of the arguments of the learner's
+    function or method that was called, in its order; none for a constructor.
     """
     line, source, trace, last, own, first = 0, "", error.__traceback__, None, None, None
     while trace is not None:
@@ -287,7 +288,8 @@ def _parameters(frame: FrameType) -> list[str]:
 
 
 def _shapes(frame: FrameType, line: str) -> list[list[Any]]:
-    """Name and shape of the tensors that a line of a frame names; other kinds of tensor may say anything."""
+    """Name and shape of the tensors in a line of a frame; subclasses of Tensor are left out, since they may return
+    anything."""
     names = dict.fromkeys(re.findall(r"[^\W\d]\w*", line))
     values = ((name, frame.f_locals.get(name)) for name in names)
     found = [[name, list(value.shape)] for name, value in values if type(value) in (torch.Tensor, torch.nn.Parameter)]
@@ -295,7 +297,7 @@ def _shapes(frame: FrameType, line: str) -> list[list[Any]]:
 
 
 def _about(error: BaseException, last: FrameType | None, own: FrameType | None, line: str) -> list[str]:
-    """What is known of an error without reading its text, for the explanation.
+    """Facts about an error that do not depend on its text, for the explanation.
 
     ["forward"]: a module has none. ["handed over"]: what stopped is a function that the check handed to the learner's
     own. ["arguments"]: the call did not fit the function. ["attribute", type, name]: a value
@@ -323,7 +325,7 @@ def _about(error: BaseException, last: FrameType | None, own: FrameType | None, 
 
 
 def _hidden(frame: FrameType, line: str) -> str:
-    """The first function of Python's that a line calls while its name stands for something that cannot be called."""
+    """The first built-in function that a line calls although its name was assigned a value that cannot be called."""
     for name in re.findall(r"(?<![\w.])([a-z]\w*)\(", line):
         value = frame.f_locals.get(name, frame.f_globals.get(name, callable))
         if callable(getattr(builtins, name, None)) and not callable(value):
@@ -332,6 +334,7 @@ def _hidden(frame: FrameType, line: str) -> str:
 
 
 def _is_ours(frame: FrameType) -> bool:
-    """Whether a frame runs a function that was passed in: in the sandbox this module asks the other side for it."""
+    """Whether a frame runs a function that was passed in: in the sandbox this module requests it from the other
+    side."""
     name = str(frame.f_globals.get("__name__"))
     return frame.f_globals is globals() or name.startswith(("autograder.catalogue.", "autograder.judging.observe"))

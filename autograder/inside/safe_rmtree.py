@@ -19,9 +19,9 @@ class TooDeep(Exception):
 
 
 def remove(folder: str | os.PathLike[str]) -> None:
-    """Remove a folder and all that lies in it, as far as this user may; what resists is left.
+    """Remove a folder and its content, as far as this user's permissions allow.
 
-    A folder inside is emptied by moving its own folders up to the top, one after another.
+    An inner folder is emptied by moving its folders up to the top, one after another.
     """
     try:
         top = _opened(os.fspath(folder))
@@ -42,9 +42,9 @@ def remove(folder: str | os.PathLike[str]) -> None:
 
 
 def size(folder: str, most: int) -> int:
-    """Bytes that the files below a folder take on the disk; counting ends where they are more than `most`.
+    """Bytes on disk of the files below a folder; counting ends above `most`.
 
-    Raises TooDeep where folders are nested beyond `DEEPEST`. What changes meanwhile may be missed once.
+    Raises TooDeep for folders nested beyond `DEEPEST`. A concurrent change may be missed once.
     """
     total, seen = 0, set()
     for entry in _entries(folder):
@@ -59,7 +59,7 @@ def size(folder: str, most: int) -> int:
 
 
 def _entries(folder: str) -> Iterator[os.stat_result]:
-    """What is known of each thing below a folder. As many folders are open at a time as are nested."""
+    """Yield the status of each entry below a folder. The number of open folders is the depth of nesting."""
     open_folders: list[tuple[int, list[str]]] = []
     try:
         with contextlib.suppress(OSError):
@@ -88,7 +88,7 @@ def _entries(folder: str) -> Iterator[os.stat_result]:
 
 
 def _removed(top: int, name: str) -> bool:
-    """Remove one entry of the open folder `top`; False when it resists."""
+    """Remove one entry of the open folder `top`; False if that fails."""
     try:
         os.unlink(name, dir_fd=top)
         return True
@@ -119,7 +119,7 @@ def _move_up(inside: int, name: str, top: int) -> None:
 
 
 def _opened(name: str, parent: int | None = None) -> int:
-    """An open folder, by its name in an open one; without the rights to use it, it is given them first."""
+    """Open a folder by its name in an open one; missing permissions are added first."""
     try:
         found = os.open(name, FOLDER, dir_fd=parent)
         if os.fstat(found).st_mode & 0o300 == 0o300 or os.geteuid() == 0:
@@ -132,7 +132,7 @@ def _opened(name: str, parent: int | None = None) -> int:
 
 
 def _unlock(name: str, parent: int | None) -> None:
-    """Give a folder's owner all rights to it. The path may be exchanged meanwhile, so no link is followed."""
+    """Give a folder's owner all permissions. The path may be replaced meanwhile, so no link is followed."""
     found = os.open(name, getattr(os, "O_PATH", os.O_RDONLY) | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent)
     try:
         if stat.S_ISDIR(os.fstat(found).st_mode):

@@ -154,7 +154,8 @@ LOCAL, INTERNET, INTERNET_6, ROUTES = 1, 2, 10, 16  # kinds of sockets, all with
 
 @dataclass(frozen=True)
 class Only:
-    """A call that fails with `error` for some values of an argument: those given, or all others, or with these bits."""
+    """A system call that fails with `error` for some values of an argument: those given, or all others, or with these
+    bits."""
 
     numbers: tuple[int | None, int | None]
     argument: int
@@ -164,7 +165,7 @@ class Only:
     bits: int = 0
 
     def program(self, number: int) -> Iterator[tuple[int, int, int, int]]:
-        """The steps of the filter."""
+        """The instructions of the filter."""
         found, passed = (RETURN, 0, 0, FAIL | self.error), (RETURN, 0, 0, ALLOW)
         first, second = (passed, found) if self.others else (found, passed)
         tests = [(IF_ANY_BIT, self.bits)] if self.bits else [(IF_EQUAL, value) for value in self.values]
@@ -178,16 +179,16 @@ class Only:
 
 @dataclass(frozen=True)
 class AllOf:
-    """A call that is not permitted where each of some arguments has one of its values. Other rules for it still apply.
+    """A system call that is denied if each of some arguments has one of its values. Other rules still apply.
 
-    conditions: (offset of the 32 bits that count, values) of each.
+    conditions: (offset of the relevant 32 bits, values) of each.
     """
 
     numbers: tuple[int | None, int | None]
     conditions: tuple[tuple[int, tuple[int, ...]], ...]
 
     def program(self, number: int) -> Iterator[tuple[int, int, int, int]]:
-        """The steps of the filter."""
+        """The instructions of the filter."""
         left = sum(1 + len(values) for _, values in self.conditions)
         yield IF_EQUAL, 0, left + 2, number
         for offset, values in self.conditions:
@@ -207,7 +208,7 @@ class LimitsOnlyRead:
     numbers: tuple[int | None, int | None]
 
     def program(self, number: int) -> Iterator[tuple[int, int, int, int]]:
-        """The steps of the filter: both halves of the address have to be 0."""
+        """The instructions of the filter: both halves of the address must be 0."""
         yield IF_EQUAL, 0, 6, number
         yield LOAD, 0, 0, _low(2)
         yield IF_EQUAL, 0, 2, 0
@@ -222,9 +223,9 @@ def _low(argument: int) -> int:
 
 
 def _cannot_end_itself(process: int) -> Iterator[AllOf]:
-    """Rules by which what this process starts cannot send it a signal that looks like one from outside.
+    """Rules that keep the children of this process from sending it a signal that looks like one from outside.
 
-    process: its number. By names of threads and by descriptors of processes no such signal is sent at all.
+    process: its id. Signals to thread ids and process descriptors are denied altogether.
     """
     itself = tuple(number & 0xFFFFFFFF for number in (process, -process, 0, -1))  # by itself, its group, all of these
     for name, place in (("kill", 1), ("rt_sigqueueinfo", 1), ("tgkill", 2), ("rt_tgsigqueueinfo", 2)):
@@ -250,8 +251,8 @@ IN_ARGUMENTS = (
 
 
 def deny_calls(denied: Sequence[Table] = (), only_on_itself: Sequence[Table] = ()) -> None:
-    """From here on what nobody needs fails, as do the calls `denied`; the last when their first argument names another
-    process. Raises Refused where the kernel or the architecture does not offer it."""
+    """From here on system calls that no notebook needs fail, as do the calls `denied` if their first argument is
+    another process. Raises Refused if the kernel or the architecture does not support it."""
     if platform.machine() not in ARCHITECTURES:
         raise Refused(f"seccomp: no table of system calls for {platform.machine()}")
     column, architecture = ARCHITECTURES[platform.machine()]

@@ -26,7 +26,7 @@ from autograder.inside.namespace_snapshots import Snapshots
 
 
 class Recorder:
-    """The outputs of one cell, in order, as nbformat writes them; what exceeds the limit is left out and said so."""
+    """The outputs of one cell, in order, in nbformat; a notice replaces those beyond the limit."""
 
     def __init__(self) -> None:
         self._outputs: list[dict[str, Any]] = []
@@ -34,18 +34,18 @@ class Recorder:
         self._left, self._full = 0, ""
 
     def begin(self, limit: int, full: str) -> None:
-        """Start a new cell, of whose outputs `limit` bytes are kept; `full` replaces the rest."""
+        """Start a new cell. limit: bytes of its outputs that are kept; full: replaces the rest."""
         self._outputs, self._parts, self._left, self._full = [], [], limit, full
 
     def outputs(self) -> list[dict[str, Any]]:
-        """What was kept so far."""
+        """The outputs so far."""
         if self._parts:
             self._outputs[-1]["text"] += "".join(self._parts)
             self._parts = []
         return self._outputs
 
     def add(self, output: dict[str, Any]) -> None:
-        """Keep an output, as long as there is room."""
+        """Record an output, up to the limit."""
         if self._left < 0:
             return
         self._left -= len(json.dumps(output))
@@ -53,7 +53,7 @@ class Recorder:
         self.outputs().append(kept)
 
     def write(self, name: str, text: str) -> None:
-        """Add to stdout or stderr; what follows without anything in between is one output."""
+        """Add text to stdout or stderr; consecutive texts are one output."""
         if self._left < 0:  # said so already: a million lines more cost nothing
             return
         if self._outputs and self._outputs[-1].get("name") == name and self._left >= len(text):
@@ -64,7 +64,7 @@ class Recorder:
 
 
 class Stream(io.TextIOBase):
-    """Stands in for sys.stdout or sys.stderr."""
+    """Replaces sys.stdout or sys.stderr."""
 
     def __init__(self, name: str, recorder: Recorder) -> None:
         self.name, self._recorder = name, recorder
@@ -78,14 +78,14 @@ class Stream(io.TextIOBase):
 
 
 class Published(DisplayPublisher):
-    """What display() shows."""
+    """Records the output of display()."""
 
     def publish(self, data: dict, metadata: dict | None = None, **_: Any) -> None:
         self.shell.recorder.add({"output_type": "display_data", "data": data, "metadata": {}})
 
 
 class Shown(DisplayHook):
-    """The value of a cell's last line."""
+    """Records the value of a cell's last line."""
 
     def write_output_prompt(self) -> None: ...
 
@@ -99,7 +99,7 @@ class Shown(DisplayHook):
 
 
 class Named(CachingCompiler):
-    """Names what it compiles after its file, where it has one."""
+    """Compiles code under the name of its file, if it has one."""
 
     file = ""
 
@@ -113,7 +113,7 @@ class Shell(InteractiveShell):
     recorder: Recorder
 
     def enable_gui(self, gui: str | None = None) -> None:
-        """There is no window to serve; without this `%matplotlib inline` would raise, and end the cell."""
+        """Do nothing: there is no window, and without this method `%matplotlib inline` would raise an exception."""
 
     def _showtraceback(self, kind: type, value: BaseException, lines: list[str]) -> None:
         try:
@@ -124,7 +124,7 @@ class Shell(InteractiveShell):
 
 
 def make() -> Shell:
-    """A shell without history on disk or a thread of its own, so that the process may fork."""
+    """A shell without a history file and without threads, so that the process may fork."""
     Shell.recorder = Recorder()
     Shell.displayhook_class, Shell.display_pub_class, Shell.compiler_class = Shown, Published, Named
     config = Config()
@@ -133,7 +133,8 @@ def make() -> Shell:
 
 
 def serve(shell: Shell, connection: socket.socket) -> None:
-    """Do what the trusted side asks until it hangs up: write files, run a cell, or answer a check's questions."""
+    """Execute requests of the trusted side until the connection is closed: write files, run a cell, or answer a check's
+    probes."""
     channel = wire.Channel(connection)
     error: dict | None = None
     moments = Snapshots()
@@ -171,7 +172,8 @@ def _run(shell: Shell, request: dict[str, Any]) -> dict | None:
 
 
 def _answer(shell: Shell, connection: socket.socket) -> None:
-    """Let the judge ask; what the learner's code prints meanwhile could hold hidden inputs and is dropped."""
+    """Answer the judge's requests; what the learner's code prints meanwhile could contain hidden inputs and is
+    discarded."""
     silence = io.StringIO()
     with connection, contextlib.suppress(KeyboardInterrupt, EOFError, OSError, wire.WireError), _interruptible():
         with contextlib.redirect_stdout(silence), contextlib.redirect_stderr(silence):
@@ -180,7 +182,7 @@ def _answer(shell: Shell, connection: socket.socket) -> None:
 
 @contextlib.contextmanager
 def _interruptible() -> Iterator[None]:
-    """Only a learner's code is interrupted, never a message half sent."""
+    """Allow interrupts only in a learner's code, never while a message is sent."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         yield

@@ -39,22 +39,20 @@ class Process:
 
 
 def descendants() -> list[psutil.Process]:
-    """Every process that this one, or a process that it started, has started; a parent comes before its children.
-
-    Orphans belong to this one.
-    """
+    """All descendants of this process, adopted orphans included; a parent comes before its children."""
     return psutil.Process().children(recursive=True)
 
 
 def look() -> list[Process]:
-    """All descendants. Seen in this order, a child that is waited for meanwhile is missed and not counted twice."""
+    """All descendants, read in an order in which a child that ends meanwhile is missed rather than counted twice."""
     return [seen for seen in map(_looked_at, descendants()) if seen is not None]
 
 
 def doing(processes: Sequence[Process]) -> str:
-    """Whether any of them runs or waits for a processor, else whether any seems to wait for a disk.
+    """Whether any of them runs or waits for a processor, else whether any waits for a disk.
 
-    What seems to wait for a disk may be held by a sleeping child (vfork), so that is not believed for ever.
+    A process in the state of waiting for a disk may only wait for a sleeping child (vfork), so this counts only for
+    some time.
     """
     states = {process.status for process in processes}
     if psutil.STATUS_RUNNING in states:
@@ -67,14 +65,14 @@ OF_A_SOCKET = 256 << 10  # bytes that may lie in one, of the size that it gets u
 
 
 class Memory:
-    """What descendants hold in memory in addition to what they share with this process; made while there are none."""
+    """The memory of descendants that they do not share with this process; created while there are none."""
 
     def __init__(self) -> None:
         own = psutil.Process().memory_info()
         self._lent, self._virtual = _own_pages(os.getpid()), own.vms
 
     def used(self, processes: Sequence[Process], most: int) -> int:
-        """Bytes. Looked at closely, which takes milliseconds, only where they could be more than `most`."""
+        """Bytes used. Measured exactly, which takes milliseconds, only if they may exceed `most`."""
         alive = [process for process in processes if process.alive]
         resident = sum(process.resident for process in alive)
         mapped = sum(max(0, process.virtual - self._virtual) for process in alive)
@@ -107,7 +105,7 @@ def on_disk(folder: str, processes: Sequence[Process], most: int) -> int:
 
 
 def _sockets(processes: Sequence[Process]) -> int:
-    """How many sockets processes with many open files hold; one that a child was lent counts once."""
+    """The number of sockets of processes with many open files; one inherited by a child counts once."""
     found = set()
     for process in processes:
         place = f"/proc/{process.pid}/fd"
@@ -134,9 +132,9 @@ def _looked_at(process: psutil.Process) -> Process | None:
 
 
 def _own_pages(pid: int) -> int:
-    """Bytes of memory that belong to no file, each page shared out among those that share it; 0 when it has ended.
+    """Bytes of memory without a file, each page divided among the processes that share it; 0 if it has ended.
 
-    So the sum over a process and its descendants is what they hold together.
+    So the sum over a process and its descendants is their total.
     """
     try:
         with open(f"/proc/{pid}/smaps_rollup", "rb") as file:
@@ -157,7 +155,7 @@ def _resident(pid: int) -> int:
 
 
 def _shared_of_no_file(processes: Sequence[Process]) -> int:
-    """Bytes of shared memory without a file, which stays when no process has its pages in sight: all that is mapped."""
+    """Bytes of mapped shared memory without a file, which may stay allocated without any process using its pages."""
     extents: dict[bytes, int] = {}
     for process in processes:
         try:

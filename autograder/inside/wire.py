@@ -54,13 +54,13 @@ DTYPE_NAMES = {dtype: name for name, dtype in DTYPES.items()}
 
 
 class WireError(Exception):
-    """A message that is malformed, too large, or of a kind that does not travel."""
+    """A message that is malformed, too large, or of a type that cannot be sent."""
 
 
 class Opaque:
-    """Stands for a value that cannot travel; only its description arrives.
+    """Placeholder for a value that cannot be sent; only its description arrives.
 
-    kind: "layout" for a tensor that is not laid out plainly, "large" for what is too much to read, else "opaque".
+    kind: "layout" for a tensor that is not strided, "large" for a value that is too large, else "opaque".
     """
 
     def __init__(self, description: str, kind: str = "opaque") -> None:
@@ -73,8 +73,8 @@ class Opaque:
 def encode(value: Any, proxies: list[Proxy] | None = None) -> bytes:
     """Bytes of one message. Callables and modules become numbered proxies when `proxies` is a list to collect them in.
 
-    Of what is nested too deeply, too large, or of a kind that does not travel, an `Opaque` arrives in its place.
-    Nothing is raised but a KeyboardInterrupt that comes meanwhile.
+    A value that is nested too deeply, too large, or of a type that cannot be sent is replaced by an `Opaque`. Raises
+    nothing except a KeyboardInterrupt from outside.
     """
     encoder = _Encoder(proxies)
     tree = encoder.node(value, 0)
@@ -108,7 +108,7 @@ def decode(header: bytes, body: bytes, make_proxy: Callable[[int], Proxy] | None
 
 
 def copy(value: Any, proxies: list[Proxy] | None = None, make_proxy: Callable[[int], Proxy] | None = None) -> Any:
-    """The value as it would arrive at the other end, so that judging in one process equals judging across two."""
+    """The value as it would arrive at the other end, so that judging in one process equals judging in two."""
     try:
         return _copied(value, 0)
     except (_Indirect, RuntimeError):
@@ -122,11 +122,11 @@ PLAIN = {bool, float, type(None)}  # what is its own copy
 
 
 class _Indirect(Exception):
-    """A value whose copy is made by way of a message."""
+    """The value is copied by encoding and decoding."""
 
 
 def _copied(value: Any, depth: int) -> Any:
-    """What `decode` would make of `encode`, without the message: for small values of the built-in types themselves."""
+    """The result of `decode(encode(value))` without the message, for small values of exact built-in types."""
     kind = type(value)
     if value is None or kind is bool or kind is float or (kind is int and _is_small(value)):
         return value
@@ -156,8 +156,8 @@ def _copied_tensor(tensor: torch.Tensor) -> torch.Tensor:
 class Channel:
     """Messages over a connected stream socket.
 
-    watch: called about every `PATIENCE` seconds while the peer keeps this side waiting; what it raises ends the wait.
-    Without it a wait has no end.
+    watch: called about every `PATIENCE` seconds while waiting for the peer; an exception that it raises ends the wait.
+    Without it there is no time limit.
     """
 
     def __init__(self, connection: socket.socket, watch: Callable[[], None] | None = None) -> None:
@@ -166,14 +166,14 @@ class Channel:
         connection.settimeout(PATIENCE if watch else None)
 
     def send(self, value: Any, proxies: list[Proxy] | None = None) -> None:
-        """Send one message. Raises OSError when the peer is gone."""
+        """Send one message. Raises OSError if the peer has closed the connection."""
         message = memoryview(encode(value, proxies))
         sent = 0
         while sent < len(message):
             sent += self._waiting(partial(self._socket.send, message[sent:]))
 
     def receive(self, make_proxy: Callable[[int], Proxy] | None = None) -> Any:
-        """The next message. Raises WireError when it is malformed, EOFError when the peer is gone."""
+        """The next message. Raises WireError if it is malformed, EOFError if the peer has closed the connection."""
         header_length, body_length = struct.unpack("<II", self._read(8))
         if header_length > MAX_HEADER_BYTES or body_length > MAX_BODY_BYTES:
             raise WireError("message: larger than allowed")
@@ -204,10 +204,10 @@ class Channel:
 
 
 class _Encoder:
-    """Makes the tree of one message, within the room that a message has.
+    """Builds the tree of one message, within its size limit.
 
-    A learner's value may lie about its type, raise from any method, or never end; only what the built-in types
-    themselves do is requested from it.
+    A learner's value may misreport its type, raise from any method, or be infinite; only methods of the built-in types
+    themselves are called on it.
     """
 
     def __init__(self, proxies: list[Proxy] | None) -> None:
@@ -335,7 +335,7 @@ class _Encoder:
 
 
 def _laid_out(tensor: torch.Tensor) -> bytes:
-    """The numbers one after another, whatever the strides: NumPy writes them in order, where torch may not."""
+    """The numbers in order, whatever the strides; done by NumPy, since torch may return another order."""
     tensor = tensor.cpu().resolve_conj().resolve_neg()
     return (tensor.view(torch.int16) if tensor.dtype is torch.bfloat16 else tensor).numpy().tobytes()
 
@@ -390,7 +390,7 @@ def _decode_node(node: Any, buffers: list[bytes], make_proxy: Callable[[int], Pr
 
 
 def _decode_record(module: Any, name: Any, fields: Any, buffers: list[bytes], depth: int) -> Any:
-    """A value of a class that both sides know, made anew from its fields, which it checks itself."""
+    """Construct a value of a known class from its fields, which the class validates."""
     if not (isinstance(module, str) and isinstance(name, str) and (module, name) in RECORDS):
         raise WireError("message: unknown kind of record")
     values = _decode_node(fields, buffers, None, depth + 1)
@@ -405,7 +405,7 @@ def _is_small(content: Any) -> bool:
 
 
 def printable(text: str) -> str:
-    """The text with halves of surrogate pairs replaced, which no file could hold."""
+    """The text with lone surrogates replaced, which cannot be encoded."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 

@@ -33,7 +33,7 @@ REST = 2  # two counts of the files on a disk are apart by at least this multipl
 
 
 class Zygote:
-    """Serves the control socket until the trusted side hangs up."""
+    """Serves the control socket until the trusted side closes it."""
 
     def __init__(self, control: socket.socket, confinement: Confinement, limits: Limits) -> None:
         from autograder.inside import shell
@@ -57,7 +57,7 @@ class Zygote:
             self._control.sendall(_line(self._obey(json.loads(message)["do"], descriptors)))
 
     def _obey(self, order: str, descriptors: Sequence[int]) -> dict[str, Any]:
-        """Carry out an order; returns what the child has used, whether it runs, and how it ended, if it did."""
+        """Execute an order; returns the child's usage, whether it runs, and how it ended, if it did."""
         if order == "start":
             self._stop()
             self._start(descriptors[0])
@@ -112,7 +112,7 @@ class Zygote:
         self._seconds, self._disk, self._next_count = 0.0, 0, 0.0
 
     def _used(self) -> dict[str, Any]:
-        """What the child and all that it started use: seconds of processors, bytes, and what they are doing."""
+        """The usage of the child and its descendants: processor seconds, bytes, and their states."""
         processes = usage.look()
         # A subprocess that was waited for counts with its parent; one that nobody waits for must not be forgotten.
         self._seconds = max(self._seconds, sum(process.seconds for process in processes))
@@ -126,7 +126,7 @@ class Zygote:
         }
 
     def _how_it_ended(self) -> str:
-        """Why the child is gone: "exit", or "signal N" for one that may have come from outside."""
+        """How the child ended: "exit", or "signal N" for one that may have come from outside."""
         if self._child is None:
             return self._ended or "exit"
         try:
@@ -153,7 +153,7 @@ class Zygote:
         return self._disk
 
     def _stop(self) -> None:
-        """End the child and everything that it started."""
+        """End the child and its descendants."""
         if self._child is None:
             return
         while True:
@@ -170,7 +170,7 @@ class Zygote:
 
 
 def _fork_elsewhere(confinement: Confinement) -> int:
-    """Fork a child that is process 1 of namespaces of its own; returns its number, as os.fork does."""
+    """Fork a child that is process 1 of new namespaces; returns its id, as os.fork does."""
     told, tells = os.pipe()
     helper = os.fork()
     if helper:
@@ -204,7 +204,7 @@ def _kill(process: int, signal_number: int) -> None:
 
 
 def _reap() -> None:
-    """Forget every child that has ended."""
+    """Reap every child that has ended."""
     try:
         while os.waitpid(-1, os.WNOHANG)[0]:
             continue
@@ -214,7 +214,7 @@ def _reap() -> None:
 
 
 def _seed() -> None:
-    """Children of one process must not share their random numbers."""
+    """Seed the random numbers of a child, which would else be those of its siblings."""
     import numpy
     import torch
 

@@ -17,7 +17,7 @@ Attachments = dict[str, dict[str, str]]
 
 
 def kept(raw: Any) -> Attachments:
-    """The pictures of a cell that can be shown; raw: what a notebook calls its attachments, which may be anything."""
+    """The pictures of a cell that can be shown; raw: the attachments in the notebook, which may have any type."""
     found: Attachments = {}
     for name, bundle in raw.items() if isinstance(raw, Mapping) else ():
         if not isinstance(name, str) or len(name) > MAX_NAME or not isinstance(bundle, Mapping):
@@ -32,7 +32,7 @@ def kept(raw: Any) -> Attachments:
 
 
 def within_bounds(cells: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Take away from the cells of one notebook the pictures that are too many together; returns their names."""
+    """Remove pictures from the cells of one notebook beyond the total limit; returns their names."""
     room, count, left_out = MAX_PICTURES, 0, []
     for cell in cells:
         for name, bundle in list(cell.get("attachments", {}).items()):

@@ -31,7 +31,8 @@ _MODULE = re.compile(r"(?:^|,)\s*(\w+)")
 
 @dataclass(frozen=True)
 class Read:
-    """A file that was read: its name in the submission, how far that is from the right one, what came of it."""
+    """A file that was read: its name in the submission, the distance of the name from the expected one, and its
+    content."""
 
     name: str
     rank: int
@@ -41,8 +42,8 @@ class Read:
 
 @dataclass(frozen=True)
 class Chosen:
-    """The file that is graded. reasons: in words for its author. digest: of the file, "" for none. beside: names of
-    files next to it that lay in the same archive."""
+    """The file that is graded. reasons: sentences for its author. digest: of the file, "" for none. beside: names of
+    files next to it in the same archive."""
 
     rebuilt: Rebuilt
     reasons: list[str]
@@ -51,10 +52,10 @@ class Chosen:
 
 
 def choose(there: Listing, folder: Path, name: str, rebuild: Callable[[bytes | None], Rebuilt]) -> Chosen:
-    """The file that is graded: one with answers in it; of those the one whose name is nearest.
+    """The file that is graded: among the files with answers, the one with the nearest name.
 
-    Notebooks are looked at first, then other files, then hidden ones, until there is an answer. name: the right one.
-    Raises OSError when nothing can be read, but something was there: it changed meanwhile, or is closed to this user.
+    Notebooks are read first, then other files, then hidden ones, until there is an answer. name: the expected one.
+    Raises OSError if there are files and none can be read: they changed meanwhile, or this user may not read them.
     """
     tiers, read, beside, closed, left = candidates(there, folder, name), [], [], None, MOST_BYTES
     for tier, paths in enumerate(tiers):
@@ -84,12 +85,12 @@ def choose(there: Listing, folder: Path, name: str, rebuild: Callable[[bytes | N
 
 
 def worth_reading(there: Listing, folder: Path, name: str) -> set[Path]:
-    """The files whose contents may be looked at in search of the notebook; of all others the names will do."""
+    """The files whose content may be read to find the notebook; of all others only the names count."""
     return {path for paths in candidates(there, folder, name) for path in paths[:MOST_READ]}
 
 
 def candidates(there: Listing, folder: Path, name: str) -> tuple[list[Path], list[Path], list[Path]]:
-    """The files that are read: notebooks by their names, other files, hidden notebooks; the likeliest first."""
+    """The files to read, the best match first: notebooks by name, other files, hidden notebooks."""
 
     def likely(paths: Iterable[Path]) -> list[Path]:
         return sorted(paths, key=lambda path: (_rank(path.relative_to(folder).as_posix(), name), str(path)))
@@ -101,17 +102,17 @@ def candidates(there: Listing, folder: Path, name: str) -> tuple[list[Path], lis
 
 
 def is_notebook(name: str) -> bool:
-    """Whether a file's name is that of a notebook, or what a browser or a platform makes of one."""
+    """Whether a file has the name of a notebook, possibly changed by a browser or a platform."""
     return "ipynb" in folded(name.rpartition("/")[2])
 
 
 def folded(name: str) -> str:
-    """Only the letters and digits of a name, whatever their case and however they are composed."""
+    """The letters and digits of a name, case-folded and normalized."""
     return "".join(filter(str.isalnum, unicodedata.normalize("NFKC", name).casefold()))
 
 
 def about_names(graded: str, others: Sequence[str], name: str) -> list[str]:
-    """The remark about the name of the graded file; a name that a platform made of the right one needs none."""
+    """The remark about the name of the graded file; none for a name that a platform made of the expected one."""
     reasons = []
     if folded(name.removesuffix(".ipynb")) not in folded(graded.rpartition("/")[2]):
         reasons.append(f"The notebook should be named `{name}`; {shown(graded)} was graded.")
@@ -123,7 +124,7 @@ def about_names(graded: str, others: Sequence[str], name: str) -> list[str]:
 
 
 def about_helpers(notebook: NotebookNode, names: Iterable[str]) -> list[str]:
-    """A sentence for each module next to the notebook that it imports and that was not used.
+    """A sentence for each module next to the notebook that it imports and that is not used.
 
     names: of the other files, with their folders.
     """
@@ -144,7 +145,7 @@ def about_helpers(notebook: NotebookNode, names: Iterable[str]) -> list[str]:
 
 
 def digest_with(digest: str, files: Iterable[Path]) -> str:
-    """The digest of a work: that of its notebook, and of the other files that count, where there are any."""
+    """The digest of a submission: of its notebook and of the other files that count, if any."""
     parts = [digest]
     for path in sorted(files):
         try:
@@ -160,7 +161,7 @@ def listed(names: Sequence[str]) -> str:
 
 
 def shown(name: str) -> str:
-    """A file name as it can be in a note: printable, short, and no markup."""
+    """A file name for a note: printable, short, without markup."""
     kept = "".join(letter if letter.isprintable() and letter not in "`<>&" else "?" for letter in name[:80])
     return f"`{kept}`"
 
@@ -168,9 +169,9 @@ def shown(name: str) -> str:
 def _read(
     name: str, data: bytes, right: str, rebuild: Callable[[bytes | None], Rebuilt], must_belong: bool
 ) -> tuple[list[Read], list[str]]:
-    """What comes of a file, or of the files in an archive; and the names of modules that lie there.
+    """Read a file, or the files in an archive; also returns the names of modules in it.
 
-    must_belong: whether a file counts only when cells of this assignment are in it.
+    must_belong: whether a file counts only if it has cells of this assignment.
     """
     inside = list(unpack.members(name, data)) if unpack.is_archive(data) else [(name, data)]
     modules = [inner for inner, _ in inside if inner.endswith(".py") and inner != name]
@@ -187,7 +188,7 @@ def _read(
 
 
 def _rank(path: str, name: str) -> int:
-    """How far a file's name is from the right one."""
+    """The distance of a file's name from the expected one."""
     place, _, last = path.rpartition("/")
     if last == name:
         return 1 if place else 0
@@ -212,7 +213,7 @@ def _what_is_there(there: Listing, folder: Path) -> str:
 
 
 def _passed_over(there: Listing, folder: Path) -> list[str]:
-    """What was not looked at in a folder where no answer was found."""
+    """The files that were not read in a folder without an answer."""
     odd = {path.relative_to(folder).as_posix(): kind for path, kind in there.odd.items()}
     reasons = [f"{shown(name)} is {kind}, which cannot be graded." for name, kind in odd.items() if is_notebook(name)]
     closed = [path.relative_to(folder).as_posix() for path in there.closed]

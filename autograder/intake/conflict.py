@@ -12,7 +12,7 @@ _BOTH, _FIRST, _BASE, _SECOND = "both", "first", "base", "second"
 
 
 def sides(text: str) -> tuple[str, str] | None:
-    """The text with the first side of each conflict, and with the second; None where there is no conflict."""
+    """The text with the first side of each conflict, and with the second; None if there is no conflict."""
     if "<<<<<<<" not in text or not re.search(r"^<{7}(?: [^\n]*)?\r?$", text, re.MULTILINE):
         return None
     first, second, state, done = [], [], _BOTH, 0

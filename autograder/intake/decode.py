@@ -24,7 +24,7 @@ _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufeff]+")
 
 
 def text_of(data: bytes) -> tuple[str, bool]:
-    """The text without control characters and byte order marks, and whether its letters are certain."""
+    """The text without control characters and byte order marks, and whether its encoding is certain."""
     text, is_certain = _decoded(data)
     if len(data.translate(None, _CONTROL_BYTES)) == len(data) and "\ufeff" not in text:
         return text, is_certain  # nearly always, and the bytes tell it ten times as fast
@@ -47,6 +47,6 @@ def _decoded(data: bytes) -> tuple[str, bool]:
 
 
 def _by_zeros(data: bytes) -> str | None:
-    """UTF-16 or UTF-32 without a mark, known by where the zeros are."""
+    """The encoding UTF-16 or UTF-32 of a text without a byte order mark, recognized by its zero bytes."""
     share = [data[place::4].count(0) / max(1, len(data[place::4])) for place in range(4)]
     return _BY_ZEROS.get(tuple(int(each > MOSTLY) for each in share))

@@ -21,7 +21,7 @@ _FENCED = re.compile(r"^```[^\n]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 @dataclass(eq=False)
 class Given:
-    """A cell of the released notebook; `found`: places in the submission of the cells that are taken for it."""
+    """A cell of the released notebook; `found`: indices of the submitted cells that are matched with it."""
 
     cell: NotebookNode
     place: int
@@ -39,13 +39,13 @@ class Given:
 
     @property
     def is_text(self) -> bool:
-        """Text that a student may write in, but need not."""
+        """Whether a text cell is one that a student may edit, but need not."""
         return not (self.locked or self.is_answer)
 
 
 class Matching:
-    """`claims`: for each handed-in cell the given one that it is, None where it is the student's own; `copies`: places
-    of further copies of given cells, which are of no use."""
+    """`claims`: for each submitted cell the released one that it matches, None if it is the student's own; `copies`:
+    indices of further copies of released cells, which are ignored."""
 
     def __init__(self, pieces: Sequence[Piece], released: NotebookNode) -> None:
         self.pieces = pieces
@@ -60,12 +60,12 @@ class Matching:
         self._match_likeness()
 
     def claim(self, place: int, given: Given) -> None:
-        """Take a handed-in cell for a given one."""
+        """Match a submitted cell with a released one."""
         self.claims[place] = given
         given.found.append(place)
 
     def release(self, given: Given, places: Iterable[int]) -> None:
-        """These cells are not the given one after all; those that are blank copies of it are dropped."""
+        """Undo the match of these cells; those that are blank copies of the released one are dropped."""
         for place in places:
             self.claims[place] = None
             given.found.remove(place)
@@ -73,15 +73,15 @@ class Matching:
                 self.copies.add(place)
 
     def is_own(self, place: int) -> bool:
-        """Whether a handed-in cell is the student's own."""
+        """Whether a submitted cell is the student's own."""
         return self.claims[place] is None and place not in self.copies
 
     def is_changed(self, place: int) -> bool:
-        """Whether a cell that is taken for a given one says something else."""
+        """Whether a matched cell differs from the released one."""
         return bare(self.pieces[place].source) != self.claims[place].bare
 
     def defining(self, given: Given) -> list[int]:
-        """Places of the cells that define what an answer asks for, blanks and given cells aside."""
+        """Indices of the cells that define the names of an answer, except blank and released cells."""
         return [
             place
             for place, names in enumerate(self.defined)
@@ -91,7 +91,8 @@ class Matching:
         ]
 
     def _match_names(self) -> None:
-        """By grade id, else by cell id. A given text that has become code, or a second one, is the student's own."""
+        """Match cells by grade id, else by cell id. A released text that became code, or a second one, is the student's
+        own."""
         by_name = {given.name: given for given in self.given if given.name}
         for place, piece in enumerate(self.pieces):
             given = by_name.get(piece.grade_id) or by_name.get(piece.id)
@@ -99,7 +100,8 @@ class Matching:
                 self.claim(place, given)
 
     def _match_texts(self) -> None:
-        """By the very text, in order, which tells more than a name; what is left of the same text are copies."""
+        """Match cells with equal text, in order, which is better evidence than a name; further cells with that text are
+        copies."""
         texts = {given.bare for given in self.given if given.bare}
         same = [place for place, piece in enumerate(self.pieces) if bare(piece.source) in texts]
         for place in same:
@@ -118,14 +120,14 @@ class Matching:
                 self.copies.add(place)
 
     def _match_definitions(self) -> None:
-        """By what a cell defines, where an answer has none that bears its name."""
+        """Match cells by the names that they define, for answers without a match by id."""
         for given in [given for given in self.given if given.is_answer and not given.found]:
             for place in self.defining(given):
                 if self.is_own(place):
                     self.claim(place, given)
 
     def _match_likeness(self) -> None:
-        """By likeness, the most alike first; among equals, by order."""
+        """Match cells by similarity, the most similar first; among equals, in order."""
         missing = [given for given in self.given if not given.found]
         asked = set().union(*(given.defines for given in self.given))
         own = [place for place in range(len(self.pieces)) if self.is_own(place) and not asked & self.defined[place]]
@@ -144,12 +146,12 @@ class Matching:
 
 
 def bare(source: str) -> str:
-    """A text without what may change by itself: blank lines and blanks at the ends of lines."""
+    """A text without blank lines and trailing blanks, which editors may change."""
     return "\n".join(line.rstrip() for line in source.splitlines() if line.strip())
 
 
 def as_code(piece: Piece) -> str:
-    """A cell's text as code: of a text cell with fences, what is between them, also where it has lost its kind."""
+    """A cell's text as code: of a text cell with fences, the text between them, also if the cell has lost its type."""
     fenced = "\n\n".join(_FENCED.findall(piece.source))
     if piece.kind == "code":
         return fenced if fenced and is_python(fenced) and not is_python(piece.source) else piece.source
@@ -157,5 +159,5 @@ def as_code(piece: Piece) -> str:
 
 
 def _names(source: str) -> set[str]:
-    """What a cell defines at its outermost level, read without parsing, since half-written code counts as well."""
+    """The names that a cell defines at its top level, found without parsing, since incomplete code counts too."""
     return {*_DEFINED.findall(source), *_BOUND.findall(source)}

@@ -29,7 +29,7 @@ _NEW_CELL = {"code": new_code_cell, "markdown": new_markdown_cell, "raw": new_ra
 
 
 class Rebuilt(NamedTuple):
-    """A notebook fit for grading, what had to be put right, in words for its author, the ids that hold answers, and
+    """A notebook for grading, sentences for its author about what was corrected, the ids of the cells with answers, and
     whether anything in the file belongs to the assignment."""
 
     notebook: NotebookNode
@@ -39,9 +39,9 @@ class Rebuilt(NamedTuple):
 
 
 def rebuild(submitted: bytes | None, released: NotebookNode) -> Rebuilt:
-    """The released notebook with the student's sources in it, whatever the bytes are; None stands for no file.
+    """The released notebook with the student's sources in it, for any bytes; None stands for no file.
 
-    released: as nbformat reads it, with ids. It is not changed. Nothing is raised on account of the submission.
+    released: in nbformat, with ids; not modified. No submission raises an exception.
     """
     readings = [Reading((), (NO_FILE,))] if submitted is None else salvage.read(submitted)
     rebuilt = [_Rebuilding(reading.pieces, released, reading.reasons).run() for reading in readings]
@@ -49,7 +49,7 @@ def rebuild(submitted: bytes | None, released: NotebookNode) -> Rebuilt:
 
 
 def _settled(readings: Sequence[Reading], rebuilt: Sequence[Rebuilt], released: NotebookNode) -> Rebuilt:
-    """Of the sides of a merge conflict the first; answers that only another has are put in their places."""
+    """The first side of a merge conflict, with the answers that only another side has."""
     pieces, best = list(readings[0].pieces), rebuilt[0]
     for reading, other in zip(readings[1:], rebuilt[1:], strict=True):
         lacking = other.answered - best.answered
@@ -64,7 +64,7 @@ def _settled(readings: Sequence[Reading], rebuilt: Sequence[Rebuilt], released: 
 
 
 def with_note(notebook: NotebookNode, reasons: Sequence[str]) -> NotebookNode:
-    """The notebook with the reasons on top, where feedback shows them; as it is when there are none."""
+    """The notebook with the reasons in its first cell, where feedback shows them; unchanged if there are none."""
     if reasons:
         notebook = copy.deepcopy(notebook)
         text = "\n".join(["**About what you handed in**", "", *(f"- {reason}" for reason in reasons)])
@@ -73,7 +73,7 @@ def with_note(notebook: NotebookNode, reasons: Sequence[str]) -> NotebookNode:
 
 
 class _Rebuilding:
-    """One submission on its way."""
+    """The state of rebuilding one submission."""
 
     def __init__(self, pieces: Sequence[Piece], released: NotebookNode, reasons: Sequence[str]) -> None:
         self.released, self.reasons = released, list(reasons)
@@ -104,7 +104,7 @@ class _Rebuilding:
         return Rebuilt(notebook, tuple(dict.fromkeys(self.reasons)), frozenset(self.answers), bool(claimed))
 
     def _answer(self, given: Given) -> None:
-        """Settle an answer's text: that of its own cells, else of the cells that define what it asks for."""
+        """Determine an answer's text: from its matched cells, else from the cells that define its names."""
         written = self._written(given)
         filled = [place for place in written if not self._is_unfilled(place, given)]
         is_defined = not given.defines or any(given.defines & self.matching.defined[place] for place in filled)
@@ -126,7 +126,7 @@ class _Rebuilding:
             self.reasons.append(f"Your answer to `{given.name}` was found in another cell than its own.")
 
     def _written(self, given: Given) -> list[int]:
-        """The cells taken for an answer whose text differs from the released one, separately and together."""
+        """The cells matched with an answer whose text differs from the released one, separately and joined."""
         texts = {place: bare(self._text(place, given)) for place in given.found}
         if "\n".join(texts.values()) == given.bare:  # the blank one, cut into pieces
             return []
@@ -138,18 +138,18 @@ class _Rebuilding:
         return [place for place, text in texts.items() if text not in (given.bare, "")]
 
     def _is_unfilled(self, place: int, given: Given) -> bool:
-        """Whether a cell is the blank one with something around it, and defines nothing else."""
+        """Whether a cell is the blank answer with text around it that defines nothing else."""
         text = bare(self._text(place, given))
         return given.bare in text and text.count("def ") == given.bare.count("def ")
 
     def _with_its_end(self, place: int, given: Given) -> str:
-        """A cell's text as this answer; where it was cut inside a function and lost its name, with what was cut off."""
+        """A cell's text as this answer; if a function in it was split, together with the other half."""
         text, ends = self._and_its_ends(place, given)
         self.matching.copies.update(ends)
         return text
 
     def _and_its_ends(self, place: int, given: Given) -> tuple[str, list[int]]:
-        """The same text, and the places of what was cut off."""
+        """The same text, and the indices of the cells with the other half."""
         text, ends = self._text(place, given), []
         for end in range(place + 1, len(self.pieces))[:MAX_ENDS]:
             rest = self.matching.code[end]
@@ -163,9 +163,9 @@ class _Rebuilding:
         return text, ends
 
     def _answer_from_own(self, given: Given, places: Sequence[int]) -> None:
-        """Of several cells that are this answer, the last that defines what it asks for; the others stay, as own cells.
+        """Among several cells for this answer, the last one that defines its names; the others stay as own cells.
 
-        The halves of a function whose cell was split inside it are put together again.
+        A function whose cell was split is joined again.
         """
         parts = [self._text(place, given) for place in places]
         if len(places) == 1:
@@ -183,7 +183,7 @@ class _Rebuilding:
             self.reasons.append(f"`{given.name}` was no longer a code cell. It was graded as one.")
 
     def _before_check(self, given: Given, places: Sequence[int]) -> list[int]:
-        """Those that come before the answer's check, since a check asks what is defined when it runs."""
+        """The cells before the answer's check, since a check judges what is defined when it runs."""
         check = next((other for other in self.given[given.place :] if other.is_check and other.found), None)
         return [place for place in places if check is None or place < check.found[0]]
 
@@ -195,7 +195,7 @@ class _Rebuilding:
         return self.matching.code[place] if given.is_code else self.pieces[place].source
 
     def _added(self, place: int) -> str:
-        """What a student wrote into a given cell; empty where that is a comment, a change of text, or nothing."""
+        """The code that a student added to a released cell; empty for a comment, a change of text, or nothing."""
         found = [each for each in _statements(self.matching.code[place]) if bare(each) not in self.statements]
         added = "\n".join(found).strip("\n")
         is_code = self.pieces[place].kind == "code" and any(bare(each) and each[0] != "#" for each in found)
@@ -239,16 +239,16 @@ class _Rebuilding:
         return notebook
 
     def _pictures(self, given: Given) -> NotebookNode:
-        """What was pasted into an answer in words, or into a text that is not graded."""
+        """The pictures pasted into a text answer, or into a text that is not graded."""
         found: dict[str, dict[str, str]] = {}
         for place in given.found:
             found |= self.pieces[place].attachments
         return from_dict(found)
 
     def _own_cells(self) -> tuple[list[list[Piece]], list[list[Piece]]]:
-        """The student's own cells before and after each given one.
+        """The student's own cells before and after each released one.
 
-        A cell stays behind the given one it followed; where that one now comes later than the next, before the next.
+        A cell stays after the released one that it followed or, if that one was moved behind the next, before the next.
         """
         before: list[list[Piece]] = [[] for _ in self.given]
         after: list[list[Piece]] = [[] for _ in self.given]
@@ -281,7 +281,7 @@ def _new_cells(pieces: Sequence[Piece], ids: Iterator[str]) -> list[NotebookNode
 
 
 def _statements(source: str) -> list[str]:
-    """The lines of a text, each with the indented and blank ones below it."""
+    """Groups of lines: each line with the indented and blank ones below it."""
     found: list[list[str]] = []
     for line in source.splitlines():
         if found and (not line.strip() or line[0].isspace()):

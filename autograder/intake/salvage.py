@@ -61,7 +61,7 @@ EXPORT = "The file is not a notebook but an export of one. {} cells of code were
 
 @dataclass(frozen=True)
 class Piece:
-    """A submitted cell: its text, its kind ("code", "markdown" or "raw"), the names it bears ("" if none),
+    """A submitted cell: its text, its type ("code", "markdown" or "raw"), its ids ("" if none),
     and the pictures pasted into it."""
 
     source: str
@@ -73,14 +73,14 @@ class Piece:
 
 @dataclass(frozen=True)
 class Reading:
-    """The cells of a file in their order, and what was wrong with it, in words for its author."""
+    """The cells of a file in order, and sentences for its author about its defects."""
 
     pieces: tuple[Piece, ...]
     reasons: tuple[str, ...] = ()
 
 
 def read(data: bytes) -> list[Reading]:
-    """The cells of a file; of one with a merge conflict those of each side, the first side first."""
+    """The cells of a file; for a merge conflict those of each side, the first side first."""
     reasons = []
     if len(data) > MAX_BYTES:
         data = data[: MAX_BYTES // 2] + b"\n" + data[-MAX_BYTES // 2 :]
@@ -110,7 +110,7 @@ def _reading(text: str, reasons: list[str], data: bytes) -> Reading:
 
 
 def _sides(reading: Reading) -> list[Reading]:
-    """The two sides of a conflict that nbdime left inside the cells; else the reading itself."""
+    """The two sides of a conflict that nbdime wrote into the cells; else the reading itself."""
     both = {place: sides for place, piece in enumerate(reading.pieces) if (sides := conflict.sides(piece.source))}
     if not both:
         return [reading]
@@ -127,16 +127,16 @@ def _sides(reading: Reading) -> list[Reading]:
 
 
 class _Room:
-    """How much may still be read again in search of whole cells, of all texts within a file together."""
+    """The budget for searching the texts of a file for complete cells."""
 
     def __init__(self) -> None:
         self.work = WORK
 
 
 def _cells(text: str, depth: int = 0, room: _Room | None = None) -> tuple[list[dict], str]:
-    """The cells that a text holds anywhere, and the remark on how they were found ("" for a notebook).
+    """The cells found anywhere in a text, and the remark on how they were found ("" for a notebook).
 
-    room: of the file that the text is in; None for the file itself.
+    room: the budget of the file; None for the file itself.
     """
     room = room or _Room()
     try:
@@ -160,7 +160,7 @@ def _cells(text: str, depth: int = 0, room: _Room | None = None) -> tuple[list[d
 
 
 def _listed(document: Any) -> list[dict]:
-    """The cells of a whole notebook; those of nbformat 3 and before are in worksheets."""
+    """The cells of a valid notebook; in nbformat 3 and before they are in worksheets."""
     if not isinstance(document, dict):
         return []
     lists = [document.get("cells")]
@@ -170,7 +170,7 @@ def _listed(document: Any) -> list[dict]:
 
 
 def _found(value: Any, depth: int, room: _Room) -> list[dict]:
-    """The cells that are somewhere in a decoded value, in their order: in lists, wrappers, texts that are JSON."""
+    """The cells anywhere in a decoded value, in order: in lists, wrappers, strings of JSON."""
     cells, stack, looks = [], [value], 0
     while stack and looks < MOST_LOOKS:
         value, looks = stack.pop(), looks + 1
@@ -195,7 +195,7 @@ def _is_cell(value: dict) -> bool:
 
 
 def _whole_cells(text: str, depth: int, room: _Room) -> tuple[list[dict], int]:
-    """The cells that are whole in a file that is not: cut off, damaged in one place; and how many places were."""
+    """The complete cells of a damaged or truncated file, and the number of damaged places."""
     cells, place, failures = [], 0, 0
     own = room if depth else _Room()  # what is in it takes nothing from the file itself
     while (own.work > 0 or failures < 2) and (found := _OBJECT.search(text, place)):
@@ -214,7 +214,7 @@ def _whole_cells(text: str, depth: int, room: _Room) -> tuple[list[dict], int]:
 
 
 def _repaired(text: str) -> str:
-    """JSON without commas before a bracket's end, and with one between a bracket's end and a beginning."""
+    """JSON with missing commas between brackets added, and superfluous ones before a closing bracket removed."""
 
     def mended(found: re.Match) -> str:
         if found[1] is None:
@@ -233,7 +233,7 @@ def _is_base64(text: str) -> bool:
 
 
 def _unwrapped(text: str) -> Iterator[str]:
-    """What the text may have been before a program wrapped it up."""
+    """The text without the wrapper of another program."""
     if '\\"cell' in text:
         yield _ESCAPED.sub(lambda found: _ESCAPES.get(found[1], found[0]), text)
     if "&quot;cell" in text or "&#34;cell" in text:
@@ -249,7 +249,7 @@ def _unwrapped(text: str) -> Iterator[str]:
 
 
 def _literal(text: str, depth: int, room: _Room) -> list[dict]:
-    """The cells of a notebook that was written down in Python's notation."""
+    """The cells of a notebook that was saved as a Python literal."""
     start, end = text.find("{"), text.rfind("}") + 1
     if "'cell_type'" not in text or start < 0 or end - start > LITERAL:
         return []
@@ -272,7 +272,7 @@ def _piece(cell: dict) -> Piece:
 
 
 def _clean(source: Any) -> str:
-    """A cell's text as it can be stored, run and shown."""
+    """A cell's text, cleaned so that it can be stored, run and shown."""
     if isinstance(source, list):
         lines = [line for line in source if isinstance(line, str)]
         is_cut = len(lines) > 1 and not any("\n" in line or "\r" in line for line in lines)

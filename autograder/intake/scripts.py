@@ -31,7 +31,7 @@ def cells(text: str) -> list[dict]:
 
 
 def _code_in_page(text: str) -> list[str]:
-    """What is between the tags of a page that show code, with the tags that color it."""
+    """The code between the tags of a page, with the tags that color it."""
     found, place = [], 0
     while begin := _CODE_IN_PAGE.search(text, place):
         end = text.find("</pre>", begin.end())
@@ -46,7 +46,7 @@ def _code_in_page(text: str) -> list[str]:
 
 
 def _fenced(text: str) -> list[str]:
-    """The blocks of Python in Markdown that have an end."""
+    """The closed blocks of Python in Markdown."""
     found: list[str] = []
     block: list[str] = []
     fence = ""  # of the block that we are in, where we are in one
@@ -74,7 +74,7 @@ def is_python(source: str) -> bool:
 
 
 def _of_script(text: str) -> list[dict]:
-    """What is between the comments that jupyter and jupytext put where a cell begins."""
+    """The texts between the comments by which jupyter and jupytext mark the beginning of a cell."""
     found, marks = [], [*_PROMPT.finditer(text)]
     parts = [("", text[: marks[0].start()])]
     ends = [mark.start() for mark in marks[1:]] + [len(text)]

@@ -46,7 +46,7 @@ MOST_OF_A_FILE = 64 * 1024 * 1024  # bytes of another file that an assignment ta
 
 
 class Intake(Configurable):
-    """What a course decides about the intake, in nbgrader_config.py."""
+    """The settings of the intake, in nbgrader_config.py."""
 
     trust_timestamps = Bool(
         False, config=True, help="Whether the timestamp.txt of a submission is the collector's, and its time believed"
@@ -54,15 +54,15 @@ class Intake(Configurable):
 
 
 class NotKept(Exception):
-    """What one student handed in cannot be kept for grading, by no fault of theirs; the text tells a teacher why."""
+    """A submission cannot be stored for grading, through no fault of the student; the text tells a teacher why."""
 
 
 class TakenIn(NamedTuple):
-    """A work fit for grading. `reasons`: what had to be put right, in words for its author; they are in the notebook's
-    first cell too. `digest`: of the file that was read, "" for none; `files`: others that the assignment takes.
+    """A submission ready for grading. `reasons`: sentences for its author about corrections; they are in the notebook's
+    first cell too. `digest`: of the file that was read, "" for none; `files`: others that the assignment accepts.
 
-    failure: "", or why nobody could look at the work, in words for a teacher. Then it is not checked: it gets no grade,
-    and `notebook` is the released one.
+    failure: "", or the reason, for a teacher, why the submission could not be read. Then it gets no grade, and
+    `notebook` is the released one.
     """
 
     notebook: NotebookNode
@@ -73,24 +73,24 @@ class TakenIn(NamedTuple):
 
 
 class ClassTakenIn(NamedTuple):
-    """`coursedir`: reads what was taken in. `failures`: student -> why they cannot be graded, for a teacher."""
+    """`coursedir`: of the submissions taken in. `failures`: student -> why they cannot be graded, for a teacher."""
 
     coursedir: CourseDirectory
     failures: dict[str, str]
 
 
 def released_notebook(root: Path, assignment: Assignment) -> NotebookNode:
-    """The notebook that the class was given. Raises CourseError when it is missing or broken."""
+    """The released notebook. Raises CourseError if it is missing or damaged."""
     path = course.notebook_path(root, "exercises", assignment)
     course.read_notebook(path)
     return nbformat.read(path, as_version=4)
 
 
 def take_in(released: NotebookNode, assignment: Assignment, folder: Path) -> TakenIn:
-    """One student's work, from the submitted folder. It writes nothing and raises nothing.
+    """One student's submission, read from its folder. Writes nothing and raises nothing.
 
-    The submission can be anything: what cannot be read is replaced by the released notebook, with the reason. An error
-    that is not the submission's becomes a `failure`.
+    If it cannot be read, it is replaced by the released notebook, with the reason. An error that is not the
+    submission's becomes a `failure`.
     """
     try:
         return _limited(released, assignment, folder)
@@ -99,10 +99,9 @@ def take_in(released: NotebookNode, assignment: Assignment, folder: Path) -> Tak
 
 
 def _limited(released: NotebookNode, assignment: Assignment, folder: Path) -> TakenIn:
-    """The same, in a process with limits: no file may hold up the one that everybody's work passes through.
+    """The same in a process with limits, so that no file can block the process that reads all submissions.
 
-    What is small is read here: the work grows in proportion to a file's size (`test_bounds` doubles it), so it is done
-    in a moment.
+    A small one is read here: the time is proportional to the size (`test_bounds` doubles it).
     """
 
     def work() -> dict[str, Any]:
@@ -119,7 +118,7 @@ def _limited(released: NotebookNode, assignment: Assignment, folder: Path) -> Ta
 
 
 def _is_little(folder: Path) -> bool:
-    """Whether it holds plain notebooks and little text, and no archive under whatever name."""
+    """Whether it has only small notebooks and texts, and no archive under any name."""
     try:
         there = untrusted_files.look(folder)
         files = [*there.files, *there.hidden]
@@ -132,7 +131,7 @@ def _is_little(folder: Path) -> bool:
 
 
 def _safely(released: NotebookNode, assignment: Assignment, folder: Path) -> tuple[TakenIn, str]:
-    """What was taken in, and the traceback of a mistake of ours that prevented it."""
+    """The submission, or the traceback of an internal error."""
     try:
         return _take_in(released, assignment, folder), ""
     except MemoryError:
@@ -154,8 +153,8 @@ def _failed(released: NotebookNode, failure: str) -> TakenIn:
 def submissions(submitted: Path, assignment: Assignment, students: str = "*") -> dict[str, Path]:
     """Student -> the folder with their work for the assignment; `students` is a pattern as nbgrader takes it.
 
-    A folder whose name differs in case, spaces or signs only is taken where there is no better one. Of a student whose
-    folder is closed to us it is the one where the work should be, so that it is missed by name.
+    A folder whose name differs only in case, spaces or punctuation is used if there is no better one. If a student's
+    folder is unreadable, the expected one is returned, so that an error names it.
     """
     found = {}
     for place in untrusted_files.inside(submitted):
@@ -173,11 +172,11 @@ def submissions(submitted: Path, assignment: Assignment, students: str = "*") ->
 
 
 def take_in_class(coursedir: CourseDirectory, say: Callable[[str], None]) -> ClassTakenIn:
-    """Take in everyone whom the course directory selects.
+    """Take in all students whom the course directory selects.
 
-    coursedir: with the assignment and the pattern of students set. It is not changed. say: called, student by student,
-    what had to be put right. Assignments outside the catalogue are left to nbgrader. Raises CourseError when the
-    released notebook is missing.
+    coursedir: with the assignment and the pattern of students set; not modified. say: called with the corrections of
+    each student. Assignments outside the catalogue are left to nbgrader. Raises CourseError when the released notebook
+    is missing.
     """
     from autograder import catalogue
     from autograder.policy import points
@@ -218,7 +217,7 @@ def receive(
     taken: TakenIn,
     say: Callable[[str], None],
 ) -> bool:
-    """Keep what was taken in, with its receipt time; whether the submission came with another time, not believed.
+    """Store a submission with its receipt time; returns whether the submission claimed another time, which is ignored.
 
     Raises NotKept, which concerns only this student.
     """
@@ -245,8 +244,8 @@ def receive(
 
 
 def copied(folder: Path, assignment: Assignment | None) -> Iterator[tuple[str, bytes]]:
-    """(name, content) of each file that another machine needs in order to take in a folder as it would be here; of
-    for files that are not read, only the name. Raises OSError for what may not be read."""
+    """(name, content) of each file that another machine needs to take in a folder; of files that are not read, only the
+    name. Raises OSError for what may not be read."""
     there = untrusted_files.look(folder)
     read = choose.worth_reading(there, folder, f"{assignment.notebook}.ipynb") if assignment else set()
     kept = (*assignment.files, OF_THE_EXCHANGE) if assignment else ()
@@ -260,7 +259,7 @@ def copied(folder: Path, assignment: Assignment | None) -> Iterator[tuple[str, b
 
 
 def copy_files(files: tuple[Path, ...], place: Path) -> None:
-    """Copy a work's other files to a folder; what is too large or no longer a plain file is left out."""
+    """Copy a submission's other files to a folder, except those that are too large or no longer regular files."""
     for path in files:
         try:
             untrusted_files.copy_to(path, place / path.name, _most(path))
@@ -317,7 +316,7 @@ def install() -> None:
 
 
 def _is_in_gradebook(places: CourseDirectory, assignment: str, student: str) -> bool:
-    """Whether the gradebook holds a submission; one that was emptied or put back while autograded/ stayed may not."""
+    """Whether the gradebook has a submission; it may not if it was emptied or restored while autograded/ stayed."""
     with Gradebook(places.db_url, places.course_id) as gradebook:
         try:
             gradebook.find_submission(assignment, student)
@@ -372,7 +371,7 @@ def _stamp(folder: Path, received: str, say: Callable[[str], None]) -> bool:
 def _forget_others(
     root: Path, assignment: Assignment, students: str, found: dict[str, Path], say: Callable[[str], None]
 ) -> None:
-    """What was taken in from folders that are there no longer is not graded."""
+    """Remove submissions from folders that no longer exist."""
     for place in (root / RECEIVED).glob(f"*/{assignment.id}"):
         if place.parent.name not in found and fnmatchcase(place.parent.name, students):
             try:
@@ -382,7 +381,7 @@ def _forget_others(
 
 
 def _is_place(path: Path) -> bool:
-    """Whether it is a student's folder; a teacher may have put a link there."""
+    """Whether it is a student's folder, or a link to one."""
     try:
         return path.is_dir()
     except OSError:

@@ -22,7 +22,7 @@ _ENDING = re.compile(r"\.(gz|bz2|xz|lzma|zip|tgz)[\s.]*$", re.IGNORECASE)
 
 
 class _Room:
-    """What may still be unpacked of one file."""
+    """The budget for unpacking one file."""
 
     def __init__(self) -> None:
         self.bytes, self.members = MOST_BYTES, MOST_MEMBERS
@@ -34,8 +34,8 @@ class _Room:
 
 
 def header_within(room: list[int]) -> type[tarfile.TarInfo]:
-    """What reads a tar's headers as long as there is room, which they share: a few thousand bytes could take days, and
-    a size below zero leads back to where it stood. Raises tarfile.ReadError."""
+    """A reader of a tar's headers with a shared budget: a few thousand bytes could take days, and a negative size
+    loops. Raises tarfile.ReadError."""
 
     class Header(tarfile.TarInfo):
         @classmethod
@@ -50,14 +50,14 @@ def header_within(room: list[int]) -> type[tarfile.TarInfo]:
 
 
 def is_archive(data: bytes) -> bool:
-    """Whether the bytes begin as an archive does that can be opened here."""
+    """Whether the bytes begin as a supported archive does."""
     return _opener(data) is not None
 
 
 def members(name: str, data: bytes) -> Iterator[tuple[str, bytes]]:
-    """(name, content) of each file in an archive, that of archives in it too; of what is not an archive, itself.
+    """(name, content) of each file in an archive and in archives in it; of anything else, the file itself.
 
-    Nothing is raised: a damaged archive gives what could be read of it, a locked one or a bomb nothing.
+    Raises nothing: a damaged archive gives its readable files, an encrypted one or a bomb none.
     """
     yield from _members(name, data, _Room(), 0)
 
@@ -107,7 +107,7 @@ def _tarred(name: str, data: bytes, room: _Room) -> Iterator[tuple[str, bytes]]:
 
 
 def _pressed(name: str, data: bytes, room: _Room) -> Iterator[tuple[str, bytes]]:
-    """gzip, bz2, xz: one file, of which what is whole counts."""
+    """The readable part of a file compressed by gzip, bz2 or xz."""
     if data.startswith(b"\x1f\x8b"):
         machine = zlib.decompressobj(wbits=31)
     else:
@@ -116,7 +116,7 @@ def _pressed(name: str, data: bytes, room: _Room) -> Iterator[tuple[str, bytes]]
 
 
 def _read(file: io.BufferedIOBase, most: int) -> bytes:
-    """The file up to `most` bytes; of one that is damaged what comes before that."""
+    """The file up to `most` bytes; of a damaged one the part before the damage."""
     parts, left = [], most
     with file:
         try:

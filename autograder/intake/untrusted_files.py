@@ -29,14 +29,14 @@ _KINDS = (
 
 
 class NoPlainFile(OSError):
-    """What was to be read is a link, a pipe, a device or a folder, or it is gone."""
+    """The path to be read is a link, a pipe, a device or a folder, or does not exist."""
 
 
 @dataclass
 class Listing:
-    """What lies in a folder. files: the plain ones, those nearest to the top first. hidden: those that a file manager
-    does not show. odd: what is not a plain file -> what it is. closed: folders that this user may not open. is_whole:
-    False where some of it was not looked at.
+    """The content of a folder. files: regular files, those nearest to the top first. hidden: those that a file manager
+    does not show. odd: path of anything else -> its kind. closed: folders that this user may not open. is_whole: False
+    if some of it was not listed.
     """
 
     files: list[Path] = field(default_factory=list)
@@ -47,7 +47,8 @@ class Listing:
 
 
 def look(folder: Path) -> Listing:
-    """What lies in a folder and below it. Raises OSError only for a trouble of this machine, such as a failing disk."""
+    """The content of a folder and its subfolders. Raises OSError only for a failure of this machine, such as of a
+    disk."""
     found, left = Listing(), MOST_ENTRIES
     waiting = deque([(folder, 0, False)])
     while waiting and left > 0:
@@ -73,7 +74,7 @@ def look(folder: Path) -> Listing:
 
 
 def inside(folder: Path) -> list[Path]:
-    """What lies directly in a folder; nothing where it may not be read."""
+    """The direct content of a folder; nothing if it may not be read."""
     try:
         return sorted(folder.iterdir())
     except OSError:
@@ -81,20 +82,20 @@ def inside(folder: Path) -> list[Path]:
 
 
 def is_closed(folder: Path) -> bool:
-    """Whether a folder's contents may not be seen by this user."""
+    """Whether this user may not list a folder."""
     return not os.access(folder, os.R_OK | os.X_OK)
 
 
 def is_folder(path: Path) -> bool:
-    """Whether it is a folder, and no link to one; False where that cannot be known."""
+    """Whether it is a folder, and no link to one; False if that cannot be known."""
     return stat.S_ISDIR(_kind(path))
 
 
 def opened(path: Path) -> BinaryIO:
-    """A plain file, open for reading. Raises NoPlainFile for anything else, PermissionError where it is closed to us.
+    """A regular file, open for reading. Raises NoPlainFile for anything else, PermissionError if it may not be read.
 
-    Its kind is checked before it is opened, since opening it moves a tape or waits at a pipe; and again
-    afterwards, since it may have been exchanged in between.
+    Its type is checked before it is opened, since opening a pipe would block, and again afterwards, since it may have
+    been replaced in between.
     """
     try:
         kind = path.lstat().st_mode
@@ -114,7 +115,8 @@ def opened(path: Path) -> BinaryIO:
 
 
 def content_of(path: Path, most: int = MAX_BYTES) -> bytes:
-    """The file; of one larger than `most` both ends, and a byte more, by which a reader knows. Raises like `opened`."""
+    """The content of a file; if it is larger than `most`, both ends and one byte more, by which a reader recognizes
+    this. Raises what `opened` raises."""
     half = most // 2
     with opened(path) as file:
         size = os.fstat(file.fileno()).st_size
@@ -126,7 +128,8 @@ def content_of(path: Path, most: int = MAX_BYTES) -> bytes:
 
 
 def copy_to(path: Path, place: Path, most: int) -> bool:
-    """Copy a plain file, unless it is larger than `most` bytes; whether it was. Raises like `opened`."""
+    """Copy a regular file, unless it is larger than `most` bytes; returns whether it was copied. Raises what `opened`
+    raises."""
     with opened(path) as file:
         if os.fstat(file.fileno()).st_size > most:
             return False
@@ -138,7 +141,7 @@ def copy_to(path: Path, place: Path, most: int) -> bool:
 
 
 def copy_tree(folder: Path, place: Path) -> None:
-    """Copy the plain files of a folder, as far as they are looked at and not larger than `MAX_BYTES` each."""
+    """Copy the regular files of a folder, as far as they are listed and not larger than `MAX_BYTES` each."""
     place.mkdir(parents=True, exist_ok=True)
     for path in look(folder).files:
         there = place / path.relative_to(folder)
@@ -147,7 +150,7 @@ def copy_tree(folder: Path, place: Path) -> None:
 
 
 def _entries(folder: Path, most: int, found: Listing) -> list[os.DirEntry]:
-    """What lies in one folder, in order; what may not be opened is noted."""
+    """The entries of one folder, in order; an unreadable folder is recorded."""
     entries = []
     try:
         with os.scandir(folder) as inside:

@@ -29,7 +29,7 @@ def close(outcome: Outcome) -> Callable[[Tensor, Tensor], bool]:
 
 
 def same(one: Any, other: Any) -> bool:
-    """Whether two values are of one kind and equal, and so is all that they hold."""
+    """Whether two values have the same type and are equal, including everything in them."""
     if isinstance(one, (list, tuple)):
         return type(one) is type(other) and len(one) == len(other) and all(map(same, one, other))
     if isinstance(one, dict) and isinstance(other, dict):
@@ -38,7 +38,7 @@ def same(one: Any, other: Any) -> bool:
 
 
 def equal(one: Any, other: Any) -> bool:
-    """Whether two values are the same; what cannot be compared is taken to be."""
+    """Whether two values are equal; True if they cannot be compared."""
     if isinstance(one, Tensor) and isinstance(other, Tensor):
         return one.shape == other.shape and torch.allclose(
             one.detach().to(torch.float64), other.detach().to(torch.float64), equal_nan=True
@@ -54,7 +54,7 @@ def equal(one: Any, other: Any) -> bool:
 
 
 def distance(one: Any, other: Any) -> float:
-    """How far two tensors are apart, from 0 to 1; of tuples, the mean. 1 for what cannot be compared."""
+    """The distance of two tensors, from 0 to 1; for tuples, the mean; 1 if they cannot be compared."""
     if isinstance(one, tuple) and isinstance(other, tuple) and len(one) == len(other) > 0:
         return sum(map(distance, one, other)) / len(one)
     if not isinstance(one, Tensor) or not isinstance(other, Tensor) or one.shape != other.shape or one.is_complex():

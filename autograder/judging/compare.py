@@ -13,7 +13,7 @@ from autograder.judging.observation import Difference, Observation, Part, Raised
 
 
 def difference(expected: Observation, got: Observation, probe: Probe) -> Difference | None:
-    """The first difference that the probe looks at, or None when the answer is right."""
+    """The first difference that the probe checks, or None if the answer is correct."""
     if probe.scale is not None and isinstance(expected.result, list) and not isinstance(got.result, Raised):
         found = _below_full(expected.result, got.result, probe.scale)
     else:
@@ -34,7 +34,7 @@ def difference(expected: Observation, got: Observation, probe: Probe) -> Differe
 
 
 def _below_full(expected: list, got: Any, scale: Scale) -> Difference | None:
-    """How a list of texts is not what it should be, or not good enough for all points."""
+    """The difference of a list of texts in its form, or a score too low for all points."""
     if not isinstance(got, (list, tuple)):
         return Difference("type", expected=expected, got=got)
     if len(got) != len(expected):
@@ -47,7 +47,7 @@ def _below_full(expected: list, got: Any, scale: Scale) -> Difference | None:
 
 
 def value_difference(expected: Any, got: Any, rtol: float, atol: float) -> Difference | None:
-    """The first difference between two results. Raises TypeError where a reference returns what none may."""
+    """The first difference between two results. Raises TypeError if a reference returns an unsupported type."""
     if isinstance(got, Raised):
         same = isinstance(expected, Raised) and expected.type in (got.type, *got.kinds)
         return None if same else Difference("error", got=got)
@@ -84,7 +84,7 @@ def value_difference(expected: Any, got: Any, rtol: float, atol: float) -> Diffe
 
 
 def _first(parts: Iterable[tuple[Part, Any, Any]], rtol: float, atol: float) -> Difference | None:
-    """The first difference among the parts of a collection. parts: (which, as it should be, as it is)."""
+    """The first difference among the parts of a collection. parts: (key, expected, returned)."""
     for part, wanted, found in parts:
         parted = value_difference(wanted, found, rtol, atol)
         if parted is not None and isinstance(wanted, tuple) and part.kind != "result":
@@ -115,7 +115,7 @@ def _tensor_difference(expected: torch.Tensor, got: Any, rtol: float, atol: floa
 
 
 def _place_of(position: int, shape: Sequence[int]) -> tuple[int, ...]:
-    """The index of an element by its position; torch's own function imports a compiler first."""
+    """The index of an element by its position in flattened order; torch's own function imports a compiler first."""
     index: list[int] = []
     for size in reversed(shape):
         position, place = divmod(position, size)
@@ -155,7 +155,7 @@ def _dict_difference(expected: dict, got: Any, rtol: float, atol: float) -> Diff
 
 
 def inputs_difference(expected: Observation, got: Observation) -> Difference | None:
-    """Which argument the answer changed and the reference does not; None where it changed none."""
+    """The argument that the answer changed and the reference does not; None if there is none."""
     for position, (before, after) in enumerate(zip(expected.inputs, got.inputs, strict=False)):
         if not _unchanged(before, after):
             return Difference("inputs", (Part("argument", position),), before, after)
@@ -163,7 +163,7 @@ def inputs_difference(expected: Observation, got: Observation) -> Difference | N
 
 
 def _unchanged(before: Any, after: Any) -> bool:
-    """Whether an argument is as it was; a generator may be drawn from, and a function is not looked into."""
+    """Whether an argument is unchanged; a generator may be drawn from, and a function is not inspected."""
     if isinstance(before, torch.Tensor):
         return isinstance(after, torch.Tensor) and _identical(before, after)
     if isinstance(before, (list, tuple)):
@@ -200,7 +200,7 @@ def _gradient_difference(expected: Observation, got: Observation) -> Difference 
 
 
 def number(value: Any) -> str:
-    """A number as a reader would write it: three decimals, more digits only where three would hide it."""
+    """A number with three decimals; with more digits only if three would show 0."""
     value = float(value)
     if math.isnan(value) or math.isinf(value) or value == 0:
         return str(value) if value else "0.000"

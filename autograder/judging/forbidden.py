@@ -65,10 +65,10 @@ def called(exercise: Exercise, names: Iterable[str]) -> list[str]:
 
 
 def findings(cells: Sequence[str], exercise: Exercise, assignment: Assignment | None) -> list[str]:
-    """Sentences about what the code that the exercise's objects reach may not mention; empty when there is none.
+    """Sentences about forbidden mentions in the code that the exercise's objects depend on; empty if there are none.
 
-    cells: sources of the notebook's code cells, in order. A cell that is not Python would not run, so it is passed
-    over. What is beyond the budget is a finding itself.
+    cells: sources of the notebook's code cells, in order. A cell that is not Python would not run, so it is skipped.
+    Code beyond the budget is a finding itself.
     """
     allowed = (*ALWAYS_VISIBLE, *(assignment.visible_modules if assignment else ()))
     statements, is_whole = _read(tuple(cells))
@@ -94,7 +94,7 @@ def findings(cells: Sequence[str], exercise: Exercise, assignment: Assignment | 
 
 
 def _meddles(statement: "_Statement") -> bool:
-    """Whether it mentions what switches the recorder off, or what watches an answer."""
+    """Whether it mentions names that switch the recorder off, or modules that watch an answer."""
     return any(name in SWITCHES or _within(name, (INSIDE,)) for name in (*statement.mentions, *statement.dotted))
 
 
@@ -105,9 +105,9 @@ def _within(name: str, modules: Sequence[str]) -> bool:
 
 @dataclass
 class _Statement:
-    """A statement of a cell: the names that it binds, those that it needs, and what it mentions.
+    """A statement of a cell: the names that it binds, the names that it needs, and its mentions.
 
-    mentions: switches, and modules of ours that are imported or named in a text; dotted: names in ours, as attributes.
+    mentions: switches, and our modules that are imported or named in a string; dotted: attributes of our modules.
     """
 
     binds: set[str] = field(default_factory=set)
@@ -133,9 +133,9 @@ def _reached(statements: Sequence[_Statement], names: Sequence[str]) -> Iterator
 
 @lru_cache(maxsize=4)
 def _read(cells: tuple[str, ...]) -> tuple[list[_Statement], bool]:
-    """The statements of a notebook as far as the budget goes, and whether that is all of them.
+    """The statements of a notebook up to the budget, and whether that is all of them.
 
-    Kept, since every exercise asks about the same.
+    Cached, since every exercise needs them.
     """
     read, letters, transformed, nodes, is_whole = [], 0, 0, 0, True
     for cell in cells:
@@ -169,7 +169,7 @@ def _parse(source: str) -> list[ast.stmt] | None:
 
 
 class _Scope:
-    """A function, class or comprehension, or the whole statement: what is bound and loaded in it."""
+    """A scope (function, class, comprehension or the whole statement): the names bound and loaded in it."""
 
     def __init__(self, above: "_Scope | None", is_class: bool = False) -> None:
         # A method does not see the names of its class.
@@ -181,7 +181,7 @@ class _Scope:
 
 
 def _statement(top: ast.stmt) -> tuple[_Statement, int]:
-    """What a statement binds, needs and mentions, and the number of its nodes."""
+    """The names that a statement binds, needs and mentions, and the number of its nodes."""
     result, root = _Statement(), _Scope(None)
     scopes, waiting, size = [root], [(top, root)], 0
     while waiting:
@@ -237,7 +237,7 @@ def _note_names(node: ast.AST, scope: _Scope, written: set[str]) -> None:
 
 
 def _written(node: ast.AST) -> set[str]:
-    """Names that a node outside of functions patches: `module.name = ...`, `setattr(module, "name", ...)`."""
+    """The objects that a node outside of functions patches: `module.name = ...`, `setattr(module, "name", ...)`."""
     if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
         return {node.attr} | ({node.value.id} if isinstance(node.value, ast.Name) else set())
     if isinstance(node, ast.Call) and _name_of(node.func) in WRITERS:
@@ -253,14 +253,14 @@ def _texts(node: ast.AST) -> set[str]:
 
 
 def _program(node: ast.AST) -> list[ast.stmt]:
-    """Statements in a text that is run as code, by exec and its like or by a magic."""
+    """Statements in a string that is run as code, by exec and similar functions or by a magic."""
     if not isinstance(node, ast.Call) or _name_of(node.func) not in RUNNERS:
         return []
     return [part for argument in node.args for text in _texts(argument) for part in _parse(text) or ()]
 
 
 def _mentions(node: ast.AST) -> Iterator[str]:
-    """The switches that a node names in any way, and the modules of ours that it imports or has as a text."""
+    """The switches that a node names in any way, and our modules that it imports or has as a string."""
     if isinstance(node, ast.Import):
         names = [alias.name for alias in node.names]
     elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
@@ -277,7 +277,7 @@ def _mentions(node: ast.AST) -> Iterator[str]:
 
 
 def _dotted(node: ast.Attribute) -> str:
-    """`a.b.c` as it is written, when it consists only of names; else nothing."""
+    """The text `a.b.c` of an attribute that consists only of names; else nothing."""
     parts, inner = [node.attr], node.value
     while isinstance(inner, ast.Attribute) and len(parts) < 9:
         parts.append(inner.attr)

@@ -26,7 +26,7 @@ def judge(
     stopped: Sequence[Raised] = (),
     disclosed: bool = False,
 ) -> Verdict:
-    """The verdict on one answer, all of its probes asked at once; the arguments are those of `JudgingSession`."""
+    """The verdict on one answer, after all of its probes; the arguments are those of `JudgingSession`."""
     session = JudgingSession(exercise, key, findings, stopped, disclosed)
     session.ask(endpoint, hidden=False)
     session.ask(endpoint, hidden=True)
@@ -34,16 +34,16 @@ def judge(
 
 
 class JudgingSession:
-    """One answer under questions, on the way to its verdict. The visible probes come first.
+    """The judging of one answer. The visible probes come first.
 
-    The hidden ones come in an order that the key draws (see `in_order`). In grading they run when no visible probe of
-    the whole notebook is left to run, because a report shows what an answer returned to a visible probe: by then it has
-    never met a hidden input that it could return.
+    The hidden ones come in an order that the key draws (see `in_order`). In grading they run after all visible probes
+    of the whole notebook, because a report shows what an answer returned to a visible probe: it must not have seen a
+    hidden input by then.
 
-    key: from which hidden inputs are drawn (see `draw_key`); None judges visible probes only (see `visible_check`).
-    findings: forbidden shortcuts that the source shows; any of them earns 0, as does a call of a forbidden function.
-    stopped: what ended the answer's own code early, said when its object is therefore missing (see `Missing`).
-    disclosed: hidden probes may be shown in full too; never in grading.
+    key: of the hidden inputs (see `draw_key`); None judges visible probes only (see `visible_check`). findings:
+    forbidden shortcuts in the source; any of them earns 0, as does a call of a forbidden function. stopped: the errors
+    that ended the answer's code, reported if its object is therefore missing (see `Missing`). disclosed: hidden probes
+    may be shown in full too; never in grading.
     """
 
     def __init__(
@@ -66,13 +66,13 @@ class JudgingSession:
 
     @property
     def waits(self) -> bool:
-        """Whether hidden probes are left to run, and the other side still answers."""
+        """Whether hidden probes are left to run, and the endpoint still responds."""
         left = any(probe.name not in self._outcomes for probe in self.exercise.hidden)
         called = self._candidate is not None and self._candidate.called
         return bool(left and self._key is not None and self._verdict is None and self._gone is None and not called)
 
     def ask(self, endpoint: Endpoint, hidden: bool) -> None:
-        """Put the visible or the hidden probes to the answer. A side that is lost is noted, never raised."""
+        """Run the visible or the hidden probes. A lost endpoint is recorded, never raised."""
         if self._verdict is not None or (hidden and self._key is None):
             return
         if self._candidate is None:
@@ -87,9 +87,9 @@ class JudgingSession:
             self._again = self._asked_again(may_be_shown=self._disclosed or not hidden)
 
     def observe_under(self, key: bytes, endpoint: Endpoint) -> list[Outcome]:
-        """What the answer shows to the hidden probes under another key. No points depend on it.
+        """The observations of the answer on the hidden probes under another key. No points depend on them.
 
-        Raises EndpointGone when the other side is lost.
+        Raises EndpointGone if the endpoint is lost.
         """
         if self._candidate is None:
             return []
@@ -103,12 +103,12 @@ class JudgingSession:
         return outcomes
 
     def lose(self, reason: str) -> None:
-        """Note that no more probes can run."""
+        """Record that no more probes can run."""
         if self._gone is None:
             self._gone = EndpointGone(reason)
 
     def verdict(self) -> Verdict:
-        """What was decided, not yet explained (see `explain`)."""
+        """The verdict, without an explanation (see `explain`)."""
         whole = self._key is not None
         if self._verdict is not None:
             return self._verdict
@@ -139,9 +139,9 @@ class JudgingSession:
         return Outcome(probe, case, cotangent, expected, got, parted, self._disclosed)
 
     def _asked_again(self, may_be_shown: bool) -> RepeatRun | None:
-        """The first failure, run once more, for the explanation. An exception of ours costs the explanation only.
+        """The first failing probe, repeated for the explanation. An internal error costs only the explanation.
 
-        Of a hidden one that may not be shown it is only asked whether two calls differ.
+        For a hidden probe that may not be shown, only whether two calls differ.
         """
         asked = [self._outcomes[probe.name] for probe in self.exercise.probes if probe.name in self._outcomes]
         failures = [outcome for outcome in asked if not outcome.passed and outcome.got is not None]
@@ -165,24 +165,24 @@ class JudgingSession:
 def in_order(exercise: Exercise, key: bytes) -> list[Probe]:
     """The hidden probes in the order that a key gives them.
 
-    Many right results are the same under every key, such as True and False. In one fixed order they could be returned
-    without looking at any input.
+    Many correct results, such as True and False, are the same under every key. In a fixed order they could be returned
+    without reading any input.
     """
     return sorted(exercise.hidden, key=lambda probe: hmac.digest(key, f"order|{probe.name}".encode(), "sha256"))
 
 
 def draw_key(secret: bytes, assignment: str, exercise: str, sources: Sequence[str | None]) -> bytes:
-    """The key of a submission's hidden inputs: equal work gets equal inputs, a resubmission new ones.
+    """The key of a submission's hidden inputs: equal submissions get equal inputs, a changed one new inputs.
 
-    sources: the cells that were run, in order, and None where a check is. The same text cut into other cells may
-    act otherwise, so it is other work.
+    sources: the cells that were run, in order, with None for each check. The same text in other cells may behave
+    differently, so it gets another key.
     """
     digest = hashlib.sha256(json.dumps(list(sources)).encode()).hexdigest()
     return hmac.new(secret, f"{assignment}|{exercise}|{digest}".encode(), hashlib.sha256).digest()
 
 
 def _missing(exercise: Exercise, candidate: Candidate, stopped: Sequence[Raised]) -> Missing | None:
-    """Why there is nothing to ask; None when there is."""
+    """The reason why there is nothing to judge; None if there is something."""
     wanted = ("class",) if exercise.is_class else ("function", "class")
     for name, kind in candidate.kinds().items():
         if kind not in wanted:

@@ -12,11 +12,11 @@ from autograder.catalogue.exercise import Case, Probe
 
 @dataclass(frozen=True)
 class Raised:
-    """An exception of the learner's, with the last of their own lines that it passed through.
+    """An exception in the learner's code, with the last of their own lines in the traceback.
 
-    kinds: the names of its class and of the classes that it comes from. about: what is known of it without reading its
-    message (see `responder.describe`). shapes: of the tensors that this line names, as they were when it stopped.
-    parameters: the names of the arguments in the learner's own definition.
+    kinds: the names of its class and base classes. about: facts that do not depend on its message (see
+    `responder.describe`). shapes: of the tensors in this line, at that moment. parameters: the names of the arguments
+    in the learner's own definition.
     """
 
     type: str
@@ -36,7 +36,7 @@ def raised_in_cell(error: Mapping[str, Any]) -> Raised:
 
 @dataclass(frozen=True)
 class Structure:
-    """What a class shows when its parameters cannot be read as the roles it should hold."""
+    """The observation of a class whose parameters cannot be matched with the required roles."""
 
     module: bool
     parameters: tuple[tuple[str, tuple[int, ...]], ...]
@@ -46,7 +46,7 @@ class Structure:
     troubles: tuple = ()  # of blocks, what there are too few or too many of (see `blocks.Trouble`)
 
     def outline(self) -> tuple:
-        """What two classes share when they are built alike under other names."""
+        """A structure that is equal for classes that differ only in names."""
         if self.troubles:
             return self.module, self.troubles, self.unregistered
         sizes = sorted(tuple(sorted(shape)) for _, shape in self.parameters if len(shape) > 1)
@@ -55,9 +55,9 @@ class Structure:
 
 @dataclass(frozen=True)
 class Observation:
-    """All that one probe shows.
+    """The result of one probe.
 
-    gradients: by what they reach, an argument or a projection (see `Part`).
+    gradients: by argument or projection (see `Part`).
     """
 
     result: Any
@@ -69,7 +69,7 @@ class Observation:
 
 
 class Part(NamedTuple):
-    """A step on the way from a result to a part of it, or what beside the result is meant.
+    """A step of the path from a result to a part of it, or something besides the result.
 
     kind: "result" (of several, by position), "index" (of a list), "key" (of a dictionary); "argument" (by position),
     "projection" (by role), "setting" (of torch, by name).
@@ -81,10 +81,10 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Difference:
-    """Where two observations part, and what is there.
+    """The first difference of two observations.
 
-    where: the way to the part of the result, from outside; or the argument, projection or setting that is meant. index:
-    the place in a tensor. `expected` and `got` hold, by kind:
+    where: the path to the part of the result, from outside; or the argument, projection or setting. index: the position
+    in a tensor. `expected` and `got` hold, by kind:
 
         error        got: the `Raised`
         not raised   expected: the `Raised`
@@ -110,9 +110,9 @@ class Difference:
 
 @dataclass(frozen=True)
 class Outcome:
-    """One probe put to one answer. `got` is None when the probe could not be run.
+    """One probe of one answer. `got` is None if the probe could not be run.
 
-    disclosed: whether a hidden probe may be shown as a visible one, since its numbers were drawn only for this check.
+    disclosed: whether a hidden probe may be shown like a visible one, since its numbers were drawn only for this check.
     """
 
     probe: Probe
@@ -125,7 +125,7 @@ class Outcome:
 
     @property
     def secret(self) -> bool:
-        """Whether no number, text or name of the question and the answer may be shown."""
+        """Whether numbers, strings and names of the probe and the answer must not be shown."""
         return self.probe.hidden and not self.disclosed
 
     @property
@@ -134,7 +134,7 @@ class Outcome:
 
     @property
     def share(self) -> float:
-        """What it earns of its probe's points, from 0 to 1; between them only on a scale."""
+        """The share of its probe's points that it earns; other values than 0 and 1 only on a scale."""
         if self.difference is not None and self.difference.kind == "score":
             return self.difference.expected.share(self.difference.got)
         return float(self.passed)

@@ -27,17 +27,17 @@ UNREADABLE = "the notebook's process sent an answer that cannot be read"
 
 
 class EndpointGone(Exception):
-    """The side that holds the answer stopped answering; the text says how."""
+    """The process that holds the answer does not respond; the text says why."""
 
 
 class Endpoint(Protocol):
-    """The side that holds the learner's objects."""
+    """The process that holds the learner's objects."""
 
     def ask(self, request: dict[str, Any]) -> dict[str, Any]: ...
 
 
 class LocalEndpoint:
-    """Objects in this process. Values are copied both ways as if they travelled."""
+    """Objects in this process. Values are copied in both directions as if they were sent."""
 
     def __init__(self, namespace: Mapping[str, Any]) -> None:
         self._answerer, self._counted = responder.Responder(namespace), _Counted()
@@ -60,7 +60,7 @@ class LocalEndpoint:
 
 
 class RemoteEndpoint:
-    """Objects at the other end of a channel, which may be hostile, slow or dead. The channel limits the time."""
+    """Objects at the other end of a channel, which may be hostile, slow or dead. The channel has a time limit."""
 
     def __init__(self, channel: wire.Channel) -> None:
         self._channel, self._counted = channel, _Counted()
@@ -85,13 +85,14 @@ class RemoteEndpoint:
 
 
 class _Counted:
-    """Calls the functions that were handed over, with a learner's arguments, which may be anything; they run here."""
+    """Calls functions that were passed to the answer, in this process, with a learner's arguments, which may be
+    anything."""
 
     def __init__(self) -> None:
         self._numbers = 0
 
     def call(self, proxies: list[wire.Proxy], message: dict[str, Any]) -> dict[str, Any]:
-        """The result or the error of one call, as a message."""
+        """The result or the error of one call, as a reply."""
         try:
             arguments = message["arguments"]
             self._numbers += sum(map(_size, arguments))
@@ -104,7 +105,7 @@ class _Counted:
 
 
 def _size(value: Any) -> int:
-    """How much a function may have to look at: numbers, letters, and what is counted as one."""
+    """The size of a function's arguments: numbers, characters, and one for each other object."""
     if isinstance(value, torch.Tensor):
         return 1 + value.numel() + sum(value.shape)  # a function may make numbers of an axis, even of an empty tensor
     if isinstance(value, (list, tuple, dict)):
@@ -113,9 +114,9 @@ def _size(value: Any) -> int:
 
 
 class Candidate:
-    """An answer under questions: functions are called; classes are constructed, given weights and called.
+    """An answer under test: functions are called; classes are constructed, loaded with weights and called.
 
-    forbidden: functions whose calls are to be noticed; `called` holds those that were.
+    forbidden: functions whose calls are recorded; `called` has those that were called.
     """
 
     def __init__(self, exercise: Exercise, endpoint: Endpoint, forbidden: Sequence[str] = ()) -> None:
@@ -126,11 +127,11 @@ class Candidate:
         self._manners: set[frozenset] | None = None  # in which a class's parameters were read where they agreed
 
     def turn_to(self, endpoint: Endpoint) -> None:
-        """Ask the rest of a side that holds the same answer."""
+        """Run the remaining probes on another endpoint with the same answer."""
         self._endpoint = endpoint
 
     def beside(self, endpoint: Endpoint) -> "Candidate":
-        """The same answer on another side: with what is known of its parameters by now."""
+        """The same answer on another endpoint, with the parameter matching found so far."""
         other = Candidate(self._exercise, endpoint, self._forbidden)
         other._traced, other._manners = dict(self._traced), self._manners
         return other
@@ -147,15 +148,15 @@ class Candidate:
     def observe(
         self, probe: Probe, case: Case, expected: Observation | None, cotangent: Any = None, seed: int = 0
     ) -> Observation:
-        """What the answer shows. Raises EndpointGone when the other side is lost or answers nonsense.
+        """The observation of one probe. Raises EndpointGone if the endpoint is lost or its reply is invalid.
 
-        seed: of what the answer draws itself; the same question under two seeds shows whether it does.
+        seed: of the global random numbers; the same probe with two seeds shows whether the answer draws any.
         """
         self._seed = seed
         return self._read(case, self._observe(probe, case, expected, cotangent))
 
     def _read(self, case: Case, seen: Observation) -> Observation:
-        """What of it counts."""
+        """The part of the result that counts."""
         if self._exercise.mutable_args:
             given = (None if place in self._exercise.mutable_args else value for place, value in enumerate(seen.inputs))
             seen = replace(seen, inputs=tuple(given))
@@ -237,7 +238,7 @@ class Candidate:
         return self._observation(reply, case, reading, shapes)
 
     def _wanted(self, case: Case) -> tuple:
-        """What the class must hold, for a case's constructor arguments."""
+        """The roles or blocks that the class must have, for a case's constructor arguments."""
         return self._exercise.roles(*case.construct)
 
     def _structure(
@@ -291,7 +292,7 @@ class Candidate:
 
 
 def _generator_use(before: tuple, after: tuple) -> dict[str, bool]:
-    """Whether a generator among the arguments has been drawn from, and whether it was seeded."""
+    """Whether a generator among the arguments has been drawn from, and whether it has been seeded."""
     pairs = [(a, b) for a, b in zip(before, after, strict=False) if isinstance(a, torch.Generator)]
     pairs = [(a, b) for a, b in pairs if isinstance(b, torch.Generator)]
     return {
@@ -301,7 +302,7 @@ def _generator_use(before: tuple, after: tuple) -> dict[str, bool]:
 
 
 def _field(reply: dict[str, Any], name: str, kind: type) -> Any:
-    """A part of a reply, which has to be of its kind. Raises EndpointGone when it is not."""
+    """A field of a reply, which must have the given type. Raises EndpointGone if it does not."""
     if not isinstance(reply.get(name), kind):
         raise EndpointGone(UNREADABLE)
     return reply[name]
@@ -312,7 +313,7 @@ def _tensor(sent: Any) -> torch.Tensor | None:
 
 
 def _shapes(parameters: list) -> dict[str, tuple[int, ...]]:
-    """Parameter name -> shape, as a endpoint said them; tensors of these shapes are made here."""
+    """Parameter name -> shape, validated from an endpoint's reply; tensors of these shapes are made here."""
     if len(parameters) > MAX_PARAMETERS:
         raise EndpointGone(f"the answer has more than {MAX_PARAMETERS:,} parameters")
     shapes: dict[str, tuple[int, ...]] = {}
@@ -352,7 +353,7 @@ def _raised(reply: dict[str, Any]) -> Raised:
 
 
 def _named_shapes(sent: Any) -> tuple[tuple[str, tuple[int, ...]], ...]:
-    """Names and shapes as a endpoint said them, of those that have the form."""
+    """The valid names and shapes in an endpoint's reply."""
     pairs = [pair for pair in sent if isinstance(pair, list) and len(pair) == 2] if isinstance(sent, list) else []
     return tuple(
         (name[:MAX_NAME], tuple(shape))

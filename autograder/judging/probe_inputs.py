@@ -22,7 +22,7 @@ _MADE: dict[str, tuple[Exercise, dict[tuple, tuple[Responder, dict[str, Any]]]]]
 
 
 def question_of(exercise: Exercise, probe: Probe, key: bytes) -> tuple:
-    """The question that a probe asks the answers of a key."""
+    """The question of a probe under a key."""
     kept, place = (_HIDDEN, (exercise.id, probe.name, key)) if probe.hidden else (_VISIBLE, (exercise.id, probe.name))
     found = kept.get(place)
     if found is not None and found[0] is exercise:
@@ -36,8 +36,8 @@ def question_of(exercise: Exercise, probe: Probe, key: bytes) -> tuple:
 
 
 class _Reference(LocalEndpoint):
-    """The right answer. Its class is constructed once for equal arguments, and loaded anew for each question: half of
-    the time of a whole model's questions went into constructing; its forward leaves nothing behind."""
+    """The reference answer. Its class is constructed once for equal arguments, and loaded again for each question:
+    constructing took half of the time for a whole model; its forward keeps no state."""
 
     def __init__(self, exercise: Exercise) -> None:
         super().__init__(exercise.reference)
@@ -76,17 +76,17 @@ def question(exercise: Exercise, probe: Probe, generator: torch.Generator) -> tu
 
 
 def right_answer(exercise: Exercise, probe: Probe, case: Case) -> Observation:
-    """What the reference shows to a case."""
+    """The observation of the reference on a case."""
     return Candidate(exercise, _Reference(exercise)).observe(probe, case, None)
 
 
 def asks_everybody(exercise: Exercise, probe: Probe, case: Case) -> bool:
-    """Whether a case is the one that a visible probe of the catalogue asks everybody."""
+    """Whether a case is that of a visible probe of the catalogue, the same for everybody."""
     known = _VISIBLE.get((exercise.id, probe.name))
     return known is not None and known[0] is exercise and known[1][0] is case
 
 
 def seed_of(key: bytes, exercise: Exercise, probe: Probe) -> int:
-    """The seed of a probe's inputs; a visible probe asks everybody the same."""
+    """The seed of a probe's inputs; that of a visible probe is the same for everybody."""
     name = f"{exercise.id}|{probe.name}".encode()
     return int.from_bytes(hmac.new(key if probe.hidden else b"", name, hashlib.sha256).digest()[:7], "big")

@@ -24,7 +24,7 @@ SHUFFLES = 6  # how often an argument that seems to have no effect is drawn anew
 class RepeatRun:
     """A failing probe run again: with the same input under other seeds, and with only one argument drawn anew.
 
-    others: argument's place -> (what the right answer then returns, what the learner's does).
+    others: position of the argument -> (correct result, learner's result).
     """
 
     outcome: Outcome
@@ -33,10 +33,10 @@ class RepeatRun:
 
 
 def other_cases(case: Case, seed: int = OTHER) -> Iterator[tuple[int, Case]]:
-    """The case with one tensor in it made anew, for each of them: (its place, the case).
+    """For each tensor of a case, the case with new values in it: (its position, the case).
 
-    Floats are drawn, in such a way that what was larger is now smaller: an answer may depend only on their order. A
-    mask that hides something is opened everywhere.
+    Floats are drawn in reverse order of size, since an answer may depend only on their order. A mask becomes True
+    everywhere.
     """
     generator = torch.Generator().manual_seed(seed)
     for place, value in enumerate(case.arguments):
@@ -49,7 +49,7 @@ def other_cases(case: Case, seed: int = OTHER) -> Iterator[tuple[int, Case]]:
 
 
 def _the_other_way_round(value: Tensor, generator: torch.Generator) -> Tensor:
-    """Numbers of the same range in the opposite order, with a little noise; of equal ones, drawn ones. None is 0."""
+    """Numbers of the same range in the opposite order, with a little noise; random ones if all are equal. None is 0."""
     finite = value.double().nan_to_num(0.0, 0.0, 0.0)
     low, high = finite.amin(), finite.amax()
     noise = torch.rand(value.shape, generator=generator, dtype=torch.float64) + 0.5
@@ -58,11 +58,11 @@ def _the_other_way_round(value: Tensor, generator: torch.Generator) -> Tensor:
 
 
 def varied(case: Case, place: int) -> list[Case]:
-    """Some cases that differ only in one argument, with all floats drawn anew.
+    """Some cases that differ only in one argument, with all floats drawn again.
 
-    A number that meets a 0 has no effect on a product, whatever the code does; here no number is 0. The argument also
-    comes with its numbers in other places, of other sizes and signs: a result may depend on their order only (argmax)
-    or on their signs only (a vector of one number, divided by its length).
+    No number is 0, since a number multiplied by 0 has no effect. The argument also comes with its numbers in another
+    order, of other sizes and signs: a result may depend only on their order (argmax) or only on their signs (a vector
+    of one number, divided by its length).
     """
     for other, drawn in other_cases(case):
         value = drawn.arguments[other]
@@ -80,7 +80,7 @@ def varied(case: Case, place: int) -> list[Case]:
 
 
 def _anew(value: Tensor, generator: torch.Generator) -> Tensor:
-    """Its numbers in another order, each times a number around 1 or around -1, so that no order or sign stays."""
+    """Its numbers in another order, each times a number around 1 or around -1."""
     order = torch.randperm(value.numel(), generator=generator)
     sizes = torch.rand(value.numel(), generator=generator, dtype=torch.float64) + 0.5
     signs = torch.randint(2, (value.numel(),), generator=generator) * 2 - 1
@@ -90,7 +90,7 @@ def _anew(value: Tensor, generator: torch.Generator) -> Tensor:
 def repeat(exercise: Exercise, candidate: Candidate, failed: Outcome, may_be_shown: bool) -> RepeatRun:
     """Run a failed probe again. Raises EndpointGone when the other side is lost.
 
-    may_be_shown: whether results for other inputs may be reported; of a hidden probe only whether two calls differ.
+    may_be_shown: whether results for other inputs may be reported; for a hidden probe only whether two calls differ.
     """
     other_seeds = tuple(
         candidate.observe(failed.probe, failed.case, failed.expected, failed.cotangent, seed) for seed in OTHER_SEEDS
@@ -105,7 +105,7 @@ def repeat(exercise: Exercise, candidate: Candidate, failed: Outcome, may_be_sho
 
 
 def _plays_no_part(exercise: Exercise, candidate: Candidate, failed: Outcome, place: int) -> bool:
-    """Whether the result does not depend on an argument with other values in the rest either."""
+    """Whether the result does not depend on an argument for other values of the remaining ones either."""
     answers = (
         candidate.observe(failed.probe, case, right_answer(exercise, failed.probe, case))
         for case in varied(failed.case, place)

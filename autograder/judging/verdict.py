@@ -14,7 +14,7 @@ MISSING, FORBIDDEN, NOT_CHECKED = "missing", "forbidden", "not checked"
 
 @dataclass(frozen=True)
 class Forbidden:
-    """The answer takes a shortcut. findings: what its source shows (see `forbidden`); called: functions' names."""
+    """The answer uses a forbidden shortcut. findings: in its source (see `forbidden`); called: names of functions."""
 
     findings: tuple[str, ...] = ()
     called: tuple[str, ...] = ()
@@ -22,8 +22,8 @@ class Forbidden:
 
 @dataclass(frozen=True)
 class Missing:
-    """There is nothing to ask. found: what the name stands for instead; stopped: the errors that ended its cell, and
-    the first cell of all where that is another one."""
+    """There is nothing to judge. found: what the name stands for instead; stopped: the error that ended its cell, and
+    the first error of all if it is in another cell."""
 
     name: str
     found: str = MISSING
@@ -32,7 +32,7 @@ class Missing:
 
 @dataclass(frozen=True)
 class NotChecked:
-    """No verdict could be reached. excused: the answer is not at fault, so a person has to look and no zero is
+    """No verdict could be reached. excused: the answer is not the cause, so a person must look at it and no zero is
     final."""
 
     reason: str
@@ -41,10 +41,10 @@ class NotChecked:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What was decided about one answer.
+    """The decision about one answer.
 
-    whole: whether hidden probes ran too. unasked: why no probe that counts ran, else None. again: the first
-    failure run again, for `diagnosis`; no points depend on it.
+    whole: whether hidden probes ran too. unasked: why no probe that counts ran, else None. again: the first failing
+    probe repeated, for `diagnosis`; no points depend on it.
     """
 
     exercise: Exercise
@@ -98,7 +98,7 @@ class Verdict:
 
     @property
     def excused(self) -> bool:
-        """Whether it was not checked by no fault of the answer."""
+        """Whether it could not be checked, through no fault of the answer."""
         return isinstance(self.unasked, NotChecked) and self.unasked.excused
 
     @property
@@ -111,10 +111,10 @@ class Verdict:
 
     @property
     def first_failure(self) -> Outcome | None:
-        """The first probe that the answer does not pass."""
+        """The first probe that the answer fails."""
         return next((outcome for outcome in self.outcomes if not outcome.passed), None)
 
 
 def not_checked(exercise: Exercise, reason: str, excused: bool = False) -> Verdict:
-    """The verdict where none could be reached; `excused` where the answer is not to blame."""
+    """The verdict if none could be reached; `excused` if the answer is not the cause."""
     return Verdict(exercise, True, unasked=NotChecked(reason, excused))

@@ -71,7 +71,7 @@ code { font: .85rem/1.4 ui-monospace, monospace; overflow-wrap: anywhere }
 
 @dataclass(frozen=True)
 class Row:
-    """What became of an exercise. code: a digest of the answer without comments and layout, "" where there is none."""
+    """The result of an exercise. code: a digest of the answer without comments and layout, "" if there is none."""
 
     exercise: str
     number: str
@@ -82,7 +82,7 @@ class Row:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What the command takes."""
+    """Add the command's arguments."""
     parser.add_argument(
         "--from",
         dest="folder",
@@ -108,7 +108,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(chosen: argparse.Namespace) -> int:
-    """Judge and write the page, or verify one: 0 when it is written or agrees, 1 when it differs.
+    """Judge and write the page, or verify one: 0 if it is written or agrees, 1 if it differs.
 
     Raises CourseError for a folder without notebooks, a page that is not a certificate, a translator without scores, a
     PDF without a browser.
@@ -144,7 +144,7 @@ def run(chosen: argparse.Namespace) -> int:
 
 
 def _judged(found: Mapping[str, list[Path]]) -> Iterator[Row]:
-    """Every exercise of the course, judged; a line for each chapter as it comes."""
+    """Judge every exercise of the course; prints a line for each chapter."""
     judge, apart = judges.chosen()
     if not apart:
         print("The cells run with all of your rights here, as in Jupyter: judge only notebooks that you trust.")
@@ -176,7 +176,7 @@ def _of_chapter(trials: judges.Judge, assignment: Assignment, found: Mapping[str
 
 
 def _scores(checkpoint: Path, model: Path | None) -> list[str]:
-    """The lines in which `transformer_ref evaluate` says how well a translator does on the test set."""
+    """The lines of `transformer_ref evaluate` with a translator's scores on the test set."""
     command = [sys.executable, "-m", "transformer_ref", "evaluate", "--checkpoint", str(checkpoint), "--split", "test"]
     print(f"{checkpoint}: translating the test set ...", flush=True)
     ran = subprocess.run([*command, *(["--model", str(model)] if model else [])], capture_output=True, text=True)
@@ -195,18 +195,18 @@ def version() -> str:
 
 
 def digest_of(record: Mapping[str, Any]) -> str:
-    """The digest of a record: 64 letters that differ where any number or name does."""
+    """The digest of a record: 64 characters that change with any number or name."""
     told = json.dumps(record, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
     return hashlib.sha256(told.encode()).hexdigest()
 
 
 def shown(digest: str) -> str:
-    """The beginning of a digest in groups that people can compare: enough that nobody finds another record for it."""
+    """The beginning of a digest in readable groups, long enough that no other record for it can be found."""
     return " ".join(digest[place : place + 4] for place in range(0, 32, 4))
 
 
 def read(path: Path) -> dict[str, Any]:
-    """The record in a page. Raises CourseError where there is none, or the page's digest is not that of its record."""
+    """The record in a page. Raises CourseError if there is none, or if the page's digest is not that of its record."""
     try:
         found = DATA.search(path.read_text(encoding="utf-8"))
         told = json.loads(found[1]) if found else {}
@@ -222,7 +222,7 @@ def read(path: Path) -> dict[str, Any]:
 
 
 def _compare(record: Mapping[str, Any], rows: list[Row], scores: list[str]) -> int:
-    """Say where a certificate differs from what its notebooks earn now."""
+    """Print the differences between a certificate and the current results of its notebooks."""
     now, differences = {row.exercise: row for row in rows}, []
     for row in record["exercises"]:
         other = now.get(row.exercise)
@@ -247,7 +247,7 @@ def _compare(record: Mapping[str, Any], rows: list[Row], scores: list[str]) -> i
 
 
 def page(record: Mapping[str, Any]) -> str:
-    """The certificate as a page that needs nothing else and prints on one sheet."""
+    """The certificate as a self-contained page that prints on one sheet."""
     rows = [Row(**row) for row in record["exercises"]]
     held = json.dumps({"record": record, "digest": digest_of(record)}, ensure_ascii=True).replace("<", "\\u003c")
     name = html.escape(record["name"]) or "A learner"
@@ -293,7 +293,7 @@ def _chapter(assignment: Assignment, rows: list[Row]) -> str:
 
 
 def _logo() -> str:
-    """The course's first attention map, computed: the weights with which four words attend to one another."""
+    """The logo: the course's first attention map, the computed weights of four words."""
     boxes = []
     for row, query in enumerate(WORDS):
         powers = [math.exp(sum(map(math.prod, zip(query, key, strict=True))) / math.sqrt(2)) for key in WORDS]

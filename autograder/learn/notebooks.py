@@ -17,7 +17,7 @@ SOLUTIONS = "solutions"
 
 @dataclass(frozen=True)
 class Copied:
-    """What was copied into a folder, as paths below it, and what was there already."""
+    """The paths that were copied into a folder, and those that existed already."""
 
     new: tuple[str, ...]
     kept: tuple[str, ...]
@@ -30,9 +30,9 @@ class Copied:
 
 
 def source() -> Path:
-    """The folder of notebooks that came with the course, or with the package.
+    """The folder of notebooks of the course, or of the package.
 
-    Raises CourseError where neither has any.
+    Raises CourseError if neither has any.
     """
     for folder in (PACKED, EXERCISES):
         if any(folder.glob("*/*.ipynb")):
@@ -44,9 +44,9 @@ def source() -> Path:
 
 
 def copy(folder: Path, book: str) -> Copied:
-    """Copy what the folder lacks, with links that lead to the book at this address.
+    """Copy the notebooks that the folder lacks, with links to the book at this address.
 
-    Raises CourseError for a folder that cannot be written to, or in which solutions would be in sight.
+    Raises CourseError for a folder that cannot be written to, or that contains solutions.
     """
     if (folder / SOLUTIONS).is_dir():
         raise CourseError(f"{folder} holds the course's {SOLUTIONS}: name a folder of your own.")
@@ -66,22 +66,22 @@ def copy(folder: Path, book: str) -> Copied:
 
 
 def _copy(path: Path, to: Path, book: str) -> None:
-    """The whole notebook or nothing, under a name that holds nothing yet."""
+    """Copy a whole notebook or nothing, to a name that does not exist yet."""
     half = to.with_name(f".{to.name}.half")
     half.write_text(linked(path.read_text(encoding="utf-8"), book), encoding="utf-8", newline="\n")
     half.rename(to)
 
 
 def to_open(folder: Path) -> str:
-    """The notebook where the learner goes on: the first with an exercise whose check has not passed; the first of all
-    when all are done."""
+    """The notebook to continue with: the first with an exercise whose check has not passed; the first of all if all
+    have."""
     earned = _earned(folder)
     paths = sorted(path.relative_to(folder).as_posix() for path in folder.glob("[0-9][0-9]_*/*.ipynb"))
     return next((path for path in paths if not _is_done(folder / path, earned)), paths[0])
 
 
 def due(folder: Path, now: datetime) -> list[tuple[str, str]]:
-    """(name, when it is due and how long that is) of each notebook that says it and is not done, the first first.
+    """(name, due date and time left) of each unfinished notebook with a due date, the earliest first.
 
     now: UTC.
     """
@@ -95,7 +95,7 @@ def due(folder: Path, now: datetime) -> list[tuple[str, str]]:
 
 
 def _earned(folder: Path) -> Mapping[str, bool]:
-    """Exercise id -> whether its check passed, as the file of progress says; of a broken one nothing."""
+    """Exercise id -> whether its check passed, from the progress file; empty if it is damaged."""
     try:
         told = json.loads((folder / PROGRESS).read_text(encoding="utf-8"))["exercises"]
         return {name: each["points"] >= each["of"] for name, each in told.items()}

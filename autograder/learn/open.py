@@ -30,7 +30,7 @@ NO_LAB = "JupyterLab is not installed here. To get it: python -m pip install jup
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What the command takes."""
+    """Add the command's arguments."""
     parser.add_argument(
         "folder",
         nargs="?",
@@ -48,9 +48,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(chosen: argparse.Namespace) -> int:
-    """Copy what is new, say where everything is, and serve until Ctrl-C.
+    """Copy new notebooks, print all addresses, and serve until Ctrl-C.
 
-    Raises CourseError without JupyterLab, a free port, or a folder that can be used.
+    Raises CourseError without JupyterLab, a free port, or a usable folder.
     """
     try:
         from jupyterlab.labapp import LabApp
@@ -99,7 +99,7 @@ def _options(folder: Path, port: int, token: str, opened: str, browser: bool) ->
 
 
 def free_port(first: int) -> int:
-    """The first port from here on that nobody listens at. Raises CourseError when twenty are taken."""
+    """The first free port from this one on. Raises CourseError if twenty are taken."""
     if not 0 < first < 65_536 - TRIED:
         raise CourseError(f"--port: expected a number from 1 to {65_535 - TRIED}, got {first}.")
     for port in range(first, first + TRIED):
@@ -118,8 +118,8 @@ def _is_free(port: int) -> bool:
 
 @contextmanager
 def book() -> Iterator[str]:
-    """The book's address while the desk is open: where somebody said it is, else served here, where it is built, else
-    nowhere (""). Kernels that start meanwhile hear of it."""
+    """The book's address while JupyterLab runs: the one that is set, else that of a server for the built book, else "".
+    It is in the environment of kernels that start meanwhile."""
     said = book_address()
     if said != SERVED or not (SITE / "index.html").is_file():
         yield said if said != SERVED else ""
@@ -139,7 +139,7 @@ def book() -> Iterator[str]:
 
 
 def _serves_this_book(address: str) -> bool:
-    """Whether what answers there is the book of this folder, and not another program."""
+    """Whether the server at an address serves the book of this folder."""
     if _is_free(BOOK_PORT):
         return False
     direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
@@ -151,7 +151,7 @@ def _serves_this_book(address: str) -> bool:
 
 
 class _Quiet(SimpleHTTPRequestHandler):
-    """Files, and no line for each."""
+    """Serves files without logging."""
 
     def log_message(self, *words: object) -> None:
-        """Say nothing."""
+        """Log nothing."""

@@ -29,7 +29,7 @@ SECONDS = 120.0  # a browser that is started for the first time is slow
 
 
 def browser() -> str:
-    """The browser that prints; CHROMIUM names another. Raises CourseError where none is found."""
+    """The browser for printing; CHROMIUM names another. Raises CourseError if none is found."""
     named = os.environ.get("CHROMIUM")
     found = named or next(filter(None, map(shutil.which, NAMES)), None)
     found = found or next((place for place in PLACES if Path(place).is_file()), None)
@@ -42,7 +42,7 @@ def browser() -> str:
 
 
 def to_pdf(page: Path, pdf: Path, printer: str) -> None:
-    """Print an HTML file. Raises CourseError where the browser does not write the PDF."""
+    """Print an HTML file. Raises CourseError if the browser does not write the PDF."""
     # As root, as in a container, Chromium starts only without its own sandbox; the page is ours and has no script.
     alone = ["--no-sandbox"] if getattr(os, "geteuid", lambda: 1)() == 0 else []
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:

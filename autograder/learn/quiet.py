@@ -18,7 +18,7 @@ FOLDERS = "JUPYTER_CONFIG_PATH"
 
 
 def settings(folder: Path) -> None:
-    """Write the settings into an empty folder, and have this process and its kernels read them first."""
+    """Write the settings into an empty folder, which this process and its kernels read first."""
     (folder / "labconfig").mkdir()
     page = {"disabledExtensions": dict.fromkeys(IN_THE_PAGE, True)}
     (folder / "labconfig" / "page_config.json").write_text(json.dumps(page), encoding="utf-8")

@@ -30,7 +30,7 @@ LOOK_AGAIN = 0.3  # seconds between two looks at the files
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What the command takes."""
+    """Add the command's arguments."""
     parser.add_argument("exercise", help='its id or number, such as "attention-weights" or 5.2')
     parser.add_argument(
         "answers", nargs="+", type=Path, metavar="FILE", help="Python files with one answer each, or notebooks"
@@ -47,10 +47,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(chosen: argparse.Namespace) -> int:
-    """Print each file's report as it comes; 0 when all of them are right, else 1.
+    """Print each file's report; 0 if all of them are correct, else 1.
 
-    Raises CourseError for an exercise that does not exist, one whose notebook is not here, and in a course without a
-    sandbox, unless submissions are trusted.
+    Raises CourseError for an unknown exercise, one whose notebook is missing, and in a course without a sandbox, unless
+    submissions are trusted.
     """
     exercise = find(chosen.exercise)
     set_up = _set_up(exercise)
@@ -94,7 +94,7 @@ def find(named: str) -> Exercise:
 
 
 def _set_up(exercise: Exercise) -> list[str]:
-    """The cells that come before the answer: of the course here, else of the notebooks in the package."""
+    """The cells before the answer: of the course here, else of the notebooks in the package."""
     assignment = catalogue.assignment_of(exercise)
     if _is_in_a_course():
         return course.set_up_cells(course.find_root(), assignment, exercise, training=exercise.trained)
@@ -110,7 +110,7 @@ def _is_in_a_course() -> bool:
 
 
 def _check(trials: Judge, exercise: Exercise, set_up: Sequence[str], file: Path, chosen: argparse.Namespace) -> bool:
-    """Judge one file, print what there is to say, and return whether all is right."""
+    """Judge one file, print its report, and return whether it is correct."""
     try:
         source = _answer(exercise, file)
     except (OSError, UnicodeDecodeError, course.CourseError) as error:
@@ -144,7 +144,7 @@ def _answer(exercise: Exercise, file: Path) -> str:
 
 
 def _stamp(file: Path) -> tuple[int, int] | None:
-    """A value that changes when the file is saved; None while there is none."""
+    """A value that changes when the file is saved; None if there is no file."""
     try:
         found = file.stat()
     except OSError:

@@ -31,7 +31,7 @@ _failed: dict[str, tuple[list[Any], str]] = {}  # exercise -> the objects that f
 
 
 def judge_in_notebook(exercise_id: str, namespace: dict[str, Any], whole: bool = True) -> dict[str, Any]:
-    """What a learner's own check shows. whole: whether hidden probes run too, on numbers drawn here."""
+    """The result of a learner's own check. whole: whether hidden probes run too, on numbers drawn here."""
     try:
         exercise = catalogue.find(exercise_id)
     except CourseError as error:
@@ -49,7 +49,7 @@ def judge_in_notebook(exercise_id: str, namespace: dict[str, Any], whole: bool =
 
 
 def outcome_of(verdict: Verdict | None, parts: Sequence[Part]) -> dict[str, Any]:
-    """The verdict as a message to the notebook: what it shows, as text and as HTML, and what was earned."""
+    """The verdict as a message to the notebook: the report as text and as HTML, and the points."""
     shown = {"text": render.as_text(parts), "html": render.as_html(parts, book_address())}
     if verdict is None:
         return {**shown, "earned": 0.0, "possible": 0.0, "passed": False}
@@ -57,7 +57,7 @@ def outcome_of(verdict: Verdict | None, parts: Sequence[Part]) -> dict[str, Any]
 
 
 def _on_drawn_numbers(exercise: Exercise, namespace: dict[str, Any], findings: Sequence[str]) -> Verdict:
-    """The verdict on the numbers that are kept, if the answer still fails on them, else on new ones."""
+    """The verdict on the stored numbers, if the answer still fails on them, else on new ones."""
     keys = [_kept.pop(exercise.id)] if exercise.id in _kept else []
     for key in (*keys, secrets.token_bytes(32)):
         verdict = judge_and_explain(exercise, LocalEndpoint(namespace), key, findings, disclosed=True)
@@ -68,7 +68,7 @@ def _on_drawn_numbers(exercise: Exercise, namespace: dict[str, Any], findings: S
 
 
 def _unchanged(verdict: Verdict, namespace: dict[str, Any], text: str) -> list[Part]:
-    """A line for a learner who checks the same objects again and gets the same report: the cell may not have run."""
+    """A line for a learner who checks the same objects again with the same report: the cell may not have run."""
     exercise = verdict.exercise
     objects = [namespace.get(name) for name in exercise.names]
     before = _failed.pop(exercise.id, None)
@@ -81,7 +81,7 @@ def _unchanged(verdict: Verdict, namespace: dict[str, Any], text: str) -> list[P
 
 
 def _sources(names: Sequence[str], namespace: dict[str, Any]) -> list[str]:
-    """Sources of the named objects, and of the notebook's own functions and classes that these mention."""
+    """Sources of the named objects, and of the notebook's functions and classes that they use."""
     sources, wanted, seen = [], list(names), set()
     while wanted:
         name = wanted.pop()
@@ -96,7 +96,7 @@ def _sources(names: Sequence[str], namespace: dict[str, Any]) -> list[str]:
 
 
 def _source_of(name: str, namespace: dict[str, Any]) -> str:
-    """The source of a learner's object as their notebook holds it, or nothing when Python cannot tell."""
+    """The source of a learner's object in the notebook, or nothing if it cannot be found."""
     try:
         source = textwrap.dedent(inspect.getsource(namespace[name]))
         ast.parse(source)

@@ -26,7 +26,7 @@ PLAIN = "font-weight:inherit;"  # a header for who listens, and a cell like the 
 
 @dataclass(frozen=True)
 class Row:
-    """An exercise of this notebook, or a chapter. said: what there is to say of it; link: its notebook, or ""."""
+    """An exercise of this notebook, or a chapter. said: its status; link: its notebook, or ""."""
 
     state: str
     number: str
@@ -52,10 +52,10 @@ class Standing:
 
 
 def standing(earned: Mapping[str, tuple[float, float]], namespace: Mapping[str, Any]) -> dict[str, str]:
-    """What `progress` shows, as text and as HTML.
+    """The progress as text and as HTML.
 
-    earned: exercise id -> (points earned, points that its check decides), of this session; a check that asks visible
-    questions decides less than all. namespace: the notebook's, whose names tell which notebook it is.
+    earned: exercise id -> (points earned, points that its check decides), in this session; a check of visible probes
+    decides less than all points. namespace: the notebook's, by whose names the notebook is recognized.
     """
     known = Known(earned, namespace, Notebooks(progress_store.place()))
     assignment = _notebook(earned, namespace)
@@ -67,7 +67,7 @@ def standing(earned: Mapping[str, tuple[float, float]], namespace: Mapping[str, 
 
 
 class Known:
-    """What is known of every exercise: from this session, else from earlier ones where the code is still the same."""
+    """The status of every exercise: from this session, else from earlier ones if the code is unchanged."""
 
     def __init__(
         self, earned: Mapping[str, tuple[float, float]], namespace: Mapping[str, Any], notebooks: Notebooks
@@ -87,7 +87,7 @@ class Known:
         }
 
     def state(self, assignment: Assignment, exercise_id: str) -> str:
-        """Whether it is solved, was solved by other code, is begun, or was never checked."""
+        """Whether it is solved, was solved by other code, is incomplete, or was never checked."""
         entry = self.entries.get(exercise_id)
         if entry is None:
             return UNTOUCHED
@@ -129,7 +129,7 @@ def _standing(assignment: Assignment | None, known: Known) -> Standing:
 
 
 def _built(assignments: Sequence[Assignment], states: Mapping[str, Sequence[str]]) -> frozenset[str]:
-    """The exercises of all chapters that are solved, or were by code that has changed since."""
+    """The exercises of all chapters that are solved, or were solved by code that has changed since."""
     return frozenset(
         name
         for each in assignments
@@ -139,13 +139,13 @@ def _built(assignments: Sequence[Assignment], states: Mapping[str, Sequence[str]
 
 
 def _due(assignment: Assignment, folder: Path) -> str:
-    """When the notebook says that it is due, and how long that is; "" where it does not say."""
+    """The due date in the notebook, and the time left; "" if it has none."""
     path = progress_store.notebook_of(folder, assignment)
     return deadlines.said(path, datetime.now(timezone.utc).replace(tzinfo=None)) if path else ""
 
 
 def _notebook(earned: Mapping[str, tuple[float, float]], namespace: Mapping[str, Any]) -> Assignment | None:
-    """The assignment of which most was checked, and else most is defined, else in whose folder this is; or None."""
+    """The assignment with most checked exercises, else with most defined names, else that of this folder; or None."""
 
     def known(assignment: Assignment) -> tuple[int, int, bool]:
         ids = assignment.exercise_ids
@@ -157,12 +157,12 @@ def _notebook(earned: Mapping[str, tuple[float, float]], namespace: Mapping[str,
 
 
 def _is_own(name: str, namespace: Mapping[str, Any]) -> bool:
-    """Whether it is defined here, and not imported: chapter 05 borrows the softmax of chapter 04."""
+    """Whether it is defined here, and not imported: chapter 05 imports the softmax of chapter 04."""
     return name in namespace and getattr(namespace[name], "__module__", "") == namespace.get("__name__")
 
 
 def _names(exercise_id: str) -> tuple[str, str]:
-    """How a function or a class of an exercise is called, told without reading its entry."""
+    """The names of an exercise's functions or classes, without reading its entry."""
     return exercise_id.replace("-", "_"), exercise_id.title().replace("-", "")
 
 
@@ -190,7 +190,7 @@ def _chapter(assignment: Assignment, states: Sequence[str], folder: Path) -> Row
 
 
 def _link(assignment: Assignment, folder: Path) -> str:
-    """Where its notebook is, seen from this one; "" where it is not here."""
+    """The relative path of its notebook; "" if it is not here."""
     path = progress_store.notebook_of(folder, assignment)
     return Path(os.path.relpath(path)).as_posix() if path else ""
 
@@ -251,7 +251,7 @@ def _machine_said(built: frozenset[str]) -> str:
 
 
 def _machine(found: Standing) -> str:
-    """The figure of the whole machine; a ticked part is the learner's own, and a box leads to its notebook."""
+    """The figure of the whole model; ticked parts are the learner's own, and boxes link to notebooks."""
     from transformer_ref.visualization import machine  # here: no other notebook draws it
 
     links = {row.number: row.link for row in found.chapters}

@@ -22,7 +22,7 @@ from autograder.course import PROGRESS as FILE
 
 @dataclass(frozen=True)
 class Entry:
-    """What the last check of an exercise earned, of how many points that it decides. code: a digest of the answer."""
+    """The points of an exercise's last check, and the points that it decides. code: a digest of the answer."""
 
     points: float
     of: float
@@ -31,14 +31,14 @@ class Entry:
 
 @dataclass(frozen=True)
 class Remembered:
-    """Exercise id -> entry; trouble: why the file could not be read, or ""."""
+    """Exercise id -> entry. trouble: why the file could not be read, or ""."""
 
     entries: Mapping[str, Entry]
     trouble: str = ""
 
 
 def note(exercise_id: str, points: float, of: float, namespace: Mapping[str, Any]) -> None:
-    """Remember what a check earned. Where that cannot be written, or what is there cannot be read, nothing happens."""
+    """Store the points of a check. Nothing happens if the file cannot be written or read."""
     folder = place()
     known = read(folder)
     if known.trouble:
@@ -75,33 +75,34 @@ def _entry(told: Mapping[str, Any]) -> Entry:
 
 
 def place(start: Path | None = None) -> Path:
-    """The folder that remembers: the one of all notebooks, where a notebook lies in its chapter's; else its own."""
+    """The folder of the progress file: the one with all notebooks, if a notebook is in its chapter's folder; else its
+    own."""
     start = start or Path.cwd()
     return start.parent if any(start.name == each.id for each in catalogue.ASSIGNMENTS) else start
 
 
 def notebook_of(folder: Path, assignment: Assignment) -> Path | None:
-    """Where the notebook of an assignment lies: in its chapter's folder, or here."""
+    """The path of an assignment's notebook: in its chapter's folder, or here."""
     name = f"{assignment.notebook}.ipynb"
     return next((path for path in (folder / assignment.id / name, folder / name) if path.is_file()), None)
 
 
 def code_of(names: tuple[str, ...] | list[str], namespace: Mapping[str, Any]) -> str:
-    """A digest of the cells that define these names, without comments and layout; "" where Python cannot tell."""
+    """A digest of the cells that define these names, without comments and layout; "" if they cannot be found."""
     files = {_file_of(namespace.get(name)) for name in names} - {""}
     cells = ["".join(linecache.getlines(file)) for file in sorted(files)]
     return digest("\n".join(cells)) if any(cells) else ""
 
 
 def _file_of(found: Any) -> str:
-    """The file, in a notebook the cell, in which a function or a class is written."""
+    """The file or, in a notebook, the cell that defines a function or a class."""
     functions = [found, *vars(found).values()] if isinstance(found, type) else [found]
     codes = (getattr(each, "__code__", None) for each in functions)
     return next((code.co_filename for code in codes if code is not None), "")
 
 
 def digest(source: str) -> str:
-    """Sixteen letters that differ where code does."""
+    """Sixteen characters that change with the code."""
     try:
         source = ast.dump(ast.parse(source))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -110,14 +111,14 @@ def digest(source: str) -> str:
 
 
 class Notebooks:
-    """The notebooks of a folder as they are saved, each read when it is first asked for."""
+    """The saved notebooks of a folder, each read on first use."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._read: dict[str, frozenset[str] | None] = {}
 
     def holds(self, assignment: Assignment, code: str) -> bool:
-        """Whether a cell of the saved notebook is this code, or there is no notebook that could tell."""
+        """Whether a cell of the saved notebook has this code; True if there is no notebook."""
         if assignment.id not in self._read:
             path = notebook_of(self.folder, assignment)
             self._read[assignment.id] = frozenset(_digests(path)) if path else None

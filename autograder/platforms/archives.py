@@ -39,13 +39,13 @@ _END = struct.Struct("<4s4H2LH")  # a zip's end record; its sixth field is the s
 
 
 class Bounds(Exception):
-    """Something holds more than a student's work may; the text says what."""
+    """A submission exceeds a limit; the text says which."""
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A file in an archive. `parts`: its path, cleaned. `open`: gives its bytes, and raises whatever the archive's
-    reader raises. `refused`: why it is not to be read, "" where nothing speaks against it."""
+    """A file in an archive. `parts`: its cleaned path. `open`: returns its bytes, and raises whatever the archive's
+    reader raises. `refused`: why it must not be read, or ""."""
 
     parts: tuple[str, ...]
     open: Callable[[], BinaryIO]
@@ -54,9 +54,9 @@ class Entry:
 
 @contextmanager
 def opened(path: Path) -> Iterator[list[Entry]]:
-    """The files in a zip, or below a folder that somebody has unpacked; hidden ones are passed over.
+    """The files in a zip, or in a folder that was unpacked from one, without hidden files.
 
-    Raises OSError or zipfile.BadZipFile when it is neither.
+    Raises OSError or zipfile.BadZipFile for anything else.
     """
     if path.is_dir():
         yield list(_in_folder(path))
@@ -66,7 +66,7 @@ def opened(path: Path) -> Iterator[list[Entry]]:
 
 
 def cleaned(name: str) -> tuple[tuple[str, ...], str]:
-    """A path from an archive as names that any file system takes, and why it may not be used ("" if it may)."""
+    """A path from an archive as names that any file system accepts, and why it may not be used, or ""."""
     names = [part for part in name.replace("\\", "/").split("/") if part not in ("", ".")]
     if name.startswith(("/", "\\")) or ".." in names or (names and len(names[0]) == 2 and names[0][1] == ":"):
         return tuple(_name(part) for part in names), "its path leads out of the archive"
@@ -76,12 +76,12 @@ def cleaned(name: str) -> tuple[tuple[str, ...], str]:
 
 
 def is_hidden(parts: tuple[str, ...]) -> bool:
-    """Whether an operating system or Jupyter made it for itself."""
+    """Whether it is a file of the operating system or of Jupyter."""
     return any(part.startswith(".") or part == "__MACOSX" for part in parts)
 
 
 def fitted(name: str) -> str:
-    """A file name that is not too long; its ending stays."""
+    """A file name, shortened if it is too long; its extension stays."""
     stem, dot, ending = name.rpartition(".")
     if not dot or len(ending) > LONGEST_ENDING:
         stem, dot, ending = name, "", ""
@@ -89,7 +89,7 @@ def fitted(name: str) -> str:
 
 
 class SubmissionStore:
-    """One student's work, as it is laid down in a folder. `remarks`: what is not there, and why."""
+    """One student's submission, while it is stored in a folder. `remarks`: what is missing, and why."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -98,8 +98,9 @@ class SubmissionStore:
         self._effort = 4 * MOST_BYTES  # what is written in all, that which is thrown away again included
 
     def add(self, entry: Entry, parts: tuple[str, ...]) -> None:
-        """Copy a file to this path in the folder; an archive is unpacked next to it. Raises nothing that the
-        file could cause: what cannot be read is named in the remarks."""
+        """Copy a file to this path in the folder; an archive is unpacked next to it. No file raises an exception:
+        unreadable ones are named in the remarks.
+        """
         try:
             if entry.refused:
                 raise Bounds(entry.refused)
@@ -162,7 +163,7 @@ class SubmissionStore:
 
 
 def shown(name: str) -> str:
-    """A name as it can be in a sentence: short and printable."""
+    """A name for a sentence: short and printable."""
     text = "".join(letter if letter.isprintable() else "?" for letter in name)
     return text if len(text) <= 100 else f"{text[:97]}..."
 
@@ -198,7 +199,7 @@ def _students_zip(path: Path) -> Iterator[Entry]:
 
 
 def _check_directory(path: Path) -> None:
-    """Refuse a zip whose list of contents would already fill the memory, before anything reads the list."""
+    """Refuse a zip whose directory would fill the memory, before anything reads it."""
     with path.open("rb") as file:
         size = file.seek(0, os.SEEK_END)
         file.seek(max(0, size - (1 << 16) - _END.size))
@@ -230,8 +231,7 @@ def _students_gzip(path: Path) -> Iterator[Entry]:
 
 
 class _Limited:
-    """The stream that a tar is read from: no more of it than a student's work may come to, headers and gaps
-    included."""
+    """A stream for reading a tar, limited to the size of a submission, headers and gaps included."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file, self._left = file, MOST_BYTES
@@ -245,7 +245,7 @@ class _Limited:
 
 
 def _reader(path: Path) -> Callable[[Path], Iterator[Entry]] | None:
-    """The function that unpacks this file; None for one that is not an archive, whatever its name says."""
+    """The function that unpacks this file; None if it is not an archive, whatever its name is."""
     name, begins = path.name.lower(), _beginning(path)
     if name.endswith(".zip"):
         return _students_zip if begins.startswith(b"PK") else None
@@ -270,13 +270,13 @@ def _holds_tar(path: Path) -> bool:
 
 
 def _stem(name: str) -> str:
-    """The name without what says that it is an archive: a.ipynb.zip -> a.ipynb, work.tar.gz -> work."""
+    """The name without the extension of an archive: a.ipynb.zip -> a.ipynb, work.tar.gz -> work."""
     stem = name.rsplit(".", 1)[0]
     return stem.removesuffix(".tar") or "archive"
 
 
 def _free(path: Path) -> Path:
-    """The path, or the next one like it where something lies already."""
+    """The path, or the next free one like it if it exists already."""
     count, free = 1, path
     while os.path.lexists(free):
         count += 1
@@ -285,14 +285,14 @@ def _free(path: Path) -> Path:
 
 
 def _name(part: str) -> str:
-    """A file name without what some file system refuses."""
+    """A file name without characters that some file system refuses."""
     text = unicodedata.normalize("NFC", part.encode("utf-8", "replace").decode())
     text = "".join("_" if letter in '<>:"|?*' or not letter.isprintable() else letter for letter in text)
     return text.rstrip(" .") or "_"
 
 
 def _reason(error: BaseException) -> str:
-    """Why something could not be read, in a few words."""
+    """Why a file could not be read, in a few words."""
     if isinstance(error, Bounds):
         return str(error)
     if isinstance(error, (EOFError, zipfile.BadZipFile, tarfile.TarError, gzip.BadGzipFile, zlib.error)):

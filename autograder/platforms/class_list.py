@@ -35,7 +35,7 @@ MOST_NAMED = 20  # students in one line
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What the command takes."""
+    """Add the command's arguments."""
     parser.add_argument(
         "file",
         type=Path,
@@ -45,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(chosen: argparse.Namespace) -> int:
-    """Read the list, put everyone into the gradebook and say who is new. Raises CourseError for ids that do not do."""
+    """Read the list, add everyone to the gradebook and print who is new. Raises CourseError for invalid ids."""
     places = results.directory(course.find_root())
     students = read(chosen.file)
     given = {student.id for student in students}
@@ -67,7 +67,7 @@ def run(chosen: argparse.Namespace) -> int:
 
 
 def read(path: Path) -> list[Student]:
-    """Everyone in a list. Raises CourseError naming every line that cannot be taken."""
+    """Everyone in a list. Raises CourseError naming every invalid line."""
     table = read_table(path)
     places = _places(table)
     if places["id"] is None:
@@ -92,7 +92,7 @@ def read(path: Path) -> list[Student]:
 
 
 def why_not(name: str) -> str:
-    """Why an id cannot work; "" where nothing speaks against it."""
+    """Why an id is invalid, or ""."""
     if not name:
         return "the id '' cannot be the name of a folder"
     if name.startswith("."):
@@ -108,7 +108,7 @@ def why_not(name: str) -> str:
 
 
 def only_in_case(names: Iterable[str], of: AbstractSet[str]) -> list[str]:
-    """Ids that differ only in case, which on many machines are one folder; of: groups with one of these only."""
+    """Ids that differ only in case, which are the same folder on many machines. of: only groups with one of these."""
     alike = defaultdict(set)
     for name in names:
         alike[unicodedata.normalize("NFC", name).casefold()].add(name)

@@ -51,7 +51,7 @@ Say = Callable[[str], None]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What the command takes."""
+    """Add the command's arguments."""
     parser.add_argument(
         "assignment", metavar="ASSIGNMENT", help="name of the assignment's folder, such as 05_self_attention"
     )
@@ -75,7 +75,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(chosen: argparse.Namespace) -> int:
-    """Collect and say what came; 1 when a download or somebody's work could not be taken."""
+    """Collect and print a summary; 1 if a download or a submission could not be read."""
     root = course.find_root()
     given = chosen.archives or waiting(root, chosen.assignment)
     if tables_given := [path for path in (chosen.worksheet, chosen.groups) if path]:
@@ -89,7 +89,7 @@ def run(chosen: argparse.Namespace) -> int:
 
 
 def waiting(root: Path, assignment: str) -> list[Path]:
-    """What lies in the folder of downloads. Raises CourseError when that is nothing."""
+    """The content of the folder of downloads. Raises CourseError if it is empty."""
     folder = root / "classroom" / "downloaded" / assignment / "archive"
     found = sorted(path for path in folder.glob("*") if not path.name.startswith("."))
     if all(map(_is_table, found)):
@@ -99,8 +99,8 @@ def waiting(root: Path, assignment: str) -> list[Path]:
 
 @dataclass
 class Summary:
-    """What came of collecting. `students`: how it is ("new", "changed", "same", "older") -> who. `remarks`: what is
-    worth reading; `troubles`: what could not be taken."""
+    """The result of collecting. `students`: status ("new", "changed", "same", "older") -> students. `remarks`: for the
+    teacher; `troubles`: what could not be read."""
 
     assignment: str
     students: dict[str, list[Student]] = field(default_factory=lambda: defaultdict(list))
@@ -108,7 +108,7 @@ class Summary:
     troubles: list[str] = field(default_factory=list)
 
     def lines(self) -> list[str]:
-        """What the teacher reads."""
+        """The summary for the teacher."""
         kinds = {"new": "new", "changed": "changed", "same": "as before", "older": "left as they are, newer than this"}
         counts = ", ".join(f"{len(self.students[kind])} {kinds[kind]}" for kind in kinds if self.students[kind])
         lines = [f"{self.assignment}: {sum(map(len, self.students.values()))} students: {counts or 'nobody'}"]
@@ -125,8 +125,8 @@ def collect(places: CourseDirectory, assignment: str, given: Sequence[Path], tim
 
     given: zips as downloaded, folders they were unpacked into, at most one table of Moodle or Canvas (.csv), and one of
     Canvas's groups. timed: a file with the submission times (see `submission_times`). Where somebody is in
-    several downloads, the file that is newest on this disk counts. Raises CourseError for what concerns everybody: no
-    such assignment, a table that is none.
+    several downloads, the file that is newest on this disk counts. Raises CourseError for an unknown assignment and an
+    invalid table.
     """
     _check(places, assignment)
     root, summary = Path(places.root), Summary(assignment)
@@ -175,14 +175,14 @@ def collect(places: CourseDirectory, assignment: str, given: Sequence[Path], tim
 
 
 class Extractor(ExtractorPlugin):
-    """Takes the place of nbgrader's in `nbgrader zip_collect`: the same as our own command.
+    """Replaces nbgrader's extractor in `nbgrader zip_collect`, with the same result as our own command.
 
-    A course that has set a pattern of its own, `c.FileNameCollectorPlugin.named_regexp`, has its downloads unpacked for
-    that pattern: within the same bounds, each archive in a folder of its name.
+    If a course has set its own pattern, `c.FileNameCollectorPlugin.named_regexp`, downloads are unpacked for that
+    pattern, within the same limits, each archive in a folder of its name.
     """
 
     def extract(self, archive_path: str, extracted_path: str) -> None:
-        """Collect what lies in the first folder; for a pattern of the course's own, unpack it into the second."""
+        """Collect the downloads in the first folder; for a pattern of the course's own, unpack them into the second."""
         if self.config.FileNameCollectorPlugin.get("named_regexp"):
             self._unpack(Path(archive_path), Path(extracted_path))
             return
@@ -218,7 +218,7 @@ class Extractor(ExtractorPlugin):
 
 
 class _Desk:
-    """Where work is laid down, and the record of it."""
+    """The folder and the register of an assignment's submissions."""
 
     def __init__(
         self,
@@ -240,7 +240,7 @@ class _Desk:
         self.register.numbers |= numbers
 
     def take(self, student: Student, owner: Owner, files: Files, archive: Path) -> None:
-        """Put one student's work in its place, unless it lies there already."""
+        """Store one student's submission, unless it is there already."""
         folder = Path(self._places.format_path(self._places.submitted_directory, student.id, self._assignment))
         before = self.register.students.get(student.id)
         self._own.mkdir(parents=True, exist_ok=True)
@@ -271,13 +271,13 @@ class _Desk:
         self._summary.remarks += [f"{_named(student)}: {remark}" for remark in remarks if how != "same"]
 
     def _number(self, student: Student, owner: Owner) -> str:
-        """The platform's number of this student, where a work bears that of a group, or of another member."""
+        """The platform's number of this student, if a submission has that of a group or of another member."""
         system, numbers = self._in_table
         known = self.register.numbers if owner.system == MOODLE else numbers if owner.system == system else {}
         return known.get(student.id, owner.number)
 
     def _submitted(self, student: Student, owner: Owner, number: str, made: float) -> float:
-        """When the platform says that this student handed in; 0 where it does not, or speaks of a later version."""
+        """The platform's submission time of this student; 0 if unknown, or if it is that of a later version."""
         moment = self._handed_in.of(student, owner.system, number)
         if moment is None:
             return 0.0
@@ -290,18 +290,18 @@ class _Desk:
         return seconds
 
     def put_aside(self, label: str, files: Files, reason: str) -> None:
-        """Keep what is nobody's where a teacher can look at it."""
+        """Store files without an owner where a teacher can look at them."""
         self.forget_aside(label)
         _, remarks, _ = self._stage(self._own / "unmatched" / label, files)
         self._summary.troubles.append(f"{shown(label)} is not collected: {reason}.")
         self._summary.troubles += [f"  {remark}" for remark in remarks]
 
     def forget_aside(self, label: str) -> None:
-        """What was nobody's has been found to be somebody's, or comes anew."""
+        """Remove stored files without an owner whose owner is known now, or that are collected again."""
         shutil.rmtree(self._own / "unmatched" / label, ignore_errors=True)
 
     def _stage(self, folder: Path, files: Files) -> tuple[Path, list[str], dict[str, str]]:
-        """Lay the files down; returns the folder, what was left out, and path -> what the download called it."""
+        """Store the files; returns the folder, what was left out, and path -> its name in the download."""
         folder.mkdir(parents=True)
         shelf, names = SubmissionStore(folder), {}
         given = {parts for _, parts in files}
@@ -327,7 +327,7 @@ class _Desk:
 
 
 def _mark(owner: Owner, files: Files) -> bool | None:
-    """Whether the names of somebody's files say LATE; None for a platform that marks nothing."""
+    """Whether the names of a student's files say LATE; None for a platform that does not mark late files."""
     marks = {
         reading.is_late for entry, _ in files for reading in downloads.readings(entry.parts) if reading.owner == owner
     }
@@ -343,7 +343,7 @@ def _check(places: CourseDirectory, assignment: str) -> None:
 def _roster(
     root: Path, assignment: str, given: Sequence[Path], timed: Path | None, summary: Summary
 ) -> tuple[Roster, HandedIn]:
-    """Who is who, and when they handed in, by the tables that were given."""
+    """The identities and the submission times, from the given tables."""
     read = [tables.read_table(path) for path in given]
     groups = [table for table in read if tables.is_canvas_groups(table)]
     others = [table for table in read if table not in groups]
@@ -365,7 +365,7 @@ def _roster(
 
 
 def _sorted(entries: Sequence[Entry], who: Roster) -> tuple[list[tuple[Owner, Files]], list[tuple[str, Files, str]]]:
-    """The files of a download by their owner; and those whose owner its names do not tell, with the reason."""
+    """The files of a download by owner; and those whose owner cannot be determined, with the reason."""
     works: dict[tuple[str, str, str], tuple[Owner, Files]] = {}
     nobodys: dict[str, tuple[str, Files, str]] = {}
     doubtful: list[tuple[Entry, list[Reading]]] = []
@@ -401,7 +401,7 @@ def _key(owner: Owner) -> tuple[str, str, str]:
 
 
 def _unusable(students: Sequence[Student], owner: Owner, taken: Mapping[str, Owner]) -> str:
-    """Why these ids cannot be used here; "" where nothing speaks against them."""
+    """Why these ids cannot be used here, or ""."""
     for student in students:
         if student.id in taken:
             return f"it would be {_named(student)}'s, as {taken[student.id].name or taken[student.id].number} is"
@@ -411,7 +411,7 @@ def _unusable(students: Sequence[Student], owner: Owner, taken: Mapping[str, Own
 
 
 def _label(files: Files) -> str:
-    """What a download called somebody's work: the folder, or their first file."""
+    """The name of a submission in a download: its folder, or its first file."""
     return archives.fitted(files[0][0].parts[0])
 
 
@@ -420,7 +420,7 @@ def _is_table(path: Path) -> bool:
 
 
 def _made(path: Path) -> float:
-    """When this file came to be here, which is when it was downloaded; 0 when there is none."""
+    """The time at which this file was downloaded, from its date; 0 if it is missing."""
     try:
         return path.stat().st_mtime
     except OSError:

@@ -32,9 +32,9 @@ _WORD = re.compile(r"[^\W\d_]+")
 
 
 def read_column(texts: Sequence[str], zone: tzinfo) -> tuple[list[datetime | None], str]:
-    """The moments (UTC) of a column, None where nothing is; and the first text that cannot be read, or "".
+    """The times (UTC) of a column, None for empty cells; and the first unreadable text, or "".
 
-    zone: in which they are written. Of an hour that exists twice the earlier one counts.
+    zone: of the texts. In an hour that exists twice the earlier time counts.
     """
     given = [text for text in map(_plain, texts) if text not in NONE]
     readings: set[tuple[datetime, ...]] = set()
@@ -56,7 +56,7 @@ def read_column(texts: Sequence[str], zone: tzinfo) -> tuple[list[datetime | Non
 
 
 def _readers(texts: Sequence[str]) -> list[Callable[[str], datetime | None]]:
-    """Ways to read a column: the languages that know most of its words, or, where none names a month, by numbers."""
+    """The ways to read a column: the languages that know most of its words or, without names of months, by numbers."""
     words = {word for text in texts for word in _words(text)}
     known = {}
     for language in LANGUAGES:
@@ -126,7 +126,7 @@ def _clock(text: str) -> tuple[time | None, str]:
 
 
 def _plain(text: str) -> str:
-    """Without case, accents, marks of direction and blanks of other kinds."""
+    """The text without case, accents, direction marks and special blanks."""
     letters = unicodedata.normalize("NFKD", text.casefold())
     kept = "".join(letter for letter in letters if unicodedata.category(letter) not in ("Mn", "Cf"))
     return " ".join(unicodedata.normalize("NFC", kept).split())
@@ -134,7 +134,7 @@ def _plain(text: str) -> str:
 
 @cache
 def _halves() -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """What stands for AM, and for PM, in all languages, without blanks and full stops."""
+    """The words for AM, and for PM, in all languages, without blanks and full stops."""
     found: tuple[set[str], set[str]] = (set(), set())
     for language in LANGUAGES:
         widths = Locale.parse(language).day_periods.get("format", {})

@@ -29,7 +29,7 @@ _PAGES = ("text.html", "link.html")  # what Canvas makes of a submitted text or 
 
 @dataclass(frozen=True)
 class Owner:
-    """Someone as a platform knows them. `name`: as it is in the download, without signs in Canvas."""
+    """A person on a platform. `name`: as in the download, for Canvas without punctuation."""
 
     system: str
     number: str
@@ -38,8 +38,8 @@ class Owner:
 
 @dataclass(frozen=True)
 class Reading:
-    """One way to understand a path: whose it is, and the path of the file as they handed it in. is_late: whether Canvas
-    marks it as late; None where the platform marks nothing."""
+    """One way to read a path: its owner, and the submitted path of the file. is_late: whether Canvas marks it as late;
+    None for a platform that does not."""
 
     owner: Owner
     parts: tuple[str, ...]
@@ -47,9 +47,9 @@ class Reading:
 
 
 def readings(parts: tuple[str, ...]) -> list[Reading]:
-    """How a path in a download can be understood; none where it is not of Moodle's or Canvas's making.
+    """The ways to read a path in a download; none if it is not from Moodle or Canvas.
 
-    More than one only in Canvas, where a person's name or a file's may hold a number: the roster has to decide.
+    More than one only for Canvas, where the name of a person or a file may contain a number: then the roster decides.
     """
     top, below = parts[0], parts[1:]
     if below:  # only Moodle makes folders
@@ -69,7 +69,7 @@ def readings(parts: tuple[str, ...]) -> list[Reading]:
 
 
 def unwrapped(entries: Iterable[Entry]) -> list[Entry]:
-    """The entries without a folder that holds them all, as unpacking and packing again leaves one."""
+    """The entries without a common top folder, as from unpacking and packing again."""
     entries = list(entries)
     while entries and all(len(entry.parts) > 1 for entry in entries):
         tops = {entry.parts[0] for entry in entries}
@@ -94,7 +94,7 @@ def _of_canvas(name: str) -> Iterator[Reading]:
 
 
 def resubmitted(name: str, known: Iterable[str]) -> str:
-    """The name that a file had before Canvas numbered it as a second attempt, where that is known; else as it is."""
+    """The name of a file before Canvas numbered it as a second attempt, if known; else unchanged."""
     path = PurePosixPath(name)
     first = re.sub(r"-\d+$", "", path.stem) + path.suffix
     return first if first in known else name

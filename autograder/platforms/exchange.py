@@ -23,7 +23,7 @@ NO_SECRET = "no {} of the exchange came with the work, so nothing can be returne
 
 
 def install() -> None:
-    """Let `nbgrader release_feedback` do so."""
+    """Let `nbgrader release_feedback` use this module."""
     plain = ExchangeReleaseFeedback.copy_files
     if hasattr(plain, "__wrapped__"):
         return
@@ -58,7 +58,7 @@ def _students(places: CourseDirectory) -> list[str]:
 
 
 def _without(places: CourseDirectory) -> Iterator[tuple[str, str]]:
-    """Students who cannot get a page, and why."""
+    """Students without a page, and why."""
     for student in _students(places):
         folder = Path(places.format_path(places.feedback_directory, student, places.assignment_id))
         if not any(folder.glob("*.html")):

@@ -43,8 +43,8 @@ MOMENT = (1980, 1, 1, 0, 0, 0)  # equal feedback gives equal zips
 
 @dataclass
 class Packed:
-    """What is returned: path -> content. `remarks`: whose feedback is not among it, and why; `remade`: whose pages
-    were out of date and have been written anew."""
+    """The packed feedback: path -> content. `remarks`: whose feedback is missing, and why; `remade`: students whose
+    pages were out of date and have been rewritten."""
 
     files: dict[str, bytes] = field(default_factory=dict)
     remarks: list[str] = field(default_factory=list)
@@ -63,7 +63,7 @@ class Batch:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What the command takes."""
+    """Add the command's arguments."""
     parser.add_argument(
         "assignment", metavar="ASSIGNMENT", help="name of the assignment's folder, such as 05_self_attention"
     )
@@ -80,7 +80,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(chosen: argparse.Namespace) -> int:
-    """Pack the pages and say where they are; 1 when somebody's is missing."""
+    """Pack the pages and print where they are; 1 if somebody's page is missing."""
     root = course.find_root()
     batch = read(root, chosen.assignment, chosen.worksheet)
     packed = FORMATS[chosen.format](batch)
@@ -99,7 +99,7 @@ def run(chosen: argparse.Namespace) -> int:
 
 
 def read(root: Path, assignment: str, worksheet: Path | None = None) -> Batch:
-    """Everyone's pages. Raises CourseError when there are none yet."""
+    """All students' pages. Raises CourseError if there are none yet."""
     graded = results.read_class(root, results.find_any_assignment(root, assignment))
     places = results.directory(root)
     pages = {}
@@ -121,7 +121,7 @@ def read(root: Path, assignment: str, worksheet: Path | None = None) -> Batch:
 
 
 def for_moodle(batch: Batch) -> Packed:
-    """A folder for each student, named so that Moodle knows whose it is."""
+    """A folder for each student, with the name by which Moodle identifies the student."""
     packed = Packed()
     for each, pages in _with_pages(batch, packed):
         theirs = batch.numbers.get(each.student.id)
@@ -136,7 +136,7 @@ def for_moodle(batch: Batch) -> Packed:
 
 
 def for_canvas(batch: Batch) -> Packed:
-    """A file for each student under the name of one that they handed in, and of its kind."""
+    """A file for each student with the name and type of one that they submitted."""
     packed = Packed()
     for each, pages in _with_pages(batch, packed):
         collected = batch.register.students.get(each.student.id)
@@ -156,7 +156,7 @@ def for_canvas(batch: Batch) -> Packed:
 
 
 def for_mail(batch: Batch) -> Packed:
-    """A page for each student, and the table that says whose it is."""
+    """A page for each student, and a table of their owners."""
     packed = Packed()
     lines = [["id", "name", "email", "file", "points", "of"]]
     for each, pages in _with_pages(batch, packed):
@@ -178,8 +178,8 @@ FORMATS: dict[str, Callable[[Batch], Packed]] = {"moodle": for_moodle, "canvas":
 
 
 def _with_pages(batch: Batch, packed: Packed) -> list[tuple[Graded, list[Path]]]:
-    """Everyone who has pages. Pages that the gradebook no longer bears out are made anew; who has none, or one from
-    before the grading that cannot be made anew, is named."""
+    """All students with pages. Pages that contradict the gradebook are rewritten; students without a page, or with an
+    outdated one that cannot be rewritten, are named."""
     places, settings, found = results.directory(batch.root), results.configuration(batch.root), []
     again = f"nbgrader generate_feedback {batch.graded.assignment.id} --force"
     for each in batch.graded.graded:
@@ -199,7 +199,7 @@ def _with_pages(batch: Batch, packed: Packed) -> list[tuple[Graded, list[Path]]]
 
 
 def _of_the_kind(batch: Batch, each: Graded, pages: list[Path], name: str) -> bytes:
-    """The feedback as a file that opens under this name."""
+    """The feedback as a file of the type that this name says."""
     kind = Path(name).suffix.lower()
     if kind == ".zip":
         return _zipped({page.name: page.read_bytes() for page in pages})
@@ -230,7 +230,7 @@ def _write_zip(path: Path, files: Mapping[str, bytes]) -> None:
 
 
 def _write_folder(path: Path, files: Mapping[str, bytes]) -> None:
-    """Files from an earlier time are removed: they may belong to somebody who has left the class."""
+    """Earlier files are removed: they may belong to somebody who has left the class."""
     if path.exists() and not (path / "mail.csv").is_file() and any(path.iterdir()):
         raise CourseError(f"{path} holds something else: name an empty folder with --output.")
     shutil.rmtree(path, ignore_errors=True)

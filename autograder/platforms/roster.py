@@ -24,10 +24,10 @@ NO_WORKSHEET = {
 
 @dataclass(frozen=True)
 class Roster:
-    """Everything that can tell who somebody is.
+    """The data for identifying people.
 
-    students: of the gradebook. system, people: of the worksheet or gradebook that was given, if any. known: (system,
-    number) -> (student's id, the name there), from earlier collections.
+    students: of the gradebook. system, people: of the given worksheet or gradebook, if any. known: (system, number) ->
+    (student's id, name there), from earlier collections.
     """
 
     students: tuple[Student, ...]
@@ -37,12 +37,11 @@ class Roster:
 
     @property
     def is_real(self) -> bool:
-        """Whether a teacher made the list: nbgrader adds bare ids of its own."""
+        """Whether the list comes from a teacher: nbgrader itself only adds ids."""
         return any(student.first_name or student.last_name or student.email for student in self.students)
 
     def confirms(self, owner: Owner, sure: Mapping[str, str]) -> bool:
-        """Whether a name of Canvas's with several readings belongs to this number. sure: number -> name, where there
-        was one reading only."""
+        """Whether an ambiguous name of Canvas's belongs to this number. sure: number -> name, of unambiguous ones."""
         names = {sure[owner.number]} if owner.number in sure else set()
         theirs = [person for person in self.people if person.number == owner.number and self.system == CANVAS]
         names |= {name for person in theirs for name in (person.name, person.group)}
@@ -53,7 +52,7 @@ class Roster:
 
 
 def earlier(root: Path, assignment: str) -> dict[tuple[str, str], tuple[str, str]]:
-    """(system, number) -> (student, name) of what has been collected: Moodle's of this assignment, Canvas's of all."""
+    """(system, number) -> (student, name) of earlier collections: for Moodle of this assignment, for Canvas of all."""
     found = {}
     for path in sorted((root / "classroom" / "collected").glob("*.json")):
         for student, each in collected.read(path).students.items():
@@ -63,14 +62,14 @@ def earlier(root: Path, assignment: str) -> dict[tuple[str, str], tuple[str, str
 
 
 def with_groups(people: Sequence[Person], members: Sequence[Person]) -> list[Person]:
-    """Canvas's people with the groups that they are in; those who are only in the table of groups come last."""
+    """Canvas's people with their groups; those who are only in the table of groups come last."""
     groups, known = {person.number: person.group for person in members}, {person.number for person in people}
     found = [replace(person, group=groups.get(person.number, "")) for person in people]
     return found + [person for person in members if person.number not in known]
 
 
 def match(roster: Roster) -> tuple[dict[str, Student], dict[str, str]]:
-    """The platform's numbers that belong to somebody -> who; and the others -> why not."""
+    """The platform's numbers of known people -> student; and the others -> why they are unknown."""
     found: dict[str, Student] = {}
     why: dict[str, str] = {}
     left: list[Person] = []
@@ -100,7 +99,7 @@ def match(roster: Roster) -> tuple[dict[str, Student], dict[str, str]]:
 
 
 def decide(roster: Roster, owner: Owner, matched: Mapping[str, Student], why: Mapping[str, str]) -> list[Student] | str:
-    """Whose work this is: one student, or all of a group; or the reason why nobody can say."""
+    """The owners of a submission: one student, or all of a group; or the reason why they are unknown."""
     if roster.system == owner.system and roster.people:
         return _by_people(roster, owner, matched, why)
     by_id = {student.id: student for student in roster.students}
@@ -122,7 +121,7 @@ def decide(roster: Roster, owner: Owner, matched: Mapping[str, Student], why: Ma
 
 
 def _letters(name: str) -> str:
-    """A name as Canvas writes it into a file's: only letters and digits."""
+    """A name as in Canvas's file names: only letters and digits."""
     return "".join(filter(str.isalnum, name.casefold()))
 
 
@@ -148,12 +147,12 @@ def _by_people(
 
 
 def _is_of_group(owner: Owner, person: Person) -> bool:
-    """Whether Canvas names a group's work so: the group, and the number of any one member."""
+    """Whether this is Canvas's name for a group's submission: the group, and the number of one member."""
     return _letters(owner.name) == _letters(person.group) != _letters(person.name)
 
 
 def is_someone_elses(owner: Owner, student: Student) -> bool:
-    """Whether Canvas gives another name than the student's, as it does for the work of a group."""
+    """Whether Canvas uses another name than the student's, as for a group's submission."""
     here = {_letters(f"{student.last_name}{student.first_name}"), _letters(f"{student.first_name}{student.last_name}")}
     named = student.first_name and student.last_name
     return bool(owner.system == CANVAS and owner.name and named and _letters(owner.name) not in here)
@@ -165,7 +164,7 @@ def _same(there: str, here: str) -> bool:
 
 
 def _by_key(roster: Roster) -> defaultdict[str, list[Student]]:
-    """What only one student has -> who has it."""
+    """Keys that only one student has -> that student."""
     by_key = defaultdict(list)
     for student in roster.students:
         theirs = {student.id.casefold(), student.email.casefold()}

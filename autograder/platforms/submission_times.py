@@ -47,9 +47,9 @@ EXPECTED = (
 
 
 def read(path: Path, zone: tzinfo) -> dict[str, datetime]:
-    """Whatever names somebody there -> when they handed in (UTC), the last of several times.
+    """Any identifier in the table -> submission time (UTC), the last of several.
 
-    zone: of times that name none. Raises CourseError naming the file and the line.
+    zone: of times without one. Raises CourseError naming the file and the line.
     """
     found: dict[str, datetime] = {}
     for line, row in _rows(path):
@@ -73,14 +73,14 @@ def read(path: Path, zone: tzinfo) -> dict[str, datetime]:
 
 @dataclass(frozen=True)
 class HandedIn:
-    """When people handed in, by the tables that were given. system, by_number: of the worksheet; by_key: of --times."""
+    """The submission times in the given tables. system, by_number: of the worksheet; by_key: of --times."""
 
     system: str = ""
     by_number: Mapping[str, datetime] = field(default_factory=dict)
     by_key: Mapping[str, datetime] = field(default_factory=dict)
 
     def of(self, student: Student, system: str, number: str) -> datetime | None:
-        """The moment (UTC), by whatever names this student."""
+        """The submission time (UTC), by any identifier of this student."""
         if system == self.system and number in self.by_number:
             return self.by_number[number]
         keys = (number if system == CANVAS else "", student.id, student.email, student.lms_user_id)
@@ -88,7 +88,7 @@ class HandedIn:
 
 
 def untimed(places: CourseDirectory, assignment: str, register: Register) -> list[str]:
-    """What a teacher has to know about works whose time nobody told."""
+    """A remark for the teacher about submissions without a known time."""
     due, zone = _due(places, assignment), course_time.zone_of(results.configuration(Path(places.root)))
     doubts: dict[str, list[str]] = defaultdict(list)
     without = []
@@ -123,7 +123,7 @@ def _is_after(each: Collected, due: datetime) -> bool:
 
 
 def _due(places: CourseDirectory, assignment: str) -> datetime | None:
-    """When an assignment is due (UTC), as far as there is a gradebook that says it."""
+    """The due date of an assignment (UTC), if there is a gradebook that has one."""
     if not results.has_gradebook(places):
         return None
     with results.gradebook_of(places) as gradebook:
@@ -157,7 +157,7 @@ def _rows(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
 
 
 def _of_gradescope(content: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """The export of Gradescope, whose names are Ruby's: `:submitters`, `:created_at`."""
+    """The export of Gradescope, with Ruby's names: `:submitters`, `:created_at`."""
     for name, each in content.items() if isinstance(content, dict) else ():
         if not isinstance(each, dict):
             continue

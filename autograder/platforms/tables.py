@@ -45,17 +45,17 @@ class Table:
     lines: tuple[int, ...] = ()  # of each row, the line in the file on which it ends
 
     def column(self, place: int | None) -> list[str]:
-        """A column's cells, one a row; empty ones where there is no such column."""
+        """A column's cells, one per row; empty ones if there is no such column."""
         return [cell(row, place).strip() for row in self.rows]
 
     def place(self, *titles: str) -> int | None:
-        """Where the first of these columns is that the table has."""
+        """The index of the first of these columns that the table has."""
         return next((self.header.index(title) for title in titles if title in self.header), None)
 
 
 @dataclass(frozen=True)
 class Worksheet:
-    """Where the columns of Moodle's grading worksheet are; None for one that it does not have."""
+    """The indices of the columns of Moodle's grading worksheet; None for a missing one."""
 
     identifier: int
     name: int | None
@@ -69,7 +69,7 @@ class Worksheet:
 
 @dataclass(frozen=True)
 class Person:
-    """Someone in a table. `number`: the platform's. `keys`: what else names them there, in no order."""
+    """A person in a table. `number`: the platform's. `keys`: their other identifiers, in no order."""
 
     number: str
     name: str
@@ -108,22 +108,22 @@ def read_table(path: Path) -> Table:
 
 
 def cell(row: Sequence[str], place: int | None) -> str:
-    """What is in a row at that place; "" past its end."""
+    """The cell of a row at an index; "" past its end."""
     return row[place] if place is not None and place < len(row) else ""
 
 
 def is_canvas(table: Table) -> bool:
-    """Whether this is the gradebook that Canvas exports."""
+    """Whether this is a gradebook exported from Canvas."""
     return {"ID", "Section"} <= set(table.header) and table.header[0] in ("Student", "LastName")
 
 
 def is_canvas_groups(table: Table) -> bool:
-    """Whether this is the table of a set of groups that Canvas exports."""
+    """Whether this is a table of groups exported from Canvas."""
     return set(MEMBERS) <= set(table.header)
 
 
 def worksheet(table: Table) -> Worksheet | None:
-    """Where the columns are, if this is Moodle's grading worksheet, in any language."""
+    """The indices of the columns, if this is Moodle's grading worksheet, in any language."""
     identifier = table.place("Identifier")
     if identifier is None and _counts_participants(table):
         identifier = 0
@@ -146,15 +146,15 @@ def worksheet(table: Table) -> Worksheet | None:
 
 
 def participant(text: str) -> str:
-    """11 for "Participant 11", in any language; "" where no number is at the end."""
+    """11 for "Participant 11", in any language; "" without a number at the end."""
     found = _PARTICIPANT.fullmatch(text.strip())
     return found["number"] if found else ""
 
 
 def people(table: Table) -> tuple[str, list[Person]]:
-    """Whose table it is, Moodle's or Canvas's, and everyone in it whom the platform knows by a number.
+    """The platform of a table, Moodle or Canvas, and everyone in it with a number.
 
-    Raises CourseError when it is neither a grading worksheet of Moodle nor a gradebook or a table of groups of Canvas.
+    Raises CourseError unless it is a grading worksheet of Moodle, or a gradebook or a table of groups of Canvas.
     """
     if is_canvas_groups(table):
         return CANVAS, _in_groups(table)
@@ -186,8 +186,8 @@ def people(table: Table) -> tuple[str, list[Person]]:
 
 
 def submission_times(table: Table, zone: tzinfo) -> tuple[dict[str, datetime], str]:
-    """Number of a person -> when they handed in (UTC), by Moodle's worksheet or a table of Canvas's submissions; and a
-    sentence about what cannot be read, or "". zone: of times that name none, which is the platform's."""
+    """Number of a person -> submission time (UTC), from Moodle's worksheet or a table of Canvas's submissions; and a
+    sentence about unreadable times, or "". zone: the platform's, for times without one."""
     columns = worksheet(table)
     if columns is None or columns.submitted is None:
         return {}, ""
@@ -202,7 +202,7 @@ def submission_times(table: Table, zone: tzinfo) -> tuple[dict[str, datetime], s
 
 
 def folded(name: str) -> str:
-    """A name as it can be compared: no case, accents or signs, its words in one order ("Lovelace, Ada" as well)."""
+    """A name for comparison: without case, accents and punctuation, its words sorted ("Lovelace, Ada")."""
     plain = unicodedata.normalize("NFKD", name.casefold())
     words = re.split(r"[\s,_]+", "".join(letter for letter in plain if letter.isalnum() or letter in " ,_\t\u00a0"))
     return " ".join(sorted(filter(None, words)))
@@ -238,15 +238,15 @@ def _counts_participants(table: Table) -> bool:
 
 
 def _maximum(table: Table) -> int | None:
-    """The column of the highest possible grade: the last that holds one number in every row."""
+    """The column of the highest possible grade: the last one with the same number in every row."""
     same = [set(table.column(place)) for place in range(len(table.header))]
     found = [place for place, values in enumerate(same) if len(values) == 1 and _NUMBER.fullmatch(*values)]
     return found[-1] if found and found[-1] > 1 else None
 
 
 def _of_dates(table: Table, maximum: int) -> int | None:
-    """The first column behind the highest grade whose cells are all dates: that of submissions is before that of
-    grades. None where nobody handed in."""
+    """The first column after the highest grade whose cells are all dates: that of submissions is before that of grades.
+    None if nobody handed in."""
     for place in range(maximum + 1, len(table.header)):
         given = [text for text in table.column(place) if text not in dates.NONE]
         if given:

@@ -21,23 +21,23 @@ JUST_LATE = timedelta(minutes=1)  # as late as something is that is late by nobo
 
 
 class Arrival(NamedTuple):
-    """A moment (UTC, without a zone), and how it is known."""
+    """A time (UTC, without a zone), and its source."""
 
     moment: datetime
     by: str
 
 
 def source(by: str) -> str:
-    """How a time is known, without what a record adds to it."""
+    """The source of a time, without a record's suffix."""
     return by.partition(", ")[0]
 
 
 def counts_as(moment: datetime, by: str, due: datetime | None, extended: datetime | None) -> datetime:
-    """The moment (UTC) that lateness is counted from.
+    """The time (UTC) that counts as the submission time.
 
-    due: for everyone; extended: for this student. What the platform calls in time is never late; of a work that is only
-    known by its download nothing later than its due date is certain; what the platform calls late without a time is
-    just later than the due date for everyone.
+    due: for everyone; extended: for this student. A submission that the platform marks as in time is never late; one
+    that is only known from a download counts as not later than its due date; one that the platform marks as late
+    without a time counts as just after the due date for everyone.
     """
     if due is None or extended is None:
         return moment
@@ -47,7 +47,7 @@ def counts_as(moment: datetime, by: str, due: datetime | None, extended: datetim
 
 
 def doubt(moment: datetime, by: str, extended: datetime | None) -> str:
-    """What a teacher has to know about this time; "" for nothing."""
+    """A remark for the teacher about this time, or ""."""
     if extended is None or moment <= extended:
         return ""
     if source(by) == DOWNLOAD:

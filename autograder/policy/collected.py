@@ -18,13 +18,13 @@ from autograder.policy.arrival import DOWNLOAD, IN_TIME, LATE, PLATFORM, Arrival
 
 @dataclass(frozen=True)
 class Collected:
-    """What is known of one student's work in one assignment.
+    """The record of one student's submission to one assignment.
 
-    system, number, name: how the platform calls them. digest: of the submission. files: path of each file here ->
-    what the platform called it. archive, made: which download it came from, and when that was made (seconds). arrived:
-    when the first download was made that held this work, so it was on the platform then; 0 where that is not known.
-    submitted: the platform's submission time; 0 if there is none. is_late: what Canvas's name for it
-    says; None where nothing does.
+    system, number, name: the student on the platform. digest: of the submission. files: path of each file here -> its
+    name on the platform. archive, made: the download that it came from, and the time of that download (seconds).
+    arrived: the time of the first download with this submission, so it was on the platform then; 0 if unknown.
+    submitted: the platform's submission time; 0 if there is none. is_late: whether Canvas's name for it says so; None
+    if unknown.
     """
 
     system: str
@@ -40,7 +40,7 @@ class Collected:
 
     @property
     def arrival(self) -> Arrival | None:
-        """When this work arrived, as well as the platform tells it."""
+        """When this submission arrived, according to the platform."""
         downloaded = self.arrived or self.made
         moment = self.submitted or downloaded
         if not moment:
@@ -51,14 +51,15 @@ class Collected:
 
 @dataclass
 class Register:
-    """One assignment's collected work by student, and the numbers of those in its worksheet who handed in nothing."""
+    """One assignment's collected submissions by student, and the numbers of those in its worksheet who handed in
+    nothing."""
 
     path: Path
     students: dict[str, Collected] = field(default_factory=dict)
     numbers: dict[str, str] = field(default_factory=dict)
 
     def save(self) -> None:
-        """Write it whole or not at all."""
+        """Write it atomically."""
         content = {
             "numbers": self.numbers,
             "students": {student: vars(each) for student, each in sorted(self.students.items())},
@@ -68,15 +69,15 @@ class Register:
 
 
 def register(root: Path, assignment: str) -> Register:
-    """What has been collected of an assignment. Raises CourseError when its file has been damaged."""
+    """The register of an assignment. Raises CourseError if its file is damaged."""
     return read(_path(root, assignment))
 
 
 def arrived(root: Path, assignment: str, student: str, folder: Path) -> Arrival | None:
-    """When the work in a folder arrived at its platform; None where it did not come from there, as it is.
+    """When the submission in a folder arrived at its platform; None if it did not come from there in this form.
 
-    What a download holds was there when it was made, which may be days before anybody looks at it here. Raises
-    CourseError when the record of it has been damaged.
+    The content of a download existed when it was made, which may be days before it is read here. Raises CourseError if
+    the record is damaged.
     """
     if not _path(root, assignment).is_file():
         return None
@@ -103,7 +104,7 @@ def read(path: Path) -> Register:
 
 
 def digest_of(folder: Path) -> str:
-    """Of all files, without the receipt times that are written next to them."""
+    """A digest of all files, without the receipt times that are written next to them."""
     total = hashlib.sha256()
     for path in sorted(path for path in folder.rglob("*") if path.is_file() and not path.is_symlink()):
         name = path.relative_to(folder).as_posix()

@@ -24,13 +24,13 @@ SETTING = "ATTENTION_BY_HAND_ZONE"
 
 
 class CourseTime(Configurable):
-    """What a course decides about time, in nbgrader_config.py."""
+    """The time settings of a course, in nbgrader_config.py."""
 
     zone = Unicode("", config=True, help="the course's time zone, such as Europe/Berlin; empty: UTC")
 
 
 def zone_of(settings: Config) -> ZoneInfo:
-    """The course's zone, by its configuration, then the environment. Raises CourseError for one that nobody knows."""
+    """The course's time zone, from its configuration, else the environment. Raises CourseError for an unknown one."""
     name = settings.get("CourseTime", {}).get("zone", "") or os.environ.get(SETTING, "") or "UTC"
     try:
         if REVERSED.fullmatch(name):
@@ -42,8 +42,8 @@ def zone_of(settings: Config) -> ZoneInfo:
 
 
 def install(settings: Config) -> None:
-    """Let nbgrader read and show times as this module does, in the zone of these settings, which are read when a time
-    is: what follows in nbgrader_config.py still counts."""
+    """Let nbgrader read and show times as this module does, in the zone of these settings. They are read at each use,
+    so that later lines in nbgrader_config.py count."""
     from nbgrader import utils
 
     _current[:] = [settings]
@@ -64,8 +64,8 @@ def _current_zone() -> ZoneInfo:
 
 
 def _reader(plain: Any, is_strict: bool) -> Any:
-    """nbgrader's `parse_utc`. Due dates are read strictly; a name that a program gave to what it collected may have a
-    form of its own, which stays nbgrader's to read."""
+    """Replaces nbgrader's `parse_utc`. Due dates are parsed strictly; other forms, as in the names of collected files,
+    are left to nbgrader."""
 
     @functools.wraps(plain)
     def parse_utc(ts: Any) -> Any:
@@ -83,19 +83,19 @@ def _reader(plain: Any, is_strict: bool) -> Any:
 
 
 def _as_timezone(ts: datetime, name: str) -> datetime:
-    """A moment (UTC) in a zone. nbgrader's own takes the offset that the zone has when *it* shows that time."""
+    """A time (UTC) in a zone, with the offset of that time; nbgrader uses the current offset."""
     zone = _current_zone() if name in ("", "UTC") else ZoneInfo(name)
     return in_zone(ts, zone)
 
 
 def _named_zone(name: str) -> str:
-    """What formgrader puts into its field for the zone: the name, not the offset of today, which a due date on the
-    other side of a clock change would be saved with."""
+    """The value of formgrader's field for the zone: its name, since today's offset is wrong for a due date after a
+    clock change."""
     return _current_zone().key if name in ("", "UTC") else name
 
 
 def _refuse_in_words() -> None:
-    """Let formgrader answer a due date that it cannot read with the sentence, and with no error of the server's."""
+    """Let formgrader show the sentence for a due date that cannot be parsed, instead of a server error."""
     handlers = sys.modules.get("nbgrader.server_extensions.formgrader.apihandlers")
     if handlers is None or hasattr(handlers.AssignmentHandler.put, "refuses"):
         return

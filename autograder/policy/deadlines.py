@@ -20,8 +20,8 @@ FORMAT = "%Y-%m-%dT%H:%M:%SZ"
 
 
 def write(notebook: dict[str, Any], due: datetime | None, zone: ZoneInfo) -> bool:
-    """Make a notebook say when it is due (UTC), in its second cell and its metadata; None: not at all. Returns whether
-    that changed it."""
+    """Write the due date (UTC) into a notebook's second cell and metadata, or remove it (None). Returns whether the
+    notebook changed."""
     before = json.dumps([notebook["metadata"].get(KEY), _cell(notebook)])
     notebook["cells"] = [cell for cell in notebook["cells"] if cell.get("id") != CELL]
     notebook["metadata"].pop(KEY, None)
@@ -37,14 +37,14 @@ def write(notebook: dict[str, Any], due: datetime | None, zone: ZoneInfo) -> boo
 
 
 def without(notebook: Mapping[str, Any]) -> dict[str, Any]:
-    """The same notebook as if it were never due."""
+    """The same notebook without a due date."""
     metadata = {name: value for name, value in notebook.get("metadata", {}).items() if name != KEY}
     return {**notebook, "metadata": metadata, "cells": [cell for cell in notebook["cells"] if cell.get("id") != CELL]}
 
 
 def read(path: Path) -> tuple[datetime, tzinfo] | None:
-    """When the notebook in a file says that it is due (UTC), and the course's zone, or UTC where this machine knows no
-    zones; None where it does not say."""
+    """The due date (UTC) in a notebook, and the course's zone, or UTC if this machine has no zone data; None if there
+    is no due date."""
     try:
         if path.stat().st_size > LARGEST:
             return None
@@ -59,7 +59,7 @@ def read(path: Path) -> tuple[datetime, tzinfo] | None:
 
 
 def said(path: Path, now: datetime) -> str:
-    """When it is due, and how long that is: "due Monday 2 November 2026, 23:59 CET (22:59 UTC), in 3 days", or "".
+    """The due date and the time left: "due Monday 2 November 2026, 23:59 CET (22:59 UTC), in 3 days", or "".
 
     now: UTC.
     """

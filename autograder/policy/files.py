@@ -9,8 +9,8 @@ from pathlib import Path
 def atomic_write(path: Path, content: str | bytes) -> None:
     """Write a file under a temporary name, then rename it; after a failure nothing is left next to it.
 
-    Its folder is made where it is missing. The mode is what the umask leaves of 0666, so that a colleague or a web
-    server can read it; a file that is there keeps its own.
+    Its folder is made where it is missing. A new file has mode 0666 without the umask, so that a colleague or a web
+    server can read it; an existing file keeps its mode.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     data = content.encode() if isinstance(content, str) else content
@@ -31,7 +31,7 @@ def atomic_write(path: Path, content: str | bytes) -> None:
 
 
 def _umask() -> int:
-    """The process's; there is no way to read it but to set it."""
+    """The process's umask, which can only be read by setting it."""
     mask = os.umask(0o077)
     os.umask(mask)
     return mask

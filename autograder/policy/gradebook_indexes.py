@@ -22,14 +22,14 @@ INDEXES = tuple(
 
 
 def create(gradebook: Gradebook) -> None:
-    """Make those that are missing. A gradebook that only others may write, or that is locked, stays as it is."""
+    """Create the missing indexes. A gradebook that is read-only or locked is not changed."""
     for index in INDEXES:
         with contextlib.suppress(DBAPIError):
             index.create(gradebook.engine, checkfirst=True)
 
 
 def count_rows(gradebook: Gradebook) -> None:
-    """Let the database count what its tables and indexes hold, by which it plans a query; after many rows were added.
+    """Update the database's statistics, by which it plans queries, after many rows were added.
 
     nbgrader's list of an assignment's submissions then takes 1.3 s of that course and not 3.1.
     """

@@ -41,10 +41,10 @@ Granted = dict[tuple[str, str], "Extension"]
 
 @dataclass(frozen=True)
 class Rules:
-    """What lateness costs.
+    """The late penalty.
 
     percent: of the points, for each `every` ("day" or "hour") that has begun. grace_minutes: not counted. most_percent:
-    never more than this. slip_days: free days of a student over all assignments. of: "earned" or "possible" points.
+    the maximum. slip_days: free days of a student over all assignments. of: "earned" or "possible" points.
     """
 
     percent: float = 0.0
@@ -59,7 +59,7 @@ class Rules:
         return math.ceil(max(0.0, seconds - 60 * self.grace_minutes) / UNITS["day"])
 
     def penalty(self, seconds: float, free_days: int, earned: float, possible: float) -> float:
-        """Points that are taken off. free_days: how many are left to the student; never more than `earned` is taken."""
+        """The points deducted, at most `earned`. free_days: those that the student has left."""
         seconds -= 60 * self.grace_minutes + UNITS["day"] * min(free_days, self.days_late(seconds))
         begun = math.ceil(max(0.0, seconds) / UNITS[self.every])
         share = min(self.most_percent, self.percent * begun) / 100
@@ -76,7 +76,7 @@ class Extension:
     days: float = 0.0
 
     def beyond(self, due: datetime, zone: ZoneInfo) -> timedelta:
-        """How much later than the due date; never earlier."""
+        """The time after the due date; 0 if it is earlier."""
         until = self.until if self.until is not None else times.plus_days(due, self.days, zone)
         return max(timedelta(0), until - due)
 
@@ -106,11 +106,11 @@ class LateRules(LateSubmissionPlugin):
 
     @property
     def rules(self) -> Rules:
-        """The same as plain values."""
+        """The rules as plain values."""
         return Rules(self.percent, self.every, self.grace_minutes, self.most_percent, self.slip_days, self.of)
 
     def late_submission_penalty(self, student_id: str, score: float, total_seconds_late: float) -> float | None:
-        """Points to take off one notebook; the parent, nbgrader's step, knows which it is."""
+        """The points deducted from one notebook; the parent, nbgrader's step, has its name."""
         if not self.percent:
             return super().late_submission_penalty(student_id, score, total_seconds_late)
         gradebook, assignment = self.parent.gradebook, self.parent.assignment_id
@@ -120,15 +120,16 @@ class LateRules(LateSubmissionPlugin):
 
 
 class LatePenalties(AssignLatePenalties):
-    """nbgrader's step, once what was granted is in the gradebook.
+    """nbgrader's step for penalties, after extensions are written into the gradebook.
 
-    Free days are shared by a student's assignments, so the later ones are settled again with each.
+    Free days are shared by a student's assignments, so each grading settles the later ones again.
     """
 
     plugin_class = Type(LateRules, klass=BasePlugin, help="the penalty for late work").tag(config=True)
 
     def preprocess(self, nb: NotebookNode, resources: dict) -> tuple[NotebookNode, dict]:
-        """Grant, take off, settle. Raises CourseError when the extensions cannot be read."""
+        """Write extensions, deduct points, settle later assignments. Raises CourseError if the extensions cannot be
+        read."""
         place = resources["nbgrader"]
         student, assignment = place["student"], place["assignment"]
         self.init_plugin()
@@ -151,7 +152,7 @@ class LatePenalties(AssignLatePenalties):
 
 
 def grant(gradebook: Gradebook, granted: Granted | None, student: str, assignment: str, zone: ZoneInfo) -> None:
-    """Write a student's extension where nbgrader looks for it. Where there is no file, nothing is touched."""
+    """Write a student's extension into the gradebook. Without a file of extensions nothing is changed."""
     submission = gradebook.find_submission(assignment, student)
     due = submission.assignment.duedate
     if granted is None or due is None:
@@ -162,7 +163,7 @@ def grant(gradebook: Gradebook, granted: Granted | None, student: str, assignmen
 
 
 def date(gradebook: Gradebook, root: Path, student: str, assignment: str) -> str:
-    """Write the moment from which lateness counts; returns what a teacher has to know about it (`policy.arrival`)."""
+    """Write the time from which lateness counts; returns a remark for the teacher (`policy.arrival`)."""
     submission, receipt = gradebook.find_submission(assignment, student), _receipt(root, assignment, student)
     due = submission.assignment.duedate and submission.duedate
     moment = _counted_from(submission, receipt, due)
@@ -174,7 +175,8 @@ def date(gradebook: Gradebook, root: Path, student: str, assignment: str) -> str
 
 
 class Stale(NamedTuple):
-    """A penalty in the gradebook that the dates and rules of now do not give. taken, due: points, then and now."""
+    """A penalty in the gradebook that differs from the one by the current dates and rules. taken, due: points, then and
+    now."""
 
     taken: float
     due: float
@@ -184,9 +186,9 @@ class Stale(NamedTuple):
 
 
 def stale(root: Path, settings: Config, assignment: str, gradebook: Gradebook) -> dict[str, Stale]:
-    """Student -> the penalty that is out of date: a due date, an extension, a receipt or a rule was changed since.
+    """Student -> outdated penalty, if a due date, an extension, a receipt or a rule was changed since.
 
-    Nothing is written. Raises CourseError when the extensions or the settings cannot be read.
+    Writes nothing. Raises CourseError if the extensions or the settings cannot be read.
     """
     if _has_other_rules(settings):
         return {}
@@ -202,7 +204,7 @@ def stale(root: Path, settings: Config, assignment: str, gradebook: Gradebook) -
 
 
 def _has_other_rules(settings: Config) -> bool:
-    """Whether the course has a step of its own for lateness, whose result nobody here can foretell."""
+    """Whether the course has its own step for lateness, whose result cannot be predicted."""
     named = settings.get("LatePenalties", {}).get("plugin_class", LateRules)
     return named is not LateRules and str(named).rpartition(".")[2] != LateRules.__name__
 
@@ -215,7 +217,7 @@ def _penalties(
     granted: Granted | None,
     zone: ZoneInfo,
 ) -> Iterator[float]:
-    """What lateness costs each notebook now, computed as the grading does, from what it would write."""
+    """The current penalty of each notebook, computed as in grading."""
     student, assignment = submission.student.id, submission.assignment.name
     free = _free_days(gradebook, student, plugin.rules, lambda row: _seconds_late(root, row, granted, zone))
     seconds = _seconds_late(root, submission, granted, zone)
@@ -243,7 +245,7 @@ def _seconds_late(root: Path, submission: SubmittedAssignment, granted: Granted 
 def _counted_from(
     submission: SubmittedAssignment, receipt: receipts.Version | None, extended: datetime | None
 ) -> datetime | None:
-    """The moment (UTC) from which this work's lateness counts; None where nobody knows when it arrived."""
+    """The time (UTC) from which this submission's lateness counts; None if its arrival is unknown."""
     if receipt is None or (moment := receipts.moment(receipt.received)) is None:
         return submission.timestamp
     return arrival.counts_as(moment, receipt.by, submission.assignment.duedate, extended)
@@ -257,7 +259,7 @@ def _receipt(root: Path, assignment: str, student: str) -> receipts.Version | No
 
 
 def settle(gradebook: Gradebook, student: str, assignment: str, rules: Rules) -> list[str]:
-    """Count the free days of the student's later assignments anew; returns a line for each penalty that changed."""
+    """Count the free days of the student's later assignments again; returns a line for each changed penalty."""
     changed = []
     free, past = _free_days(gradebook, student, rules), False
     for submission in _in_order(gradebook, student):
@@ -275,9 +277,9 @@ def settle(gradebook: Gradebook, student: str, assignment: str, rules: Rules) ->
 
 
 def read_extensions(path: Path, zone: ZoneInfo) -> Granted | None:
-    """(student, assignment) -> what was granted; None when there is no file. Raises CourseError naming line and column.
+    """(student, assignment) -> extension; None if there is no file. Raises CourseError naming line and column.
 
-    zone: of a time that names no zone of its own.
+    zone: of times without one.
     The first line names the columns: `id` and `assignment`, and `until` or `days` or both; others are notes.
     """
     try:
@@ -308,7 +310,7 @@ def read_extensions(path: Path, zone: ZoneInfo) -> Granted | None:
 
 
 def check(root: Path, settings: Config) -> Granted:
-    """What was granted, once settings and file are found in order. Raises CourseError saying what is not."""
+    """The extensions, after validating settings and file. Raises CourseError for the first error."""
     given = settings.get("LateRules", {})
     unknown = sorted(set(given) - set(LateRules.class_trait_names(config=True)))
     if unknown:
@@ -358,7 +360,7 @@ def _in_order(gradebook: Gradebook, student: str) -> list[SubmittedAssignment]:
 def _free_days(
     gradebook: Gradebook, student: str, rules: Rules, seconds_late: Callable[[SubmittedAssignment], float] = _as_stored
 ) -> dict[str, int]:
-    """Assignment -> the free days that those due before it have left."""
+    """Assignment -> the free days left by those due before it."""
     left, found = rules.slip_days, defaultdict(int)
     if not left:
         return found  # without looking at a thousand students' other submissions

@@ -24,7 +24,7 @@ _NAME = re.compile(r"\w+ = |\w+\(|\w+ (is )?\([A-Za-z]|[b-zA-Z]\b|a and b\b")
 
 
 class Change(NamedTuple):
-    """A place that stated other points. graded: whether nbgrader reads them there."""
+    """A change of points in a notebook. graded: whether nbgrader reads them there."""
 
     where: str
     stated: str
@@ -36,7 +36,7 @@ class Change(NamedTuple):
 
 
 def write(notebook: dict[str, Any], assignment: Assignment) -> list[Change]:
-    """Make a notebook state the catalogue's points; returns what stated others. Prose without points is not changed."""
+    """Write the catalogue's points into a notebook; returns the changes. Prose without points is not changed."""
     changes: list[Change] = []
     exercises = {exercise.id: exercise for exercise in assignment.exercises}
     by_hand = {each.id: each for each in assignment.by_hand}
@@ -58,12 +58,12 @@ def write(notebook: dict[str, Any], assignment: Assignment) -> list[Change]:
 
 
 def disagreements(notebook: dict[str, Any], assignment: Assignment) -> list[Change]:
-    """What in a notebook states other points than the catalogue."""
+    """The places in a notebook whose points differ from the catalogue's."""
     return write(copy.deepcopy(notebook), assignment)
 
 
 def refuse(notebook: dict[str, Any], assignment: Assignment) -> None:
-    """Raises CourseError where the points by which nbgrader would grade are not the catalogue's."""
+    """Raise CourseError if the points by which nbgrader would grade differ from the catalogue's."""
     wrong = [str(change) for change in disagreements(notebook, assignment) if change.graded]
     if wrong:
         raise CourseError(
@@ -73,7 +73,8 @@ def refuse(notebook: dict[str, Any], assignment: Assignment) -> None:
 
 
 def refuse_worth(worth: dict[str, float], assignment: Assignment) -> None:
-    """Raises CourseError where the gradebook's points are not the catalogue's. worth: grade id -> most points there."""
+    """Raise CourseError if the gradebook's points differ from the catalogue's. worth: grade id -> maximum points
+    there."""
     wrong = [
         f"{exercise.id}: {worth[exercise.id + CHECK_SUFFIX]:g} in the gradebook, {exercise.points:g} in the catalogue"
         for exercise in assignment.exercises
@@ -93,7 +94,7 @@ def refuse_worth(worth: dict[str, float], assignment: Assignment) -> None:
 
 
 def write_course(root: Path, assignment: Assignment) -> list[str]:
-    """Make the solution's notebook state the catalogue's points; returns a line for each change."""
+    """Write the catalogue's points into the solution's notebook; returns a line for each change."""
     path = course.notebook_path(root, "solutions", assignment)
     notebook = course.read_notebook(path)
     changes = [f"{path.relative_to(root)}, {change}" for change in write(notebook, assignment)]
@@ -103,7 +104,7 @@ def write_course(root: Path, assignment: Assignment) -> list[str]:
 
 
 def refuse_cells(root: Path, assignment: Assignment) -> None:
-    """Raises CourseError where the solution's notebook lacks a check."""
+    """Raise CourseError if the solution's notebook lacks a check."""
     path = course.notebook_path(root, "solutions", assignment)
     graded = {
         cell.get("metadata", {}).get("nbgrader", {}).get("grade_id")
@@ -116,7 +117,7 @@ def refuse_cells(root: Path, assignment: Assignment) -> None:
 
 
 def sentence(hint: str) -> str:
-    """A hint of the catalogue as a sentence begins, unless it begins with a name: `a` and `A` are two things."""
+    """A hint of the catalogue, capitalized unless it begins with a name: `a` and `A` differ."""
     return hint if _NAME.match(hint) else hint[0].upper() + hint[1:]
 
 
@@ -140,7 +141,7 @@ def _rewrite(
 
 
 def phrase(exercise: Exercise) -> str:
-    """As a task states them: "3 points (1 visible, 2 hidden)"."""
+    """The points as in a task: "3 points (1 visible, 2 hidden)"."""
     points, visible, hidden = exercise.points, exercise.visible_points, exercise.hidden_points
     return f"{points:g} {'point' if points == 1 else 'points'} ({visible:g} visible, {hidden:g} hidden)"
 

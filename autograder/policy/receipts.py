@@ -32,7 +32,7 @@ PUT_BACK = ", an earlier version put back"
 
 
 class Version(NamedTuple):
-    """One version of a work: the digest of the submission ("" for none), when it arrived, how that is known."""
+    """One version of a submission: its digest ("" for none), its arrival time, and the source of that time."""
 
     digest: str
     received: str
@@ -40,7 +40,7 @@ class Version(NamedTuple):
 
 
 def latest(root: Path, assignment: str, student: str) -> Version | None:
-    """The version that was seen last, or None. Raises CourseError when the record has been damaged."""
+    """The version that was seen last, or None. Raises CourseError if the record is damaged."""
     versions = _versions(_path(root, assignment, student))
     if not versions:
         return None
@@ -48,7 +48,7 @@ def latest(root: Path, assignment: str, student: str) -> Version | None:
 
 
 def moment(received: str) -> datetime | None:
-    """The receipt time in UTC; None where somebody wrote something else there."""
+    """The receipt time in UTC; None if the text is no time."""
     try:
         return parse_utc(received)
     except (ValueError, OverflowError, TypeError):
@@ -64,10 +64,10 @@ def record(
     stamp: str | None,
     arrived: Arrival | None = None,
 ) -> str:
-    """The work's receipt time, as nbgrader writes times; `stamp`, where given, is that time.
+    """Record a submission and return its receipt time, in nbgrader's format; `stamp`, if given, is that time.
 
-    arrived: what a platform or its download says. digest: of the work, "" for none. reasons: what had to be put right
-    in it. All of it goes into the record. Raises CourseError when the record has been damaged.
+    arrived: from a platform or its download. digest: of the submission, "" for none. reasons: the corrections made.
+    Raises CourseError if the record is damaged.
     """
     path = _path(root, assignment, student)
     versions = _versions(path)
@@ -93,7 +93,7 @@ def record(
 
 
 def _new_version(versions: Sequence[dict], digest: str) -> dict:
-    """A version that is seen for the first time, or an earlier one put back, which arrived when it first did."""
+    """A new version, or an earlier one that was restored, with its first arrival time."""
     for known in reversed(versions):
         if known["digest"] == digest and digest:
             return {**known, "by": arrival.source(str(known.get("by", ""))) + PUT_BACK}
@@ -101,7 +101,7 @@ def _new_version(versions: Sequence[dict], digest: str) -> dict:
 
 
 def _is_better(arrived: Arrival, known: dict) -> bool:
-    """Whether a source says more than what is on record: a better one, or an equally good one of an earlier time."""
+    """Whether a source is better than the recorded one, or equally good with an earlier time."""
     if "received" not in known:
         return True
     ours, theirs = arrival.TRUST[arrived.by], arrival.TRUST.get(arrival.source(str(known.get("by", ""))), 0)
@@ -110,7 +110,7 @@ def _is_better(arrived: Arrival, known: dict) -> bool:
 
 
 def stamp_of(folder: Path) -> str | None:
-    """What timestamp.txt says, where that is a time that has been; else None."""
+    """The time in timestamp.txt, if it is in the past; else None."""
     try:
         text = untrusted_files.content_of(folder / STAMP, LONGEST).decode("ascii").strip()
         moment = parse_utc(text)
@@ -120,7 +120,7 @@ def stamp_of(folder: Path) -> str | None:
 
 
 def stamp(folder: Path, received: str) -> bool:
-    """Write the receipt time where nbgrader and formgrader look for it; whether another one had to be put aside."""
+    """Write the receipt time where nbgrader and formgrader read it; returns whether another one was renamed."""
     path = folder / STAMP
     there = os.path.lexists(path)
     try:
@@ -135,7 +135,7 @@ def stamp(folder: Path, received: str) -> bool:
 
 
 def write(path: Path, text: str) -> None:
-    """Write a file whole or not at all."""
+    """Write a file atomically."""
     partial = path.with_name(f".{path.name}.partial")
     partial.write_text(text, encoding="utf-8")
     os.replace(partial, path)
@@ -156,7 +156,7 @@ def _path(root: Path, assignment: str, student: str) -> Path:
 
 
 def _after(before: str, received: str) -> tuple[str, bool]:
-    """The time, made later than the one before where it is not; and whether it had to be."""
+    """The time, or one just after the previous time if it is not later; and whether it was changed."""
     try:
         earliest, moment = parse_utc(before), parse_utc(received)
     except (ValueError, OverflowError, TypeError):  # there is none before, or somebody wrote something else there

@@ -25,15 +25,15 @@ REVERSED = re.compile(r"Etc/GMT[+-]\d+", re.IGNORECASE)
 
 
 class NoMoment(ValueError):
-    """A text that names no moment, or more than one; the message says what was expected."""
+    """A text that names no time, or more than one; the message says what was expected."""
 
 
 def parse(text: str, zone: tzinfo) -> datetime:
-    """The moment that a text names, in UTC and without a zone, as the gradebook stores it.
+    """The time that a text names, in UTC and without a zone, as the gradebook stores it.
 
-    zone: of what does not name its own. A day without a time means its last second. Of an hour that exists twice, when
-    clocks are set back, the later one counts. Raises NoMoment for a text in another form, an offset or zone that does
-    not exist, and a time that clocks skip.
+    zone: of texts without one. A day without a time means its last second. In an hour that exists twice, when clocks
+    are set back, the later time counts. Raises NoMoment for a text in another form, an offset or zone that does not
+    exist, and a time that clocks skip.
     """
     found = _MOMENT.fullmatch(" ".join(text.split()))
     if found is None:
@@ -54,8 +54,8 @@ def parse(text: str, zone: tzinfo) -> datetime:
 
 
 def in_utc(local: datetime, zone: tzinfo) -> datetime:
-    """The moment at which clocks of a zone show a time; the later one where they show it twice. A time that has a fold
-    of its own (`fold=1`, the later one) keeps it. Raises NoMoment for a time that clocks skip."""
+    """The UTC time at which clocks of a zone show a time; the later one if they show it twice. A time with a fold
+    (`fold=1`, the later one) keeps it. Raises NoMoment for a time that clocks skip."""
     earlier, later = (local.replace(tzinfo=zone, fold=fold).astimezone(timezone.utc) for fold in (0, 1))
     back = later.astimezone(zone).replace(tzinfo=None, fold=0)
     if back != local.replace(fold=0):
@@ -66,13 +66,12 @@ def in_utc(local: datetime, zone: tzinfo) -> datetime:
 
 
 def earliest(local: datetime, zone: tzinfo) -> datetime:
-    """As `in_utc`, but the earlier moment where clocks show a time twice, and no error for one that they skip."""
+    """Like `in_utc`, but the earlier time if clocks show a time twice, and no error for one that they skip."""
     return local.replace(tzinfo=zone, fold=0).astimezone(timezone.utc).replace(tzinfo=None)
 
 
 def plus_days(moment: datetime, days: float, zone: tzinfo) -> datetime:
-    """A moment (UTC) this number of days later by the clocks of a zone: the same time of day where the days are
-    whole."""
+    """A time (UTC), this number of days later by the clocks of a zone: the same time of day for whole days."""
     local = in_zone(moment, zone).replace(tzinfo=None, fold=0) + timedelta(days=days)
     try:
         return in_utc(local, zone)
@@ -81,7 +80,7 @@ def plus_days(moment: datetime, days: float, zone: tzinfo) -> datetime:
 
 
 def shown(moment: datetime, zone: tzinfo) -> str:
-    """A moment (UTC) for people: "Monday 2 November 2026, 21:41 CET (20:41 UTC)"; without the second in UTC itself."""
+    """A time (UTC) in words: "Monday 2 November 2026, 21:41 CET (20:41 UTC)"; without the parentheses in UTC itself."""
     local, plain = in_zone(moment, zone), in_zone(moment, timezone.utc)
     text = f"{local:%A} {local.day} {local:%B %Y, %H:%M} {_name(local, zone)}"
     if not local.utcoffset():
@@ -100,13 +99,13 @@ def short(moment: datetime, zone: tzinfo) -> str:
 
 
 def is_twice(moment: datetime, zone: tzinfo) -> bool:
-    """Whether clocks of the zone show the time of this moment (UTC) twice."""
+    """Whether clocks of the zone show the local time of this UTC time twice."""
     local = in_zone(moment, zone)
     return local.replace(fold=0).utcoffset() != local.replace(fold=1).utcoffset()
 
 
 def in_zone(moment: datetime, zone: tzinfo) -> datetime:
-    """A moment (UTC, without a zone) as clocks of a zone show it."""
+    """A time (UTC, without a zone) as clocks of a zone show it."""
     return moment.replace(tzinfo=timezone.utc).astimezone(zone)
 
 

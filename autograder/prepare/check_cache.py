@@ -30,7 +30,7 @@ BLANKS = "the blanks"
 def inputs(root: Path, assignment: Assignment) -> dict[str, str]:
     """Everything that decides whether the solutions earn all points and the blanks none: name -> digest or version.
 
-    The blanks themselves are made from these; `release` adds their digest (`BLANKS`) once they are made.
+    The blanks are generated from these; `release` adds their digest (`BLANKS`) afterwards.
     """
     return {
         "the solution": digest_folder(root / "solutions" / assignment.id),
@@ -41,7 +41,7 @@ def inputs(root: Path, assignment: Assignment) -> dict[str, str]:
 
 
 def entries(assignment: Assignment) -> list[Path]:
-    """The files of its exercises, and those of all chapters that these files name, as in an import."""
+    """The files of its exercises, and those of all chapters that these files import."""
     if assignment.id.startswith(own.PREFIX):  # it may borrow exercises from any chapter
         return [*own.sources(assignment.id), *filter(_is_entry, _sources(GRADER))]
     found, waiting = set(), {f"ch{assignment.id}"}
@@ -62,7 +62,7 @@ def digest_folder(folder: Path) -> str:
 
 
 class CheckCache:
-    """The record of a course: assignment -> its `inputs` and `BLANKS` when all its checks last passed."""
+    """A course's record: assignment -> its `inputs` and `BLANKS` when all its checks last passed."""
 
     def __init__(self, root: Path) -> None:
         self._path = root / FILE
@@ -73,7 +73,7 @@ class CheckCache:
         self._known: dict[str, Mapping[str, str]] = known if isinstance(known, dict) else {}
 
     def reason(self, assignment: Assignment, now: Mapping[str, str]) -> str:
-        """Why an assignment must be checked again: the inputs that differ from its last check; "" if none does."""
+        """Why an assignment must be checked again: the inputs that differ from its last check, or ""."""
         then = self._known.get(assignment.id)
         if not isinstance(then, dict):
             return "not checked before"

@@ -29,9 +29,10 @@ SEARCH_SECONDS = 180.0  # for all programs of one exercise
 
 
 def found(assignments: Sequence[Assignment]) -> Iterator[tuple[Assignment, Exercise, Comment, str | None]]:
-    """Each comment on these assignments, with a program of ours that it is about, or None where none was found.
+    """Each comment on these assignments, with a program of ours that behaves like the answers, or None if none was
+    found.
 
-    Raises CourseError when there is no comment.
+    Raises CourseError if there is no comment.
     """
     root = course.find_root()
     comments = shared_comments.read(root)
@@ -53,7 +54,7 @@ def found(assignments: Sequence[Assignment]) -> Iterator[tuple[Assignment, Exerc
 def programs(
     exercise: Exercise, comments: Sequence[Comment], secret: bytes, seconds: float = SEARCH_SECONDS
 ) -> dict[Comment, str]:
-    """For each comment a program whose answers it is about, where one is found in that time."""
+    """For each comment a program that behaves like its answers, if one is found in that time."""
     sources: dict[Comment, str] = {}
     until = time.monotonic() + seconds
     for source in candidates(exercise):
@@ -71,7 +72,7 @@ def programs(
 
 
 def candidates(exercise: Exercise) -> Iterator[str]:
-    """Programs to try, each once: those of the catalogue are known already, so with one change."""
+    """Programs to try, each once: those of the catalogue with one change."""
     seen = set()
     for source in [*(known.source for known in exercise.correct), *(known.source for known in exercise.mistakes)]:
         for _, text in mutations(str(source), random.Random(0)):

@@ -44,7 +44,7 @@ JUDGES = "autograder.grade.execute.JudgedExecute"
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was looked at. `remedy`: what to do, empty when all is well; `fatal`: nothing can be graded so."""
+    """One result of the examination. `remedy`: what to do, empty if all is well; `fatal`: nothing can be graded."""
 
     about: str
     seen: str
@@ -57,7 +57,7 @@ class Finding:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What the command takes."""
+    """Add the command's arguments."""
     parser.add_argument(
         "exercises", nargs="*", metavar="EXERCISE", help="only try the known answers of these exercises"
     )
@@ -78,7 +78,7 @@ def _draws(text: str) -> int:
 
 
 def run(chosen: argparse.Namespace) -> int:
-    """Look at the installation, or try known answers, or both; 1 when something is wrong."""
+    """Examine the installation, or try known answers, or both; 1 if something is wrong."""
     if chosen.exercises:
         return print_matrix(chosen.exercises, chosen.draws)
     root, findings = course.find_root(), []
@@ -99,7 +99,7 @@ def run(chosen: argparse.Namespace) -> int:
 
 
 def examine(root: Path) -> Iterator[Finding]:
-    """All findings, in the order in which things are needed."""
+    """All findings, in the order in which they matter for grading."""
     yield _versions()
     yield _kernel()
     yield from _machine()
@@ -162,7 +162,7 @@ def _kernel() -> Finding:
 
 
 def _machine() -> Iterator[Finding]:
-    """What was chosen for this machine by measuring it: it decides how long training and grading take."""
+    """The choices measured on this machine, which decide how long training and grading take."""
     about, device = "machine", choose_device("auto")
     yield Finding(about, processors_in_words())
     try:
@@ -205,7 +205,7 @@ def _released(root: Path) -> Finding:
 
 
 def _handed_out(root: Path, settings: Config) -> Iterator[Finding]:
-    """Released notebooks whose checks ask something else than the settings say."""
+    """Released notebooks whose checks do not agree with the settings."""
     whole = settings.HandOut.get("whole_checks", HandOut.whole_checks.default_value)
     other = []
     for assignment in catalogue.assignments():
@@ -220,7 +220,7 @@ def _handed_out(root: Path, settings: Config) -> Iterator[Finding]:
 
 
 def _points(root: Path) -> Finding:
-    """Whether released notebooks and gradebook count as the catalogue does."""
+    """Whether released notebooks and gradebook have the points of the catalogue."""
     about, wrong = "points", []
     worth = _worth_in_gradebook(root)
     for assignment in catalogue.ASSIGNMENTS:
@@ -238,7 +238,7 @@ def _points(root: Path) -> Finding:
 
 
 def _worth_in_gradebook(root: Path) -> dict[str, dict[str, float]]:
-    """Assignment -> grade id -> most points; nothing where there is no gradebook, or none that can be read."""
+    """Assignment -> grade id -> maximum points; empty without a readable gradebook."""
     places = results.directory(root)
     if not results.has_gradebook(places):
         return {}
@@ -255,7 +255,7 @@ def _worth_in_gradebook(root: Path) -> dict[str, dict[str, float]]:
 
 
 def _cells(root: Path) -> Iterator[Finding]:
-    """Notebooks that can no longer be released, since the class has handed in what was."""
+    """Notebooks that can no longer be released, since the class has handed in the released cells."""
     for assignment in catalogue.assignments():
         try:
             refuse_other_cells(root, assignment)
@@ -264,7 +264,7 @@ def _cells(root: Path) -> Iterator[Finding]:
 
 
 def _ids(root: Path) -> Finding:
-    """Ids that cannot work: as the name of a folder, or because of a second, similar id."""
+    """Ids that are invalid: as the name of a folder, or because of a second, similar id."""
     about = "students"
     try:
         known = {student.id for student in results.read_roster(root)}
@@ -282,7 +282,7 @@ def _ids(root: Path) -> Finding:
 
 
 def _due_dates(root: Path, settings: Config) -> Iterator[Finding]:
-    """The zone, and when each assignment is due in it."""
+    """The time zone, and each assignment's due date in it."""
     about = "due dates"
     try:
         zone = course_time.zone_of(settings)
@@ -341,7 +341,7 @@ def _lateness(root: Path, settings: Config) -> Finding:
 
 
 def _unknown(root: Path, granted: late.Granted) -> tuple[list[str], list[str]]:
-    """Students and assignments with an extension that the gradebook does not know; none where there is no gradebook."""
+    """Students and assignments with an extension that are not in the gradebook; none without a gradebook."""
     places = results.directory(root)
     if not granted or not results.has_gradebook(places):
         return [], []
@@ -376,7 +376,7 @@ def _configuration(settings: Config) -> Iterator[Finding]:
 
 
 def _named(step: object) -> str:
-    """The full name of a step that is given as a class or as its name."""
+    """The full name of a step, given as a class or by its name."""
     return step if isinstance(step, str) else f"{getattr(step, '__module__', '')}.{getattr(step, '__qualname__', '')}"
 
 
@@ -403,7 +403,7 @@ def _sandbox(settings: Config) -> Iterator[Finding]:
 
 
 def try_sandbox(settings: Config) -> Finding:
-    """Run a cell in the sandbox that grading would take, with what it would hide: that it was chosen proves less."""
+    """Run a cell in the sandbox that grading would use, with the same hidden folders."""
     about = "a cell"
     try:
         private = hiding.places_of_course(settings)

@@ -16,7 +16,7 @@ FACTS = re.compile(r"Difficulty [●○]{3} · about \d+ minutes? · [\d.]+ poin
 
 
 def facts(exercise: Exercise) -> str:
-    """The line below a task, up to where it says what to reread."""
+    """The line below a task, up to the sections to reread."""
     dots = "●" * exercise.difficulty + "○" * (3 - exercise.difficulty)
     return f"Difficulty {dots} · about {exercise.minutes} minutes · {phrase(exercise)}"
 
@@ -31,7 +31,7 @@ def hints(exercise: Exercise) -> str:
 
 
 def refresh(root: Path, assignment: Assignment) -> list[str]:
-    """Write the entries' words into the solution's notebook; returns the ids of cells that said something else.
+    """Write the entries' texts into the solution's notebook; returns the ids of changed cells.
 
     Raises CourseError when the notebook is missing or broken.
     """
@@ -44,7 +44,7 @@ def refresh(root: Path, assignment: Assignment) -> list[str]:
 
 
 def rewrite(notebook: dict[str, Any], assignment: Assignment) -> list[str]:
-    """Make a notebook's cells say what the entries say; returns the ids of those that said something else."""
+    """Write the entries' texts into a notebook's cells; returns the ids of changed cells."""
     exercises = {exercise.id: exercise for exercise in assignment.exercises}
     changed = []
     for cell in notebook["cells"]:

@@ -18,7 +18,7 @@ NOT_SHOWN = ("[INFO]", "[DEBUG]")
 class Generated:
     """A temporary folder of released notebooks: `with Generated(root) as generated`. root: the course.
 
-    nbgrader runs in this process, because each of its commands would spend three seconds on imports.
+    nbgrader runs in this process, because each of its commands spends three seconds on imports.
     step: the folder's path below the root.
     """
 
@@ -51,7 +51,7 @@ class Generated:
         return done["success"]
 
     def install(self, assignment: Assignment) -> None:
-        """Make exercises/ equal to the written notebooks. Files with the same content keep their times."""
+        """Make exercises/ equal to the generated notebooks. Files with the same content keep their times."""
         made, target = self._root / self.step / assignment.id, self._root / "exercises" / assignment.id
         wanted = {path.relative_to(made) for path in made.rglob("*") if path.is_file()}
         for path in sorted(target.rglob("*"), reverse=True):  # files before their folder

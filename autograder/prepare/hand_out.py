@@ -45,7 +45,7 @@ if importlib.util.find_spec("autograder") is None:
 
 
 class HandOut(NbGraderPreprocessor):
-    """Lets the notebooks do what the course has decided, in nbgrader_config.py."""
+    """Applies the course's settings, in nbgrader_config.py, to the released notebooks."""
 
     whole_checks = Bool(True, help="whether check() also runs the hidden checks, on inputs that it draws").tag(
         config=True
@@ -55,10 +55,10 @@ class HandOut(NbGraderPreprocessor):
     ).tag(config=True)
 
     def preprocess(self, nb: NotebookNode, resources: dict) -> tuple[NotebookNode, dict]:
-        """Link to the book where the class reads it; say when the notebook is due; let the first locked cell install
-        the course where it is missing; import the visible check in the place of the whole one, where that was decided.
+        """Link to the class's book; write the due date; let the first locked cell install the course if it is missing;
+        import the visible check instead of the whole one, if that is set.
 
-        Raises NbGraderException where no code cell imports `check` in the way that is known here.
+        Raises NbGraderException if no code cell imports `check` in a known way.
         """
         address = book_address(self.config.FeedbackPage.get("book", ""))
         for cell in nb.cells if address else []:
@@ -79,7 +79,7 @@ class HandOut(NbGraderPreprocessor):
 
 
 def _due(known: Mapping[str, str]) -> datetime | None:
-    """When the assignment is due (UTC), by the gradebook; None where it does not say."""
+    """The due date (UTC) in the gradebook; None if there is none."""
     if not known.get("db_url"):
         return None
     with Gradebook(known["db_url"]) as gradebook:
@@ -90,12 +90,12 @@ def _due(known: Mapping[str, str]) -> datetime | None:
 
 
 def asks_everything(notebook: dict) -> bool:
-    """Whether a released notebook's `check` asks the hidden checks too."""
+    """Whether a released notebook's `check` runs the hidden checks too."""
     return not any(VISIBLE in source for source in _sources(notebook))
 
 
 def refuse(root: Path, assignment: Assignment) -> None:
-    """Raise CourseError where the solution's notebook cannot say what the course has decided."""
+    """Raise CourseError if the course's settings cannot be applied to the solution's notebook."""
     decided = results.configuration(root).HandOut.get("whole_checks", HandOut.whole_checks.default_value)
     path = course.notebook_path(root, "solutions", assignment)
     if not decided and not any(IMPORTED.search(source) for source in _sources(course.read_notebook(path))):

@@ -35,7 +35,8 @@ WAYS = {
 
 @dataclass(frozen=True)
 class Count:
-    """Mistakes, and how many of them each way identifies; other: how many the judge takes for another one."""
+    """The number of mistakes, and of those identified by each method; other: those that the judge takes for another
+    one."""
 
     mistakes: int = 0
     score: int = 0
@@ -60,7 +61,7 @@ def benchmark(assignments: Sequence[Assignment]) -> dict[str, Count]:
 
 
 def count(exercise: Exercise) -> Count:
-    """How many of an exercise's known mistakes each way identifies."""
+    """The number of an exercise's known mistakes that each method identifies."""
     first, every, named = set(), set(), Counter()
     for mistake in exercise.mistakes:
         verdict = judge_and_explain(exercise, LocalEndpoint(namespace_of(mistake.source)), KEY)
@@ -74,9 +75,9 @@ def count(exercise: Exercise) -> Count:
 
 
 def report(exercise: Exercise, verdict: Explained) -> tuple[tuple[int, str], ...]:
-    """What unit tests would report: for each probe its place, and the error with which it fails, "" where it passes.
+    """The report of unit tests: for each probe its index, and the error with which it fails, "" if it passes.
 
-    An answer that could not be asked has the report of its error.
+    An answer that could not be called has the report of its error.
     """
     if not verdict.outcomes:
         return ((0, type(verdict.unasked).__name__),)
@@ -92,7 +93,7 @@ def _error(outcome: Outcome) -> str:
 
 
 def score(path: Path, assignments: Sequence[Assignment]) -> dict[str, Count]:
-    """Count another program's answers: JSON lines with the `id` of a mistake and the `name` that was chosen, or null.
+    """Score another program's answers: JSON lines with the `id` of a mistake and the chosen `name`, or null.
 
     Raises CourseError for a line that is not such an object, an unknown or repeated id, an unknown name.
     """
@@ -135,7 +136,7 @@ def _lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 def print_scores(counts: dict[str, Count]) -> None:
-    """Print for each assignment how many causes were named rightly, and all of them."""
+    """Print for each assignment the number of correctly named causes, and of all."""
     for name, each in {**counts, "all": sum(counts.values(), Count())}.items():
         print(f"{name:18}{_told(each)}")
 
@@ -146,7 +147,7 @@ def _told(each: Count) -> str:
 
 
 def print_benchmark(counts: dict[str, Count]) -> None:
-    """Print what share of the known mistakes each way identifies."""
+    """Print the share of the known mistakes that each method identifies."""
     total = sum(counts.values(), Count())
     print(f"{total.mistakes:,} known mistakes. How many can be identified by the one who reads")
     for way, meaning in WAYS.items():

@@ -25,7 +25,7 @@ from autograder.prepare.trial import Trials
 
 @dataclass(frozen=True)
 class Row:
-    """How the known answers to one exercise fared. failed, named, passed: how many did so on all draws."""
+    """The results of the known answers to one exercise. failed, named, passed: the number that did so on all draws."""
 
     exercise: Exercise
     solution: float
@@ -39,7 +39,7 @@ class Row:
 def print_matrix(ids: Sequence[str], draws: int = 1) -> int:
     """Judge the solutions, blanks, misconceptions and variants of the exercises; returns 1 if any is judged wrongly.
 
-    draws: on how many hidden numbers each of them is tried.
+    draws: number of keys on which each of them is tried.
     """
     unknown = [name for name in ids if catalogue.find(name) is None]
     if unknown:
@@ -91,7 +91,7 @@ def _examine(trials: Trials, assignment: Assignment, exercise: Exercise, draws: 
         return [judge_and_explain(exercise, LocalEndpoint(namespace_of(source)), key) for key in keys]
 
     def odd(what: str, verdicts: Sequence[Explained], is_well: Callable[[Explained], bool]) -> list[str]:
-        """A complaint where not all is well: how the first that is not fared, and how many are not."""
+        """A complaint if not all are judged correctly: the first such answer, and their number."""
         wrongly = [verdict for verdict in verdicts if not is_well(verdict)]
         often = f" (On {len(wrongly)} of {len(verdicts)} draws.)" if len(verdicts) > 1 else ""
         return [f"{exercise.id}: {what} {_fared(wrongly[0])}{often}"] if wrongly else []

@@ -31,7 +31,7 @@ COURSE_EXERCISES = {borrowed}  # ids of the course's exercises that the notebook
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What the command takes."""
+    """Add the command's arguments."""
     parser.add_argument("name", metavar="NAME", help='the exercise\'s id, such as "row-lengths"')
     parser.add_argument(
         "--assignment", required=True, metavar="OWN_NAME", help="such as own_week3; it is made if there is none"
@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(chosen: argparse.Namespace) -> int:
-    """Write the files and say what they are. Raises CourseError when a name does not do; nothing is written over."""
+    """Write the files and list them. Raises CourseError for an invalid name; nothing is overwritten."""
     root = course.find_root()
     written = write(root, chosen.name, chosen.assignment, chosen.copy_of)
     print("Written, and ready to run:")
@@ -56,7 +56,7 @@ def run(chosen: argparse.Namespace) -> int:
 
 
 def write(root: Path, name: str, assignment: str, chapter: str = "") -> list[Path]:
-    """Write an exercise's entry, test and cells, and what is still missing around them; returns the paths."""
+    """Write an exercise's entry, test and cells, and missing files around them; returns the paths."""
     source = _checked(name, assignment, chapter)
     place = root / own.FOLDER / assignment
     entry = place / f"{name.replace('-', '_')}.py"
@@ -88,7 +88,7 @@ def write(root: Path, name: str, assignment: str, chapter: str = "") -> list[Pat
 
 
 def _checked(name: str, assignment: str, chapter: str) -> Assignment | None:
-    """The chapter to copy, if one is named. Raises CourseError naming the argument that does not do."""
+    """The chapter to copy, if one is named. Raises CourseError naming the invalid argument."""
     if not NAME.fullmatch(name) or keyword.iskeyword(name.replace("-", "_")):
         raise CourseError(f'NAME: expected small letters joined by -, such as "row-lengths", got {name!r}.')
     if name.startswith("test-"):

@@ -58,7 +58,7 @@ def cells_of(exercise: Exercise) -> list[dict[str, Any]]:
 
 
 def with_exercise(notebook: dict[str, Any], exercise: Exercise) -> dict[str, Any]:
-    """The notebook with one more exercise, before the cells in which it ends."""
+    """The notebook with one more exercise, before its closing cells."""
     cells = notebook["cells"]
     ends = [place for place, cell in enumerate(cells) if cell.get("id", "").endswith(LAST)]
     place = ends[0] if ends else len(cells)

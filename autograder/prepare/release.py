@@ -23,7 +23,7 @@ from autograder.reports import results
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What the command takes."""
+    """Add the command's arguments."""
     parser.add_argument("assignments", nargs="*", metavar="ASSIGNMENT", help="assignments to release (default: all)")
     parser.add_argument(
         "--check", action="store_true", help="also check assignments that have not changed since their last check"
@@ -39,7 +39,7 @@ def release(ids: Sequence[str], root: Path | None = None, check: bool = False) -
     """Release the assignments (all by default) as nbgrader does; returns the exit code.
 
     Points and hints in solutions/ that differ from the catalogue's are corrected first.
-    check: whether to check also assignments that have not changed since their last check.
+    check: also check assignments that have not changed since their last check.
     Raises CourseError when a solution earns less than all points or a blank more than none, when a solution's notebook
     lacks a check or the import that `HandOut` changes, and when the class has handed in a notebook with other cells.
     """
@@ -74,9 +74,9 @@ def release(ids: Sequence[str], root: Path | None = None, check: bool = False) -
 
 
 def refuse_other_cells(root: Path, assignment: Assignment) -> None:
-    """Raise CourseError where the class has handed in, and the solution's notebook has other cells than were released.
+    """Raise CourseError if the class has handed in, and the solution's notebook has other cells than the released one.
 
-    nbgrader would raise as well, once it has removed the released notebook.
+    nbgrader would raise too, but after removing the released notebook.
     """
     places = results.directory(root)
     path = course.notebook_path(root, "solutions", assignment)
@@ -115,9 +115,9 @@ def _prepared(root: Path, assignment: Assignment, cache: CheckCache, check: bool
 
 
 def _release(root: Path, assignment: Assignment, cache: CheckCache, generated: Generated, check: bool) -> bool:
-    """Release one assignment, after checks of its solutions and its blanks; returns whether nbgrader could.
+    """Release one assignment, after checking its solutions and its blanks; returns whether nbgrader succeeded.
 
-    check: whether to check the solutions; the blanks are checked too where they are not those of the last check.
+    check: whether to check the solutions; the blanks are also checked if they differ from those of the last check.
     """
     inputs = check_cache.inputs(root, assignment)
     with Trials(trust=True) as trials:  # solutions are a teacher's own

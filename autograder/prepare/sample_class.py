@@ -29,7 +29,7 @@ DASHBOARD = "python -m autograder dashboard"
 
 
 class Step(NamedTuple):
-    """A step of grading the class. work: about how many seconds it takes; the time left is estimated from it."""
+    """A step of grading the class. work: its approximate seconds, for the estimated time left."""
 
     what: str
     command: str
@@ -47,7 +47,7 @@ RAISING = {"attend": "def attend(W, V):\n    return weights @ V\n"}  # a name th
 
 
 def answers() -> dict[str, dict[str, str]]:
-    """Student -> exercise id -> source of the answer cell. A blank hands in the released cells as they are."""
+    """Student -> exercise id -> source of the answer cell. A blank submission has the released cells."""
     solution = solved()
     return {
         "blank": answer_cells(ROOT, "exercises", ASSIGNMENT),
@@ -68,19 +68,19 @@ def answers() -> dict[str, dict[str, str]]:
 
 
 def solved(assignment: Assignment = ASSIGNMENT) -> dict[str, str]:
-    """Exercise id -> the solution, as a student would have written it."""
+    """Exercise id -> the solution, as a student would write it."""
     return {name: _without_marks(source) for name, source in answer_cells(ROOT, "solutions", assignment).items()}
 
 
 def write_course(folder: Path) -> None:
-    """Lay out the sample course: configuration, solutions, and what the class submitted."""
+    """Create the sample course: configuration, solutions and submissions."""
     lay_out(folder)
     for student, cells in answers().items():
         submit(folder, student, cells)
 
 
 def enroll(folder: Path) -> None:
-    """Put the class, by name, into the gradebook of the course."""
+    """Add the class, with names, to the gradebook of the course."""
     from nbgrader.api import Gradebook
 
     with Gradebook(f"sqlite:///{folder / 'classroom' / 'gradebook.db'}") as gradebook:
@@ -112,7 +112,7 @@ def submit(folder: Path, student: str, cells: Mapping[str, str], assignment: Ass
 
 
 def trust_where_nothing_isolates() -> None:
-    """Let invented students run without a sandbox on a machine that has none; a real class is refused there."""
+    """Allow the invented students' code without a sandbox on a machine that has none; a real class is refused there."""
     try:
         backends.choose()
     except backends.SandboxError as error:
@@ -142,7 +142,7 @@ def _without_marks(source: str) -> str:
 
 
 def _variants(word: str) -> dict[str, str]:
-    """For each exercise a right variant whose name has the word, where there is one."""
+    """For each exercise a correct variant whose name has the word, if there is one."""
     found = {exercise.id: [v.source for v in exercise.correct if word in v.name] for exercise in ASSIGNMENT.exercises}
     return {exercise: sources[0] for exercise, sources in found.items() if sources}
 
@@ -155,7 +155,7 @@ def _mistaken(name: str, *exercises: str) -> dict[str, str]:
 
 
 def main(folder: Path) -> int:
-    """Grade the sample class, with progress, and print what everyone earned."""
+    """Grade the sample class, with progress, and print the points."""
     trust_where_nothing_isolates()
     write_course(folder)
     enroll(folder)

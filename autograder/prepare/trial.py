@@ -22,9 +22,9 @@ from autograder.sandbox.runner import Ended, Submission
 
 
 class Trials:
-    """The judge of one answer after another.
+    """Judges one answer after another.
 
-    trust: whether they run without a sandbox where nothing can isolate them. Raises SandboxError where they may not.
+    trust: whether they may run without a sandbox if there is none. Raises SandboxError if they may not.
     """
 
     def __init__(self, trust: bool = False) -> None:
@@ -54,8 +54,8 @@ class Trials:
     ) -> Explained:
         """The verdict on one answer, with hidden inputs drawn for this source.
 
-        assignment: what may be imported; that of the exercise where none is given. disclosed: whether a report may say
-        all about hidden probes.
+        assignment: decides what may be imported; by default that of the exercise. disclosed: whether a report may show
+        hidden probes.
         """
         assignment = assignment or catalogue.assignment_of(exercise)
         findings = forbidden.findings([*set_up, source], exercise, assignment)
@@ -76,7 +76,7 @@ class Trials:
 
 
 def _run(submission: Submission, sources: Sequence[tuple[str, str]]) -> tuple[Raised, ...]:
-    """Run sources under their names until one stops with an error; returns that error."""
+    """Run sources under their names until one raises an exception; returns its description."""
     for source, name in sources:
         error = submission.run(source, name).error
         if error is not None:

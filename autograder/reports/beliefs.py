@@ -33,7 +33,7 @@ Answers = Mapping[str, str]  # question's id -> "right", "unknown", or the name 
 
 @dataclass(frozen=True)
 class Record:
-    """What one person answered; after: None when only once."""
+    """One person's answers; after: None if there is only one round."""
 
     before: Answers
     after: Answers | None
@@ -41,7 +41,7 @@ class Record:
 
 @dataclass(frozen=True)
 class Choice:
-    """One answer to a question, and how many gave it. belief: None for the right one and for not knowing."""
+    """One answer to a question, and its count. belief: None for the right one and for "I do not know"."""
 
     text: str
     kind: str
@@ -53,27 +53,27 @@ class Choice:
 
 @dataclass(frozen=True)
 class Asked:
-    """One question in this class, its choices in an order that says nothing of which is right."""
+    """One question in this class, its choices in an order that does not depend on which is right."""
 
     question: Question
     choices: tuple[Choice, ...]
     address: str
 
     def count(self, kind: str, when: str) -> int:
-        """How many answers were of a kind ("right", "wrong", "unknown"), "before" or "after"."""
+        """The number of answers of a kind ("right", "wrong", "unknown"), "before" or "after"."""
         return sum(getattr(choice, when) for choice in self.choices if choice.kind == kind)
 
     def strongest(self, when: str) -> Choice | None:
-        """The wrong choice that most people made, if anybody did."""
+        """The most frequent wrong choice, if any."""
         wrong = [choice for choice in self.choices if choice.kind == "wrong" and getattr(choice, when)]
         return max(wrong, key=lambda choice: getattr(choice, when), default=None)
 
 
 @dataclass(frozen=True)
 class Beliefs:
-    """A class's answers. twice: how many answered before and after; where anybody did, all counts are only of these.
+    """A class's answers. twice: number of people with both rounds; if there are any, all counts are of these only.
 
-    means: kind -> (before, after), answers of that kind a person.
+    means: kind -> (before, after), mean number of answers of that kind per person.
     """
 
     once: int
@@ -83,19 +83,19 @@ class Beliefs:
 
     @property
     def people(self) -> int:
-        """How many are counted."""
+        """The number of people counted."""
         return self.twice or self.once
 
     @property
     def gain(self) -> float | None:
-        """Of what could be gained, the share that was (Hake 1998); None where nobody came back."""
+        """The normalized gain (Hake 1998); None if nobody answered twice."""
         before, after = self.means[RIGHT]
         possible = len(self.asked) - before
         return (after - before) / possible if self.twice and possible else None
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What the command takes."""
+    """Add the command's arguments."""
     parser.add_argument(
         "files",
         nargs="*",
@@ -107,7 +107,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(chosen: argparse.Namespace) -> int:
-    """Write the page and say what is in it. Raises CourseError when no file holds answers."""
+    """Write the page and print a summary. Raises CourseError if no file has answers."""
     root = course.find_root()
     files = [path.resolve() for path in chosen.files] or files_of(root)
     found, refused = read_records(files)
@@ -123,7 +123,7 @@ def run(chosen: argparse.Namespace) -> int:
 
 
 def files_of(root: Path) -> list[Path]:
-    """The files in the classroom: one for each person who put one next to a submission, the newest."""
+    """The files in the classroom: the newest one of each person who submitted one."""
     name = inventory.read().name
     newest: dict[Path, Path] = {}
     for path in sorted((root / results.directory(root).submitted_directory).glob(f"*/*/*{name}*.json")):
@@ -134,7 +134,7 @@ def files_of(root: Path) -> list[Path]:
 
 
 def _changed_at(path: Path) -> float:
-    """When a file was changed; what is not a plain file, such as a link to nowhere, is older than all files."""
+    """The modification time of a file; 0 for anything else, such as a broken link."""
     try:
         found = path.lstat()
     except OSError:
@@ -143,10 +143,10 @@ def _changed_at(path: Path) -> float:
 
 
 def read_records(files: Iterable[Path]) -> tuple[list[Record], list[str]]:
-    """What the files hold, and for each that holds nothing of use a line that says why.
+    """The records in the files, and a line for each unusable file.
 
-    Files of one person count once, the one with two rounds before others: a file bears a number that was drawn when its
-    first round was kept. Equal answers do not mean the same person: before the course, most of a class knows nothing.
+    Files of one person, which have the same random number from their first round, count once, preferably one with two
+    rounds. Equal answers do not mean the same person: before the course, most of a class knows nothing.
     """
     found: dict[str, Record] = {}
     refused = []
@@ -164,7 +164,7 @@ def read_records(files: Iterable[Path]) -> tuple[list[Record], list[str]]:
 
 
 class _Refused(ValueError):
-    """A file that is not a record, in words."""
+    """A file is not a valid record; the text says why."""
 
 
 def _content(path: Path) -> bytes:
@@ -199,7 +199,7 @@ def _round(noted: Any, when: str) -> Answers | None:
 
 
 def count(records: Sequence[Record], book: str) -> Beliefs:
-    """How many gave which answer; of those who answered twice, where anybody did. book: the book's address."""
+    """The count of each answer; only of people with both rounds, if there are any. book: the book's address."""
     twice = [record for record in records if record.after is not None]
     counted = twice or records
     asked = tuple(_asked(question, counted, book) for question in inventory.read().questions)
@@ -224,13 +224,13 @@ def _asked(question: Question, records: Sequence[Record], book: str) -> Asked:
 
 
 def of_class(root: Path, book: str) -> Beliefs | None:
-    """What lies in the classroom, counted; None where nothing does."""
+    """The counted answers in the classroom; None if there are none."""
     found, _ = read_records(files_of(root))
     return count(found, book) if found else None
 
 
 def of_assignment(beliefs: Beliefs, assignment: Assignment) -> list[Asked]:
-    """The questions that a chapter answers, or whose wrong choices are mistakes of its exercises."""
+    """The questions that a chapter answers, or whose wrong choices lead to mistakes in its exercises."""
     exercises = set(assignment.exercise_ids)
     return [
         each
@@ -241,7 +241,7 @@ def of_assignment(beliefs: Beliefs, assignment: Assignment) -> list[Asked]:
 
 
 def page(beliefs: Beliefs) -> str:
-    """The class's answers as one HTML page, what most believe wrongly first."""
+    """The class's answers as one HTML page, the most frequent wrong belief first."""
     when = "after" if beliefs.twice else "before"
     ordered = sorted(beliefs.asked, key=lambda asked: asked.count(RIGHT, when))
     return pages.page("beliefs.html.j2", beliefs=beliefs, asked=ordered, inventory=inventory.read(), when=when)

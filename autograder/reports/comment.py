@@ -22,8 +22,8 @@ SHOWN = 4  # letters of a fingerprint that name a group
 
 @dataclass(frozen=True)
 class Group:
-    """Wrong answers to one exercise that behave alike. message: what the first one's report says. alike is empty for an
-    answer that could not be compared with others. comment: what the teacher wrote about them."""
+    """Wrong answers to one exercise that behave alike. message: of the first one's report. alike: empty for an answer
+    that could not be compared with others. comment: the teacher's, about all of them."""
 
     label: str
     exercise: str
@@ -38,7 +38,7 @@ class Group:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What the command takes."""
+    """Add the command's arguments."""
     parser.add_argument(
         "assignment", metavar="ASSIGNMENT", help="name of the assignment's folder, such as 05_self_attention"
     )
@@ -50,7 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(chosen: argparse.Namespace) -> int:
-    """Keep comments and make the pages again, or list the groups. Raises CourseError for what cannot be kept."""
+    """Store comments and rewrite the pages, or list the groups. Raises CourseError for an invalid comment."""
     if (chosen.group is None) != (chosen.text is None):
         raise CourseError("Expected --group and --text together: which group, and what to tell everyone in it.")
     if chosen.file is not None and chosen.group is not None:
@@ -138,7 +138,7 @@ def _listed(groups: Sequence[Group], assignment: Assignment) -> list[str]:
 
 
 def _summary(root: Path, graded: Class, changed: Sequence[Comment], groups: Sequence[Group]) -> list[str]:
-    """Whom the comments are for, and whose pages were made again."""
+    """The students whom the comments concern, and those whose pages were rewritten."""
     if not changed:
         return ["No comment has changed."]
     places, settings = results.directory(root), results.configuration(root)

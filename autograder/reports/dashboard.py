@@ -28,7 +28,7 @@ SLOWEST = 8  # cells named
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What the command takes."""
+    """Add the command's arguments."""
     parser.add_argument(
         "assignment", metavar="ASSIGNMENT", help="name of the assignment's folder, such as 05_self_attention"
     )
@@ -36,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(chosen: argparse.Namespace) -> int:
-    """Write the page and say where it is. Raises CourseError when nothing is graded yet."""
+    """Write the page and print its path. Raises CourseError if nothing is graded yet."""
     root = course.find_root()
     assignment = results.find_assignment(chosen.assignment)
     path = chosen.output or root / "classroom" / "dashboard" / f"{assignment.id}.html"
@@ -49,7 +49,7 @@ def run(chosen: argparse.Namespace) -> int:
 
 @dataclass(frozen=True)
 class Shown:
-    """One of the two results on a card, under a letter, so that a class can choose before it learns which is right."""
+    """One of the two results on a card, with a letter, so that a class can vote before it sees which is right."""
 
     letter: str
     right: bool
@@ -58,7 +58,7 @@ class Shown:
 
 @dataclass(frozen=True)
 class Mistake:
-    """A known mistake, who made it, and its card."""
+    """A known mistake, the students who made it, and its card."""
 
     card: Card
     students: list[str]
@@ -66,12 +66,12 @@ class Mistake:
 
     @property
     def alone(self) -> bool:
-        """Whether only one person made it."""
+        """Whether only one student made it."""
         return len(self.students) == 1
 
     @property
     def results(self) -> list[Shown]:
-        """What its card compares. Which comes first is drawn from the mistake's name: not always the right one."""
+        """The two results on its card, in an order that depends on the mistake's name."""
         example = self.card.example
         both = [(True, example.right), (False, example.mistaken)] if example.right else [(False, example.mistaken)]
         name = f"{self.card.exercise.id} {self.card.misconception.name}"
@@ -102,7 +102,7 @@ class Topic:
 
 @dataclass(frozen=True)
 class Column:
-    """How many scored between two numbers of points."""
+    """The number of scores between two numbers of points."""
 
     low: float
     high: float
@@ -112,8 +112,8 @@ class Column:
 
 
 def page(graded_class: Class, book: str, believed: Beliefs | None = None, comments: Sequence[Comment] = ()) -> str:
-    """The dashboard as one HTML page. believed: what the class answered to the inventory, if it did. comments: those of
-    the course on answers that behave alike."""
+    """The dashboard as one HTML page. believed: the class's answers to the inventory, if any. comments: those of the
+    course on answers that behave alike."""
     assignment = graded_class.assignment
     scores = [graded.score for graded in graded_class.graded]
     groups = groups_of(graded_class, comments)
@@ -147,7 +147,7 @@ def page(graded_class: Class, book: str, believed: Beliefs | None = None, commen
 
 
 def quartiles(scores: list[float]) -> tuple[float, float]:
-    """Between which two scores the middle half of the class lies; of one score, itself twice."""
+    """The first and third quartile of the scores; one score counts as both."""
     if len(scores) == 1:
         return scores[0], scores[0]
     lower, _, upper = statistics.quantiles(scores, n=4, method="inclusive")
@@ -186,7 +186,7 @@ def _mistake(exercise: Exercise, misconception: Misconception, students: list[st
 
 
 def chart(scores: list[float], possible: float) -> list[Column]:
-    """The scores in equal steps from 0 to all points; full marks belong to the last."""
+    """A histogram of the scores from 0 to all points; full marks belong to the last bin."""
     counts = [0] * COLUMNS
     for score in scores:
         share = score / possible if possible else 0.0
@@ -200,7 +200,7 @@ def chart(scores: list[float], possible: float) -> list[Column]:
 
 
 def reasons_to_look(graded: Graded, comments: Sequence[Comment] = ()) -> list[str]:
-    """Why a person should read this submission; empty when nobody needs to. comments: see `page`."""
+    """Why a person should read this submission; empty if not necessary. comments: see `page`."""
     reasons = list(graded.notes)
     if graded.results and all(result.blank for result in graded.results):
         reasons.append("Nothing was answered: every exercise came back blank.")
@@ -218,7 +218,7 @@ def reasons_to_look(graded: Graded, comments: Sequence[Comment] = ()) -> list[st
 
 
 def slowest(graded: tuple[Graded, ...]) -> list[tuple[str, float, float, str]]:
-    """(cell, its median seconds, its most seconds, whose those were), the cell that ever ran longest first."""
+    """(cell, median seconds, maximum seconds, student of the maximum), the largest maximum first."""
     ran: dict[str, list[tuple[float, str]]] = defaultdict(list)
     for each in graded:
         for cell, seconds in each.seconds:

@@ -49,7 +49,7 @@ THEIRS = "theirs"  # --scale-to: as many points as the template says
 
 @dataclass
 class Export:
-    """What is written, and what a teacher has to know about it."""
+    """The exported file, and remarks for the teacher."""
 
     content: bytes
     suffix: str
@@ -58,15 +58,15 @@ class Export:
 
 @dataclass(frozen=True)
 class Options:
-    """Further options of an export. `known`: (system, number there) -> student, as `collect` found them. `comments`:
-    whether a grading worksheet gets feedback as text too."""
+    """Further options of an export. `known`: (system, number there) -> student, from `collect`. `comments`: whether a
+    grading worksheet gets feedback as text too."""
 
     known: Mapping[tuple[str, str], str] = field(default_factory=dict)
     comments: bool = False
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What the command takes."""
+    """Add the command's arguments."""
     parser.add_argument(
         "assignments",
         nargs="+",
@@ -98,7 +98,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(chosen: argparse.Namespace) -> int:
-    """Write the file and say where it is; 1 when there is something to look at, such as a grade without a place."""
+    """Write the file and print its path; 1 if something needs attention, such as a grade without a row."""
     root = course.find_root()
     if chosen.template and chosen.format not in ("canvas", "moodle"):
         raise CourseError("--template: only Canvas and Moodle give out a file to be filled in.")
@@ -122,14 +122,14 @@ def run(chosen: argparse.Namespace) -> int:
 
 
 def _name_of_sum(assignments: Sequence[str]) -> str:
-    """Of a sum's file: other sums have other names."""
+    """The name of a sum's file; different sums have different names."""
     parts = [each[:2] if each[:2].isdigit() else each for each in assignments]
     name = f"total-{'+'.join(parts)}"
     return name if len(name) <= MOST_NAME else f"{name[:MOST_NAME]}-{zlib.crc32(name.encode()):08x}"
 
 
 def plain(graded: Class, table: Table | None, column: str, zero: bool, options: Options = Options()) -> Export:
-    """One line a student: who, points of each exercise, the sum, the late penalty, the score, when.
+    """One line per student: id, points of each exercise, the sum, the late penalty, the score, the time.
 
     Parts that a person grades have a column too; it is empty until then, and "waits" says so.
     """
@@ -157,9 +157,9 @@ def plain(graded: Class, table: Table | None, column: str, zero: bool, options: 
 
 
 def canvas(graded: Class, table: Table | None, column: str, zero: bool, options: Options = Options()) -> Export:
-    """The columns that tell Canvas who somebody is, and this assignment's; no other grade is touched.
+    """The columns by which Canvas identifies students, and this assignment's; no other grade is changed.
 
-    Raises CourseError when the template is not a gradebook of Canvas.
+    Raises CourseError if the template is not a gradebook of Canvas.
     """
     if table is None:
         lines = [[*CANVAS, column], ["    Points Possible", "", "", "", "", number(graded.possible)]]
@@ -192,9 +192,9 @@ def canvas(graded: Class, table: Table | None, column: str, zero: bool, options:
 
 
 def moodle(graded: Class, table: Table | None, column: str, zero: bool, options: Options = Options()) -> Export:
-    """For Moodle's grade import; a grading worksheet comes back with its Grade column filled in.
+    """For Moodle's grade import; a grading worksheet is returned with its Grade column filled in.
 
-    Raises CourseError when the template holds none of the columns by which Moodle knows somebody.
+    Raises CourseError if the template has no column by which Moodle identifies students.
     """
     if table is None:
         lines = [["Username", "Email address", "First name", "Last name", column]]
@@ -253,7 +253,7 @@ FORMATS: dict[str, Callable[[Class, Table | None, str, bool, Options], Export]] 
 
 
 def comment(each: Graded, graded: Class) -> str:
-    """What was seen, exercise by exercise, and what a teacher wrote; as HTML, as which Moodle keeps comments."""
+    """The result of each exercise, and the teacher's comments, as HTML, which Moodle uses for comments."""
     lines = [f"{number(each.score)} of {number(graded.possible)} points"]
     if each.penalty:
         lines.append(f"{number(each.penalty)} of them taken off because it came late")
@@ -268,8 +268,8 @@ def comment(each: Graded, graded: Class) -> str:
 
 
 def safe(text: str) -> str:
-    """The text as a spreadsheet shows it: what would be computed gets an apostrophe before it; numbers stay, and the
-    lone sign by which Moodle says that there is nothing."""
+    """The text, safe for a spreadsheet: a formula gets an apostrophe before it; numbers stay, and the lone hyphen that
+    Moodle uses for nothing."""
     if not text.startswith(FORMULA) or text in NOTHING:
         return text
     try:
@@ -280,7 +280,7 @@ def safe(text: str) -> str:
 
 
 def _checked(lines: list[list[str]], identity: Sequence[int], delimiter: str) -> Export:
-    """The table without the lines whose ids a spreadsheet would compute: changed, they would name nobody."""
+    """The table without the lines whose ids a spreadsheet would compute, since an escaped id names nobody."""
     kept, remarks = [], []
     for line in lines:
         bad = next((line[place] for place in identity if safe(line[place]) != line[place]), None)
@@ -298,7 +298,7 @@ def _csv(lines: Sequence[Sequence[str]], delimiter: str = ",") -> bytes:
 
 
 def _everyone(graded: Class) -> list[tuple[Student, Graded | None]]:
-    """Everyone on the roster by name, with what they handed in."""
+    """Everyone on the roster, sorted by name, with their submission."""
     everyone = [(each.student, each) for each in graded.graded] + [(student, None) for student in graded.absent]
     return sorted(everyone, key=lambda pair: (pair[0].last_name.casefold(), pair[0].first_name.casefold(), pair[0].id))
 
@@ -306,7 +306,7 @@ def _everyone(graded: Class) -> list[tuple[Student, Graded | None]]:
 def _place(
     graded: Class, table: Table, rows: list[list[str]], found: Sequence[Student | None]
 ) -> tuple[list[tuple[list[str], Student, Graded | None]], list[str]]:
-    """Each row with its student and what they handed in, in the table's order; and a remark for who is in no row."""
+    """Each row with its student and submission, in the table's order; and remarks about students without a row."""
     submissions = {each.student.id: each for each in graded.graded}
     filled, placed = [], set()
     for row, student in zip(rows, found, strict=True):
@@ -318,7 +318,7 @@ def _place(
 
 
 def _by_number(graded: Class, table: Table, numbers: Sequence[str], options: Options) -> list[Student | None]:
-    """The student of each row, by the platform's number: as in collecting; an id that is the number comes last."""
+    """The student of each row, by the platform's number as in collecting, else by an id equal to the number."""
     system, people = tables.people(table)
     everyone = {student.id: student for student, _ in _everyone(graded)}
     matched, _ = roster.match(Roster(tuple(everyone.values()), system, tuple(people)))
@@ -347,7 +347,7 @@ def _by_identity(graded: Class, table: Table, identity: Sequence[str]) -> list[S
 
 
 def _wanted(given: str, table: Table | None, column: str) -> float:
-    """How many points to count out of."""
+    """The number of points to scale to."""
     if given != THEIRS:
         return float(given)
     if table is None:
@@ -395,7 +395,7 @@ def _short_in_moodle(title: str) -> str:
 
 
 def _column(table: Table, wanted: str, short: Callable[[str], str]) -> str | None:
-    """The column of that name, with or without what the system writes around it."""
+    """The column of that name, with or without the system's additions."""
     exact = [title for title in table.header if title == wanted]
     return next(iter(exact + [title for title in table.header if short(title) == wanted]), None)
 

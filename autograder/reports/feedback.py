@@ -33,7 +33,7 @@ TO_ALL = "Your teacher writes to everyone whose answer gives these results:"
 
 
 class FeedbackPage(Exporter):
-    """Takes the place of nbconvert's HTML exporter in `nbgrader generate_feedback`."""
+    """Replaces nbconvert's HTML exporter in `nbgrader generate_feedback`."""
 
     book = Unicode("", help="Where the class reads the book; for what an empty one means see `autograder.address`.")
     book.tag(config=True)
@@ -46,7 +46,7 @@ class FeedbackPage(Exporter):
     def from_notebook_node(
         self, nb: NotebookNode, resources: dict[str, Any] | None = None, **options: Any
     ) -> tuple[str, dict[str, Any]]:
-        """The page of one graded notebook; nbgrader's preprocessors have put scores and comments into its cells."""
+        """The page of one graded notebook, whose cells have scores and comments from nbgrader's preprocessors."""
         nb, resources = super().from_notebook_node(nb, resources, **options)
         zone, root = course_time.zone_of(self.config), root_of(self.config)
         page = told(nb, resources["nbgrader"], book_address(self.book), zone, root)
@@ -60,13 +60,13 @@ def root_of(settings: Config) -> Path:
 
 
 def address_of_book(root: Path) -> str:
-    """Where the class of this course reads the book."""
+    """The address of the book for this course's class."""
     return book_address(configuration(root).FeedbackPage.get("book", ""))
 
 
 @dataclass(frozen=True)
 class Told:
-    """The feedback on one graded notebook; a page or a notebook is made of it."""
+    """The feedback on one graded notebook, from which a page or a notebook is made."""
 
     title: str
     student: str
@@ -81,8 +81,8 @@ class Told:
 
 
 def told(nb: NotebookNode, known: Mapping[str, Any], book: str, zone: tzinfo, root: Path) -> Told:
-    """The feedback on a graded notebook. known: what nbgrader's GetGrades left among the resources. zone: the
-    course's, in which times are shown. root: the course's folder."""
+    """The feedback on a graded notebook. known: the resources from nbgrader's GetGrades. zone: the course's, in which
+    times are shown. root: the course's folder."""
     stored = _of_gradebook(known)
     sections = _sections(nb, book, stored, shared_comments.read(root))
     return Told(
@@ -100,7 +100,7 @@ def told(nb: NotebookNode, known: Mapping[str, Any], book: str, zone: tzinfo, ro
 
 
 def as_notebook(page: Told) -> NotebookNode:
-    """The same as a notebook: the feedback as text, the answers as code. Nothing in it has run."""
+    """The feedback as a notebook: texts, and the answers as code, without outputs."""
     points = f"**{pages.points(page.score)} of {pages.points(page.possible)} points**"
     late = [f"{pages.points(page.penalty)} taken off because it came late."] if page.penalty else []
     late += [f"It counts as handed in on {page.handed_in}; due was {page.due}."] if page.handed_in else []
@@ -137,7 +137,7 @@ def _fenced(text: str) -> str:
 
 
 def _named(known: Mapping[str, Any]) -> str:
-    """The student's name with the id, as far as the gradebook knows it."""
+    """The student's name with the id, if the gradebook has it."""
     try:
         with Gradebook(known["db_url"]) as gradebook:
             student = gradebook.find_student(known["student"])
@@ -149,8 +149,8 @@ def _named(known: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True)
 class Part:
-    """One exercise, or one cell that a person grades, as the page shows it. shared: what a teacher wrote about every
-    answer that behaves like this one."""
+    """One exercise, or one cell that a person grades, as the page shows it. shared: the teacher's comment on all
+    answers that behave like this one."""
 
     anchor: str
     title: str
@@ -171,8 +171,8 @@ class Part:
 
 @dataclass(frozen=True)
 class Stored:
-    """What the gradebook knows of one notebook. unread: cells that wait for a person. due: until when this student has
-    time, handed_in: from when lateness counts (UTC). comments: cell's name -> what a person wrote."""
+    """The gradebook's data about one notebook. unread: cells that wait for a person. due: this student's due date;
+    handed_in: the time from which lateness counts (UTC). comments: cell's name -> a person's comment."""
 
     unread: frozenset[str] = frozenset()
     due: datetime | None = None
@@ -250,7 +250,7 @@ def _judged(result: Result, answer: NotebookNode | None, stored: Stored, book: s
 
 
 def seen(result: Result) -> str:
-    """In a few words, what the judge saw."""
+    """The judge's result in a few words."""
     if result.passed:
         return "every check passed"
     if result.blank:
@@ -265,7 +265,7 @@ def seen(result: Result) -> str:
 
 
 def reread(result: Result) -> Section | None:
-    """The section of the book that answers this result; None when nothing is wrong."""
+    """The section of the book to reread for this result; None if nothing is wrong."""
     if result.passed:
         return None
     return result.misconception.reread if result.misconception else result.exercise.section

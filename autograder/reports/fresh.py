@@ -19,9 +19,9 @@ OURS = "autograder.reports.feedback.FeedbackPage"  # imported late: with torch, 
 
 
 def stale_pages(places: CourseDirectory, settings: Config, assignment: str, student: str) -> dict[Path, str]:
-    """A student's pages that the gradebook no longer bears out -> what they would say now.
+    """A student's pages that contradict the gradebook -> their current content.
 
-    Nothing where there is no page yet, and where the course writes pages of another kind.
+    Empty if there is no page yet, and if the course writes another kind of pages.
     """
     named = settings.get("GenerateFeedback", {}).get("exporter_class", "")
     if named != OURS and f"{getattr(named, '__module__', '')}.{getattr(named, '__qualname__', '')}" != OURS:
@@ -38,7 +38,7 @@ def stale_pages(places: CourseDirectory, settings: Config, assignment: str, stud
 
 
 def remake(places: CourseDirectory, settings: Config, assignment: str, student: str) -> bool:
-    """Write the pages anew that are out of date; whether there were any."""
+    """Rewrite the pages that are out of date; returns whether there were any."""
     stale = stale_pages(places, settings, assignment, student)
     for page, text in stale.items():
         atomic_write(page, text)
@@ -46,7 +46,7 @@ def remake(places: CourseDirectory, settings: Config, assignment: str, student: 
 
 
 def install() -> None:
-    """Let `nbgrader generate_feedback` write a page again that the gradebook no longer bears out."""
+    """Let `nbgrader generate_feedback` rewrite pages that contradict the gradebook."""
     plain = GenerateFeedback.init_destination
     if hasattr(plain, "__wrapped__"):
         return

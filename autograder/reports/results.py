@@ -28,7 +28,7 @@ from autograder.reports import shared_comments
 
 @dataclass(frozen=True)
 class Student:
-    """Someone on the roster, as the gradebook knows them."""
+    """A student in the gradebook."""
 
     id: str
     first_name: str = ""
@@ -44,7 +44,7 @@ class Student:
 
 @dataclass(frozen=True)
 class GradedCell:
-    """Takes an exercise's place in an assignment outside the catalogue: a cell that nbgrader gives points for."""
+    """Replaces an exercise in an assignment outside the catalogue: a cell that nbgrader grades."""
 
     id: str
     number: str
@@ -52,16 +52,16 @@ class GradedCell:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What it is called."""
+        """Its names."""
         return (self.id,)
 
 
 @dataclass(frozen=True)
 class Result:
-    """How one exercise of one submission fared.
+    """The result of one exercise of one submission.
 
-    checked: whether a verdict was reached at all. asked: whether the answer was there and could be put to the test.
-    alike: the fingerprint of a wrong answer that no known mistake explains (see `diagnosis.alike`).
+    checked: whether a verdict was reached. asked: whether there was an answer that could be tested. alike: the
+    fingerprint of a wrong answer that no known mistake explains (see `diagnosis.alike`).
     """
 
     exercise: Exercise | GradedCell
@@ -79,7 +79,7 @@ class Result:
 
     @property
     def by_hand(self) -> bool:
-        """Whether the gradebook holds other points than the judge gave."""
+        """Whether the gradebook's points differ from the judge's."""
         return self.judged_points is not None and abs(self.points - self.judged_points) > 1e-3
 
     @property
@@ -92,8 +92,8 @@ class Result:
 class Graded:
     """One submission after grading.
 
-    notes: what had to be repaired before it could be graded. seconds: how long each cell ran, by its name. comments:
-    what a teacher wrote, (cell's name, text). read_by_a_person: cell's name -> its points, None while nobody has.
+    notes: corrections made before grading. seconds: cell's name -> its running time. comments: the teacher's, (cell's
+    name, text). read_by_a_person: cell's name -> its points, None if not read yet.
     """
 
     student: Student
@@ -115,7 +115,7 @@ class Graded:
 
 @dataclass(frozen=True)
 class Class:
-    """Everyone on the roster, and what was graded."""
+    """Everyone on the roster, and the graded submissions."""
 
     assignment: Assignment
     possible: float
@@ -129,12 +129,12 @@ def configuration(root: Path) -> Config:
 
 
 def directory(root: Path) -> CourseDirectory:
-    """nbgrader's own account of where the course's files and gradebook are."""
+    """nbgrader's course directory, with the paths of the course's files and gradebook."""
     return CourseDirectory(config=configuration(root))
 
 
 def has_gradebook(places: CourseDirectory) -> bool:
-    """Whether there is a gradebook to read: to open a missing file would make it. A server is taken to have it."""
+    """Whether there is a gradebook; opening a missing file would create it. A server is assumed to have one."""
     url = make_url(places.db_url)
     return not url.drivername.startswith("sqlite") or Path(url.database or "").is_file()
 
@@ -151,7 +151,7 @@ def gradebook_of(places: CourseDirectory) -> Gradebook:
 
 
 def read_roster(root: Path) -> tuple[Student, ...]:
-    """Everyone in the gradebook; nobody where there is none yet. Raises CourseError when it cannot be read."""
+    """Everyone in the gradebook; empty if there is none yet. Raises CourseError if it cannot be read."""
     places = directory(root)
     if not has_gradebook(places):
         return ()
@@ -160,7 +160,7 @@ def read_roster(root: Path) -> tuple[Student, ...]:
 
 
 def find_assignment(assignment_id: str) -> Assignment:
-    """The assignment of that id in the catalogue. Raises CourseError naming those there are."""
+    """The assignment of that id in the catalogue. Raises CourseError, naming all assignments, if there is none."""
     assignment = catalogue.find_assignment(assignment_id)
     if assignment is None:
         known = ", ".join(assignment.id for assignment in catalogue.assignments())
@@ -198,7 +198,7 @@ def find_any_assignment(root: Path, assignment_id: str) -> Assignment:
 
 
 def read_class(root: Path, assignment: Assignment) -> Class:
-    """Everyone's results. Raises CourseError when the assignment has not been released or nothing is graded yet."""
+    """All students' results. Raises CourseError if the assignment has not been released or nothing is graded yet."""
     places = directory(root)
     if not has_gradebook(places):
         raise CourseError(f"There is no gradebook yet: nbgrader generate_assignment {assignment.id} makes it.")
@@ -234,7 +234,7 @@ def check_cells(notebook: NotebookNode) -> dict[str, NotebookNode]:
 
 
 def result_of(exercise: Exercise, cell: NotebookNode | None, points: float) -> Result:
-    """What a check cell says about an exercise; `points` are the gradebook's."""
+    """The result in a check cell; `points` are the gradebook's."""
     record, report = _judged(cell)
     known = {misconception.name: misconception for misconception in exercise.mistakes}
     return Result(
@@ -254,7 +254,7 @@ def result_of(exercise: Exercise, cell: NotebookNode | None, points: float) -> R
 
 
 def seconds_of(cell: NotebookNode | None) -> float | None:
-    """How long a cell ran, by the times its execution left in its metadata; None where it left none."""
+    """The running time of a cell, from its metadata; None if unknown."""
     times = cell.metadata.get("execution", {}) if cell is not None else {}
     begun, ended = times.get("iopub.execute_input"), times.get("shell.execute_reply")
     if not isinstance(begun, str) or not isinstance(ended, str):
@@ -341,7 +341,8 @@ def _graded(
 
 
 def _points_by_hand(grade: Any) -> float | None:
-    """None while nobody has read it; what was given stays, though nbgrader asks for another look after a regrade."""
+    """The points from a person, or None if not read yet; they stay, though nbgrader asks for another look after a
+    regrade."""
     unread = grade is None or (grade.needs_manual_grade and grade.manual_score is None)
     return None if unread else grade.score
 
@@ -364,7 +365,7 @@ def _notebook(places: CourseDirectory, assignment: Assignment, student: Student)
 
 
 def notes_of(notebook: NotebookNode) -> tuple[str, ...]:
-    """What was repaired or could not be read before grading, from the cell that says so; empty when nothing was."""
+    """The notes about corrections and unreadable parts, from the notebook's first cell; empty if there are none."""
     first = notebook.cells[0] if notebook.cells else None
     if first is None or first.cell_type != "markdown" or first.get("id") != NOTE_ID:
         return ()

@@ -25,9 +25,9 @@ SMALL = 24  # numbers that fit on a blackboard
 
 @dataclass(frozen=True)
 class Example:
-    """One case on which the mistake shows: what goes in, what should come out, what comes out instead.
+    """One case that shows the mistake: input, expected result, actual result.
 
-    numbers: whether what comes out instead is numbers that can be compared with the right ones.
+    numbers: whether the actual result is numbers that can be compared with the expected ones.
     """
 
     name: str
@@ -39,7 +39,7 @@ class Example:
 
 @dataclass(frozen=True)
 class Card:
-    """What to say and show about one misconception of one exercise."""
+    """The text and the example for one misconception of one exercise."""
 
     exercise: Exercise
     misconception: Misconception
@@ -59,7 +59,7 @@ def card(exercise: Exercise, misconception: Misconception) -> Card:
 
 
 def card_from(exercise: Exercise, misconception: Misconception, outcomes: Sequence[Outcome]) -> Card:
-    """The card, with the smallest of the cases on which the wrong answer failed."""
+    """The card, with the smallest case on which the wrong answer failed."""
     failed = [outcome for outcome in outcomes if not outcome.passed and outcome.got is not None]
     failed.sort(key=lambda outcome: (outcome.probe.hidden, _size(outcome.case.arguments)))
     example = _example(exercise, failed[0]) if failed else None
@@ -103,7 +103,7 @@ def _size(value: Any) -> int:
 
 
 def written(value: Any) -> str:
-    """A value as it would be written on a blackboard; a large one by its shape or its beginning."""
+    """A value as on a blackboard; a large one by its shape or its beginning."""
     if isinstance(value, torch.Tensor):
         return _tensor(value)
     if isinstance(value, Raised):

@@ -34,9 +34,9 @@ PICTURE = re.compile(r"data:image/(png|jpeg|gif|webp);base64,", re.IGNORECASE)
 
 
 def clean_html(html: str | bytes) -> str:
-    """The HTML with tags and attributes that only show; every other tag comes out as the letters it is written with.
+    """The HTML with only harmless tags and attributes; every other tag is escaped.
 
-    Pictures must bring their data: one that is fetched would tell its server when the page is read.
+    Pictures must be embedded: a fetched one would tell its server when the page is read.
     """
     text = html.decode() if isinstance(html, bytes) else str(html)
     return bleach.clean(text, tags=TAGS, attributes=_is_harmless, protocols={"http", "https", "mailto", "data"})
@@ -53,7 +53,7 @@ def markdown2html(context: Context, source: str) -> str:
 
 
 class _Pictures(dict):
-    """A cell's pictures by name; instead of one that is not among them something that no picture is."""
+    """A cell's pictures by name; a missing one gives data that is no picture."""
 
     def __contains__(self, name: object) -> bool:
         return True

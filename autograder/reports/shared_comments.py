@@ -23,7 +23,7 @@ LARGEST_FILE = 4 << 20  # bytes
 
 
 class Result(Protocol):
-    """What is looked at of a result (see `results.Result`)."""
+    """The part of a result that is used here (see `results.Result`)."""
 
     @property
     def exercise(self) -> Any: ...
@@ -35,18 +35,18 @@ class Result(Protocol):
 
 @dataclass(frozen=True)
 class Comment:
-    """What a teacher wrote about all answers to an exercise that behave like one of these fingerprints."""
+    """A teacher's comment on all answers to an exercise that behave like one of these fingerprints."""
 
     exercise: str
     alike: tuple[str, ...]
     text: str
 
     def is_about(self, result: Result) -> bool:
-        """Whether it belongs on the page of this result."""
+        """Whether the comment is about this result."""
         return result.unexplained and result.exercise.id == self.exercise and are_alike(self.alike, result.alike)
 
     def replaces(self, other: Comment) -> bool:
-        """Whether it is about the same answers."""
+        """Whether it concerns the same answers."""
         return other.exercise == self.exercise and are_alike(other.alike, self.alike)
 
 
@@ -57,24 +57,24 @@ def read(root: Path) -> tuple[Comment, ...]:
 
 
 def write(root: Path, comments: Sequence[Comment]) -> None:
-    """Keep these comments and no others."""
+    """Store these comments, replacing all others."""
     listed = [{"exercise": each.exercise, "alike": list(each.alike), "text": each.text} for each in comments]
     atomic_write(root / "classroom" / NAME, json.dumps({"comments": listed}, ensure_ascii=False, indent=1) + "\n")
 
 
 def about(comments: Iterable[Comment], result: Result) -> str:
-    """The comment about a result; empty where there is none."""
+    """The comment about a result, or ""."""
     return next((comment.text for comment in comments if comment.is_about(result)), "")
 
 
 def merged(before: Sequence[Comment], new: Sequence[Comment]) -> tuple[Comment, ...]:
-    """Old comments and new ones: about the same answers the new one counts, and an empty one removes the old."""
+    """Old and new comments; a new one replaces an old one about the same answers, an empty one removes it."""
     kept = [old for old in before if not any(each.replaces(old) for each in new)]
     return (*kept, *(each for each in new if each.text))
 
 
 def read_file(path: Path) -> list[Comment]:
-    """The comments in a file that we or the dashboard wrote. Raises CourseError saying what is wrong with it."""
+    """The comments in a file from this command or the dashboard. Raises CourseError saying what is wrong with it."""
     try:
         if path.stat().st_size > LARGEST_FILE:
             raise CourseError(f"{path}: expected at most {LARGEST_FILE >> 20} MiB.")
@@ -90,7 +90,7 @@ def read_file(path: Path) -> list[Comment]:
 
 
 def checked_text(text: Any, where: str) -> str:
-    """A comment's text. Raises CourseError when it is none or too long."""
+    """A comment's text. Raises CourseError if it is no text or too long."""
     if not isinstance(text, str) or len(text) > LONGEST:
         got = f"{len(text):,}" if isinstance(text, str) else type(text).__name__
         raise CourseError(f"{where}: expected a text of at most {LONGEST:,} letters, got {got}.")

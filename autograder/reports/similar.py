@@ -34,8 +34,8 @@ Work = Mapping[str, str]  # exercise's id, or OWN -> code
 
 @dataclass(frozen=True)
 class Pair:
-    """Two submissions. `share`: of the more similar student's own lines, how much is in the other, 0 to 1. `passages`:
-    where in the work -> for each of the two, (start, end) of what they share."""
+    """Two submissions. `share`: the larger share, 0 to 1, of one student's own lines that are in the other's.
+    `passages`: part of the work -> for each of the two, (start, end) of common text."""
 
     students: tuple[str, str]
     share: float
@@ -43,7 +43,7 @@ class Pair:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What the command takes."""
+    """Add the command's arguments."""
     parser.add_argument(
         "assignment", metavar="ASSIGNMENT", help="name of the assignment's folder, such as 05_self_attention"
     )
@@ -70,7 +70,7 @@ def run(chosen: argparse.Namespace) -> int:
 
 
 def read_works(root: Path, assignment: Assignment) -> dict[str, Work]:
-    """Student -> the code they handed in, given cells left out. Raises CourseError when nobody handed in any."""
+    """Student -> their submitted code, without released cells. Raises CourseError if nobody submitted any."""
     submitted = root / results.directory(root).submitted_directory
     released = take_in.released_notebook(root, assignment)
     works = {}
@@ -83,7 +83,7 @@ def read_works(root: Path, assignment: Assignment) -> dict[str, Work]:
 
 
 def known_code(root: Path, assignment: Assignment) -> list[str]:
-    """Code that two students may share without having seen each other's."""
+    """Code that two students may share without copying."""
     sources = [
         source
         for step in ("exercises", "solutions")
@@ -94,9 +94,9 @@ def known_code(root: Path, assignment: Assignment) -> list[str]:
 
 
 def pairs(works: Mapping[str, Work], known: Sequence[str], share: float = SHARE) -> list[Pair]:
-    """The pairs that share at least this much of what is their own, the most alike first.
+    """The pairs that share at least this much of their own code, the most similar first.
 
-    works: student -> work. known: code that counts for nobody.
+    works: student -> work. known: code that does not count.
     """
     common = np.unique([hashed for source in known for hashed in _fingerprint(source, []).hashes])
     prints = {
@@ -108,7 +108,7 @@ def pairs(works: Mapping[str, Work], known: Sequence[str], share: float = SHARE)
 
 
 def page(assignment: Assignment, works: Mapping[str, Work], found: Sequence[Pair], share: float) -> str:
-    """The report as one file that asks nothing of the network."""
+    """The report as one self-contained file."""
     names = {exercise.id: f"{exercise.number} {exercise.names[0]}" for exercise in assignment.exercises}
     return pages.page(
         "similar.html.j2",
@@ -131,7 +131,7 @@ def page(assignment: Assignment, works: Mapping[str, Work], found: Sequence[Pair
 
 
 def _work(notebook: NotebookNode, released: NotebookNode) -> Work:
-    """The code of a notebook that is not given, by exercise."""
+    """The student's own code in a notebook, by exercise."""
     given = {cell.source for cell in released.cells}
     work: dict[str, str] = {}
     for cell in notebook.cells:
@@ -142,7 +142,7 @@ def _work(notebook: NotebookNode, released: NotebookNode) -> Work:
 
 
 def _pair(students: tuple[str, str], one: Mapping, other: Mapping) -> Pair | None:
-    """The similarity of two works; None where it is too small to matter."""
+    """The similarity of two works; None if it is below the limit."""
     passages, shared = {}, [0.0, 0.0]
     for place in one.keys() & other.keys():
         if one[place].hashes.isdisjoint(other[place].hashes):

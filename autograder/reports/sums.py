@@ -9,8 +9,8 @@ from autograder.reports.results import Class, Graded, GradedCell, Result, Studen
 
 
 def total(classes: Sequence[Class]) -> Class:
-    """The sum of several assignments: one "exercise" for each, worth what was left after its own late penalty. Who
-    handed in nothing of one has no points there; who handed in none at all is absent."""
+    """The sum of several assignments: one "exercise" for each, with the points after its late penalty. A student
+    without a submission has no points there; one without any submission is left out."""
     cells = [GradedCell(each.assignment.id, each.assignment.id, each.possible) for each in classes]
     handed_in: dict[str, dict[str, Graded]] = {}
     everyone: dict[str, Student] = {}
@@ -25,7 +25,7 @@ def total(classes: Sequence[Class]) -> Class:
 
 
 def scaled(graded: Class, possible: float) -> Class:
-    """The same grades, scaled to this number of points. Raises CourseError where there are none to begin with."""
+    """The same grades, scaled to this number of points. Raises CourseError if the maximum is 0."""
     if not graded.possible:
         raise CourseError(f"{graded.assignment.id} is worth 0 points, which cannot be scaled to {possible:g}.")
     factor = possible / graded.possible

@@ -50,7 +50,7 @@ OF_LEARNERS = {  # environment
 class Place:
     """Folders of one sandbox: `packages`, the visible modules; `meeting`, with the control socket; `homes`.
 
-    arranged: what of this machine is seen and what is hidden in it (`hiding.arranged`).
+    arranged: the visible and hidden paths of this machine (`hiding.arranged`).
     """
 
     packages: Path
@@ -64,11 +64,11 @@ class Place:
 
 @dataclass(frozen=True)
 class Backend:
-    """One way to isolate.
+    """One method of isolation.
 
     command: (place, program) -> the command line that runs Python with `program` as arguments inside.
-    kind: how a child confines itself. own_mounts: whether inside, the folders of a place have the names above.
-    by_engine: whether the command is a container engine's: it needs our environment and keeps it to itself.
+    kind: how a child confines itself. own_mounts: whether the folders of a place have the names above inside.
+    by_engine: whether the command is a container engine's, which needs our environment and does not pass it on.
     """
 
     name: str
@@ -79,11 +79,11 @@ class Backend:
 
     @property
     def hides(self) -> bool:
-        """Whether this machine's own folders are seen inside, so that some must be hidden."""
+        """Whether this machine's own folders are visible inside, so that some must be hidden."""
         return not self.by_engine and self.kind != "none"
 
     def confinement(self, place: Place) -> Confinement:
-        """What a child of this backend does to itself."""
+        """The confinement of a child of this backend."""
         if self.own_mounts:
             # A Python that lies in /tmp must stay in sight; /tmp is then read-only.
             seen = place.of_kind(SEEN)
@@ -96,11 +96,11 @@ class Backend:
         return Confinement(self.kind, home, readable=readable, hidden=hidden, listed=hiding.libraries())
 
     def address(self, place: Place) -> str:
-        """The control socket as the warm process finds it."""
+        """The path of the control socket in the warm process."""
         return f"{MEETING if self.own_mounts else place.meeting}/control"
 
     def environment(self) -> dict[str, str]:
-        """The environment to start the command with: all of the environment inside, or a container engine's own."""
+        """The environment to start the command with: that of the sandbox, or a container engine's own."""
         if self.by_engine:
             return dict(os.environ)
         return {
@@ -110,7 +110,7 @@ class Backend:
         }
 
     def working_folder(self, place: Place) -> str | None:
-        """Where the command is started, from which Python imports; None when the command says so itself."""
+        """The folder in which the command is started, from which Python imports; None if the command sets it."""
         return None if self.own_mounts else str(place.packages)
 
 
@@ -119,7 +119,7 @@ def _python(program: Sequence[str]) -> list[str]:
 
 
 def _bubblewrap(place: Place, program: Sequence[str], limits: Limits) -> list[str]:
-    """Everything is absent but what is listed. Root keeps two capabilities, to become nobody inside."""
+    """Only the listed paths exist inside. Root keeps two capabilities, to become the user nobody inside."""
     as_root = os.geteuid() == 0
     command = ["bwrap", "--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try"]
     command += ["--cap-drop", "ALL", "--new-session"]
@@ -173,10 +173,10 @@ BACKENDS = {
 
 
 def choose(name: str = "", private: Iterable[str | Path] = ()) -> Backend:
-    """The backend that the environment names, else the one of that name, else the first that can isolate here.
+    """The backend that the environment names, else the one of that name, else the first that works here.
 
     private: folders that it must be able to hide, in addition to the usual ones. Raises SandboxError saying why each
-    cannot, and what overrides, or which folder cannot be hidden; CourseError for an unknown name.
+    does not work, and how to override this, or which folder cannot be hidden; CourseError for an unknown name.
     """
     name = os.environ.get(SANDBOX) or name
     if name and name not in BACKENDS:
@@ -199,7 +199,7 @@ def choose(name: str = "", private: Iterable[str | Path] = ()) -> Backend:
 
 @functools.cache
 def why_not(name: str) -> str:
-    """Why a backend cannot isolate here; "" when it can. Found out by confining a child once."""
+    """Why a backend does not work here, or ""; found by confining a child once."""
     backend = BACKENDS[name]
     if name == TRUST:
         return ""
@@ -224,10 +224,10 @@ def why_not(name: str) -> str:
 def lay_out(
     folder: Path, backend: Backend, assignment: Assignment | None = None, private: Iterable[str | Path] = ()
 ) -> Place:
-    """Make the folders of a sandbox, readable by the user that the warm process becomes.
+    """Create the folders of a sandbox, readable by the user that the warm process becomes.
 
-    private: folders of this machine to hide inside, in addition to the usual ones. Raises SandboxError where that
-    cannot be.
+    private: folders of this machine to hide inside, in addition to the usual ones. Raises SandboxError if that is
+    impossible.
     """
     arranged = tuple(hiding.arranged(private)) if backend.hides else ()
     place = Place(folder / "packages", folder / "meeting", folder / "homes", arranged)

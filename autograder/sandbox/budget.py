@@ -7,9 +7,9 @@ USUAL = Limits()
 
 
 def limits_of(assignment: Assignment | None, configured: Limits = USUAL) -> Limits:
-    """The limits of an assignment's notebooks. configured: the course's, which win where they are larger than usual.
+    """The limits of an assignment's notebooks. configured: the course's, which count if they are larger than usual.
 
-    An assignment's own budget takes the place of the usual one, be it larger or smaller.
+    An assignment's own budget replaces the usual one, whether larger or smaller.
     """
     if assignment is None:
         return configured

@@ -34,18 +34,18 @@ SEEN, HIDDEN = "seen", "hidden"
 
 
 class SandboxError(CourseError):
-    """No sandbox: it cannot be started, or it broke. Never the fault of a submission."""
+    """The sandbox cannot be started, or it broke. Never the fault of a submission."""
 
 
 class NotHiddenError(SandboxError):
-    """A place that submissions may not see cannot be hidden from them."""
+    """A path that submissions must not see cannot be hidden from them."""
 
 
 def arranged(private: Iterable[str | Path] = ()) -> list[tuple[str, str]]:
-    """(SEEN or HIDDEN, path) of all that has to be arranged, what lies inside after what it lies in.
+    """(SEEN or HIDDEN, path) of all paths to be arranged, inner ones after outer ones.
 
-    private: folders to be hidden in addition to those that always are. Raises NotHiddenError where one of them is
-    itself a folder of programs or libraries, so that it cannot be hidden.
+    private: folders to be hidden in addition to the usual ones. Raises NotHiddenError if one of them is itself a folder
+    of programs or libraries.
     """
     kinds = dict.fromkeys(_seen(), SEEN)
     aliases = [(path, os.path.realpath(path)) for path in kinds]
@@ -69,7 +69,7 @@ def arranged(private: Iterable[str | Path] = ()) -> list[tuple[str, str]]:
 
 
 def hidden_places(private: Iterable[str | Path] = ()) -> list[str]:
-    """The real paths of all that is hidden, whether or not it could be seen otherwise."""
+    """The real paths of everything that is hidden."""
     places = [*map(str, private), *TEMPORARY, *EXCHANGES, tempfile.gettempdir(), os.environ.get("TMPDIR") or "/tmp"]
     with contextlib.suppress(CourseError):
         places.append(str(course.find_root()))
@@ -81,8 +81,8 @@ def hidden_places(private: Iterable[str | Path] = ()) -> list[str]:
 
 
 def places_of_course(configuration: Mapping[str, Any]) -> list[str]:
-    """The course that this process works in, and the folders that nbgrader's configuration names: steps of the class,
-    the gradebook's, the exchange."""
+    """The folder of the current course, and those in nbgrader's configuration: steps of the class, the gradebook's, the
+    exchange."""
     try:
         root = course.find_root()
     except CourseError:  # on another machine than the course's
@@ -96,7 +96,7 @@ def places_of_course(configuration: Mapping[str, Any]) -> list[str]:
 
 
 def python_places() -> list[str]:
-    """The folders of programs and libraries of this Python, as it names them."""
+    """The folders of programs and libraries of this Python, as in its configuration."""
     prefixes = {sys.prefix, sys.exec_prefix, sys.base_prefix, os.path.realpath(sys.base_prefix)}
     places = {os.path.join(prefix, part) for prefix in prefixes for part in OF_PYTHON}
     places |= {sysconfig.get_path(kind) for kind in LIBRARIES}
@@ -104,7 +104,7 @@ def python_places() -> list[str]:
 
 
 def libraries() -> tuple[str, ...]:
-    """The folders in which this Python looks for modules, so that it lists them."""
+    """The folders that this Python lists to find modules."""
     return tuple(sorted({os.path.realpath(sysconfig.get_path(kind)) for kind in LIBRARIES}))
 
 

@@ -19,14 +19,14 @@ CLOCK_FACTOR, CLOCK_SECONDS = 5, 10.0  # how much longer than its processor time
 
 
 class Stopped(Exception):
-    """The work did not give a result within its limits; the text says which one it met."""
+    """The work had no result within its limits; the text says which limit was reached."""
 
 
 def run(work: Callable[[], Any], seconds: float, memory: int, quiet: bool = False) -> Any:
-    """What the function returns, as JSON knows it.
+    """The function's result, passed as JSON.
 
-    seconds: of processor time. memory: bytes on top of what this process has. quiet: what it prints is thrown away.
-    Raises Stopped at a limit, and where the function raises, with the text of its error.
+    seconds: of processor time. memory: bytes in addition to this process's. quiet: discard its output. Raises Stopped
+    at a limit, and, with the text of the error, if the function raises.
     """
     if not hasattr(os, "fork"):
         return work()
@@ -57,7 +57,8 @@ def run(work: Callable[[], Any], seconds: float, memory: int, quiet: bool = Fals
 
 
 def _child(work: Callable[[], Any], reader: int, writer: int, seconds: float, memory: int, quiet: bool) -> None:
-    """Never returns: nothing that the parent has open may be closed or flushed here."""
+    """Run the function in the child. Never returns, since the parent's open files must not be closed or flushed
+    here."""
     try:
         os.close(reader)
         if quiet:
@@ -90,7 +91,7 @@ def _limit(seconds: float, memory: int) -> None:
 
 
 def _received(reader: int, until: float) -> bytes | None:
-    """All that the child writes; None where that is too much or takes too long."""
+    """The output of the child; None if it is too long or takes too long."""
     parts, size = [], 0
     while (left := until - time.monotonic()) > 0 and select.select([reader], [], [], left)[0]:
         part = os.read(reader, 1 << 20)

@@ -19,9 +19,9 @@ HELD = ".held"  # is there once the folder has been locked, so that one which is
 
 
 class PrivateFolder:
-    """A folder in TMPDIR, held until `remove` or the end of a `with`.
+    """A folder in TMPDIR, locked until `remove` or the end of a `with`.
 
-    Raises OSError when none can be made there, and leaves none then.
+    Raises OSError, and leaves no folder, if none can be created.
 
     kind: a word of its name, such as "grade".
     """
@@ -46,7 +46,7 @@ class PrivateFolder:
         self.remove()
 
     def remove(self) -> None:
-        """Remove it and all that is in it, and let go of it."""
+        """Remove the folder with its content, and release its lock."""
         safe_rmtree.remove(self.path)
         with contextlib.suppress(OSError):  # an empty one also where no more files can be opened
             (self.path / HELD).unlink(missing_ok=True)
@@ -56,7 +56,7 @@ class PrivateFolder:
 
 
 def sweep() -> None:
-    """Remove what graders that were killed have left in TMPDIR."""
+    """Remove the folders of killed graders in TMPDIR."""
     with contextlib.suppress(OSError):
         for path in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
             with contextlib.suppress(OSError):
@@ -65,7 +65,7 @@ def sweep() -> None:
 
 @functools.cache
 def _sweep_once() -> None:
-    """Once a process is enough."""
+    """Sweep once per process."""
     sweep()
 
 

@@ -15,7 +15,7 @@ CORPUS = "corpus.json"
 def build_corpus(
     train: int = 60_000, validation: int = 500, test: int = 1_000, held_out: int = 1_000, seed: int = 7
 ) -> Corpus:
-    """Return what the real one returns, as far as the recorded sentences go; beyond them, ValueError."""
+    """Return what the original function returns, from recorded sentences; raises ValueError for more."""
     wanted = dict(train=train, validation=validation, test=test, held_out=held_out)
     for name, size in wanted.items():
         most = len(getattr(_recorded(), name))

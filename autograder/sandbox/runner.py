@@ -54,10 +54,10 @@ PRELOADED = {
 
 
 class Ended(EndpointGone):
-    """A submission's process is gone; the text says how.
+    """A submission's process has ended; the text says how.
 
-    killed: by a signal that nobody here has sent, as the kernel does where memory is short, or a person. Where a
-    submission has namespaces of its own, it cannot do this to itself.
+    killed: by a signal from outside, for example from the kernel when memory is short. A submission in its own
+    namespaces cannot do this to itself.
     """
 
     def __init__(self, reason: str, killed: bool = False) -> None:
@@ -67,7 +67,7 @@ class Ended(EndpointGone):
 
 @dataclass(frozen=True)
 class Ran:
-    """What came of a cell: its outputs, and the description of the error that ended it, if any."""
+    """The result of a cell: its outputs, and the description of the error that ended it, if any."""
 
     outputs: list[NotebookNode]
     error: dict[str, Any] | None
@@ -76,7 +76,7 @@ class Ran:
 class Runner:
     """One sandbox with a warm process, for the submissions of one assignment.
 
-    private: folders of this machine to be hidden in addition to the usual ones. Raises SandboxError when the sandbox
+    private: folders of this machine to be hidden in addition to the usual ones. Raises SandboxError if the sandbox
     cannot be started or breaks.
     """
 
@@ -155,7 +155,7 @@ class Runner:
                 self.order("stop")
 
     def order(self, what: str, *descriptors: int) -> dict[str, Any]:
-        """Tell the warm process to do something; returns what the submission has used and how it ended, if it did."""
+        """Send an order to the warm process; returns the submission's usage and how it ended, if it did."""
         try:
             socket.send_fds(self._control, [json.dumps({"do": what}).encode()], descriptors)
         except OSError as error:
@@ -201,7 +201,7 @@ class Runner:
 
 
 class Submission:
-    """One submission's process. Whatever it does, its methods return or raise Ended."""
+    """One submission's process. Its methods always return or raise Ended."""
 
     def __init__(self, runner: Runner, connection: socket.socket) -> None:
         self._runner, self._connection, self._asleep, self._at_disk = runner, connection, 0.0, 0.0
@@ -214,7 +214,7 @@ class Submission:
             raise SandboxError(f"No child could be confined: {runner.complaint() or ended}") from ended
 
     def write(self, files: Mapping[str, bytes]) -> None:
-        """Put files into the folder in which the notebook runs."""
+        """Write files into the folder in which the notebook runs."""
         for name, content in files.items():
             self._send({"files": {name: content}})
             self._receive(_Patience(self, START_SECONDS, "Writing files", None), "written")
@@ -236,9 +236,9 @@ class Submission:
 
     @contextlib.contextmanager
     def questioned(self, seconds: float, moment: str = "") -> Iterator[wire.Channel]:
-        """A channel on which a judge asks about one exercise; all of its questions may take `seconds` together.
+        """A channel for judging one exercise; all of its probes may take `seconds` together.
 
-        moment: a name for this moment; asked for a second time, the notebook's names stand for what they did then.
+        moment: a name for a snapshot of the namespace; a second use of the name restores it.
         """
         ours, theirs = socket.socketpair()
         too_long = EndpointGone(f"your code did not finish within {seconds:g} seconds")
@@ -254,9 +254,9 @@ class Submission:
             self._receive(_Patience(self, wire.PATIENCE, "A check", None), "answered")
 
     def spent(self, waited: float = 0.0) -> float:
-        """Seconds used so far. Raises Ended when the process is gone or has used more than it may.
+        """Seconds used so far. Raises Ended if the process has ended or exceeded a limit.
 
-        waited: seconds that this side has waited since it last asked; they count when everything slept meanwhile.
+        waited: seconds that this side has waited since the last request; they count if all processes slept meanwhile.
         """
         used, limits = self._runner.order("usage"), self._runner.limits
         if used["doing"] == DISK:  # or a parent that a sleeping child holds up, so not for ever
@@ -279,9 +279,9 @@ class Submission:
         return seconds
 
     def spent_lately(self) -> float:
-        """What `spent` returned when it last looked, if that was a moment ago; else it looks again.
+        """The last result of `spent`, if it is recent; else a new one.
 
-        A notebook that answers at once needs no such request: a look at every request took a tenth of its time.
+        A measurement at every request took a tenth of a fast notebook's time.
         """
         return self._spent if time.monotonic() - self._looked < wire.PATIENCE else self.spent()
 
@@ -303,7 +303,7 @@ class Submission:
             raise self._gone() from error
 
     def _gone(self, how: str = "") -> Ended:
-        """The exception for a process that is gone; finds out how it ended if that is not known."""
+        """The exception for a process that has ended; finds out how, if unknown."""
         until = time.monotonic() + GRACE_SECONDS
         while not how and time.monotonic() < until:  # its end of the connection is closed a moment before it is gone
             how = self._runner.order("usage")["ended"] or time.sleep(0.01) or ""
@@ -322,9 +322,9 @@ class Submission:
 
 
 class _Patience:
-    """Called while a submission keeps the trusted side waiting.
+    """Called while the trusted side waits for a submission.
 
-    too_long: raised when the time is over; without it the code is interrupted, and ended if that does not help.
+    too_long: raised at the time limit; without it the code is interrupted, and ended if that does not help.
     """
 
     def __init__(self, submission: Submission, seconds: float, what: str, too_long: Exception | None) -> None:
@@ -349,7 +349,7 @@ _runners: dict[tuple, Runner] = {}
 
 
 def runner_for(assignment: Assignment | None, backend: Backend, limits: Limits, private: Sequence[str] = ()) -> Runner:
-    """The warm sandbox of an assignment in this process, started on first use and ended when the process does."""
+    """The warm sandbox of an assignment in this process, started on first use and ended with the process."""
     key = (os.getpid(), assignment.id if assignment else "", backend.name, limits, tuple(private))
     if key not in _runners:
         _runners[key] = Runner(assignment, backend, limits, private)
@@ -371,7 +371,7 @@ def close_all() -> None:
 
 
 def files_beside(folder: Path, names: Iterable[str]) -> dict[str, bytes]:
-    """Name -> content of those of the named files that lie in a folder as plain files and are not too large."""
+    """Name -> content of the named files in a folder that are regular files and not too large."""
     found = {}
     for name in list(names)[:MAX_FILES]:
         path = folder / name
@@ -383,12 +383,12 @@ def files_beside(folder: Path, names: Iterable[str]) -> dict[str, bytes]:
 
 
 def _longest(limits: Limits) -> float:
-    """Seconds on the clock that a notebook may take on the slowest of machines."""
+    """The seconds that a notebook may take on the slowest machine."""
     return max(2 * limits.notebook_seconds, min(CLOCK_FACTOR * limits.notebook_seconds, LONGEST_SECONDS))
 
 
 def _preloaded(assignment: Assignment | None) -> list[str]:
-    """Of the slow imports, those that the released notebook needs; and what it may import of our own packages."""
+    """The slow imports that the released notebook needs, and the modules of our packages that it may import."""
     if assignment is None:
         return []
     own = sorted(name for name in assignment.visible_modules if name.startswith("transformer_ref."))
@@ -401,7 +401,7 @@ def _preloaded(assignment: Assignment | None) -> list[str]:
 
 
 def _cleaned(content: Any, limit: int) -> list[NotebookNode]:
-    """Outputs as a submission sent them, made anew from what is allowed in one."""
+    """A submission's outputs, rebuilt from the allowed fields."""
     try:
         if not isinstance(content, bytes) or len(content) > 2 * limit + MAX_REPLY_BYTES:
             raise ValueError("too much")

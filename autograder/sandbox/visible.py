@@ -24,7 +24,7 @@ LEARNERS_SIDE = (
 
 
 def modules(assignment: Assignment | None) -> set[str]:
-    """Names of the modules that can be imported while the assignment is graded: those listed and what they import."""
+    """Names of the modules that can be imported while the assignment is graded: the listed ones and their imports."""
     wanted, found = [*LEARNERS_SIDE, *(assignment.visible_modules if assignment else ())], set()
     while wanted:
         name = wanted.pop()
@@ -35,7 +35,7 @@ def modules(assignment: Assignment | None) -> set[str]:
 
 
 def build(folder: Path, assignment: Assignment | None) -> None:
-    """Write the packages as the assignment's submissions may see them."""
+    """Write the packages that the assignment's submissions may see."""
     visible = modules(assignment)
     for package in PACKAGES:
         for path in sorted((HERE / package).rglob("*.py")):
@@ -77,7 +77,7 @@ def _source(name: str) -> Path | None:
 
 
 def _imported(path: Path) -> Iterator[str]:
-    """The modules that a file imports when it is imported itself."""
+    """The modules that a file imports at its top level."""
     for node in _at_import(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)

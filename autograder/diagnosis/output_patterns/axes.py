@@ -36,7 +36,7 @@ ANOTHER_SHAPE = seen(
 
 @dataclass(frozen=True)
 class Transposed(Fact, name="transposed", exact=True):
-    """Two axes have changed places."""
+    """Two axes are exchanged."""
 
     axis: int
     other: int
@@ -46,7 +46,7 @@ class Transposed(Fact, name="transposed", exact=True):
 
 
 def transposed(got: Tensor, expected: Tensor, outcome: Outcome) -> Iterator[Fact]:
-    """Two axes have changed places."""
+    """Two axes are exchanged."""
     for order in permutations(range(expected.ndim)) if 2 <= expected.ndim <= 4 else ():
         moved = [axis for axis, source in enumerate(order) if axis != source]
         if len(moved) == 2 and near(got, expected.permute(order), outcome):
@@ -55,14 +55,14 @@ def transposed(got: Tensor, expected: Tensor, outcome: Outcome) -> Iterator[Fact
 
 @dataclass(frozen=True)
 class Alike(AlongAxis, name="alike"):
-    """Everything along an axis is the same."""
+    """All items along an axis are equal."""
 
     def say(self, names: Names) -> str:
         return f"All {self.lines} are the same in your result."
 
 
 def alike(got: Tensor, expected: Tensor, outcome: Outcome) -> Iterator[Fact]:
-    """Everything along an axis is the same, where the right result differs."""
+    """All items along an axis are equal, where those of the correct result differ."""
     if got.shape != expected.shape:
         return
     if got.numel() >= FEWEST and near(got, got.flatten()[0].expand_as(got), outcome):
@@ -78,7 +78,7 @@ def alike(got: Tensor, expected: Tensor, outcome: Outcome) -> Iterator[Fact]:
 
 @dataclass(frozen=True)
 class OnePlace(AlongAxis):
-    """The first or the last place along an axis is missing, or is one too many."""
+    """The first or the last position along an axis is missing or superfluous."""
 
     which: str = "first"
     missing: bool = True
@@ -99,7 +99,7 @@ class OnePlace(AlongAxis):
 
 @dataclass(frozen=True)
 class CutShort(AlongAxis, name="cut short"):
-    """The beginning of the right result."""
+    """Only the beginning of the correct result."""
 
     def say(self, names: Names) -> str:
         return f"Your result is the beginning of the correct one: it is cut short along axis {self.axis}."
@@ -107,7 +107,7 @@ class CutShort(AlongAxis, name="cut short"):
 
 @dataclass(frozen=True)
 class GoesOn(AlongAxis, name="goes on"):
-    """The right result, and more behind it."""
+    """The correct result, followed by more."""
 
     def say(self, names: Names) -> str:
         return f"Your result begins with the correct one, and continues after it along axis {self.axis}."
@@ -131,7 +131,7 @@ REDUCED = {
 
 @dataclass(frozen=True)
 class Reduced(AlongAxis):
-    """An axis is gone by a reduction, or is left over, and the reduction gives the right result."""
+    """An axis was reduced, or was not reduced although reducing it gives the correct result."""
 
     how: str = "sum"
     left_over: bool = False
@@ -151,7 +151,8 @@ class Reduced(AlongAxis):
 
 
 def cut(got: Tensor, expected: Tensor, outcome: Outcome) -> Iterator[Fact]:
-    """One place too few or too many along an axis, the first or the last; or an axis that was added up or left over."""
+    """One position too few or too many along an axis, the first or the last; or an axis that was reduced or left
+    over."""
     for axis in range(expected.ndim) if got.ndim == expected.ndim else ():
         lengths = got.shape[axis], expected.shape[axis]
         if abs(lengths[0] - lengths[1]) == 1 and min(lengths) > 0:
@@ -178,7 +179,7 @@ def cut(got: Tensor, expected: Tensor, outcome: Outcome) -> Iterator[Fact]:
 
 
 def reshaped(got: Tensor, expected: Tensor, outcome: Outcome) -> Iterator[Fact]:
-    """The right numbers in the right order, in another shape."""
+    """The correct numbers in the correct order, in another shape."""
     if got.shape == expected.shape or got.numel() != expected.numel():
         return
     if near(got.reshape(expected.shape), expected, outcome):
@@ -189,12 +190,12 @@ def reshaped(got: Tensor, expected: Tensor, outcome: Outcome) -> Iterator[Fact]:
 
 
 class BySizes(AlongAxis):
-    """Seen by the sizes of axes, whatever the numbers are: of axes of equal size it may be the one or the other."""
+    """Seen from the sizes of axes alone; among axes of equal size it may be either."""
 
 
 @dataclass(frozen=True)
 class AxesJoined(BySizes, name="axes joined", once=True):
-    """Two axes came back as one."""
+    """Two axes were merged into one."""
 
     def say(self, names: Names) -> str:
         pair = f"Axes {self.axis} and {self.axis + 1}"
@@ -203,7 +204,7 @@ class AxesJoined(BySizes, name="axes joined", once=True):
 
 @dataclass(frozen=True)
 class AxisGone(BySizes, name="axis gone", once=True):
-    """An axis of the right result is not there."""
+    """An axis of the correct result is missing."""
 
     def say(self, names: Names) -> str:
         return f"Axis {self.axis} of the correct result is missing: it was summed over, indexed or left out."
@@ -211,14 +212,14 @@ class AxisGone(BySizes, name="axis gone", once=True):
 
 @dataclass(frozen=True)
 class AxisTooMany(BySizes, name="axis too many", once=True):
-    """An axis that the right result does not have."""
+    """An axis that the correct result does not have."""
 
     def say(self, names: Names) -> str:
         return f"Your axis {self.axis} is one too many: sum over it, or combine each item only with its own partner."
 
 
 def of_another_shape(got: Tensor, expected: Tensor, outcome: Outcome) -> Iterator[Fact]:
-    """Two axes that came back as one, an axis that is gone, or one that is too many, whatever the numbers are."""
+    """Two axes merged into one, a missing axis, or a superfluous one, seen from the shapes alone."""
     short, long = (got, expected) if got.ndim < expected.ndim else (expected, got)
     if long.ndim != short.ndim + 1:
         return
@@ -237,14 +238,14 @@ def of_another_shape(got: Tensor, expected: Tensor, outcome: Outcome) -> Iterato
 
 @dataclass(frozen=True)
 class FirstOnly(AlongAxis, name="first only"):
-    """Right for the first sentence, say, and for no other."""
+    """Correct only for the first item of an axis, such as the first sentence."""
 
     def say(self, names: Names) -> str:
         return f"Only the first {self.line} is correct."
 
 
 def first_only(got: Tensor, expected: Tensor, outcome: Outcome) -> Iterator[Fact]:
-    """Right only for the first sentence, or only for the first position along another axis."""
+    """Correct only for the first sentence, or only for the first position along another axis."""
     for axis in range(got.ndim) if got.shape == expected.shape and got.ndim >= 2 else ():
         (got_first, *got_rest), (first, *rest) = got.unbind(axis), expected.unbind(axis)
         places = (fact.axis for fact in one_place(got, expected, outcome))
@@ -255,7 +256,7 @@ def first_only(got: Tensor, expected: Tensor, outcome: Outcome) -> Iterator[Fact
 
 @dataclass(frozen=True)
 class OnlyThe(AlongAxis):
-    """All that is wrong is in the first, or in the last, place of an axis."""
+    """All errors are at the first, or at the last, position of an axis."""
 
     which: str = "first"
 
@@ -268,7 +269,7 @@ class OnlyThe(AlongAxis):
 
 
 def one_place(got: Tensor, expected: Tensor, outcome: Outcome) -> Iterator[OnlyThe]:
-    """Everything that is wrong is in the first, or in the last, place of an axis."""
+    """All errors are at the first, or at the last, position of an axis."""
     if got.shape != expected.shape:
         return
     wrong = ~torch.isclose(got, expected, rtol=outcome.probe.rtol, atol=outcome.probe.atol)
@@ -281,7 +282,7 @@ def one_place(got: Tensor, expected: Tensor, outcome: Outcome) -> Iterator[OnlyT
 
 
 def diagonal(got: Tensor, expected: Tensor, outcome: Outcome) -> Iterator[Fact]:
-    """Square tables that are wrong only on their diagonal, or right only there."""
+    """Square matrices that are wrong only on their diagonal, or correct only there."""
     square = got.ndim >= 2 and got.shape == expected.shape and got.shape[-1] == got.shape[-2] >= FEWEST
     if square:
         right = torch.isclose(got, expected, rtol=outcome.probe.rtol, atol=outcome.probe.atol, equal_nan=True)

@@ -52,7 +52,7 @@ FROM_THE_END = {0: "its last axis", 1: "its last axis but one", 2: "its last axi
 
 
 def measured(measure: str, argument: str, axis: int) -> str:
-    """A measure of an argument in words. axis: counted from the end, 0 is the last; -1 for a plain number."""
+    """A measure of an argument in words. axis: counted from the end, 0 is the last; -1 for a number."""
     words = FROM_THE_END.get(axis, "an earlier axis")
     size = "" if axis < 0 else f"the size of {words.replace('its', 'the')} of "
     return MEASURED[measure].format(size, argument, words)
@@ -60,7 +60,7 @@ def measured(measure: str, argument: str, axis: int) -> str:
 
 @dataclass(frozen=True)
 class Added(Fact, exact=True, doubt=""):
-    """The right result and an argument, or less it."""
+    """The correct result plus or minus an argument."""
 
     argument: int
     taken_away: bool = False
@@ -76,7 +76,7 @@ class Added(Fact, exact=True, doubt=""):
 
 @dataclass(frozen=True)
 class MoreOrLess(Fact, exact=True, doubt=""):
-    """Every number is too large, or too small, by a measure of an argument."""
+    """Every number is too large or too small by a measure of an argument."""
 
     argument: int
     measure: str
@@ -94,7 +94,7 @@ class MoreOrLess(Fact, exact=True, doubt=""):
 
 @dataclass(frozen=True)
 class Quotient(Fact, exact=True, doubt="It looks as if "):
-    """Every number is divided by, or multiplied with, a measure of an argument; and its sign is changed if `turned`."""
+    """Every number is divided or multiplied by a measure of an argument, with the opposite sign if `turned`."""
 
     argument: int
     measure: str
@@ -115,7 +115,7 @@ class Quotient(Fact, exact=True, doubt="It looks as if "):
 
 
 def by_argument(got: Tensor, expected: Tensor, outcome: Outcome) -> Iterator[Fact]:
-    """Every number is the right one, divided by or multiplied with a property of an argument; or that one is added."""
+    """Every number is the correct one, divided or multiplied by a property of an argument, or plus this property."""
     if got.shape != expected.shape or not got.numel() or not bool(got.isfinite().all()):
         return
     arguments = outcome.case.arguments
@@ -148,7 +148,7 @@ def by_argument(got: Tensor, expected: Tensor, outcome: Outcome) -> Iterator[Fac
 
 
 def _quotients(got: Tensor, expected: Tensor, outcome: Outcome, divisor: Tensor) -> Iterator[bool]:
-    """Whether the right result is multiplied with it (True), or divided by it (False); nothing where it is neither."""
+    """Whether the correct result is multiplied by it (True) or divided by it (False); nothing if neither."""
     if bool((divisor < 0).any()) or not bool((divisor > 0).any()) or bool((divisor == 1).all()):
         return
     if not _may_be(got, expected, outcome, divisor):
@@ -160,8 +160,8 @@ def _quotients(got: Tensor, expected: Tensor, outcome: Outcome, divisor: Tensor)
 
 
 def _may_be(got: Tensor, expected: Tensor, outcome: Outcome, divisor: Tensor) -> bool:
-    """Whether the largest number of the right result, multiplied or divided by its divisor, is the learner's number
-    there. This quick test rules out most divisors."""
+    """Whether the largest number of the correct result, multiplied or divided by its divisor, is the learner's number
+    there. This quick test excludes most divisors."""
     place = int(expected.abs().argmax())
     wanted, there = expected.flatten()[place].item(), got.flatten()[place].item()
     by = divisor.expand(got.shape).flatten()[place].item()
@@ -170,7 +170,7 @@ def _may_be(got: Tensor, expected: Tensor, outcome: Outcome, divisor: Tensor) ->
 
 
 def _counts(arguments: tuple[Any, ...]) -> Iterator[tuple[int, int, float]]:
-    """Sizes of axes, and plain numbers (axis -1), by the argument's place."""
+    """Sizes of axes, and numbers (axis -1), by the position of the argument."""
     for place, value in enumerate(arguments):
         if isinstance(value, Tensor):
             yield from ((place, axis, size) for axis, size in enumerate(reversed(value.shape)))
@@ -179,7 +179,8 @@ def _counts(arguments: tuple[Any, ...]) -> Iterator[tuple[int, int, float]]:
 
 
 def _spread(measured: Tensor, axis: int, like: Tensor) -> Iterator[Tensor]:
-    """One number for each line of an argument, laid out to meet a result: in its own place, as rows, as columns."""
+    """One number for each line of an argument, in shapes that broadcast with a result: in its own axis, as rows, as
+    columns."""
     seen = []
     flat = measured.squeeze(axis)
     for laid in (measured, flat, flat.unsqueeze(-1), flat.unsqueeze(-2) if flat.ndim else flat):

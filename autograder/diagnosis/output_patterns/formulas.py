@@ -37,7 +37,7 @@ COEFFICIENTS = (Fraction(1), Fraction(2), Fraction(3), Fraction(4), Fraction(1, 
 
 @dataclass(frozen=True)
 class Formula(Fact, name="formula"):
-    """How the result was computed. sentence: with places for the argument's name and its axis."""
+    """How the result was computed. sentence: with slots for the argument's name and its axis."""
 
     sentence: str
     argument: int = 0
@@ -48,7 +48,7 @@ class Formula(Fact, name="formula"):
 
 
 def about_formulas(failures: Sequence[Outcome]) -> Iterator[Fact]:
-    """What was done with an argument or its sizes to the right tensor, in every failure."""
+    """How an argument or its sizes were applied to the correct tensor, in every failure."""
     found = [tensors(outcome) for outcome in failures]
     pairs = [pair for pair in found if pair is not None and pair[0].shape == pair[1].shape and pair[0].numel()]
     if len(pairs) == len(found) >= FEWEST and all(bool(got.isfinite().all()) for got, _, _ in pairs):
@@ -57,7 +57,7 @@ def about_formulas(failures: Sequence[Outcome]) -> Iterator[Fact]:
 
 
 def _sizes(pairs: Sequence[tuple[Tensor, Tensor, Outcome]]) -> Iterator[Fact]:
-    """The right result times a power of a size, the same power of sizes that differ."""
+    """The correct result times a power of a size, the same power for different sizes."""
     factors = []
     for got, expected, outcome in pairs:
         largest = expected.abs().flatten().argmax()
@@ -82,7 +82,7 @@ def _size(outcome: Outcome, place: int, axis: int) -> int | None:
 
 
 def _arguments(pairs: Sequence[tuple[Tensor, Tensor, Outcome]]) -> Iterator[Fact]:
-    """The right result with an argument, or what is left of it along an axis, added, taken away or multiplied."""
+    """The correct result plus, minus or times an argument, or a reduction of it along an axis."""
     got, expected, outcome = pairs[0]
     for key, part in _parts(outcome, expected).items():
         for how, made in _made(expected, part).items():
@@ -107,7 +107,8 @@ def _made(expected: Tensor, part: Tensor) -> dict[str, Tensor]:
 
 
 def _parts(outcome: Outcome, expected: Tensor) -> dict[tuple[int, str, int], Tensor]:
-    """What can be combined with the right result: (the argument's place, words for it, an axis) -> numbers."""
+    """The tensors that can be combined with the correct result: (position of the argument, words for it, an axis) ->
+    numbers."""
     parts: dict[tuple[int, str, int], Tensor] = {}
     for place, value in enumerate(outcome.case.arguments):
         whole = isinstance(value, list) and value and all(type(item) is int for item in value)
@@ -133,8 +134,8 @@ def _parts(outcome: Outcome, expected: Tensor) -> dict[tuple[int, str, int], Ten
 
 
 def formula(exercise: Exercise, outcomes: Sequence[Outcome]) -> list[Fact]:
-    """The formula of whole-number arguments that an answer computes, where every probe under the first failure's
-    setting says the same."""
+    """The formula of integer arguments that an answer computes, if every probe in the first failure's setting is
+    consistent with it."""
     asked = [outcome for outcome in outcomes if outcome.got is not None]
     failed = next(outcome for outcome in asked if not outcome.passed)
     names = settings(exercise, asked)
@@ -178,7 +179,7 @@ def _sum(terms: dict[tuple, str], got: tuple) -> str | None:
 
 
 def _terms(variables: Sequence[str], tables: Sequence[dict[str, int]]) -> dict[tuple, str]:
-    """What each product of powers comes to in every question, the simplest first."""
+    """The value of each product of powers in every probe, the simplest first."""
     found: dict[tuple, str] = {}
     for factors in (each for degree in range(1, 5) for each in combinations_with_replacement(variables, degree)):
         values = tuple(Fraction(math.prod(table[name] for name in factors)) for table in tables)
@@ -190,7 +191,7 @@ def _terms(variables: Sequence[str], tables: Sequence[dict[str, int]]) -> dict[t
 
 
 def _whole_numbers(exercise: Exercise, outcome: Outcome) -> dict[str, int]:
-    """The arguments that are whole numbers, by name, those too that have a default; and how any two compare."""
+    """The integer arguments, by name, including those with a default; and the comparison of each two."""
     reference: Any = exercise.reference[outcome.case.function or exercise.names[0]]
     bound = inspect.signature(reference).bind(*outcome.case.arguments)
     bound.apply_defaults()

@@ -31,7 +31,8 @@ LENGTHS = {  # of what has another length than it should
 
 @dataclass(frozen=True)
 class Length(Fact, name="size"):
-    """An axis of the result is as long as ... how: see LENGTHS; second: an axis of the argument, or a multiple."""
+    """The length of an axis of the result, in terms of an argument. how: see LENGTHS; second: an axis of the argument,
+    or a multiple."""
 
     axis: int
     how: str
@@ -44,7 +45,7 @@ class Length(Fact, name="size"):
 
 
 def about_lengths(failures: Sequence[Outcome]) -> Iterator[Fact]:
-    """The length that one axis has in every failure, where all others are right."""
+    """The length that one axis has in every failure, if all other axes are correct."""
     pairs = [(outcome.got.result, outcome.expected.result) for outcome in failures]
     if len(pairs) < FEWEST or not all(isinstance(x, Tensor) for pair in pairs for x in pair):
         return
@@ -80,7 +81,7 @@ def _wrong_axes(got: Tensor, expected: Tensor) -> list[int]:
 
 
 def _lengths(arguments: tuple) -> Iterator[tuple[tuple[int, str, int], int]]:
-    """All lengths among the arguments: ((the argument's place, how, its axis), the length)."""
+    """All lengths among the arguments: ((position of the argument, how, its axis), length)."""
     for place, value in enumerate(arguments):
         if isinstance(value, Tensor):
             yield from (((place, "axis", axis), size) for axis, size in enumerate(value.shape))

@@ -24,7 +24,7 @@ def _kinds(items: list) -> set[type]:
 
 
 def _in_order(few: list, many: list) -> bool:
-    """Whether the few items, two or more, are among the many in their order."""
+    """Whether the few items, two or more, are a subsequence of the many."""
     rest = iter(many)
     return len(few) >= 2 and all(any(same(item, other) for other in rest) for item in few)
 
@@ -71,7 +71,7 @@ ITEMS: dict[Seen, Callable[[list, list], bool]] = {  # the first that holds is s
 
 
 def about_items(failures: Sequence[Outcome]) -> Iterator[Fact]:
-    """What the items of a list or the letters of a text have in common with the right ones, in every failure."""
+    """How the items of a list or the letters of a string are related to the correct ones, in every failure."""
     pairs = [(outcome.got.result, outcome.expected.result) for outcome in failures]
     if not pairs or not all(isinstance(x, (list, str)) and type(x) is type(y) for x, y in pairs):
         return
@@ -92,7 +92,7 @@ WHOLE = seen(
 
 @dataclass(frozen=True)
 class NumberOffset(Fact, name="offset", exact=True):
-    """A plain number is too large by one amount, wherever it is wrong."""
+    """A number is too large by the same amount wherever it is wrong."""
 
     amount: float
 
@@ -106,7 +106,7 @@ class NumberOffset(Fact, name="offset", exact=True):
 
 @dataclass(frozen=True)
 class NumberScaled(Fact, name="scaled", exact=True):
-    """A plain number is the right one times a factor, wherever it is wrong."""
+    """A number is the correct one times the same factor wherever it is wrong."""
 
     factor: float
 
@@ -125,7 +125,7 @@ def _all_near(numbers: Sequence[float]) -> bool:
 
 
 def about_numbers(failures: Sequence[Outcome]) -> Iterator[Fact]:
-    """Plain numbers that are off by one and the same amount, or factor, in at least two failures."""
+    """Numbers that are off by the same amount or factor in at least two failures."""
     pairs = [(outcome.got.result, outcome.expected.result) for outcome in failures]
     if len(pairs) < 2 or not all(type(x) in (int, float) and isfinite(x) for pair in pairs for x in pair):
         return

@@ -19,14 +19,14 @@ OTHER_PLACES = seen(
 
 @dataclass(frozen=True)
 class Shifted(AlongAxis, name="shifted"):
-    """Moved by one position."""
+    """Shifted by one position."""
 
     def say(self, names: Names) -> str:
         return f"These are the correct values moved by one position along axis {self.axis}."
 
 
 def shifted(got: Tensor, expected: Tensor, outcome: Outcome) -> Iterator[Fact]:
-    """Moved by one position along an axis, whatever is where nothing came from."""
+    """Shifted by one position along an axis, with anything at the vacated position."""
     for axis in range(got.ndim) if got.shape == expected.shape else ():
         length = got.shape[axis]
         for here in (1, 0) if length > 1 else ():
@@ -36,14 +36,14 @@ def shifted(got: Tensor, expected: Tensor, outcome: Outcome) -> Iterator[Fact]:
 
 @dataclass(frozen=True)
 class Reversed(AlongAxis, name="reversed", exact=True):
-    """In the opposite order."""
+    """In reverse order."""
 
     def say(self, names: Names) -> str:
         return f"These are the correct values in the opposite order along axis {self.axis}."
 
 
 def reverse(got: Tensor, expected: Tensor, outcome: Outcome) -> Iterator[Fact]:
-    """In the opposite order along an axis."""
+    """In reverse order along an axis."""
     for axis in range(got.ndim) if got.shape == expected.shape else ():
         if got.shape[axis] > 1 and near(got, expected.flip(axis), outcome):
             yield Reversed(axis, got.ndim)
@@ -58,7 +58,7 @@ class OtherOrder(AlongAxis, name="other order"):
 
 
 def elsewhere(got: Tensor, expected: Tensor, outcome: Outcome) -> Iterator[Fact]:
-    """The right numbers in another order along an axis, or anywhere else."""
+    """The correct numbers in another order, along an axis or overall."""
     if comparable(got, expected):
         for axis in (axis for axis in range(got.ndim) if got.shape[axis] > 1):
             if near(got.sort(axis).values, expected.sort(axis).values, outcome):

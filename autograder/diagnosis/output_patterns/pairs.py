@@ -14,9 +14,9 @@ def holds_infinity(value: Any) -> bool:
 
 
 def tensors(outcome: Outcome, part: int = 0) -> tuple[Tensor, Tensor, Outcome] | None:
-    """Result and right result as float64; None where there are none.
+    """Result and correct result as float64; None if they are no tensors.
 
-    part: of a tuple, which, from 1; 0 is the first that differs.
+    part: the element of a tuple, from 1; 0 is the first that differs.
     """
     got, expected = outcome.got.result, outcome.expected.result
     if isinstance(got, tuple) and isinstance(expected, tuple) and len(got) == len(expected):

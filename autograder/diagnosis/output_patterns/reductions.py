@@ -16,7 +16,7 @@ OFTEN_BY_CHANCE = ("rounded", "one hot", "cut below", "cut above")
 
 @dataclass(frozen=True)
 class Afterward(Fact):
-    """How the right result was changed, along an axis (0 where it concerns none, -1 for all places)."""
+    """How the correct result was changed, along an axis (0 for none, -1 for all axes)."""
 
     how: str
     axis: int = 0
@@ -38,7 +38,7 @@ class Afterward(Fact):
 
 
 def afterward(got: Tensor, expected: Tensor, outcome: Outcome) -> Iterator[Fact]:
-    """All that explains the difference; none that leaves the right result as it is."""
+    """All changes that explain the difference."""
     if bool(got.isnan().any()):
         return
     changed = _changed(got, expected) if got.shape == expected.shape else list(_reduced(got, expected))
@@ -52,7 +52,7 @@ def afterward(got: Tensor, expected: Tensor, outcome: Outcome) -> Iterator[Fact]
 
 
 def _changed(got: Tensor, expected: Tensor) -> list[tuple[str, int, Tensor]]:
-    """The right result, changed in each way."""
+    """The correct result, changed in each way."""
     changed = [(how, 0, change(expected)) for how, change in CHANGES.items()]
     for axis in range(expected.ndim):
         changed.append(("softmax again", axis, expected.softmax(axis)))
@@ -64,7 +64,7 @@ def _changed(got: Tensor, expected: Tensor) -> list[tuple[str, int, Tensor]]:
 
 
 def _reduced(got: Tensor, expected: Tensor) -> Iterator[tuple[str, int, Tensor]]:
-    """The right result with an axis of size 1 instead of a longer one; or one number (axis -1)."""
+    """The correct result reduced to size 1 along an axis, or to one number (axis -1)."""
     if got.ndim == 0 and expected.ndim > 1:
         yield "summed", -1, expected.sum()
         yield "averaged", -1, expected.mean()
@@ -85,7 +85,7 @@ def _without_diagonal(table: Tensor) -> Tensor:
 
 
 def _shared(table: Tensor) -> Tensor:
-    """Every row brought back to the sum 1, as a softmax does after a mask."""
+    """Every row normalized to the sum 1, as by a softmax after a mask."""
     return table / table.sum(-1, keepdim=True)
 
 

@@ -51,12 +51,13 @@ WHOLE = (  # seen wherever there are two of each
 
 
 def about_results(failures: Sequence[Outcome]) -> list[Fact]:
-    """Patterns in which all these results differ from the expected ones."""
+    """Patterns that relate all these results to the expected ones."""
     return [*_about_values(failures), *about_items(failures), *about_numbers(failures)]
 
 
 def _about_values(failures: Sequence[Outcome]) -> list[Fact]:
-    """A pattern of the results; of several, of the first that is wrong, else of the one from which that may be made."""
+    """A pattern of the results; of several results, of the first wrong one, else of the one that it may be computed
+    from."""
     several = [len(outcome.got.result) for outcome in failures if isinstance(outcome.got.result, tuple)]
     parts = range(2, min(several) + 1) if several and len(several) == len(failures) else ()
     found = _about_part(failures, 0)
@@ -68,9 +69,9 @@ def _about_values(failures: Sequence[Outcome]) -> list[Fact]:
 
 
 def _about_part(failures: Sequence[Outcome], part: int) -> list[Fact]:
-    """The first pattern that every failing tensor shows that is large and varied enough to tell, and has no infinity.
+    """The first pattern in every failing tensor that is large and varied enough and has no infinity.
 
-    If one of the others does not show it, the fact is partial.
+    If one of the other tensors does not have it, the fact is partial.
     """
     finite = [outcome for outcome in failures if not holds_infinity(outcome.expected.result)]
     pairs = [pair for outcome in finite if (pair := tensors(outcome, part)) is not None]
@@ -97,11 +98,11 @@ def _about_part(failures: Sequence[Outcome], part: int) -> list[Fact]:
 
 
 def _may_tell(facts: Sequence[Fact], expected: Tensor) -> bool:
-    """Whether a pattern seen in a small result is more than a coincidence."""
+    """Whether a pattern in a small result is unlikely to be a coincidence."""
     return bool(facts) and (expected.unique().numel() > 1 or any(fact.once for fact in facts))
 
 
 def _tells(expected: Tensor, whole: bool) -> bool:
-    """Whether a pattern that is not to be seen in this result is not there: it may be too small, or too much alike."""
+    """Whether a result is large and varied enough to show that a pattern does not hold."""
     smallest = min(expected.shape, default=0)
     return smallest >= 2 if whole else smallest >= FEWEST and expected.unique().numel() >= FEWEST

@@ -38,14 +38,14 @@ NEARLY = seen(
 
 
 def infinite(got: Tensor, expected: Tensor, outcome: Outcome) -> Iterator[Fact]:
-    """Infinity where the right result has none."""
+    """Infinity where the correct result is finite."""
     if got.isinf().any() and not got.isnan().any():
         yield INFINITE
 
 
 @dataclass(frozen=True)
 class Scaled(Fact, name="scaled", exact=True):
-    """A constant multiple of the right result."""
+    """A constant multiple of the correct result."""
 
     factor: float
 
@@ -56,7 +56,7 @@ class Scaled(Fact, name="scaled", exact=True):
 
 
 def scaled(got: Tensor, expected: Tensor, outcome: Outcome) -> Iterator[Fact]:
-    """A constant multiple of the right result."""
+    """A constant multiple of the correct result."""
     if comparable(got, expected) and bool(expected.any()):
         largest = expected.abs().flatten().argmax()
         factor = float(got.flatten()[largest] / expected.flatten()[largest])
@@ -66,7 +66,7 @@ def scaled(got: Tensor, expected: Tensor, outcome: Outcome) -> Iterator[Fact]:
 
 @dataclass(frozen=True)
 class Offset(Fact, name="offset", exact=True):
-    """The right result and a constant more."""
+    """The correct result plus a constant."""
 
     amount: float
 
@@ -76,7 +76,7 @@ class Offset(Fact, name="offset", exact=True):
 
 
 def offset(got: Tensor, expected: Tensor, outcome: Outcome) -> Iterator[Fact]:
-    """The right result and a constant more."""
+    """The correct result plus a constant."""
     if comparable(got, expected):
         more = float((got - expected).flatten()[0])
         if near(got, expected + more, outcome) and not near(got, expected, outcome):  # as one part of a pair may be
@@ -84,7 +84,7 @@ def offset(got: Tensor, expected: Tensor, outcome: Outcome) -> Iterator[Fact]:
 
 
 def affine(got: Tensor, expected: Tensor, outcome: Outcome) -> Iterator[Fact]:
-    """A constant multiple of the right result and a constant more."""
+    """A constant multiple of the correct result plus a constant."""
     if comparable(got, expected) and expected.unique().numel() > 1:
         ends = torch.stack([expected.argmax(), expected.argmin()])
         (at_high, at_low), (top, bottom) = got.flatten()[ends], expected.flatten()[ends]
@@ -94,7 +94,7 @@ def affine(got: Tensor, expected: Tensor, outcome: Outcome) -> Iterator[Fact]:
 
 
 def by_line(got: Tensor, expected: Tensor, outcome: Outcome) -> Iterator[Fact]:
-    """Every line along an axis is the right one and a number more, or times a number, another for each line."""
+    """Every line along an axis is the correct one plus a number or times a number, different for each line."""
     if comparable(got, expected):
         for axis in range(got.ndim):
             more = (got - expected).mean(axis, keepdim=True)
@@ -105,13 +105,13 @@ def by_line(got: Tensor, expected: Tensor, outcome: Outcome) -> Iterator[Fact]:
 
 
 def unsigned(got: Tensor, expected: Tensor, outcome: Outcome) -> Iterator[Fact]:
-    """Right except for the signs."""
+    """Correct except for the signs."""
     if got.shape == expected.shape and near(got.abs(), expected.abs(), outcome):
         yield SIGNS
 
 
 def nearly(got: Tensor, expected: Tensor, outcome: Outcome) -> Iterator[Fact]:
-    """Wrong by little everywhere."""
+    """Slightly wrong everywhere."""
     if comparable(got, expected):
         apart = (got - expected).abs()
         if bool((apart <= LITTLE * expected.abs() + outcome.probe.atol).all()):
@@ -120,7 +120,7 @@ def nearly(got: Tensor, expected: Tensor, outcome: Outcome) -> Iterator[Fact]:
 
 @dataclass(frozen=True)
 class OneValue(Fact, name="one value"):
-    """One and the same number wherever it is wrong."""
+    """The same number wherever it is wrong."""
 
     value: float
 
@@ -130,7 +130,7 @@ class OneValue(Fact, name="one value"):
 
 
 def one_value(got: Tensor, expected: Tensor, outcome: Outcome) -> Iterator[Fact]:
-    """One and the same number wherever it is wrong, where others belong; some places are right."""
+    """The same number wherever it is wrong; some positions are correct."""
     if got.shape == expected.shape:
         wrong = ~torch.isclose(got, expected, rtol=outcome.probe.rtol, atol=outcome.probe.atol)
         held = got[wrong].unique()
@@ -139,5 +139,5 @@ def one_value(got: Tensor, expected: Tensor, outcome: Outcome) -> Iterator[Fact]
 
 
 def comparable(got: Tensor, expected: Tensor) -> bool:
-    """Whether every number of a result has a right one."""
+    """Whether every number of a result has a counterpart in the correct one."""
     return got.shape == expected.shape and got.numel() > 0 and bool(got.isfinite().all())

@@ -23,7 +23,7 @@ PARTS = ("query", "key", "value", "output")
 
 @dataclass(frozen=True)
 class Trouble:
-    """What a block has too few or too many of. shared: one of those found is used more than once."""
+    """A block that is missing or superfluous. shared: one of those found is used more than once."""
 
     what: str
     found: int
@@ -33,9 +33,10 @@ class Trouble:
 
 @dataclass(frozen=True)
 class Parameters:
-    """A learner's parameters as they were seen.
+    """A learner's parameters.
 
-    shapes: in order of registration; used: names in the order of use, with repeats; ones: vectors that begin as ones.
+    shapes: in order of registration; used: names in the order of use, with repeats; ones: vectors that are initialized
+    with ones.
     """
 
     shapes: Mapping[str, Shape]
@@ -44,7 +45,7 @@ class Parameters:
 
     @property
     def order(self) -> list[str]:
-        """Those that are used, in that order; all, as they were registered, where no use was seen."""
+        """The used parameters, in the order of use; all in order of registration, if no use was recorded."""
         return [name for name in dict.fromkeys(self.used) if name in self.shapes] or list(self.shapes)
 
     def shared(self, names: Sequence[str]) -> bool:
@@ -52,7 +53,7 @@ class Parameters:
 
 
 def attention_roles(width: int, heads: int) -> tuple[Role, ...]:
-    """The four projections of an attention, whose heads may be cut anywhere."""
+    """The four projections of an attention, which may be split into heads."""
     return (
         Role("query", width, width, ("q", "wq", "query", "queries"), heads),
         Role("key", width, width, ("k", "wk", "key", "keys"), heads),
@@ -62,15 +63,15 @@ def attention_roles(width: int, heads: int) -> tuple[Role, ...]:
 
 
 def assign(parameters: Parameters, blocks: Sequence[Block], said: Mapping[str, str]) -> list[Assignment]:
-    """Every way to read the parameters as the blocks, likeliest first; empty when there is none (see `troubles`).
+    """All assignments of the parameters to the blocks, most likely first; empty if there are none (see `troubles`).
 
-    said: role -> parameter name, where the class says so.
+    said: role -> parameter name, if the class declares it.
     """
     return [dict(reading) for reading in _read(*_hashed(parameters, blocks, said))[0]]
 
 
 def troubles(parameters: Parameters, blocks: Sequence[Block], said: Mapping[str, str]) -> tuple[Trouble, ...]:
-    """What keeps the parameters from being read as the blocks."""
+    """The reasons why the parameters cannot be assigned to the blocks."""
     return _read(*_hashed(parameters, blocks, said))[1]
 
 
@@ -81,14 +82,14 @@ def _hashed(parameters: Parameters, blocks: Sequence[Block], said: Mapping[str, 
 
 @lru_cache(maxsize=256)
 def _read(seen: tuple, blocks: tuple[Block, ...], said: tuple) -> tuple[list[Assignment], tuple[Trouble, ...]]:
-    """The ways to read them and the troubles with it; classes of one author's are alike, and asked many times."""
+    """The assignments and the troubles; cached, since a class is constructed many times."""
     shapes, used, ones = seen
     reader = _Reader(Parameters(dict(shapes), used, ones), blocks, dict(said))
     return [] if reader.troubles else list(reader.readings()), tuple(reader.troubles)
 
 
 def load(reading: Assignment, shapes: Mapping[str, Shape], weights: Mapping[str, torch.Tensor]) -> dict:
-    """Tensors for the parameters that have a role; the others stay as they are, such as a table of positions."""
+    """Tensors for the parameters with a role; others are not changed, such as a table of positions."""
     dtype = next(iter(weights.values())).dtype
     members = dict.fromkeys(name for slot in reading.values() for name, _ in slot.matrix.members)
     values = {name: torch.zeros(shapes[name], dtype=dtype) for name in members}
@@ -98,7 +99,7 @@ def load(reading: Assignment, shapes: Mapping[str, Shape], weights: Mapping[str,
 
 
 class _Reader:
-    """Sorts the parameters by kind, and notes what there is too little or too much of."""
+    """Sorts the parameters by kind, and records missing and superfluous blocks."""
 
     def __init__(self, parameters: Parameters, blocks: Sequence[Block], said: Mapping[str, str]) -> None:
         self._seen, self._blocks = parameters, blocks
@@ -119,7 +120,7 @@ class _Reader:
         self._count_biases()
 
     def readings(self) -> Iterator[Assignment]:
-        """One for each way in which all attentions are read alike."""
+        """The assignments in which all attentions are read in the same way."""
         blocks = [block for block in self._of("attention") if f"{block.name}.query" not in self._fixed]
         each = [self._attention(block, names) for block, names in zip(blocks, self._groups, strict=True)]
         if not all(each):
@@ -131,7 +132,7 @@ class _Reader:
                 yield simple
 
     def _tables_exchanged(self) -> Iterator[Assignment]:
-        """The parts outside of attention; also with two tables of one size exchanged: either may come first."""
+        """The assignments of the parts outside of attention; also with two tables of the same size exchanged."""
         yield dict(self._simple)
         tables = [block for block in self._of("table") if f"{block.name}.rows" not in self._fixed]
         if len(tables) == 2 and tables[0].sizes == tables[1].sizes:
@@ -142,7 +143,7 @@ class _Reader:
         return [block for block in self._blocks if block.kind == kind]
 
     def _by_word(self, said: Mapping[str, str]) -> Assignment:
-        """What the class says itself: role -> the parameter that plays it, whole."""
+        """The assignments that the class declares: role -> parameter."""
         wanted = {role: shape for block in self._blocks for role, shape in block.shapes().items()}
         found: Assignment = {}
         for role, name in said.items():
@@ -157,7 +158,7 @@ class _Reader:
         return found
 
     def _shape(self, name: str) -> Shape:
-        """The shape of a parameter; a bias that is cut into heads is the vector that it was cut from."""
+        """The shape of a parameter; that of the whole vector for a bias that is split into heads."""
         if name not in self._shapes:
             shape = vector_slots.without_ones(self._seen.shapes[name])
             attentions = {block.sizes for block in self._of("attention")}
@@ -166,7 +167,7 @@ class _Reader:
         return self._shapes[name]
 
     def _matched_biases(self) -> dict[str, str]:
-        """Matrix -> the vector that is added to what it makes, by names, else by the order of use."""
+        """Matrix -> its bias, by names, else by the order of use."""
         vectors = [name for name in self._order if len(self._shape(name)) == 1]
         matrices = [name for name in self._order if len(self._shape(name)) > 1]
         free = [name for name in vectors if name not in self._seen.ones]
@@ -204,7 +205,7 @@ class _Reader:
         return size in shape or (len(shape) == 3 and size in (shape[0] * shape[2], shape[1] * shape[2]))
 
     def _in_norm(self, vector: str) -> bool:
-        """Whether the vector's module holds nothing but vectors, one of them a scale."""
+        """Whether the vector's module has only vectors, one of them a scale."""
         module = vector.rpartition(".")[0]
         beside = [name for name in self._seen.shapes if name.rpartition(".")[0] == module]
         all_vectors = all(len(self._shape(name)) == 1 for name in beside)
@@ -215,7 +216,7 @@ class _Reader:
         return [name for name in self._order if name not in taken and self._shape(name) in shapes]
 
     def _place_tables(self, taken: set[str]) -> set[str]:
-        """Tables, and the output behind them, in the order of use among those of their shape."""
+        """Assign the tables, and then the output, in the order of use among those of their shape."""
         used: set[str] = set()
         blocks = {f"{block.name}.rows": block for block in self._of("table")}
         blocks |= {f"{block.name}.scores": block for block in self._of("output")}
@@ -232,7 +233,7 @@ class _Reader:
         return used | left
 
     def _place_vectors(self) -> Assignment:
-        """Vectors that are not a bias and in no norm, such as a class token."""
+        """Assign vectors that are not a bias and not in a norm, such as a class token."""
         blocks = [each for each in self._of("vector") if f"{each.name}.numbers" not in self._fixed]
         matrices = [name for name in self._order if len(self._shape(name)) > 1]
 
@@ -247,7 +248,7 @@ class _Reader:
         return {role: vector_slots.vector_slot(name, self._numbers(name)) for role, name in found.items()}
 
     def _place_single_parts(self) -> set[str]:
-        """Rows, such as positions, and projections with their biases."""
+        """Assign rows, such as positions, and projections with their biases."""
         others = [each for each in self._blocks if each.kind != "rows"]
         found, near = single_parts.rows(self._free("rows", "rows"), self._seen.shapes, self._order, others)
         self._simple |= found
@@ -271,18 +272,18 @@ class _Reader:
         return vector_slots.members(self._simple)
 
     def _bias_of(self, matrix: str) -> str | None:
-        """The bias that was matched; of a matrix that the class names, the one that is called like it."""
+        """The bias that was matched; for a matrix that the class declares, the one with a similar name."""
         named = (
             name for name in self._order if vector_slots.by_module(matrix, name) or vector_slots.by_key(matrix, name)
         )
         return self._biases.get(matrix) or next(named, None)
 
     def _free(self, kind: str, part: str) -> list[Block]:
-        """The blocks of a kind that no parameter is known for yet."""
+        """The blocks of a kind without an assigned parameter."""
         return [each for each in self._of(kind) if f"{each.name}.{part}" not in self._simple]
 
     def _wrong_tables(self, blocks: Mapping[str, Block], missing: Sequence[str], left: set[str]) -> Iterator[Trouble]:
-        """How many tables there are; where their sizes distinguish them, only of the sizes that are wrong."""
+        """The troubles with tables: their number or, if their sizes differ, the wrong sizes."""
         sizes = list(dict.fromkeys(block.sizes for block in blocks.values()))
         if len(sizes) == 1 or self._of("output"):
             yield Trouble("tables", len(blocks) - len(missing) + len(left), len(blocks))
@@ -315,7 +316,7 @@ class _Reader:
         return used
 
     def _attention_groups(self, taken: set[str]) -> list[list[str]]:
-        """The matrices of each attention: four squares of the width, in the order of use."""
+        """The matrices of each attention: four square ones, in the order of use."""
         blocks = [block for block in self._of("attention") if f"{block.name}.query" not in self._fixed]
         if not blocks:
             return []
@@ -341,7 +342,8 @@ class _Reader:
         return torch.Size(self._seen.shapes[name]).numel()
 
     def _attention(self, block: Block, names: list[str]) -> list[Assignment]:
-        """The ways to read an attention's matrices; where names are silent, what is used last makes the output."""
+        """The assignments of an attention's matrices; without telling names, the one used last is the output
+        projection."""
         prefix = vector_slots.shared_path(names)
         shapes = {name.removeprefix(prefix): self._seen.shapes[name] for name in names}
         ways = roles.assign(shapes, attention_roles(*block.sizes), {})
@@ -362,7 +364,7 @@ class _Reader:
         return found
 
     def _bias_slot(self, slot: Slot, width: int) -> vector_slots.VectorSlot | None:
-        """Where the bias of a projection lives, cut as its matrix is."""
+        """The slot of a projection's bias, split like its matrix."""
         names = list(dict.fromkeys(self._biases.get(name) for name, _ in slot.matrix.members))
         if None in names:
             return None
@@ -373,7 +375,7 @@ class _Reader:
         return vector_slots.VectorSlot(matrix, slot.start, slot.stop, True, slot.heads, slot.stride)
 
     def _place_norms(self) -> None:
-        """Vectors that are not biases: scale and shift of each norm, in the order of use."""
+        """Assign vectors that are not biases: scale and shift of each norm, in the order of use."""
         blocks = [block for block in self._of("norm") if f"{block.name}.scale" not in self._fixed]
         width = self._of("norm")[0].sizes[0]
         biases = set(self._biases.values())
@@ -400,7 +402,7 @@ class _Reader:
         return scales, shifts
 
     def _count_biases(self) -> None:
-        """A bias for each matrix of attentions and feed-forward networks, and none at the output."""
+        """Check that each matrix of attentions and feed-forward networks has a bias, and the output none."""
         feed_forward = {role: slot for role, slot in self._simple.items() if role.endswith((".first", ".second"))}
         for role, slot in feed_forward.items():
             bias = self._biases.get(slot.parameter)

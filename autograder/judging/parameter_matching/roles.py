@@ -22,9 +22,9 @@ Shape = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Matrix:
-    """A matrix of a learner's: a parameter, or one for each head, joined along an axis.
+    """A matrix of the learner's: a parameter, or one for each head, joined along an axis.
 
-    members: the parameters, in the order of the heads, and the place along the first axis where one holds all heads.
+    members: the parameters, in the order of the heads, and the index along the first axis if one holds all heads.
     """
 
     name: str
@@ -47,9 +47,9 @@ class Matrix:
 
 @dataclass(frozen=True)
 class Slot:
-    """Where a role lives: rows `start:stop` along the output axis of a matrix.
+    """The slot of a role: rows `start:stop` along the output axis of a matrix.
 
-    heads: into how many equal pieces its rows are cut, with `stride` rows from one piece to the next.
+    heads: number of equal pieces of its rows, with `stride` rows from one piece to the next.
     """
 
     matrix: Matrix
@@ -85,9 +85,9 @@ Assignment = dict[str, Slot]
 
 
 def assign(parameters: Mapping[str, Shape], roles: Sequence[Role], said: Mapping[str, str]) -> list[Assignment]:
-    """Every way to read the parameters as the roles, likeliest first; empty when there is none.
+    """All assignments of the parameters to the roles, most likely first; empty if there are none.
 
-    parameters: name -> shape, in order of registration. said: role -> parameter name, where the class says so.
+    parameters: name -> shape, in order of registration. said: role -> parameter name, if the class declares it.
     """
     return [dict(reading) for reading in _assigned(tuple(parameters.items()), tuple(roles), tuple(said.items()))]
 
@@ -112,8 +112,8 @@ def load(
 ) -> dict[str, torch.Tensor]:
     """Tensors for the learner's parameters that hold the given role weights.
 
-    Biases are filled with one number, that of weights["bias"] if it is there, else 0. Scalars stay as they are, and so
-    do vectors called "weight": a normalization's, which would else hide what it does.
+    Biases are filled with one number, weights["bias"] if given, else 0. Scalars are not changed, nor vectors called
+    "weight", which belong to a normalization.
     """
     dtype = next(iter(weights.values())).dtype
     bias = float(weights["bias"]) if "bias" in weights else 0.0
@@ -125,7 +125,7 @@ def load(
 
 
 def manner(reading: Assignment) -> frozenset:
-    """How the parameters are read, whatever their sizes: another probe is read in the same manner."""
+    """The manner of an assignment, independent of sizes: other probes are assigned in the same manner."""
     return frozenset(
         (role, slot.parameter, slot.outputs_first, slot.start > 0, slot.heads > 1, len(slot.matrix.members) > 1)
         for role, slot in reading.items()
@@ -133,7 +133,7 @@ def manner(reading: Assignment) -> frozenset:
 
 
 def fits(slot: Slot, tensors: Mapping[str, torch.Tensor | None], shapes: Mapping[str, Shape]) -> bool:
-    """Whether the tensors have all of a slot's parameters, each in its shape."""
+    """Whether the tensors include all of a slot's parameters, with the correct shapes."""
     found = [(tensors.get(name), shapes[name]) for name, _ in slot.matrix.members]
     return all(tensor is not None and tuple(tensor.shape) == shape for tensor, shape in found)
 
@@ -146,11 +146,11 @@ def squeeze(shape: Sequence[int]) -> Shape:
 def _matrices(
     parameters: Mapping[str, Shape], roles: Sequence[Role], in_middle: bool, square: bool, biases: bool
 ) -> list[Matrix]:
-    """The matrices among the parameters; what comes in a piece for each head is joined.
+    """The matrices among the parameters; those with a piece for each head are joined.
 
-    in_middle: whether an axis of heads is looked for in the middle of three first; square: whether a square matrix may
-    be a piece, as one that makes a head's queries, keys and values is among three heads; biases: whether a parameter of
-    several axes that holds as many numbers as some projections have outputs is a bias, such as one of (heads, d_head).
+    in_middle: whether the middle one of three axes is tried first as the axis of heads; square: whether a square matrix
+    may be a piece, such as one of three heads with queries, keys and values; biases: whether a parameter of several
+    axes with as many elements as some projections have outputs is a bias, such as one of (heads, d_head).
     """
     heads = max(role.heads for role in roles)
     if biases:
@@ -168,7 +168,7 @@ def _matrices(
 
 
 def _in_heads(name: str, shape: Shape, heads: int, in_middle: bool) -> Matrix | None:
-    """A parameter of three axes as a matrix: heads first (heads, a, b), or in the middle (inputs, heads, d_head)."""
+    """A parameter with three axes as a matrix: heads first (heads, a, b), or in the middle (inputs, heads, d_head)."""
     if shape[0] == heads and not (in_middle and shape[1] == heads):
         axis, joined = _cut(shape[1:], heads)
         return Matrix(name, joined, tuple((name, place) for place in range(heads)), axis)
@@ -178,7 +178,7 @@ def _in_heads(name: str, shape: Shape, heads: int, in_middle: bool) -> Matrix | 
 
 
 def _joined(name: str, parameters: Mapping[str, Shape], heads: int) -> Matrix | None:
-    """The parameters whose names differ only by a number, one for each head, as a matrix."""
+    """Parameters whose names differ only by a number, one for each head, as a matrix."""
     shape = squeeze(parameters[name])
     for number in re.finditer(r"\d+", name):
         before, after = name[: number.start()], name[number.end() :]
@@ -197,8 +197,8 @@ def _is_square(shape: Shape) -> bool:
 
 
 def _cut(piece: Shape, heads: int) -> tuple[int, Shape]:
-    """Along which axis pieces for this number of heads were cut, up to three roles in one, and the shape of the
-    whole."""
+    """The axis along which pieces for this number of heads were split, with up to three roles fused, and the shape of
+    the whole."""
     first, second = piece
     if first * heads in (second, 2 * second, 3 * second):
         return 0, (first * heads, second)
@@ -206,7 +206,8 @@ def _cut(piece: Shape, heads: int) -> tuple[int, Shape]:
 
 
 def _groupings(roles: Sequence[Role]) -> list[tuple[tuple[Role, ...], ...]]:
-    """Ways to fuse the roles into matrices: all apart, any pair fused, all fused, in any order inside a matrix."""
+    """The ways to fuse the roles into matrices: all separate, any pair fused, all fused, in any order inside a
+    matrix."""
     found = {}
     for order in itertools.permutations(roles):
         for cuts in itertools.product((True, False), repeat=len(order) - 1):
@@ -225,7 +226,7 @@ LAYOUTS = (False, True)  # whether a bare square matrix has its outputs first; a
 
 
 def _read(groups: Sequence[Sequence[Role]], matrices: Sequence[Matrix]) -> Iterator[Assignment]:
-    """The ways to read these matrices as these groups of roles; more than one only where a shape leaves a choice."""
+    """The assignments of these matrices to these groups of roles; several only if the shapes are ambiguous."""
     layouts = (*LAYOUTS, None) if any(map(_shows_inputs_first, groups, matrices)) else LAYOUTS
     for layout, by_head in itertools.product(layouts, (False, True)):
         reading: Assignment = {}
@@ -236,16 +237,16 @@ def _read(groups: Sequence[Sequence[Role]], matrices: Sequence[Matrix]) -> Itera
 
 
 def _shows_inputs_first(group: Sequence[Role], matrix: Matrix) -> bool:
-    """Whether a layer's weight has its inputs first, as those of GPT-2's own Conv1D; then its square ones have too."""
+    """Whether a layer's weight has its inputs first, like GPT-2's Conv1D; then its square weights have too."""
     inputs, outputs = group[0].inputs, sum(role.outputs for role in group)
     return matrix.name.endswith(".weight") and inputs != outputs and matrix.shape == (inputs, outputs)
 
 
 def _slots(group: Sequence[Role], matrix: Matrix, layout: bool | None, by_head: bool) -> Assignment | None:
-    """Where the roles of a group lie in a matrix; None where it is of another shape.
+    """The slots of a group's roles in a matrix; None if its shape does not fit.
 
     layout: whether a bare square matrix has its outputs first; None: not even a layer's has. by_head: whether a matrix
-    of several roles has all of one head together, then all of the next.
+    of several roles holds one head after the other.
     """
     inputs, outputs = group[0].inputs, sum(role.outputs for role in group)
     if matrix.shape not in ((inputs, outputs), (outputs, inputs)) or any(role.inputs != inputs for role in group):
@@ -265,7 +266,7 @@ def _slots(group: Sequence[Role], matrix: Matrix, layout: bool | None, by_head: 
 
 
 def _contradicts(reading: Assignment, roles: Sequence[Role], said: Mapping[str, str]) -> bool:
-    """Whether a name of the learner's says otherwise."""
+    """Whether a parameter's name contradicts the assignment."""
     for role in roles:
         name = reading[role.name].parameter
         if role.name in said:
@@ -283,13 +284,13 @@ def _contradicts(reading: Assignment, roles: Sequence[Role], said: Mapping[str, 
 
 
 def _disorder(reading: Assignment, position: Mapping[str, int], roles: Sequence[Role]) -> int:
-    """How far the roles are from the order of registration."""
+    """The distance of the roles' order from the order of registration."""
     places = [(position[reading[role.name].matrix.members[0][0]], reading[role.name].start) for role in roles]
     return sum(a > b for a, b in itertools.combinations(places, 2))
 
 
 @lru_cache(maxsize=1024)
 def _words(name: str) -> set[str]:
-    """The words in a parameter's name: "toQuery.weight", "W_q" and "wq" all hold a word for the query."""
+    """The words in a parameter's name: "toQuery.weight", "W_q" and "wq" all contain a word for the query."""
     parts = re.split(r"[^A-Za-z]+", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name))
     return {part.lower() for part in parts if part}

@@ -39,7 +39,7 @@ def vectors(
 ) -> dict[str, str]:
     """Role -> parameter for the blocks that are one vector.
 
-    order: names as they are used; is_of_another: whether a vector is a bias or belongs to a norm, as names tell.
+    order: names in the order of use; is_of_another: whether a vector is a bias or belongs to a norm, by its name.
     """
     found: dict[str, str] = {}
     for block in (block for block in blocks if block.kind == "vector"):
@@ -52,7 +52,8 @@ def vectors(
 
 
 def _unlike_a_token(name: str, shape: Shape) -> tuple[bool, bool, bool]:
-    """What is least for the likeliest: a position has other names, a bias or a scale has one axis and other names."""
+    """Sort key, least for the most likely one: a position has other names, a bias or a scale has one axis and other
+    names."""
     place, token = (any(word in name.lower() for word in words) for words in (SAYS_PLACE, SAYS_TOKEN))
     return place, len(shape) == 1, not token
 
@@ -60,9 +61,10 @@ def _unlike_a_token(name: str, shape: Shape) -> tuple[bool, bool, bool]:
 def rows(
     blocks: Sequence[Block], shapes: Mapping[str, Shape], order: Sequence[str], others: Sequence[Block]
 ) -> tuple[dict[str, Slot], int]:
-    """Role -> slot for the blocks that are rows; and how many rows a parameter has that could be meant and is not.
+    """Role -> slot for the blocks that are rows; and the number of rows of a parameter that could be meant but does not
+    fit.
 
-    others: the blocks next to them, whose matrices are not rows.
+    others: the other blocks, whose matrices are not rows.
     """
     found: dict[str, Slot] = {}
     beside = {size for block in others for size in block.sizes}
@@ -84,7 +86,7 @@ def rows(
 
 
 def _with_a_first(plain: Mapping[str, Shape], shapes: Mapping[str, Shape], block: Block) -> JoinedRows | None:
-    """Rows in two parameters, of which one holds only the first row, as its axes of size 1 or its name say."""
+    """Rows in two parameters, of which one holds only the first row, as its axes of size 1 or its name show."""
     count, width = block.sizes
     alone = [name for name in plain if prod(shapes[name]) == width == max(shapes[name], default=0)]
     alone = [n for n in alone if len(shapes[n]) > 1 or any(word in n.lower() for word in SAYS_PLACE)]
@@ -96,14 +98,14 @@ def _with_a_first(plain: Mapping[str, Shape], shapes: Mapping[str, Shape], block
 
 
 def _plain(shape: Shape, width: int) -> Shape:
-    """A shape as rows of this width, without axes of size 1 in front."""
+    """A shape as rows of this width, without leading axes of size 1."""
     return (prod(shape[:-1]), width) if len(shape) > 1 and shape[-1] == width else shape
 
 
 def projections(
     blocks: Sequence[Block], shapes: Mapping[str, Shape], order: Sequence[str]
 ) -> tuple[dict[str, Slot], set[str]]:
-    """Role -> slot for the weights of the blocks that are projections; and the parameters that are one too many."""
+    """Role -> slot for the weights of the blocks that are projections; and the superfluous parameters."""
     found: dict[str, Slot] = {}
     fitting: set[str] = set()
     for block in (block for block in blocks if block.kind == "projection"):

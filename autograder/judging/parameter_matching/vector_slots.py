@@ -11,7 +11,8 @@ from autograder.judging.parameter_matching.roles import Assignment, Matrix, Shap
 
 @dataclass(frozen=True)
 class VectorSlot(Slot):
-    """Where a vector lives: those numbers of a parameter, or of parameters joined, that the rows of a matrix have."""
+    """The slot of a vector: the elements of a parameter, or of joined parameters, that correspond to the rows of a
+    matrix."""
 
     def place(self, tensors: Mapping[str, torch.Tensor], value: torch.Tensor) -> None:
         target = self.matrix.joined(tensors).clone()
@@ -27,7 +28,7 @@ def members(reading: Assignment) -> set[str]:
 
 
 def shared_path(names: Sequence[str]) -> str:
-    """The modules that all of the names lie in, as far as they agree, with a dot at the end; or nothing."""
+    """The common module prefix of all names, with a dot at the end; or nothing."""
     path = ""
     for step in names[0].split(".")[:-1]:
         if not all(name.startswith(f"{path}{step}.") for name in names):
@@ -37,7 +38,7 @@ def shared_path(names: Sequence[str]) -> str:
 
 
 def without_ones(shape: Shape) -> Shape:
-    """The shape without axes of size 1; a vector may be written with them."""
+    """The shape without axes of size 1, which a vector may have."""
     return tuple(size for size in shape if size != 1) or (1,)
 
 

@@ -14,12 +14,12 @@ REREAD = Section("your notes", "Means of rows", "")
 
 
 def centered_rows(x: Tensor) -> Tensor:  # CHANGE: the right answer, with which every other is compared
-    """Every row less its own mean."""
+    """Every row minus its own mean."""
     return x - x.mean(dim=-1, keepdim=True)
 
 
 def table(g: torch.Generator, rows: int, columns: int, dtype: torch.dtype = torch.float32) -> Case:
-    """CHANGE: what a question passes in, drawn anew for each submission."""
+    """CHANGE: the arguments of a probe, drawn again for each submission."""
     return Case((normal(g, rows, columns, dtype=dtype),))
 
 

@@ -12,7 +12,7 @@ EXERCISE = catalogue.find("centered-rows")
 
 
 def verdict_on(source: str) -> Verdict:
-    """How an answer is judged, hidden questions included. Your own answers only: nothing keeps them in."""
+    """The verdict on an answer, hidden probes included. Only for your own answers, which run without a sandbox."""
     namespace = {"torch": torch}
     exec(source, namespace)
     return judge_and_explain(EXERCISE, LocalEndpoint(namespace), key=b"any")

@@ -22,9 +22,9 @@ STYLES = {"light": "a11y-high-contrast-light", "dark": "a11y-high-contrast-dark"
 
 
 def page(template: str, script: str = "", **values: object) -> str:
-    """The page that a template of this folder makes of the values; every text among them is escaped.
+    """The page from a template of this folder and values, all texts of which are escaped.
 
-    script: the name of a file of this folder. The page may run this script and no other.
+    script: the name of a file of this folder, the only script that the page may run.
     """
     source = (FOLDER / script).read_text(encoding="utf-8") if script else ""
     digest = base64.b64encode(hashlib.sha256(source.encode()).digest()).decode() if script else ""
@@ -36,23 +36,22 @@ def page(template: str, script: str = "", **values: object) -> str:
 
 
 def write(path: Path, text: str) -> None:
-    """Write a file that is whole or not there."""
+    """Write a file atomically."""
     atomic_write(path, text)
 
 
 def code(source: str) -> Markup:
-    """Python as colored HTML; whatever the source is, it comes out as text."""
+    """Python as colored HTML, for any source."""
     return Markup(highlight(source, PythonLexer(), HtmlFormatter(nowrap=True)))
 
 
 def prose(text: str) -> Markup:
-    """A sentence of the catalogue, whose *stars* mean emphasis and whose `ticks` mean code; all else is escaped."""
+    """A sentence of the catalogue as HTML: *stars* mean emphasis, `ticks` mean code, everything else is escaped."""
     return Markup(render.prose(text))
 
 
 def title(assignment: str, notebook: str) -> str:
-    """What an assignment is called on a page: as its chapter is, or by its notebook's name where it is not a
-    chapter's."""
+    """The title of an assignment on a page: that of its chapter or, if it has none, its notebook's name."""
     number = assignment[:2] if assignment in {each.id for each in catalogue.ASSIGNMENTS} else ""
     if chapter := chapter_title(number):
         return f"{number} · {chapter}"
@@ -60,7 +59,7 @@ def title(assignment: str, notebook: str) -> str:
 
 
 def points(number: float) -> str:
-    """A number of points as people write it: 3, 0.5, 2.67."""
+    """A number of points in short form: 3, 0.5, 2.67."""
     return f"{round(number, 2):g}"
 
 
