@@ -17,18 +17,18 @@ from sphinx.util.docutils import SphinxDirective
 
 
 class Mark(nodes.General, nodes.Element):
-    """Stands where the directive was, until the section around it is folded."""
+    """Marks the directive's position until the section around it is folded."""
 
 
 class Aside(SphinxDirective):
-    """Directly below a section's title."""
+    """The directive, used directly below a section's title."""
 
     def run(self) -> list[nodes.Node]:
         return [Mark()]
 
 
 def fold(app: Sphinx, doctree: nodes.document) -> None:
-    """Put what follows the title of a section that is an aside into a fold."""
+    """Fold the content of every section that is an aside."""
     for mark in list(doctree.findall(Mark)):
         section = mark.parent
         if not isinstance(section, nodes.section) or section.index(mark) != 1:
@@ -43,7 +43,7 @@ def fold(app: Sphinx, doctree: nodes.document) -> None:
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Register the directive, what folds, and the script that opens."""
+    """Register the directive, the folding, and the script that unfolds."""
     app.add_node(Mark)
     app.add_directive("aside-section", Aside)
     app.connect("doctree-read", fold)

@@ -39,7 +39,7 @@ NIGHT = 10.0  # hours in which a class should be graded
 
 @dataclass(frozen=True)
 class Chapter:
-    """What a chapter asks of a learner: minutes to read and to solve, points, its page and its title."""
+    """A chapter's minutes to read and to solve, points, page and title."""
 
     page: str
     title: str
@@ -84,9 +84,9 @@ def _all_chapters() -> tuple[Chapter, ...]:
 
 
 def weeks(planned: tuple[Chapter, ...], number: int) -> list[tuple[Chapter, ...]]:
-    """The chapters in order, cut into weeks so that the longest week is as short as can be.
+    """The chapters in order, split into weeks so that the longest week is as short as possible.
 
-    Raises ValueError unless there is a week for each and a chapter for each week.
+    Raises ValueError if there are more weeks than chapters.
     """
     if not 1 <= number <= len(planned):
         raise ValueError(f"weeks: expected 1 to {len(planned)}, got {number}")
@@ -124,8 +124,8 @@ def syllabus(number: int) -> list[str]:
 
 @dataclass(frozen=True)
 class Costs:
-    """Seconds of one core for a submission: the usual chapter, the dearest, and the most that the capstone may take;
-    and what a worker and the writer hold, in MB."""
+    """Seconds of one core for a submission: the usual chapter, the most expensive one, and the maximum for the
+    capstone; and the memory of a worker and of the writer, in MB."""
 
     usual: float
     dearest: float
@@ -136,7 +136,7 @@ class Costs:
 
 @cache
 def costs() -> Costs:
-    """What was measured, and what the capstone's budget allows."""
+    """The measured costs, and the capstone's budget."""
     if str(ROOT) not in sys.path:
         sys.path.append(str(ROOT))
     from autograder import catalogue
@@ -152,12 +152,12 @@ def costs() -> Costs:
 
 
 def cores_for(size: int, seconds: float) -> int:
-    """The fewest cores of CORES that grade a class in a night; the most where none do."""
+    """The smallest number in CORES that grades a class in a night; the largest if none does."""
     return next((cores for cores in CORES if size * seconds / cores / 3600 <= NIGHT), CORES[-1])
 
 
 def machines(sizes: list[int]) -> list[str]:
-    """What a class of each size needs, as lines of a Markdown table."""
+    """The machines for classes of each size, as lines of a Markdown table."""
     known = costs()
     lines = [
         "| class | cores | memory | a usual chapter | the dearest | the capstone, at most |",
@@ -172,7 +172,7 @@ def machines(sizes: list[int]) -> list[str]:
 
 
 def identified() -> list[str]:
-    """How many of the known mistakes each way identifies, as lines of a Markdown table."""
+    """The number of known mistakes that each method identifies, as lines of a Markdown table."""
     if str(ROOT) not in sys.path:
         sys.path.append(str(ROOT))
     from autograder.prepare import identification
@@ -192,7 +192,7 @@ def _time(seconds: float) -> str:
 
 
 class Table(SphinxDirective):
-    """A computed Markdown table, read by the page's own parser so that its links are those of the book."""
+    """A computed Markdown table, parsed by the page's own parser so that its links work."""
 
     optional_arguments = 1
     final_argument_whitespace = True
@@ -216,7 +216,7 @@ class Table(SphinxDirective):
 
 
 class Counted(SphinxRole):
-    """How many known mistakes the bank holds: its `lines`, of so many `exercises` in so many `chapters`."""
+    """The number of known mistakes in the bank: its `lines`, of `exercises` in `chapters`."""
 
     def run(self) -> tuple[list[nodes.Node], list[nodes.system_message]]:
         _all_chapters()  # so that the catalogue can be imported

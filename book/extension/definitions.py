@@ -57,7 +57,7 @@ class Definition(NamedTuple):
 
 
 class Glossary:
-    """The terms of a build and where a text mentions them."""
+    """The terms of a build and their mentions in a text."""
 
     def __init__(self, env: BuildEnvironment) -> None:
         self.terms = {term.casefold(): found for term, found in terms_of(env.get_doctree(PAGE))}
@@ -69,7 +69,7 @@ class Glossary:
         return re.compile(rf"(?<![\w-])({names})(s|es)?(?![\w-])", re.IGNORECASE)
 
     def mentions(self, text: str, chapter: int) -> Iterator[tuple[re.Match, str, Definition]]:
-        """Yield each place where a chapter may link a term, with the term and what is known of it."""
+        """Yield each position where a chapter may link a term, with the term and its definition."""
         for found in self.pattern.finditer(text):
             name = found[1].casefold()
             known = self.terms[name]
@@ -96,7 +96,7 @@ def terms_of(doctree: nodes.document) -> Iterator[tuple[str, Definition]]:
 
 
 def as_html(paragraph: nodes.paragraph) -> str:
-    """Return a definition as a line of HTML, without the sentence that says where to read more."""
+    """Return a definition as a line of HTML, without the sentence that refers to a chapter."""
     parts = []
     for node in paragraph.children:
         text = node.astext()
@@ -168,7 +168,7 @@ def link_terms(app: Sphinx, doctree: nodes.document, page: str) -> None:
 
 
 def with_their_glossary(app: Sphinx, env: BuildEnvironment, added: set, changed: set, removed: set) -> list[str]:
-    """Let the chapters be written anew when the glossary changed."""
+    """Rewrite the chapters when the glossary has changed."""
     return [page for page in env.found_docs if page[:2].isdigit()] if PAGE in added | changed else []
 
 

@@ -42,7 +42,7 @@ NAMED = (
 
 
 class Gathered(SphinxDirective):
-    """What the directives below share: the chapters' sources, and their Markdown read as this page's."""
+    """Base of the directives below: the chapters' sources, and their Markdown parsed as part of this page."""
 
     def chapters(self) -> Iterator[tuple[str, str, str]]:
         """Yield each published chapter's page, title and text."""
@@ -97,7 +97,7 @@ class Spotted(Gathered):
 
 
 class WidgetIndex(Gathered):
-    """A row for each moving figure: its name, what it is called, and the section it is in."""
+    """A row for each moving figure: its name, its title, and its section."""
 
     def run(self) -> list[nodes.Node]:
         titles = widget_titles(ROOT / "book")
@@ -119,7 +119,7 @@ class WidgetIndex(Gathered):
 
 
 class Correction(Gathered):
-    """A line of a lecture: the argument is "number | line", the body what holds instead."""
+    """A correction of a lecture: the argument is "number | line", the body the correct statement."""
 
     required_arguments = 1
     final_argument_whitespace = True
@@ -151,7 +151,7 @@ def chapter_of(label: str) -> str:
 
 
 def section_of(text: str, label: str) -> str:
-    """Return what is under a labeled heading, without its cells; nothing where the label is missing."""
+    """Return the text of a labeled section, without its cells; nothing if the label is missing."""
     found = re.search(
         rf"^\({label}\)=\n+## [^\n]+\n(?P<body>.*?)(?=^\(sec-[\w-]+\)=$|^## |\Z)",
         CELL.sub("", text),
@@ -161,7 +161,7 @@ def section_of(text: str, label: str) -> str:
 
 
 def unfolded(text: str) -> str:
-    """Return questions with their answers in sight: folds become boxes, and a prediction's right choice is said."""
+    """Return questions with visible answers: folds become boxes, and the correct choice of a prediction is named."""
 
     def said(found: re.Match) -> str:
         options = dict(re.findall(r"^:(\w+): *(.*)$", found["options"], re.MULTILINE))
@@ -175,7 +175,7 @@ def unfolded(text: str) -> str:
 
 
 def widget_titles(book: Path) -> dict[str, str]:
-    """Return what each widget is called in its own heading."""
+    """Return each widget's title from its own heading."""
     texts = [
         path.read_text(encoding="utf-8") for path in (*sorted(book.glob("*.md")), *sorted(book.glob("assets/*.js")))
     ]

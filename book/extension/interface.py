@@ -56,7 +56,7 @@ class Interface(SphinxDirective):
 
 
 def public(body: list[ast.stmt]) -> list[Definition]:
-    """Return what has a public name and a docstring, in the order of the file."""
+    """Return the public definitions with a docstring, in the order of the file."""
     kinds = (ast.FunctionDef, ast.ClassDef)
     return [
         node for node in body if isinstance(node, kinds) and not node.name.startswith("_") and ast.get_docstring(node)
@@ -64,7 +64,7 @@ def public(body: list[ast.stmt]) -> list[Definition]:
 
 
 def described(node: Definition, module: str, file: str) -> list[nodes.Node]:
-    """Return a name's signature, docstring and, for a class, what its public methods are."""
+    """Return a definition's signature, docstring and, for a class, its public methods."""
     shown = nodes.literal_block("", signature(node), language="python", classes=["signature"])
     shown["ids"].append(f"api-{module}.{node.name}")
     box = nodes.container("", shown, *said(ast.get_docstring(node) or ""), classes=["api-name"])
@@ -83,7 +83,7 @@ def described(node: Definition, module: str, file: str) -> list[nodes.Node]:
 
 
 def signature(node: Definition) -> str:
-    """Return a definition's first lines: what a caller writes, and for a class its fields."""
+    """Return a definition's signature, and for a class its fields."""
     if isinstance(node, ast.FunctionDef):
         returned = f" -> {ast.unparse(node.returns)}" if node.returns else ""
         marks = "".join(f"@{ast.unparse(mark)}\n" for mark in node.decorator_list)
@@ -127,7 +127,7 @@ def said(docstring: str) -> list[nodes.Node]:
 
 
 def joined(lines: list[str]) -> list[str]:
-    """Return the sentences about one thing on one line: a line that begins "name: ..." or "Returns ..." is its own."""
+    """Join wrapped lines of a docstring; a line that begins "name: ..." or "Returns ..." stays separate."""
     found: list[str] = []
     for line in lines:
         begins = re.match(r"(?:[\w*, ]{1,40}: |Returns? |Raises? |Yields? )", line)
@@ -139,13 +139,13 @@ def joined(lines: list[str]) -> list[str]:
 
 
 def words(text: str) -> list[nodes.Node]:
-    """Return a line of a docstring with what is between backticks as code."""
+    """Return a line of a docstring with the text between backticks as code."""
     pieces = TICKED.split(text)
     return [nodes.literal("", piece) if place % 2 else nodes.Text(piece) for place, piece in enumerate(pieces) if piece]
 
 
 def first_paragraph(docstring: str) -> str:
-    """Return what a docstring says before its first empty line."""
+    """Return the text of a docstring before its first empty line."""
     return " ".join(re.split(r"\n\s*\n", docstring)[0].split())
 
 

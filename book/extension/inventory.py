@@ -42,7 +42,7 @@ def _choice(question: str, answer: str, text: str) -> str:
 
 
 def _fieldset(number: int, question) -> str:
-    """One question. Its choices are in an order that says nothing, here too, where no script shuffles them."""
+    """One question, its choices in an order that does not depend on which is right, also without a script."""
     answers = [("right", question.right), *((each.mistake, each.choice) for each in question.wrong)]
     answers.sort(key=lambda answer: hashlib.sha256(f"{question.id} {answer[1]}".encode()).digest())
     choices = [_choice(question.id, *answer) for answer in (*answers, ("unknown", UNKNOWN_SAYS))]
@@ -53,7 +53,7 @@ def _fieldset(number: int, question) -> str:
 
 
 class InventoryForm(SphinxDirective):
-    """All questions, and beside them what the reader is told at the exit."""
+    """All questions, with the results for the reader."""
 
     def run(self) -> list[nodes.Node]:
         if str(ROOT) not in sys.path:

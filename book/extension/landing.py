@@ -48,7 +48,7 @@ class LiveTranslator(SphinxDirective):
 
 
 class CourseMap(SphinxDirective):
-    """Rows of chapters under headings."""
+    """The chapters in rows under headings."""
 
     has_content = True
 
@@ -94,7 +94,7 @@ class CourseMap(SphinxDirective):
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Register the directives and the script that shows what was read."""
+    """Register the directives and the script that marks chapters as read."""
     app.add_directive("live-translator", LiveTranslator)
     app.add_directive("course-map", CourseMap)
     app.add_js_file("front.js", loading_method="defer")

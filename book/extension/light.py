@@ -70,7 +70,7 @@ def deferred(page: str) -> str:
 
 
 def one_viewport(page: str) -> str:
-    """Return the page with the first of its viewport lines alone."""
+    """Return the page with only the first of its viewport lines."""
     first, *others = re.findall(r'[ \t]*<meta name="viewport"[^>]*>', page)
     head, _, rest = page.partition(first)
     for other in others:
@@ -79,14 +79,14 @@ def one_viewport(page: str) -> str:
 
 
 def lighten(page: str) -> str:
-    """Return a finished page without what it does not use."""
+    """Return a finished page without the scripts and styles that it does not use."""
     for pattern, instead in EVERYWHERE:
         page = re.sub(pattern, lambda found, instead=instead: found.expand(instead), page, flags=re.DOTALL)
     return deferred(without_unused(one_viewport(page)))
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Change every page when its template has been filled."""
+    """Register the change of every rendered page."""
     app.connect("builder-inited", change_templates)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 

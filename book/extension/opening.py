@@ -26,7 +26,7 @@ COLUMNS = re.compile(r"\S {2,}\S")  # two blanks within a line
 
 
 def put_time_below_question(app: Sphinx, doctree: nodes.document) -> None:
-    """Move a chapter's time from the card that asks for it to below the question that opens the chapter."""
+    """Move a chapter's reading time from its card to the line below the opening question."""
     if not app.env.docname[:2].isdigit():
         return
     times = [node for node in doctree.findall(nodes.paragraph) if "chapter-time" in node["classes"]]
@@ -39,7 +39,7 @@ def put_time_below_question(app: Sphinx, doctree: nodes.document) -> None:
 
 
 def hanging(code: str) -> str:
-    """Return highlighted code with each line in an element that knows how far it is indented."""
+    """Return highlighted code with each line in an element with its indentation."""
     lines = []
     for line in code.rstrip("\n").split("\n"):
         text = TAG.sub("", line)
@@ -50,7 +50,7 @@ def hanging(code: str) -> str:
 
 
 def set_lines(body: str) -> str:
-    """Return a page on which every line of code can go on below its own beginning."""
+    """Return a page on which long lines of code wrap with their indentation."""
 
     def set_block(found: re.Match) -> str:
         lined = sum(bool(COLUMNS.search(line)) for line in TAG.sub("", found[3]).split("\n"))
@@ -61,13 +61,13 @@ def set_lines(body: str) -> str:
 
 
 def once(style: re.Pattern, body: str) -> str:
-    """Return a page on which a style is at its first place only."""
+    """Return a page with each style only at its first occurrence."""
     first = style.search(body)
     return body[: first.end()] + style.sub("", body[first.end() :]) if first else body
 
 
 def number_chapters(app: Sphinx, page: str, template: str, context: dict, doctree: nodes.document | None) -> None:
-    """Set chapters' numbers apart, on the page and in the links to it."""
+    """Wrap chapters' numbers in elements, on the page and in the links to it."""
     if "body" in context:
         body = re.sub(f"<h1>{NUMBER}", f"<h1>{NUMBERED}", context["body"], count=1)
         context["body"] = FORMULA.sub(r'<span class="kept">\1\2</span>', set_lines(once(TABLE_STYLE, body)))
@@ -84,7 +84,7 @@ def number_chapters(app: Sphinx, page: str, template: str, context: dict, doctre
 
 
 def numbered(list_of_pages: Callable) -> Callable:
-    """Return the theme's function for the list of pages, its numbers set apart."""
+    """Return the theme's function for the list of pages, with its numbers wrapped in elements."""
 
     def listed(*given: object, **named: object) -> object:
         found = list_of_pages(*given, **named)

@@ -30,7 +30,7 @@ WITHOUT_TEXT = {
 
 
 def description(doctree: nodes.document | None, page: str) -> str:
-    """Return what a page is about: its first paragraphs, cut at the end of a sentence or of a word."""
+    """Return a page's description: its first paragraphs, cut at the end of a sentence or of a word."""
     if doctree is None:
         return WITHOUT_TEXT.get(page, "A page of Attention by Hand.")
     said = ""
@@ -52,7 +52,7 @@ def shortened(text: str) -> str:
 
 
 def add_tags(app: Sphinx, page: str, template: str, context: dict, doctree: nodes.document | None) -> None:
-    """Put description and card into a page's head, and the landing page's title right."""
+    """Add description and card to a page's head, and set the landing page's title."""
     if page == app.config.root_doc:
         context["title"] = LANDING_TITLE
     name = app.config.html_title or app.config.project
@@ -93,7 +93,7 @@ def set_address(app: Sphinx, config) -> None:
 
 
 def write_site_files(app: Sphinx, error: Exception | None) -> None:
-    """Write 404.html, what a browser needs to install the book, and sitemap.xml where the address is known."""
+    """Write 404.html, the files for installing the book as an app, and sitemap.xml if the address is known."""
     if error or app.builder.format != "html":
         return
     site, address = Path(app.outdir), address_of_site()
@@ -113,7 +113,7 @@ def write_site_files(app: Sphinx, error: Exception | None) -> None:
 
 
 def manifest(config) -> dict:
-    """Return what a browser shows of the book when a reader installs it."""
+    """Return the web app manifest, which a browser uses to install the book."""
     return {
         "name": config.html_title or config.project,
         "short_name": "Attention",
@@ -131,8 +131,8 @@ def manifest(config) -> dict:
 
 
 def lost_page(address: str, title: str) -> str:
-    """Return the page for an address that leads nowhere. A server shows it at any depth, so it can link to nothing
-    beside it: it knows the address, or it asks the folders above, one after another, for the book's search index."""
+    """Return the page for a missing address. A server shows it at any depth, so relative links do not work: it uses the
+    site's address or, if unknown, looks for the book's search index in the folders above."""
     return f"""<!DOCTYPE html>
 <html lang="en">
 <head>

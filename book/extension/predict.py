@@ -63,7 +63,7 @@ class Predict(SphinxDirective):
 
 
 def html(text: str) -> nodes.raw:
-    """Return HTML as it is to stand on the page."""
+    """Return the HTML for the page."""
     return nodes.raw("", text, format="html")
 
 

@@ -39,7 +39,7 @@ UNREAD = [
 
 
 def contents(text: str) -> tuple[int, int, int]:
-    """Return how much of a page is read: words, lines of code that is not folded, figures and formulas."""
+    """Return the amount of text on a page: words, lines of visible code, figures and formulas."""
     lines, studied = 0, text.count('class="widget"') + text.count("$$") // 2
     for cell in CELL.finditer(text):
         if re.search(r"^:tags:.*hide-input", cell["body"], re.MULTILINE):
@@ -59,7 +59,7 @@ def minutes_to_read(text: str) -> int:
 
 
 def core(text: str) -> str:
-    """Return a page without what is folded: sections that are asides, and answers."""
+    """Return a page without its folded parts: asides and answers."""
     return DROPDOWN.sub("", "".join(part for part in SECTION.split(text) if not ASIDE.search(part)))
 
 

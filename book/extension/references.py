@@ -12,7 +12,7 @@ from sphinx.application import Sphinx
 
 
 def cited_as(entry: Entry) -> str:
-    """Return what a page writes between brackets: one name, two, or the first and "et al.", and the year."""
+    """Return the text of a citation in brackets: one name, two, or the first and "et al.", and the year."""
     names = [
         " ".join(map(str, [*person.rich_prelast_names, *person.rich_last_names])) for person in entry.persons["author"]
     ]
@@ -45,6 +45,6 @@ class ByAuthor(Unsorted):
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Make the style known under its name."""
+    """Register the style under its name."""
     register_plugin("pybtex.style.formatting", "by_author", ByAuthor)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

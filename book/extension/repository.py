@@ -20,7 +20,7 @@ PUBLIC = re.compile(r"https?://(?!127\.|localhost\b)[^\s\"<>]+")
 
 
 def public_repository() -> str:
-    """Return owner/name of the public repository that this is, or nothing where that is not known."""
+    """Return owner/name of this public repository, or nothing if unknown."""
     said = os.environ.get("COURSE_REPOSITORY") or _url("Repository") or os.environ.get("GITHUB_REPOSITORY", "")
     if not said:
         return ""
@@ -30,7 +30,7 @@ def public_repository() -> str:
 
 
 def address_of_site() -> str:
-    """Return where the site is served to everybody, with a slash at its end, or nothing where that is not known."""
+    """Return the public address of the site, with a slash at its end, or nothing if unknown."""
     for said in (os.environ.get("ATTENTION_BY_HAND_BOOK", ""), _url("Book")):
         if PUBLIC.fullmatch(said):
             return f"{said.rstrip('/')}/"
@@ -42,7 +42,7 @@ def address_of_site() -> str:
 
 
 def code_address(path: str = "", line: int | None = None) -> str:
-    """Return where a file of the repository, or all of it, can be read; nothing where that is not known."""
+    """Return the address of a file of the repository, or of all of it; nothing if unknown."""
     if not (repository := public_repository()):
         return ""
     home = f"https://github.com/{repository}"
@@ -50,7 +50,7 @@ def code_address(path: str = "", line: int | None = None) -> str:
 
 
 def _url(name: str) -> str:
-    """What pyproject.toml calls by this name among its addresses."""
+    """Return the address with this name in pyproject.toml."""
     _, _, urls = PROJECT.read_text(encoding="utf-8").partition("[project.urls]\n")
     found = re.search(rf'^"?{name}"? = "([^"]*)"', urls.partition("\n[")[0], re.MULTILINE)
     return found[1] if found else ""

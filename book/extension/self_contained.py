@@ -90,7 +90,7 @@ class CourseRoad(SphinxDirective):
 
 
 def hosted_links(path: str) -> list[str]:
-    """Return the Colab and Binder links, where it is known which public repository this is."""
+    """Return the Colab and Binder links, if the public repository is known."""
     repository = public_repository()
     if not repository:
         return ['<span class="exercise-note">In Colab: <em>File</em>, then <em>Upload notebook</em>.</span>']
@@ -122,20 +122,20 @@ def digest_of(paths: list[Path]) -> str:
 
 
 def code_digest() -> str:
-    """Return a digest of the files that cells can import, which names the cache of executed cells."""
+    """Return a digest of the files that cells can import; the cache of executed cells is named after it."""
     return digest_of(code_files())
 
 
 def code_files() -> list[Path]:
-    """Return the files of the packages that decide what cells show."""
+    """Return the files of the packages that affect the outputs of cells."""
     files = {path for pattern in PACKAGE for path in (ROOT / "transformer_ref").glob(pattern)}
     files |= {path for pattern in REPORTS for path in (ROOT / "autograder").glob(pattern)}
     return sorted(files)
 
 
 def notice_changes(app: Sphinx, config) -> None:
-    """Let Sphinx see what it does not look at: new code means new cells to run, new assets new pages to write, and a
-    changed extension pages to read anew."""
+    """Tell Sphinx about changes that it does not track: new code means new cells to run, new assets new pages to write,
+    and a changed extension pages to read again."""
     executed = Path(config.nb_execution_cache_path or Path(app.outdir).parent / "executed")
     config.nb_execution_cache_path = str(executed / code_digest())
     assets = [*(ROOT / "book" / "assets").rglob("*"), *(ROOT / "transformer_ref" / "pretrained").iterdir()]
@@ -144,9 +144,9 @@ def notice_changes(app: Sphinx, config) -> None:
 
 
 def join_streams(outputs: list) -> list:
-    """Return a cell's outputs with everything printed to one stream joined, character by character.
+    """Return a cell's outputs with everything printed to one stream joined exactly.
 
-    Takes the place of MyST-NB's own function, which ends every message with a new line, wherever it was cut.
+    Replaces MyST-NB's function, which ends every piece with a new line.
     """
     joined, streams = [], {}
     for output in outputs:
@@ -176,7 +176,7 @@ def with_outputs(start_client: Callable) -> Callable:
 
 
 def name_folds(app: Sphinx, page: str, template: str, context: dict, doctree) -> None:
-    """Write on every fold what it hides."""
+    """Label every fold with its content."""
     for theirs, ours in FOLDS.items():
         context["body"] = context.get("body", "").replace(theirs, ours)
 
@@ -194,7 +194,7 @@ def number_formulas(app: Sphinx, doctree: nodes.document) -> None:
 
 
 def drop_foreign_scripts(app: Sphinx, page: str, template: str, context: dict, doctree) -> None:
-    """Keep scripts of other servers, and those that need them, off the page."""
+    """Remove scripts of other servers, and those that need them, from the page."""
     if "script_files" in context:
         context["script_files"] = [
             script

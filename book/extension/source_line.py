@@ -19,7 +19,7 @@ log = logging.getLogger(__name__)
 
 
 def line_of(path: Path, name: str) -> int | None:
-    """Return the line on which a file defines a function, a class or, after a dot, a method; None where it does not."""
+    """Return the line on which a file defines a function, a class or, after a dot, a method; None if it does not."""
     scope: ast.AST = ast.parse(path.read_text(encoding="utf-8"))
     for part in name.split("."):
         named = (node for node in ast.iter_child_nodes(scope) if getattr(node, "name", None) == part)

@@ -47,13 +47,13 @@ RECORD = FOLDER / "ablations.json"
 
 
 def with_positions(model: nn.Module, kind: type) -> None:
-    """Put another code for positions into the model, in the place of the sinusoids."""
+    """Replace the sinusoids of the model by another positional encoding."""
     config = model.config
     model.positions = kind() if kind is NoPositions else kind(config.max_length, config.d_model)
 
 
 def trained(seed: int, positions: type | None = None, **changes: Any) -> Translator:
-    """Return a translator that has learned the built-in corpus with these things changed."""
+    """Return a translator that was trained on the built-in corpus with these changes."""
     of_training = {name: changes.pop(name) for name in OF_TRAINING if name in changes}
     recipe = varied(RECIPES["grammar"], model={**SIZES, **changes})
     config = changed(recipe.training, seed=seed, **SETTINGS, **of_training)
@@ -69,7 +69,7 @@ def trained(seed: int, positions: type | None = None, **changes: Any) -> Transla
 
 
 def main() -> None:
-    """Train what is not in the record yet, and write it."""
+    """Train what is missing in the record, and write it."""
     torch.set_num_threads(1)
     corpus = build_corpus()
     about = {"sizes": SIZES, "steps": SETTINGS["steps"], "judged": JUDGED, "torch": torch.__version__}

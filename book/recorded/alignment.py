@@ -38,7 +38,7 @@ def words_of(text: str) -> Words:
 
 
 def short_pairs() -> tuple[list[tuple[Words, Words]], list[tuple[Words, Words]]]:
-    """Return pairs to learn from and pairs to judge by: short, and made of common English words only."""
+    """Return training and test pairs: short, and made of common English words only."""
     corpus = build_corpus(train=40_000, validation=0, test=1_000, held_out=0)
     splits = [
         [(words_of(pair.english), words_of(pair.italian)) for pair in split] for split in (corpus.train, corpus.test)
@@ -54,7 +54,7 @@ def short_pairs() -> tuple[list[tuple[Words, Words]], list[tuple[Words, Words]]]
 
 
 def train(pairs: list[tuple[Words, Words]], source: Vocabulary, target: Vocabulary) -> RecurrentTranslator:
-    """Return a model that has seen STEPS batches, each of sentences of one length."""
+    """Return a model trained on STEPS batches, each of sentences of one length."""
     torch.manual_seed(1)
     generator = torch.Generator().manual_seed(2)
     model = RecurrentTranslator(len(source), len(target), WIDTH, look_back=True)
@@ -82,7 +82,7 @@ def translated(model: RecurrentTranslator, english: Words, source: Vocabulary, t
 
 
 def main() -> None:
-    """Train, judge and write the record."""
+    """Train, evaluate and write the record."""
     torch.set_num_threads(1)
     pairs, test = short_pairs()
     source, target = (Vocabulary.build(side) for side in zip(*pairs, strict=True))

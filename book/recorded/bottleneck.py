@@ -30,7 +30,7 @@ def sentences(count: int, length: int, language: Tensor, generator: torch.Genera
 
 
 def train(width: int, look_back: bool, language: Tensor) -> RecurrentTranslator:
-    """Return a model that has seen STEPS batches, each of one length."""
+    """Return a model trained on STEPS batches, each of one length."""
     torch.manual_seed(1)
     generator = torch.Generator().manual_seed(2)
     vocabulary = WORDS + len(SPECIAL_TOKENS)
@@ -45,7 +45,7 @@ def train(width: int, look_back: bool, language: Tensor) -> RecurrentTranslator:
 
 
 def accuracy(model: RecurrentTranslator, length: int, language: Tensor) -> float:
-    """Return the share of words translated rightly in 500 new sentences of this length."""
+    """Return the share of correctly translated words in 500 new sentences of this length."""
     source, labels = sentences(500, length, language, torch.Generator().manual_seed(1_000 + length))
     words, _ = model.translate(source, length)
     return (words == labels).double().mean().item()

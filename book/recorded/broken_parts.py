@@ -54,7 +54,7 @@ Decode = Callable[[OwnTransformer, Tensor], list[list[int]]]
 
 
 class Broken(NamedTuple):
-    """A part with a mistake of the catalogue."""
+    """A part of the learner's file with a mistake of the catalogue."""
 
     exercise: str
     mistake: str
@@ -91,9 +91,9 @@ class OwnNorm(nn.Module):
 
 
 def with_broken(sound: OwnCode, name: str) -> OwnCode:
-    """Return the file with the broken part in the place of the sound one.
+    """Return the file with one part replaced by the broken one.
 
-    A Transformer of the solutions takes torch's norms; for a broken norm it takes the learner's.
+    The solution's Transformer uses torch's norms; for a broken norm it uses the learner's.
     """
     if name == SOUND:
         return sound
@@ -118,7 +118,7 @@ def assembled() -> OwnCode:
 
 
 class Trained(NamedTuple):
-    """A model that has learned the corpus, the tokenizer that it was trained with, and what its loss was at the end."""
+    """A trained model, its tokenizer, and its final loss."""
 
     model: OwnTransformer
     tokenizer: Tokenizer
@@ -250,7 +250,7 @@ def _until_end(row: Sequence[int]) -> list[int]:
 
 
 def judged(translate: Callable[[list[str]], list[str]], key: bytes | None = KEY) -> Verdict:
-    """What a learner's own check of 12.3 says of a translator: with a key, its hidden lines too."""
+    """The verdict of a learner's own check of 12.3 on a translator: with a key, also on its hidden lines."""
     session = JudgingSession(catalogue.find("translate"), key, disclosed=True)
     endpoint = LocalEndpoint({"translate": translate})
     session.ask(endpoint, hidden=False)
@@ -259,7 +259,8 @@ def judged(translate: Callable[[list[str]], list[str]], key: bytes | None = KEY)
 
 
 def replayed(seen: dict) -> Callable[[list[str]], list[str]]:
-    """Return a translator that gives the recorded answers to the visible probes, and nothing to any other lines."""
+    """Return a translator that returns the recorded translations for the visible probes, and nothing for other
+    lines."""
     asked = _asked()
     known = {tuple(lines): list(said) for lines, said in zip(asked, seen["answers"], strict=True)}
     for place, (line, said) in enumerate(zip(asked[0], seen["answers"][0], strict=True)):
@@ -274,8 +275,8 @@ def _asked() -> list[list[str]]:
 
 
 def of(verdict: Verdict) -> dict:
-    """What is recorded of a verdict: the score of its hidden lines, the points, the mistake that is named, the answers
-    to the visible probes, and of the first one's lines those that became something else alone, by their places."""
+    """The record of a verdict: the score on its hidden lines, the points, the named mistake, the translations for the
+    visible probes, and the indices of the first one's lines whose translation differs when translated separately."""
     *visible, whole = verdict.outcomes
     scale = whole.probe.scale
     score = scale.measure(whole.expected.result, whole.got.result)
@@ -291,9 +292,9 @@ def of(verdict: Verdict) -> dict:
 
 
 def measure(sound: OwnCode, name: str, known: dict[str, Trained]) -> dict:
-    """Train with a broken part, have it judged, and return what is recorded.
+    """Train with a broken part, judge it, and return the record.
 
-    known: of the sound file, which a broken search or cache translates by too.
+    known: the model of the correct file, with which a broken search or cache translates too.
     """
     code, began = with_broken(sound, name), time.process_time()
     search = DECODES.get(BROKEN[name].exercise) if name in BROKEN else None
@@ -310,7 +311,7 @@ def measure(sound: OwnCode, name: str, known: dict[str, Trained]) -> dict:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Train what is not recorded yet, writing after each training."""
+    """Train what is missing in the record, writing after each training."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", nargs="+", choices=[SOUND, *BROKEN], metavar="NAME", help="these anew")
     chosen = parser.parse_args(arguments)
@@ -337,7 +338,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def write(record: dict) -> None:
-    """Write the record whole or not at all."""
+    """Write the record atomically."""
     record["parts"] = {name: record["parts"][name] for name in (SOUND, *BROKEN) if name in record["parts"]}
     part = RECORD.with_suffix(".part")
     part.write_text(json.dumps(record, ensure_ascii=False) + "\n", encoding="utf-8")

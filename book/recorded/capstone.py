@@ -34,14 +34,14 @@ Decode = Callable[[Tensor], Tensor]
 
 
 def reference(experiment: Experiment, seed: int) -> Decode:
-    """Train the notebook's model and return how it decodes, (batch, source) -> (batch, target) with bos."""
+    """Train the notebook's model and return its decoding function, (batch, source) -> (batch, target) with bos."""
     model = Transformer(experiment.config, torch.Generator().manual_seed(seed))
     capstone.train(model, experiment, seed=seed)
     return lambda source: greedy_decode(model, source, MOST)
 
 
 def baseline(experiment: Experiment, seed: int) -> Decode:
-    """Train a recurrent translator that does not look back, on as many pairs, and return how it decodes."""
+    """Train a recurrent translator without attention, on as many pairs, and return its decoding function."""
     torch.manual_seed(seed)
     model = recurrent.RecurrentTranslator(experiment.tokenizer.size, experiment.tokenizer.size, WIDTH, look_back=False)
     optimizer = torch.optim.Adam(model.parameters(), lr=RATE)
@@ -72,7 +72,7 @@ def baseline(experiment: Experiment, seed: int) -> Decode:
 
 
 def translations(experiment: Experiment, decode: Decode, lines: Sequence[str]) -> list[str]:
-    """Return what a model makes of lines, in one batch."""
+    """Return a model's translations of lines, in one batch."""
     source = pad_sequences([[*experiment.tokenizer.encode(line), EOS] for line in lines], experiment.config.pad)
     return [experiment.tokenizer.decode(row[1:]) for row in decode(source).tolist()]
 
@@ -87,9 +87,9 @@ def scores(experiment: Experiment, decode: Decode, draws: int = DRAWS) -> list[f
 
 
 def scale(record: dict) -> dict[str, float]:
-    """Return where 12.3's points begin and where they are full.
+    """Return the scores at which 12.3's points begin and are full.
 
-    none: the mean of the recurrent translator. full: the mean of the reference, less one point and less three standard
+    none: the mean of the recurrent translator. full: the mean of the reference minus one point and three standard
     deviations, over seeds and draws.
     """
     reached = [score for each in record["reference"].values() for score in each["scores"]]
@@ -99,7 +99,7 @@ def scale(record: dict) -> dict[str, float]:
 
 
 def about() -> dict:
-    """What the record says of how it was made."""
+    """The record's description of its making."""
     return {
         "versions": {"python": platform.python_version(), "torch": torch.__version__},
         "pairs": capstone.PAIRS, "steps": capstone.STEPS, "lines": LINES, "draws": DRAWS, "seeds": list(SEEDS),
@@ -108,7 +108,7 @@ def about() -> dict:
 
 
 def measured(train: Callable[[Experiment, int], Decode], experiment: Experiment, seed: int) -> dict:
-    """Train with one seed and return what is recorded of it; seconds are of one processor."""
+    """Train with one seed and return the record; seconds are of one processor."""
     began = time.process_time()
     decode = train(experiment, seed)
     seconds = time.process_time() - began
@@ -118,7 +118,7 @@ def measured(train: Callable[[Experiment, int], Decode], experiment: Experiment,
 
 
 def main() -> None:
-    """Train what is not recorded yet, writing after each training."""
+    """Train what is missing in the record, writing after each training."""
     torch.set_num_threads(1)
     record = json.loads(RECORD.read_text(encoding="utf-8")) if RECORD.exists() else {}
     if record.get("about") != about():
@@ -138,7 +138,7 @@ def main() -> None:
 
 
 def write(record: dict) -> None:
-    """Write the record whole or not at all."""
+    """Write the record atomically."""
     part = RECORD.with_suffix(".part")
     part.write_text(json.dumps(record, ensure_ascii=False) + "\n", encoding="utf-8")
     part.replace(RECORD)

@@ -47,7 +47,7 @@ class WithOrWithout(Residual):
 
 
 class Stack(nn.Module):
-    """So many encoder layers between a table of words and a map back to words; the weights begin as a Transformer's."""
+    """A number of encoder layers between an embedding and an output projection; initialized like a Transformer."""
 
     def __init__(self, layers: int, norm: str, residual: bool) -> None:
         super().__init__()
@@ -71,24 +71,24 @@ class Stack(nn.Module):
         return self.encoder(self.positions(self.words(ids))).memory
 
     def forward(self, ids: Tensor) -> Tensor:
-        """Return a score for each word at each place: (batch, length) -> (batch, length, words)."""
+        """Return logits for each word at each position: (batch, length) -> (batch, length, words)."""
         return self.output(self.read(ids))
 
 
 def loss_of(model: Stack, ids: Tensor) -> Tensor:
-    """Return the mean loss of saying the sentences in reverse."""
+    """Return the mean loss of predicting the sentences in reverse."""
     return F.cross_entropy(model(ids).flatten(0, 1), ids.flip(1).flatten())
 
 
 class Start(NamedTuple):
-    """A stack that has not been trained."""
+    """A stack before training."""
 
     gradients: list[float]  # norm over the weights of each layer, the first layer first
     alike: float  # mean cosine of two words of a sentence, after the last layer
 
 
 def start(layers: int, norm: str, residual: bool, seed: int) -> Start:
-    """Return what one batch says of a stack before any training."""
+    """Return measurements of a stack before training, on one batch."""
     torch.manual_seed(seed)
     model = Stack(layers, norm, residual)
     ids = torch.stack([torch.randperm(WORDS)[:LONGEST] for _ in range(BATCH)])  # no word twice in a sentence
@@ -105,7 +105,7 @@ def start(layers: int, norm: str, residual: bool, seed: int) -> Start:
 
 
 def trained(layers: int, norm: str, residual: bool, seed: int) -> tuple[float, float]:
-    """Return the loss of the last fifty steps and the share of words named rightly in new sentences."""
+    """Return the loss of the last fifty steps and the accuracy on new sentences."""
     torch.manual_seed(seed)
     model = Stack(layers, norm, residual)
     optimizer = torch.optim.Adam(model.parameters(), lr=RATE)

@@ -61,7 +61,7 @@ font-family="ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', 
 
 
 def ink(line: str) -> str:
-    """Return the color of a line of a report: green where something is right, red where it is not."""
+    """Return the color of a line of a report: green for a passed check, red for a failed one."""
     return {"✓": RIGHT, "✗": WRONG}.get(line.strip()[:1], INK)
 
 

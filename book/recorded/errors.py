@@ -36,7 +36,7 @@ def words(line: str) -> list[str]:
 
 
 def main() -> None:
-    """Train the translator, ask it, and write the record."""
+    """Train the translator, translate with it, and write the record."""
     torch.set_num_threads(1)
     corpus = build_corpus()
     ablations.SETTINGS["steps"] = STEPS

@@ -44,13 +44,13 @@ def loss_of(model: GPT, ids: Tensor) -> float:
 
 
 def written(model: GPT) -> str:
-    """Return the likeliest letters behind the prompt, one after the other."""
+    """Return the greedy continuation of the prompt."""
     ids = generate(model, torch.tensor([encode(PROMPT)]), WRITTEN, model.max_length, 0.0)
     return decode(ids[0].tolist())
 
 
 def bigram_loss(learned: Tensor, unseen: Tensor) -> float:
-    """Return the loss of a table that knows which letter follows which, and nothing else."""
+    """Return the loss of a bigram table."""
     pairs = torch.ones(len(ALPHABET), len(ALPHABET))
     pairs.index_put_((learned[:-1], learned[1:]), torch.ones(len(learned) - 1), accumulate=True)
     shares = (pairs / pairs.sum(-1, keepdim=True)).log()
@@ -58,7 +58,7 @@ def bigram_loss(learned: Tensor, unseen: Tensor) -> float:
 
 
 def kept(text: str) -> dict[str, bool] | None:
-    """Return whether a tale keeps to its name, its thing and its place; None where it is not a whole tale."""
+    """Return whether a tale is consistent in its name, its thing and its place; None if it is incomplete."""
     named = re.search(r"(?:named|called) (\w+)\.", text)
     had = re.search(r" had an? (\w+) ", text)
     told = re.search(r"\"(?:I saw|Look for)? ?[Yy]our (\w+)(?: lies)? ([a-z ]+),\"", text)
@@ -74,7 +74,7 @@ def kept(text: str) -> dict[str, bool] | None:
 
 
 def remembered(model: GPT) -> dict[str, dict[str, float]]:
-    """Return for each context the shares of drawn tales that are whole, and of those that keep to what they said."""
+    """Return for each context the shares of generated tales that are complete, and of those that are consistent."""
     rows = {}
     for context in CONTEXTS:
         prompt = torch.tensor([encode(PROMPT)]).expand(DRAWN, -1)

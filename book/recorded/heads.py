@@ -68,7 +68,7 @@ def attentions(model: nn.Module) -> list[MultiHeadAttention]:
 
 
 def judged(translator: Translator, pairs: Sequence[Pair]) -> dict[str, float]:
-    """Return the shares of sentences translated exactly, and of ambiguous words in the right sense."""
+    """Return the shares of exactly translated sentences, and of ambiguous words in the correct sense."""
     translations = translator.translate([pair.english for pair in pairs], beam_size=1)
     exact = exact_match(translations, [pair.italian for pair in pairs])
     return {"exact": round(exact, 3), "sense": round(sense_accuracy(translations, pairs), 3)}
@@ -76,7 +76,7 @@ def judged(translator: Translator, pairs: Sequence[Pair]) -> dict[str, float]:
 
 @contextmanager
 def silenced(attention: MultiHeadAttention, heads: Sequence[int]) -> Iterator[None]:
-    """Inside the `with` these heads hand over nothing: W_O reads zeros in their place."""
+    """Inside the `with` the outputs of these heads are zero."""
     d_head = attention.out_proj.in_features // attention.heads
 
     def cut(module: nn.Module, inputs: tuple[Tensor]) -> tuple[Tensor]:
@@ -101,9 +101,9 @@ def looked_at(translator: Translator, text: str) -> tuple[list[str], Tensor]:
 
 
 def statistics(translator: Translator, pairs: Sequence[Pair]) -> list[dict[str, float]]:
-    """Return for each head: entropy in nats, distance in words, share of the diagonal, and how much the cue gets.
+    """Return for each head: entropy in nats, distance in words, weight on the diagonal, and weight on the cue.
 
-    cue: of the weight of an ambiguous word, the share that its cue noun gets; last: of any word's, what the end gets.
+    cue: the weight that an ambiguous word gives to its cue noun; last: the weight that any word gives to the end.
     """
     found: dict[str, list[Tensor]] = {name: [] for name in ("entropy", "distance", "diagonal", "last", "cue", "even")}
     for pair in pairs:
@@ -124,7 +124,7 @@ def statistics(translator: Translator, pairs: Sequence[Pair]) -> list[dict[str, 
 
 
 def cue_places(pair: Pair, tokens: Sequence[str]) -> tuple[int, int] | None:
-    """Return where the ambiguous word and its cue are; None where either is missing or occurs twice."""
+    """Return the positions of the ambiguous word and its cue; None if either is missing or occurs twice."""
     if pair.sense is None or pair.sense.cue is None:
         return None
     places = []
@@ -138,7 +138,7 @@ def cue_places(pair: Pair, tokens: Sequence[str]) -> tuple[int, int] | None:
 
 @torch.inference_mode()
 def crossed(translator: Translator, english: str, italian: str) -> dict[str, Any]:
-    """Return the decoder's cross-attention for a pair: what each Italian token reads when it is written."""
+    """Return the decoder's cross-attention for a pair, a row for each Italian token."""
     source = [*translator.source_tokenizer.encode(english), translator.model.config.eos]
     target = [translator.model.config.bos, *translator.target_tokenizer.encode(italian), translator.model.config.eos]
     decoded = translator.model.decode(
@@ -159,7 +159,7 @@ def rounded(weights: Tensor) -> Any:
 
 
 def opened(translator: Translator) -> dict[str, Any]:
-    """Return what the heads of a translator attend to, and what it can do without them."""
+    """Return the attention weights of a translator's heads, and its scores without each of them."""
     corpus = build_corpus()
     pairs = corpus.test[:JUDGED]
     attention = translator.model.encoder.layers[-1].self_attention
@@ -191,7 +191,7 @@ def opened(translator: Translator) -> dict[str, Any]:
 
 
 def told(heads: int, with_output: bool, seed: int, open_it: bool) -> dict[str, Any]:
-    """Train one translator; return the row that the record has of it and, if asked for, what its heads do."""
+    """Train one translator; return its row of the record and, on request, the data about its heads."""
     corpus = build_corpus()
     translator = trained(heads, with_output, seed)
     row: dict[str, Any] = {"weights": sum(parameter.numel() for parameter in translator.model.parameters())}

@@ -10,9 +10,10 @@ FOLDER = Path(__file__).resolve().parents[2] / "build" / "recorded"
 
 
 class Kept:
-    """The finished pieces of one recording, each written as soon as it is there.
+    """The finished pieces of one recording, each written as soon as it is computed.
 
-    name: the recording's; settings: what the pieces depend on, as JSON holds it. Pieces of others are forgotten.
+    name: of the recording; settings: everything the pieces depend on, as JSON. Pieces with other settings are
+    discarded.
     """
 
     def __init__(self, name: str, settings: Any, folder: Path = FOLDER) -> None:
@@ -28,11 +29,11 @@ class Kept:
 
     @property
     def seconds(self) -> float:
-        """The processor's time that all pieces took."""
+        """The processor seconds of all pieces."""
         return sum(piece["seconds"] for piece in self._pieces.values())
 
     def keep(self, key: str, value: Any, seconds: float) -> None:
-        """Write a piece. seconds: of the processor's time, that it took."""
+        """Write a piece. seconds: its processor time."""
         self._pieces[key] = {"value": value, "seconds": round(seconds, 1)}
         self._path.parent.mkdir(parents=True, exist_ok=True)
         part = self._path.with_suffix(".part")
@@ -41,7 +42,7 @@ class Kept:
         part.replace(self._path)
 
     def made(self, key: str, make: Callable[[], Any]) -> Any:
-        """Return a piece as JSON holds it; it is made, and said, where it is missing."""
+        """Return a piece as JSON; if it is missing, it is computed and reported."""
         if key not in self:
             began = time.process_time()
             value = json.loads(json.dumps(make()))
@@ -50,5 +51,5 @@ class Kept:
         return self[key]
 
     def forget(self) -> None:
-        """Remove the pieces: the recording is written."""
+        """Remove the pieces, once the recording is written."""
         self._path.unlink(missing_ok=True)

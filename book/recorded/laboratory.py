@@ -51,7 +51,7 @@ RECORD = FOLDER / "laboratory.json"
 
 
 class Corpus(NamedTuple):
-    """Short sentences of common words: ids to learn from, ids to judge by, and the words behind them."""
+    """Short sentences of common words: ids for training, ids for evaluation, and the vocabulary."""
 
     train: list[tuple[list[int], list[int]]]
     test: list[tuple[list[int], list[int]]]
@@ -61,7 +61,7 @@ class Corpus(NamedTuple):
 
 @cache
 def corpus() -> Corpus:
-    """The corpus of all training runs."""
+    """Return the corpus of all training runs."""
     whole = build_corpus(train=60_000, validation=0, test=2_000, held_out=0)
     train, test = (
         [
@@ -82,7 +82,7 @@ def corpus() -> Corpus:
 
 
 def sound(seed: int) -> Experiment:
-    """A training without a fault, before its first step."""
+    """Return a training run without a fault, before its first step."""
     words = corpus()
     config = ModelConfig(
         len(words.source), len(words.target), d_model=64, heads=4, encoder_layers=1, decoder_layers=1, d_ff=128,
@@ -92,7 +92,7 @@ def sound(seed: int) -> Experiment:
 
 
 def broken(name: str, seed: int) -> Experiment:
-    """A training with the fault of that name, or with `SOUND` none, before its first step."""
+    """Return a training run with the fault of that name, or without any for `SOUND`, before its first step."""
     experiment = sound(seed)
     for fault in FAULTS:
         if fault.name == name:
@@ -128,7 +128,7 @@ def translations(experiment: Experiment, sources: Sequence[list[int]], extra_pad
 
 
 def measure(name: str, seed: int) -> dict:
-    """Train with one fault and one seed, and return what is recorded of it."""
+    """Train with one fault and one seed, and return the record."""
     torch.set_num_threads(1)
     words = corpus()
     experiment = broken(name, seed)
@@ -150,7 +150,7 @@ def measure(name: str, seed: int) -> dict:
 
 
 def about() -> dict:
-    """What the record says of how it was made."""
+    """The record's description of its making."""
     words = corpus()
     return {
         "versions": {"python": platform.python_version(), "torch": torch.__version__},
@@ -161,7 +161,7 @@ def about() -> dict:
 
 
 def described(name: str) -> dict:
-    """What a reader sees of a fault besides its numbers: the line, and the test that finds it."""
+    """Return what a reader sees of a fault besides its numbers: the line, and the test that finds it."""
     for fault in FAULTS:
         if fault.name == name:
             test = inspect.getsource(getattr(laboratory_tests, fault.test))
@@ -170,7 +170,7 @@ def described(name: str) -> dict:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Train what is asked for, keeping each training as it ends, then write the record."""
+    """Train the requested faults, storing each run, then write the record."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", help="the name of one fault, trained anew")
     parser.add_argument("--processes", type=int, default=usable_processors(), help="trainings at a time")
@@ -195,7 +195,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def train_all(names: Sequence[str], kept: Kept, processes: int) -> None:
-    """Train each name with each seed, unless that is kept, and say how far it is and how long the rest takes."""
+    """Train each name with each seed, unless it is stored, with progress and the time left."""
     every = [(name, seed) for name in names for seed in SEEDS]
     left = [(name, seed) for name, seed in every if f"{name}, seed {seed}" not in kept]
     began, pool = time.perf_counter(), ProcessPoolExecutor(processes)
@@ -215,7 +215,7 @@ def train_all(names: Sequence[str], kept: Kept, processes: int) -> None:
 
 
 def timed(name: str, seed: int) -> tuple[dict, float]:
-    """What `measure` returns, and the processor's seconds that it took."""
+    """Return what `measure` returns, and its processor seconds."""
     began = time.process_time()
     return measure(name, seed), time.process_time() - began
 

@@ -34,7 +34,7 @@ PROMPT, WRITTEN, TAU = "Once upon a time", 64, 0.7
 
 
 class Pairs(nn.Module):
-    """A table of which character follows which, found by counting: no training can find a better one."""
+    """A bigram table, found by counting, which no training can improve."""
 
     max_length = LENGTH
 
@@ -50,7 +50,7 @@ class Pairs(nn.Module):
 
 
 class Average(nn.Module):
-    """Each position becomes the mean of a projection of all positions up to it."""
+    """The mean of a projection of all positions up to each position."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -63,7 +63,7 @@ class Average(nn.Module):
 
 
 class Heads(nn.Module):
-    """Causal self-attention with h heads, nothing around it."""
+    """Causal self-attention with h heads, without norm and residual."""
 
     def __init__(self, h: int) -> None:
         super().__init__()
@@ -105,7 +105,7 @@ RUNGS = {
 
 
 def texts() -> tuple[Tensor, Tensor]:
-    """Return the ids of the tales to learn from and of those that no model reads in training."""
+    """Return the ids of the training tales and of those for validation."""
     learned, unseen = (
         torch.tensor(encode("".join(tale.text for tale in tales(count, seed))))
         for count, seed in ((LEARNED, TEXT), (UNSEEN, TEXT + 1))

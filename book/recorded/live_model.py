@@ -42,10 +42,10 @@ LIKELIEST = 3  # of the words that could be written next, how many the page show
 
 @torch.inference_mode()
 def looked_at(packed: Packed, text: str) -> dict[str, Any]:
-    """Return a sentence's tokens, its translation, and for each token written where it looked and what was likely.
+    """Return a sentence's tokens, its translation, and for each generated token its attention and its alternatives.
 
-    weights: the shares of the tokens read, cross-attention of the decoder's last layer, the mean over its heads.
-    likeliest: the three likeliest tokens at this place and their probabilities.
+    weights: cross-attention of the decoder's last layer, the mean over its heads. likeliest: the three most probable
+    tokens at this position and their probabilities.
     """
     model, tokenizer = packed
     source = [*tokenizer.encode(text), model.config.eos]
@@ -70,7 +70,7 @@ def looked_at(packed: Packed, text: str) -> dict[str, Any]:
 
 @torch.inference_mode()
 def sureness(packed: Packed, texts: list[str]) -> list[float]:
-    """Return for each text the mean log-probability of the tokens that the model writes for it, greedily."""
+    """Return for each text the mean log-probability of the tokens of its greedy translation."""
     model, tokenizer = packed
     means = []
     for start in range(0, len(texts), 100):
@@ -85,9 +85,9 @@ def sureness(packed: Packed, texts: list[str]) -> list[float]:
 
 
 def calibrated(packed: Packed) -> dict[str, Any]:
-    """Return how unsure and how long the model's own world is at most: all sentences that it was not trained on.
+    """Return the lowest confidence and the greatest length among the corpus's sentences outside the training set.
 
-    The page calls an answer "outside its world" beyond these; live_model.js holds both numbers, rounded.
+    The page calls a translation "outside its world" beyond these; live_model.js has both numbers, rounded.
     """
     corpus = build_corpus(train=0)
     texts = [pair.english for pair in (*corpus.test, *corpus.held_out)]
@@ -99,7 +99,7 @@ def calibrated(packed: Packed) -> dict[str, Any]:
 
 
 def judged(packed: Packed) -> dict[str, Any]:
-    """Return how the packed model does on sentences that it was not trained on, written word by word (greedily)."""
+    """Return the scores of the packed model on sentences that it was not trained on, decoded greedily."""
     corpus = build_corpus()
     translator = Translator(packed.model, packed.tokenizer, packed.tokenizer)
     scores = {}
@@ -115,7 +115,7 @@ def judged(packed: Packed) -> dict[str, Any]:
 
 
 def largest_gap(original: Transformer, packed: Packed) -> float:
-    """Return how far rounding moves a log-probability at most, over the shown sentences."""
+    """Return the largest change of a log-probability by rounding, over the shown sentences."""
     ids = [[*packed.tokenizer.encode(text), original.config.eos] for text in SHOWN]
     source_ids = pad_sequences(ids, original.config.pad)  # (batch, source)
     target_ids = greedy_decode(original, source_ids, DecodingConfig.extra_length)  # (batch, target)
@@ -134,7 +134,7 @@ def write(path: Path, text: str) -> None:
 
 
 def main() -> None:
-    """Pack, judge what was packed, and write both files."""
+    """Pack and evaluate the model, and write both files."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--checkpoint", type=Path, default=Path("build/translator"), help="what `train` left")
     options = parser.parse_args()

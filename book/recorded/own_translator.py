@@ -35,7 +35,7 @@ RECORD = FOLDER / "own_translator.json"
 
 
 def assembled() -> OwnCode:
-    """Return what `assemble` makes of the solutions."""
+    """Return the file that `assemble` makes of the solutions."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "my_transformer.py"
         if autograder(["assemble", "--from", "solutions", "--output", str(file)]):
@@ -44,7 +44,7 @@ def assembled() -> OwnCode:
 
 
 def trained(code: OwnCode, config: TrainingConfig) -> Translator:
-    """Return a translator of this code that has learned the built-in corpus."""
+    """Return a translator of this code, trained on the built-in corpus."""
     recipe = RECIPES["grammar"]
     splits = [load_split("grammar", split, *recipe.languages) for split in ("train", "validation")]
     run = prepare("grammar", *splits, recipe.languages, config, torch.device("cpu"), recipe, parts=OwnParts(code))
@@ -59,7 +59,7 @@ def trained(code: OwnCode, config: TrainingConfig) -> Translator:
 
 
 def main() -> None:
-    """Train the seeds that are not recorded yet, writing after each."""
+    """Train the seeds that are missing in the record, writing after each."""
     torch.set_num_threads(1)
     code = OwnCode.read(sys.argv[1]) if sys.argv[1:] else assembled()
     settings = own_settings(RECIPES["grammar"].training, code)

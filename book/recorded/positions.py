@@ -40,7 +40,7 @@ BITES_STEPS = 300
 
 
 class NoPositions(nn.Module):
-    """Adds nothing: a bag of words."""
+    """No positional encoding: the model is a bag of words."""
 
     def forward(self, x: Tensor, positions: object = 0) -> Tensor:
         """Return x, whatever the positions."""
@@ -56,7 +56,7 @@ CODES: dict[str, Make] = {
 
 
 class Tagger(nn.Module):
-    """An encoder that names one word at each place."""
+    """An encoder that predicts one word at each position."""
 
     def __init__(self, code: str) -> None:
         super().__init__()
@@ -65,12 +65,12 @@ class Tagger(nn.Module):
         self.encoder, self.output = Encoder(config), nn.Linear(config.d_model, WORDS)
 
     def forward(self, ids: Tensor) -> Tensor:
-        """Return a score for each word at each place: (batch, length) -> (batch, length, words)."""
+        """Return logits for each word at each position: (batch, length) -> (batch, length, words)."""
         return self.output(self.encoder(self.positions(self.words(ids))).memory)
 
 
 def one_before(ids: Tensor) -> Tensor:
-    """Return the word one place before each; the first place names itself."""
+    """Return the word one position before each; the first position has its own."""
     return torch.cat([ids[:, :1], ids[:, :-1]], dim=1)
 
 
@@ -101,7 +101,7 @@ def train_tagger(code: str, task: str, seed: int) -> Tagger:
 
 @torch.no_grad()
 def accuracy(model: Tagger, task: str, length: int) -> float:
-    """Return the share of places named rightly in 200 new sentences of this length."""
+    """Return the accuracy per position in 200 new sentences of this length."""
     ids = torch.randint(WORDS, (200, length), generator=torch.Generator().manual_seed(1_000 + length))
     return round((model(ids).argmax(dim=-1) == TASKS[task](ids)).double().mean().item(), 3)
 
@@ -113,7 +113,7 @@ def accuracies(code: str, task: str, seed: int) -> list[float]:
 
 
 def record_lengths(kept: Kept) -> dict:
-    """Return task -> code -> one list of accuracies a seed, in the order of ASKED."""
+    """Return task -> encoding -> one list of accuracies per seed, in the order of ASKED."""
     found: dict = {}
     for task, code, seed in itertools.product(TASKS, CODES, SEEDS):
         row = kept.made(f"{task}, {code}, seed {seed}", partial(accuracies, code, task, seed))
@@ -131,7 +131,7 @@ def pairs() -> list[tuple[str, str]]:
 
 
 def held_out(source: str) -> bool:
-    """Whether a sentence is kept for the end, in both orders of its nouns: dog, man and bites, and others."""
+    """Return whether a sentence is in the test set, in both orders of its nouns: dog, man and bites, and others."""
     _, who, verb, _, whom = source.split()
     nouns = list(NOUNS)
     return (nouns.index(who) + nouns.index(whom) + list(VERBS).index(verb)) % 6 == 1
@@ -143,7 +143,7 @@ def vocabulary(sentences: list[str]) -> list[str]:
 
 
 def train_translator(code: str, seed: int) -> tuple[float, dict[str, str]]:
-    """Return the share of the kept sentences that come out right, and what it makes of each."""
+    """Return the accuracy on the test sentences, and the translation of each."""
     torch.manual_seed(seed)
     every = pairs()
     english, italian = (vocabulary([pair[side] for pair in every]) for side in (0, 1))
@@ -184,7 +184,7 @@ def train_translator(code: str, seed: int) -> tuple[float, dict[str, str]]:
 
 
 def record_bites(kept: Kept) -> dict:
-    """Return code -> the share right of each seed, and what the first says of the dog and the man."""
+    """Return encoding -> the accuracy of each seed, and the first one's translations about the dog and the man."""
     asked = ("the dog bites the man", "the man bites the dog")
     found = {"asked": asked, "kept": sum(held_out(source) for source, _ in pairs()), "sentences": len(pairs())}
     for code in ("sinusoids", "none"):

@@ -56,7 +56,7 @@ def batch(words: WordList, reviews: list[Review]) -> tuple[Tensor, Tensor]:
 
 @torch.no_grad()
 def knows_sides(model: MaskedLanguageModel, words: WordList, reviews: list[Review]) -> float:
-    """Return how often a hidden word of praise or blame is guessed to be of the review's side."""
+    """Return how often a masked word of praise or blame is predicted to be of the review's side."""
     sides = [torch.tensor([words.ids[word] for word in side]) for side in (BLAME, PRAISE)]
     judging, hits = set(BLAME) | set(PRAISE), 0
     for review in reviews:
@@ -72,7 +72,7 @@ def knows_sides(model: MaskedLanguageModel, words: WordList, reviews: list[Revie
 def judged(
     body: MaskedLanguageModel, how: How, way: str, labeled: tuple[Tensor, Tensor], tests: dict, seed: int
 ) -> tuple[ReviewJudge, dict[str, float]]:
-    """Return a judge with that body and its shares of right verdicts."""
+    """Return a judge with that encoder and its accuracies."""
     judge = ReviewJudge(copy.deepcopy(body), how)
     if way == "head":
         freeze_except(judge, ["head"])
@@ -81,7 +81,7 @@ def judged(
 
 
 def main() -> None:
-    """Train, judge, and write both records."""
+    """Train, evaluate, and write both records."""
     torch.set_num_threads(1)
     began = time.process_time()
     texts = {

@@ -12,9 +12,9 @@ from transformer_ref.special_tokens import BOS, PAD
 
 
 class RecurrentTranslator(nn.Module):
-    """An LSTM that reads in both directions, and an LSTM that writes.
+    """A bidirectional LSTM as encoder, and an LSTM as decoder.
 
-    width: an even number, the length of every state and of the one vector between the two.
+    width: an even number, the size of every state and of the vector between the two.
     """
 
     def __init__(self, source_vocabulary: int, target_vocabulary: int, width: int, look_back: bool) -> None:
@@ -41,7 +41,7 @@ class RecurrentTranslator(nn.Module):
 
     @torch.no_grad()
     def translate(self, source: Tensor, steps: int) -> tuple[Tensor, Tensor]:
-        """Return the likeliest word at each step (batch, step), and its weights (batch, step, source)."""
+        """Return the most probable word at each step (batch, step), and its weights (batch, step, source)."""
         states, carried = self._encode(source)
         projected = self.from_source(states)  # (batch, source, width)
         word = source.new_full((len(source),), BOS)  # (batch,)
@@ -54,13 +54,13 @@ class RecurrentTranslator(nn.Module):
         return torch.stack(words, dim=1), torch.stack(weights, dim=1)
 
     def _encode(self, source: Tensor) -> tuple[Tensor, tuple[Tensor, Tensor]]:
-        """Return every state, and the one vector that the decoder starts from, with an empty memory cell."""
+        """Return every state, and the initial state of the decoder, with an empty memory cell."""
         states, (last, _) = self.encoder(self.read(source))  # (batch, source, width), (2, batch, width / 2)
         whole_sentence = torch.cat([last[0], last[1]], dim=-1)  # (batch, width)
         return states, (whole_sentence, torch.zeros_like(whole_sentence))
 
     def _step(self, word: Tensor, carried: tuple[Tensor, Tensor], states: Tensor, projected: Tensor):
-        """Return the logits of the next word, what is carried on, and where the decoder looked."""
+        """Return the logits of the next word, the new state, and the attention weights."""
         known, weights = [self.written(word)], states.new_zeros(states.shape[:2])  # [(batch, width)], (batch, source)
         if self.look_back:
             question = self.from_state(carried[0]).unsqueeze(1)  # (batch, 1, width)
@@ -72,7 +72,7 @@ class RecurrentTranslator(nn.Module):
 
 
 def train_step(model: RecurrentTranslator, optimizer: torch.optim.Optimizer, source: Tensor, labels: Tensor) -> float:
-    """Take one step and return the loss; labels: (batch, target), filled up with PAD, which does not count."""
+    """Take one step and return the loss; labels: (batch, target), padded with PAD, which does not count."""
     target_input = F.pad(labels, (1, 0), value=BOS)[:, :-1]  # (batch, target)
     logits = model(source, target_input)
     loss = F.cross_entropy(logits.flatten(0, 1), labels.flatten(), ignore_index=PAD)

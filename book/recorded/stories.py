@@ -48,7 +48,7 @@ RECORD = FOLDER / "stories.json"
 
 
 class Story(NamedTuple):
-    """Two sentences, the second one without its pronoun, who is meant, and who else is there."""
+    """Two sentences, the second one without its pronoun, the person who is meant, and the other one."""
 
     source: str
     target: str
@@ -57,7 +57,7 @@ class Story(NamedTuple):
 
 
 def stories() -> list[Story]:
-    """Return every story in which only one of two is what the pronoun says."""
+    """Return every story in which the pronoun fits only one of two people."""
     kinds = {person: pronoun for pronoun, names in PEOPLE.items() for person in names.split()}
     found = []
     for (a, b), opening, deed in itertools.product(itertools.permutations(kinds, 2), OPENINGS, DEEDS):
@@ -69,7 +69,8 @@ def stories() -> list[Story]:
 
 
 def held_out(story: Story) -> bool:
-    """Whether two people are kept for the end, in either order: every seventh pair, and those of the story shown."""
+    """Return whether two people are in the test set, in either order: every seventh pair, and those of the story
+    shown."""
     names = [name for names in PEOPLE.values() for name in names.split()]
     places = sorted((names.index(story.meant), names.index(story.other)))
     return (places[0] + 3 * places[1]) % 7 == 1 or {story.meant, story.other} == {"boy", "friends"}
@@ -86,7 +87,7 @@ def ids(text: str, words: list[str]) -> list[int]:
 
 
 def trained(seed: int, every: Sequence[Story], words: list[str]) -> Transformer:
-    """Return a model that has read stories of the pairs of people that are not kept."""
+    """Return a model trained on the stories of the other pairs of people."""
     model = Transformer(
         ModelConfig(len(words), len(words), max_length=40, **SIZES), torch.Generator().manual_seed(seed)
     )
@@ -109,7 +110,7 @@ def trained(seed: int, every: Sequence[Story], words: list[str]) -> Transformer:
 
 @torch.no_grad()
 def right(model: Transformer, asked: Sequence[Story], words: list[str]) -> float:
-    """Return the share of stories whose second sentence comes out with the right name."""
+    """Return the share of stories whose second sentence is translated with the correct name."""
     source = pad_sequences([ids(story.source, words) for story in asked], PAD)
     written = greedy_decode(model, source, 10)  # (story, length), <bos> first
     said = [[token for token in row[1:] if token not in (EOS, PAD)] for row in written.tolist()]
@@ -119,7 +120,7 @@ def right(model: Transformer, asked: Sequence[Story], words: list[str]) -> float
 
 @torch.no_grad()
 def from_the_pronoun(model: Transformer, asked: Sequence[Story], words: list[str]) -> list[list[dict[str, float]]]:
-    """Return for each layer and head what the pronoun gives to who is meant and to the other one, in the mean."""
+    """Return for each layer and head the pronoun's mean weights for the person meant and for the other one."""
     found: list[Tensor] = []
     for story in asked:
         tokens = story.source.split()
@@ -132,7 +133,7 @@ def from_the_pronoun(model: Transformer, asked: Sequence[Story], words: list[str
 
 
 def without(model: Transformer, asked: Sequence[Story], words: list[str]) -> list[list[float]]:
-    """Return for each layer and head the share that is right once it hands over nothing."""
+    """Return for each layer and head the accuracy with its output set to zero."""
     found = []
     for layer in model.encoder.layers:
         row = []

@@ -34,12 +34,12 @@ LOOKS = (50, 100, 150, 200, 300, 400, 500, 600)  # steps after which accuracies 
 
 
 def factor(step: int, warm: bool) -> float:
-    """The share of the peak rate at a step, counted from 1; without a warm-up the first steps have the peak's."""
+    """Return the share of the peak rate at a step, counted from 1; without a warm-up it is 1 in the first steps."""
     return inverse_sqrt_factor(max(step, 1 if warm else WARM_UP), WARM_UP)
 
 
 def deep(norm_first: bool, seed: int) -> Transformer:
-    """The laboratory's model with three layers on each side."""
+    """Return the laboratory's model with three layers on each side."""
     words = laboratory.corpus()
     config = ModelConfig(
         len(words.source), len(words.target), d_model=64, heads=4, encoder_layers=LAYERS, decoder_layers=LAYERS,
@@ -49,7 +49,7 @@ def deep(norm_first: bool, seed: int) -> Transformer:
 
 
 def batches(seed: int) -> Iterator[Batch]:
-    """The laboratory's batches, as many as there are steps."""
+    """Return the laboratory's batches, one for each step."""
     torch.manual_seed(seed)  # of dropout
     sides = map(list, zip(*laboratory.corpus().train, strict=True))
     stream = BatchStream(*sides, laboratory.TOKENS, PAD, BOS, EOS, seed)
@@ -57,7 +57,7 @@ def batches(seed: int) -> Iterator[Batch]:
 
 
 def unseen() -> Batch:
-    """The sentences that are judged by, as one batch."""
+    """Return the evaluation sentences as one batch."""
     test = laboratory.corpus().test
     source, labels = (pad_sequences([[*pair[side], EOS] for pair in test], PAD) for side in (0, 1))
     return Batch(source, shift_right(labels, BOS), labels)
@@ -81,7 +81,7 @@ def warm_up(norm: str, rate: float, start: str, seed: int) -> dict:
 
 
 def accuracies(model: Transformer) -> dict:
-    """How many of the unseen sentences' tokens are right, on the right prefix and on the model's own."""
+    """Return the token accuracies on unseen sentences, with the correct prefix and with the model's own."""
     batch, model = unseen(), model.eval()
     real = batch.target_labels != PAD  # (sentence, target)
     with torch.inference_mode():
@@ -103,7 +103,7 @@ def accuracies(model: Transformer) -> dict:
 
 
 def course(seed: int) -> list[dict]:
-    """Train the laboratory's sound model, and return the accuracies after each of LOOKS."""
+    """Train the laboratory's correct model, and return the accuracies after each of LOOKS."""
     torch.set_num_threads(1)
     experiment = laboratory.sound(seed)
     optimizer = torch.optim.Adam(experiment.model.parameters(), lr=laboratory.RATE, betas=(0.9, 0.98))
@@ -118,7 +118,7 @@ def course(seed: int) -> list[dict]:
 
 
 def about() -> dict:
-    """What the record says of how it was made."""
+    """The record's description of its making."""
     words = laboratory.corpus()
     return {
         "versions": {"python": platform.python_version(), "torch": torch.__version__},
@@ -129,7 +129,7 @@ def about() -> dict:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Train what is not recorded yet, writing after each training."""
+    """Train what is missing in the record, writing after each training."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--processes", type=int, default=usable_processors(), help="trainings at a time")
     chosen = parser.parse_args(arguments)
@@ -157,7 +157,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def write(record: dict) -> None:
-    """Write the record whole or not at all."""
+    """Write the record atomically."""
     for found in (record["course"], *record["warm_up"].values()):
         ordered = dict(sorted(found.items()))
         found.clear()

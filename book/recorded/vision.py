@@ -69,7 +69,7 @@ def fit(
 ) -> None:
     """Train by AdamW with a rate that rises and falls; `gamma`, where there is one, learns faster.
 
-    loss_of: the loss of the training items with these numbers; count: how many items there are.
+    loss_of: indices of training items -> their loss; count: number of items.
     """
     named = list(model.named_parameters())
     slow = [parameter for name, parameter in named if not name.endswith("gamma")]
@@ -89,18 +89,18 @@ def fit(
 
 
 def learn(model: nn.Module, data: drawn.Images, *settings: Any) -> None:
-    """Train a model to answer images; the settings are those of `fit` from `steps` on."""
+    """Train a model to classify images; the settings are those of `fit` from `steps` on."""
     fit(model, lambda i: F.cross_entropy(model(data.pixels[i]), data.answers[i]), len(data.answers), *settings)
 
 
 @torch.inference_mode()
 def share_right(model: nn.Module, data: drawn.Images) -> float:
-    """Return the share of images answered rightly."""
+    """Return the accuracy on images."""
     return round((model(data.pixels).argmax(-1) == data.answers).float().mean().item(), 3)
 
 
 def size(model: nn.Module) -> int:
-    """Return how many numbers a model has learned."""
+    """Return the number of a model's parameters."""
     return sum(parameter.numel() for parameter in model.parameters())
 
 
@@ -154,14 +154,14 @@ def pixels() -> dict[str, Any]:
 
 
 def note(model: nn.Module, row: dict[str, Any], step: int) -> None:
-    """Write down gamma, every 20 steps."""
+    """Record gamma, every 20 steps."""
     if "gamma" in row and step % 20 == 0:
         row["gamma"].append(round(model.attention.gamma.item(), 4))
 
 
 @torch.inference_mode()
 def opened_pixels(model: LocalCNN) -> list[dict[str, Any]]:
-    """Return images of both answers, what the model says of them, and who looks at whom."""
+    """Return images of both classes, the model's predictions, and the attention weights."""
     data = drawn.relations(40, Generator().manual_seed(14))
     shown = []
     for answer in (1, 0):
@@ -175,7 +175,7 @@ def opened_pixels(model: LocalCNN) -> list[dict[str, Any]]:
 
 
 def questions() -> dict[str, Any]:
-    """Train the question's attention on scenes of all kinds, and on scenes where hot dogs have mustard."""
+    """Train the question's attention on all kinds of scenes, and on scenes in which hot dogs have mustard."""
     record: dict[str, Any] = {"steps": QUESTION_STEPS, "scenes": SCENES, "seeds": SEEDS, "kinds": {}}
     for kind, prior in {"all toppings": None, "always mustard": ALWAYS}.items():
         rows = []
@@ -204,7 +204,7 @@ def questions() -> dict[str, Any]:
 
 @torch.inference_mode()
 def familiar(model: asked.QuestionAttention, told: asked.Scenes, generator: Generator) -> float:
-    """Return the share of right answers on scenes like those of the training."""
+    """Return the accuracy on scenes like the training ones."""
     wanted = asked.ask(told, generator)
     said = model(asked.draw(told, generator), wanted.ids).logits.argmax(-1)
     return round((said == wanted.answers).float().mean().item(), 3)
@@ -212,9 +212,10 @@ def familiar(model: asked.QuestionAttention, told: asked.Scenes, generator: Gene
 
 @torch.inference_mode()
 def controls(model: asked.QuestionAttention, generator: Generator) -> dict[str, Any]:
-    """Return for each food what is answered rightly, how much of the map lies on it, and what the controls change.
+    """Return for each food the accuracy, its share of the map, and the effect of the controls.
 
-    swapped: the food gets the next topping; the share of answers that change. even: every place gets the same weight.
+    swapped: the food gets the next topping; the share of answers that change. even: every position gets the same
+    weight.
     """
     told = asked.scenes(TESTED, generator)  # toppings of all kinds
     seen = asked.draw(told, generator)
@@ -240,7 +241,7 @@ def controls(model: asked.QuestionAttention, generator: Generator) -> dict[str, 
 
 
 def _scene() -> dict[str, asked.Scenes]:
-    """The scene that the page shows: a hot dog with mustard, and the same with ketchup."""
+    """Return the scene that the page shows: a hot dog with mustard, and the same with ketchup."""
     first = asked.Scenes(torch.tensor([[4, 0, 2, 6]]), torch.tensor([[0, 1, 2, 3]]), torch.tensor([[0, 1, 2, 1]]))
     return {"mustard": first, "ketchup": asked.swapped(first, asked.HOT_DOG, 1)}
 
@@ -250,7 +251,7 @@ SHOWN = _scene()
 
 @torch.inference_mode()
 def shown_scenes(model: asked.QuestionAttention) -> list[list[dict[str, Any]]]:
-    """Return for each shown scene and each question the map and the shares of the answers."""
+    """Return for each shown scene and each question the map and the probabilities of the answers."""
     return [
         [
             {"map": rounded(weights[0]), "shares": rounded(logits.softmax(-1)[0])}
@@ -278,7 +279,7 @@ PARTS = {"compare": compare, "pixels": pixels, "questions": questions}
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Train what is asked for, and write the record; the other parts stay as they are."""
+    """Train the requested parts, and write the record; the other parts stay unchanged."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", choices=PARTS)
     only = parser.parse_args(arguments).only

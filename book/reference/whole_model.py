@@ -87,7 +87,7 @@ class EncoderLayer(nn.Module):
 
 
 class DecoderLayer(EncoderLayer):
-    """An encoder layer with a second attention in the middle, which reads the source."""
+    """An encoder layer with cross-attention in the middle."""
 
     def __init__(
         self, d: int, heads: int, d_ff: int, dropout: float, norm_first: bool
@@ -186,7 +186,7 @@ def loss(model: Transformer, source: Tensor, labels: Tensor) -> Tensor:
 
 @torch.inference_mode()
 def greedy(model: Transformer, source: Tensor, max_length: int) -> Tensor:
-    """The likeliest next token, again and again: ids (B, up to 1 + max_length)."""
+    """Greedy decoding: ids (B, up to 1 + max_length)."""
     ids = source.new_full((len(source), 1), BOS)
     while ids.shape[1] <= max_length and not (ids == EOS).any(dim=1).all():
         logits = model(source, ids)[:, -1]  # (B, vocabulary), of the last position

@@ -76,7 +76,7 @@ def plain_sphinx_command(work: Path) -> list[str]:
 
 
 def made_of() -> str:
-    """Return a digest of the packages that pages describe: where they have changed, Sphinx reads every page again."""
+    """Return a digest of the packages that pages describe; if it changes, Sphinx reads every page again."""
     files = sorted(
         path for package in PACKAGES for path in (ROOT / package).rglob("*") if path.suffix in (".py", ".js", ".json")
     )
@@ -84,7 +84,7 @@ def made_of() -> str:
 
 
 def forget_pages() -> None:
-    """Remove all that builders have made, but not the executed cells, whose folder names the code that they import."""
+    """Remove all builders' output except the executed cells, whose folder is named after the code that they import."""
     for path in [*(BUILD / "book").glob("*"), *EXECUTED.parent.glob("*")]:
         if path not in (EXECUTED, EXECUTED.parent):
             shutil.rmtree(path) if path.is_dir() else path.unlink()
@@ -96,9 +96,9 @@ def _read(path: Path) -> str:
 
 
 def quiet_kernel() -> Path:
-    """Return a folder for JUPYTER_PATH whose kernel says errors only.
+    """Return a folder for JUPYTER_PATH whose kernel only shows errors.
 
-    Each kernel would warn that it talks over TCP without encryption, which on one machine nobody can do anything about.
+    Each kernel would warn that it uses TCP without encryption, which does not matter on one machine.
     """
     folder = BUILD / "jupyter"
     kernel = folder / "kernels" / "python3"
@@ -223,7 +223,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def stop(number: int, frame: object) -> None:
-    """Exit as after Ctrl-C, so that every started process ends too."""
+    """Exit as after Ctrl-C, so that every child process ends too."""
     sys.exit(128 + number)
 
 

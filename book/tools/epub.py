@@ -185,7 +185,7 @@ PACKAGE = """<?xml version="1.0" encoding="utf-8"?>
 
 
 class Taken(NamedTuple):
-    """A page of the site as a document of the EPUB."""
+    """A page of the site, converted to a document of the EPUB."""
 
     name: str
     title: str
@@ -196,7 +196,7 @@ class Taken(NamedTuple):
 
 
 def chapters() -> list[str]:
-    """Return the names of the pages that an EPUB holds, in their order."""
+    """Return the names of the pages in the EPUB, in order."""
     contents = (ROOT / "_toc.yml").read_text(encoding="utf-8")
     return [*re.findall(r"- file: (\d\d_\S+)", contents), *FURTHER]
 
@@ -242,7 +242,7 @@ def take(browser: Browser, site: Path, name: str, pages: list[str], address: str
 
 
 def without_dead_links(xml: str, places: dict[str, set[str]]) -> str:
-    """Return a document whose links into others lead to their beginnings where the place is not there."""
+    """Return a document whose links to missing anchors of other documents lead to their beginnings."""
 
     def alive(link: re.Match) -> str:
         return link[0] if link[2] in places.get(link[1], ()) else f'href="{link[1]}.xhtml"'

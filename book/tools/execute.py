@@ -35,7 +35,7 @@ SHORT = 3.0
 
 @dataclass(frozen=True)
 class Page:
-    """A page with cells: its name in the table of contents, its file, and its cells before they have run."""
+    """A page with cells: its name in the table of contents, its file, and its cells before execution."""
 
     name: str
     path: Path
@@ -47,7 +47,7 @@ class Page:
 
 
 def pages_with_cells() -> list[Page]:
-    """Return the pages of the table of contents that hold cells, read as the builder reads them."""
+    """Return the pages of the table of contents with cells, parsed as by the builder."""
     settings = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))
     markdown = MdParserConfig(enable_extensions=set(settings["parse"]["myst_enable_extensions"]))
     found = []
@@ -64,7 +64,7 @@ def pages_with_cells() -> list[Page]:
 
 
 def execute(cache_folder: Path, jobs: int) -> list[str]:
-    """Run the cells of all pages that the cache does not hold; return the pages with a cell that failed.
+    """Run the cells of all pages that are not in the cache; return the pages with a failed cell.
 
     cache_folder: the builder's cache. jobs: pages at a time; each keeps one core busy.
     """

@@ -34,7 +34,7 @@ class Box(NamedTuple):
 
 
 def weights() -> list[list[float]]:
-    """Return what each of the four words takes from the others: the softmax of their scaled dot products."""
+    """Return the attention weights of the four words: the softmax of their scaled dot products."""
     rows = []
     for query in WORDS:
         powers = [math.exp(sum(map(math.prod, zip(query, key, strict=True))) / math.sqrt(2)) for key in WORDS]
@@ -95,7 +95,7 @@ def png(paper: str) -> bytes:
 
 
 def files() -> dict[str, bytes]:
-    """Return what is in each file."""
+    """Return the content of each file."""
     return {
         "logo-light.svg": svg(LIGHT, tile=False).encode(),
         "logo-dark.svg": svg(DARK, tile=False).encode(),

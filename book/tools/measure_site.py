@@ -39,7 +39,7 @@ new PerformanceObserver((list) => list.getEntries().forEach((entry) => {
 
 
 class Measured(NamedTuple):
-    """What loading a page took: seconds to the first paint and to the end, share shifted, bytes sent, requests."""
+    """The cost of loading a page: seconds to the first paint and to the end, layout shift, bytes sent, requests."""
 
     paint: float
     loaded: float
@@ -88,7 +88,7 @@ class Compressing(http.server.SimpleHTTPRequestHandler):
 
 
 def measure(browser: Browser, address: str) -> Measured:
-    """Load one page in a window of its own and return what it took."""
+    """Load one page in a window of its own and measure it."""
     context = browser.new_context(viewport={"width": 390, "height": 844}, is_mobile=True, has_touch=True)
     context.add_init_script(WATCH)
     page = context.new_page()
@@ -115,7 +115,7 @@ def pages(wanted: list[str]) -> list[str]:
 
 
 def main() -> int:
-    """Measure, print a row for each page, and return 1 where a target is missed."""
+    """Measure, print a row for each page, and return 1 if a target is missed."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("pages", nargs="*", help="beginnings of names")
     wanted = parser.parse_args().pages

@@ -139,7 +139,7 @@ def in_one_piece(site: Path, pages: list[str]) -> str:
 
 
 def pages_of(title: str, chapters: dict[str, str]) -> str:
-    """Return the rules for the pages of paper: margins, numbers, and above each page what it is about."""
+    """Return the CSS rules for printed pages: margins, numbers, and the title above each page."""
     each = "".join(
         CHAPTER_PAGES.format(name=f"chapter-{page}", page=page, title=said.replace('"', "'"), small=SMALL)
         for page, said in chapters.items()
@@ -148,7 +148,7 @@ def pages_of(title: str, chapters: dict[str, str]) -> str:
 
 
 def awaited_fonts(site: Path) -> str:
-    """Return the fonts that a screen shows only where they are at hand in time, as ones that paper waits for."""
+    """Return font rules that block rendering, for paper, in place of rules that do not."""
     faces = re.findall(r"@font-face *\{[^}]*font-display: optional[^}]*\}", _read(site / "_static" / "site.css"))
     told = "".join(faces).replace("font-display: optional", "font-display: block")
     moved = told.replace('url("', 'url("_static/')
@@ -170,12 +170,12 @@ def title_of(article: Tag) -> str:
 
 
 def name_in_one_piece(page: str, name: str, seen: dict[str, int]) -> str:
-    """Return what a place is called in the joined page: its own name, and its page's too where several bear it."""
+    """Return the name of an anchor in the joined page: its own, with its page's name if it is not unique."""
     return name if seen.get(name, 0) < 2 else f"{page}-{name}"
 
 
 def link_in_one_piece(page: str, link: str, seen: dict[str, int], pages: list[str]) -> str:
-    """Return where a link of a page leads in the joined page."""
+    """Return the target of a page's link in the joined page."""
     path, mark, place = link.partition("#")
     there = page if not path else path.removesuffix(".html")
     if there not in pages:

@@ -37,7 +37,7 @@ BONE = re.compile(r"<(h1|h2|h3|table|details|section|svg|dl|pre|input)\b[^>]*?(?
 
 
 def outline() -> dict[str, list[str]]:
-    """Template -> its bones: headings, tables, folds and the like with their classes, without any words."""
+    """Template -> its structure: headings, tables, folds and so on with their classes, without text."""
     return {
         name: [" ".join(filter(None, found.groups())) for found in BONE.finditer(_text(name))]
         for name in ("feedback.html.j2", "dashboard.html.j2")
@@ -50,7 +50,7 @@ def _text(template: str) -> str:
 
 @contextlib.contextmanager
 def formgrader() -> Iterator[str]:
-    """A JupyterLab in the sample class's folder; gives formgrader's address, token included."""
+    """Run JupyterLab in the sample class's folder; yields formgrader's address with its token."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     token = secrets.token_hex(16)
@@ -77,7 +77,7 @@ def _wait(address: str) -> None:
 
 
 def photograph(page: Page, name: str) -> None:
-    """Write what the page shows as name.webp, in the best quality that fits."""
+    """Write a screenshot of the page as name.webp, in the best quality within the size limit."""
     image = Image.open(io.BytesIO(page.screenshot()))
     for quality in (90, 80, 65, 50):
         written = io.BytesIO()

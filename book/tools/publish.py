@@ -27,7 +27,7 @@ MEDIA = {"media", "supports", "layer"}
 
 
 def publish(built: Path, site: Path) -> None:
-    """Copy a finished build, without what no page needs, to the folder `site`, which is made anew."""
+    """Copy a finished build, without unused files, to the folder `site`, which is recreated."""
     shutil.rmtree(site, ignore_errors=True)
     shutil.copytree(built, site, ignore=NOT_PUBLISHED)
     join_styles(site)
@@ -36,7 +36,7 @@ def publish(built: Path, site: Path) -> None:
 
 
 def rank_search(site: Path) -> None:
-    """Let the search page rank its results by search.js, which has to stand between Sphinx's scripts and the index."""
+    """Let the search page rank its results by search.js, which must be between Sphinx's scripts and the index."""
     page, script = site / "search.html", site / "_static" / "search.js"
     if not script.is_file():
         return
@@ -49,7 +49,7 @@ def rank_search(site: Path) -> None:
 
 
 def list_for_offline(site: Path) -> None:
-    """Write offline.json: what a browser keeps of the book for reading without a network, its size and its version."""
+    """Write offline.json: the files that a browser stores for reading offline, their size and the version."""
     files = {path.relative_to(site).as_posix(): path for path in sorted(site.rglob("*")) if path.is_file()}
     kept = {name: path for name, path in files.items() if not name.startswith(NOT_OFFLINE)}
     digest = hashlib.sha256(b"".join(name.encode() + path.read_bytes() for name, path in kept.items()))
@@ -95,7 +95,7 @@ def one_link(page: str, version: str) -> str:
 
 
 def at_home(sheet: Path, home: Path) -> str:
-    """Return a sheet's text, with the sheets that it imports, and with its addresses as they read from `home`."""
+    """Return a sheet's text, with the sheets that it imports, and with its addresses relative to `home`."""
 
     def moved(address: re.Match) -> str:
         if address[2].startswith(("data:", "#", "http")):
@@ -116,14 +116,14 @@ def relative(path: Path, folder: Path) -> str:
 
 
 def prune(css: str, words: set[str]) -> str:
-    """Return a style sheet without comments and without rules that can match nothing among these words."""
+    """Return a style sheet without comments and without rules that none of these words can match."""
     return "".join(
         kept(rule, words) for rule in tinycss2.parse_stylesheet(css, skip_comments=True, skip_whitespace=True)
     )
 
 
 def kept(rule, words: set[str]) -> str:
-    """Return a rule as it is to stand in the joined sheet, or nothing."""
+    """Return a rule for the joined sheet, or nothing."""
     if rule.type == "qualified-rule":
         selectors = [one for one in split(tinycss2.serialize(rule.prelude)) if may_match(one, words)]
         return f"{','.join(selectors)}{{{tight(rule.content)}}}\n" if selectors else ""

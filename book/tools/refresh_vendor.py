@@ -84,7 +84,7 @@ def copy_wanted(source: Path, files: list[tuple[str, str]], vendor: Path) -> Non
 
 
 def make_font(scratch: Path, vendor: Path) -> str:
-    """Cut Latin Modern Math to the characters that formulas use; return the package and version it came from."""
+    """Subset Latin Modern Math to the characters in formulas; return the package and version of the font."""
     from fontTools import subset
 
     subprocess.run(["apt-get", "download", FONT], cwd=scratch, check=True, capture_output=True)
