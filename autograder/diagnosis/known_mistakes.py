@@ -29,7 +29,7 @@ TORCH_BEGINS = {  # what a RuntimeError of torch's is about, by how its text beg
     "A view was created in no_grad mode": "in place",
     "one of the variables needed for gradient": "in place",
 }
-TWO = "Two known mistakes together give exactly your results."
+TWO = "Two known mistakes together give exactly your results; each is described as it looks without the other."
 SOME = "Some of your results, though not all, match a known mistake:"
 NOT_ALL = "Not every check fails in this way: fix this first, then check again."
 LOOSE = 0.01  # a tolerance, relative or not, from which on results agree by chance, as of a measurement
@@ -120,9 +120,9 @@ def _two_at_once(
             continue
         if (known := pair.known) is None:
             continue
-        agreeing, clashes = _agreement(exercise, known, asked[:1])
+        agreeing, clashes = _agreement(exercise, known, asked[:1], pair=True)
         if agreeing and not clashes:
-            agreeing, clashes = _agreement(exercise, known, asked)
+            agreeing, clashes = _agreement(exercise, known, asked, pair=True)
         enough = loose and any(_agreement(exercise, single, asked[:1])[0] for single in (first, second))
         if agreeing and not clashes and not enough:
             first, second = (second, first) if second == one else (first, second)
@@ -275,10 +275,13 @@ def _executed(source: str) -> tuple[tuple[str, Any], ...]:
     return tuple(namespace.items())
 
 
-def _agreement(exercise: Exercise, known: Misconception, outcomes: Sequence[Outcome]) -> tuple[list[Outcome], int]:
+def _agreement(
+    exercise: Exercise, known: Misconception, outcomes: Sequence[Outcome], pair: bool = False
+) -> tuple[list[Outcome], int]:
     """The failures that the misconception reproduces, and the number of probes on which it disagrees.
 
     The comparison ends at once if it does not reproduce the first failure, or fails where the learner does not.
+    pair: it is two in one, so a value that agrees may show only one of them, and errors must be of one type.
     """
     if known.shows is not None:
         marks = [(outcome, _bears_mark(known, outcome)) for outcome in outcomes if not outcome.passed]
@@ -296,7 +299,7 @@ def _agreement(exercise: Exercise, known: Misconception, outcomes: Sequence[Outc
         if outcome.passed:
             if parted is not None:
                 return [], len(outcomes)  # the learner can do what this mistake cannot
-        elif parted is not None and _agrees(parted, shown, outcome, agreeing, partly_right):
+        elif parted is not None and _agrees(parted, shown, outcome, agreeing, partly_right, pair):
             agreeing.append(outcome)
         elif not agreeing:
             return [], len(outcomes)
@@ -381,12 +384,14 @@ def _agrees(
     outcome: Outcome,
     agreeing: Sequence[Outcome],
     partly_right: bool,
+    pair: bool,
 ) -> bool:
     if isinstance(shown.result, Raised) and isinstance(outcome.got.result, Raised):
-        # Two spellings of one mistake stop with different words. Once a value agrees, any error does; where the learner
-        # also passes probes, as the mistake must then, the same kind of error does.
-        if any(not isinstance(earlier.got.result, Raised) for earlier in agreeing):
-            return True
+        # Two spellings of one mistake stop with different words. Once a value of this function agrees, any error does;
+        # where the learner also passes probes, as the mistake must then, the same kind of error does.
+        values = (each for each in agreeing if not isinstance(each.got.result, Raised))
+        if any(each.case.function == outcome.case.function for each in values):
+            return not pair or shown.result.type == outcome.got.result.type
         if partly_right and _stopped_alike(shown.result, outcome.got.result):
             return True
     return _alike(parted, outcome.difference) and _same(shown, outcome) and _reached(shown, outcome)

@@ -18,6 +18,7 @@ OF_SIZES = re.compile(
 )
 OF_DTYPES = re.compile(r"same dtype|scalar type|data types to match|dtypes? .*to match|expected dtype")
 BUILTIN_MAXIMUM = re.compile(r"(?<![\w.])(max|min)\(")
+LOCAL = re.compile(r"local variable '(\w+)'")
 NO_TENSOR = re.compile(r"must be Tensor, not (\w+)")
 OPERANDS = re.compile(r"unsupported operand type\(s\) for .+: '(\w+)' and '(\w+)'")
 BETWEEN = re.compile(r"[\w)\]]\s*[-+*/<>]")  # a sign between two things, not the one of a number
@@ -101,6 +102,11 @@ def about_error(exercise: Exercise, outcome: Outcome, error: Raised) -> str:
         )
     if error.type == "NameError":
         return "A name is used that is not defined: is it misspelled, or does the argument above have a different name?"
+    if error.type == "UnboundLocalError" and (local := LOCAL.search(error.message)):
+        return (
+            f"{local[1]} is used before it has a value: the line that gives it one comes later, or is in an `if` or a "
+            "loop that was not entered."
+        )
     if error.about == ("numpy",):
         return NUMPY
     if kinds := OPERANDS.search(error.message) or NO_TENSOR.search(error.message):

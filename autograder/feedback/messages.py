@@ -66,6 +66,7 @@ VISIBLE = {
     "not raised": "Raise the error, so that the caller notices. An error that is returned or printed goes unnoticed.",
 }
 MOST_PARAMETERS = 400  # letters
+FUNCTIONS = ("builtin_function_or_method", "function", "method")
 SINGLE = (
     "The result keeps the dtype of its input. float32 comes from .float(), and from a tensor that was created without "
     "a dtype: torch.zeros, torch.empty, torch.tensor of plain numbers."
@@ -85,7 +86,7 @@ def explanation(verdict: Verdict) -> str:
         return said
     if first.secret or first.got is None:
         return unexplained(verdict.exercise, first, verdict.noticed)
-    parted = f"{first.probe.name}: {seen(verdict.exercise, first)}."
+    parted = f"{first.probe.name}: {seen(verdict.exercise, first).removesuffix('.')}."
     return f"{parted} {unexplained(verdict.exercise, first, verdict.noticed)}".strip()
 
 
@@ -109,8 +110,13 @@ def known(verdict: Verdict) -> str:
 def seen(exercise: Exercise, outcome: Outcome) -> str:
     """The difference from the correct answer, as part of a sentence."""
     parted = outcome.difference
-    place = "".join(_step(exercise, part) for part in parted.where if part.kind in STEPS)
-    return place + _parted(exercise, outcome, parted)
+    results = "".join(_step(exercise, part) for part in parted.where if part.kind == "result")
+    inner = [part for part in parted.where if part.kind in ("index", "key")]
+    if len(inner) > 1:
+        results += f"at {''.join(f'[{part.name!r}]' for part in inner)}: "
+    elif inner:
+        results += f"at {inner[0].kind} {inner[0].name!r}: "
+    return results + _parted(exercise, outcome, parted)
 
 
 def unexplained(exercise: Exercise, outcome: Outcome, noticed: Sequence[Fact] = ()) -> str:
@@ -167,11 +173,13 @@ def _stopped(errors: Sequence[Raised]) -> str:
     beginnings = ("Your code stopped with", "Before that, your code stopped with")
     lines = [f" at line {error.line}: {error.source}" if error.source else "" for error in errors]
     each = zip(beginnings, errors, lines, strict=False)
-    return " ".join(f"{beginning} {_said(error)}{line}." for beginning, error, line in each)
+    return " ".join(f"{beginning} {said_by(error)}{line}." for beginning, error, line in each)
 
 
-def _said(error: Raised) -> str:
-    return f"{error.type}: {error.message}" if error.message else error.type
+def said_by(error: Raised) -> str:
+    """An error as Python shows it, without the signatures that torch lists."""
+    said = error.message.partition("\n")[0].removesuffix(", but expected one of:")
+    return f"{error.type}: {said}" if said else error.type
 
 
 def _explained(misconception: Misconception, evidence: Evidence | None) -> str:
@@ -182,15 +190,10 @@ def _explained(misconception: Misconception, evidence: Evidence | None) -> str:
         return misconception.message
 
 
-STEPS = ("result", "index", "key")
-
-
 def _step(exercise: Exercise, part: Part) -> str:
-    if part.kind == "result" and exercise.kept_attributes:
+    if exercise.kept_attributes:
         return f"{('result', *exercise.kept_attributes)[int(part.name)]}: "
-    if part.kind == "result":
-        return f"result {int(part.name) + 1}: "
-    return f"at {part.kind} {part.name!r}: "
+    return f"result {int(part.name) + 1}: "
 
 
 def _parted(exercise: Exercise, outcome: Outcome, parted: Difference) -> str:
@@ -198,7 +201,7 @@ def _parted(exercise: Exercise, outcome: Outcome, parted: Difference) -> str:
     quiz, wanted, got = outcome.probe.hide_expected, parted.expected, parted.got
     match parted.kind:
         case "error":
-            return _said(got)
+            return said_by(got)
         case "not raised":
             return f"expected {wanted.type} to be raised, got a result"
         case "type":
@@ -335,6 +338,8 @@ def _hidden(exercise: Exercise, outcome: Outcome) -> str:
 def _about_type(parted: Difference) -> str:
     wanted, got = parted.expected, parted.got
     opaque = got.kind if isinstance(got, wire.Opaque) else ""
+    if opaque and got.description.removeprefix("builtins.") in FUNCTIONS:
+        return "You returned a function or a method and not its result: are the parentheses of a call missing?"
     if _is_number(wanted) and _is_number(got):
         return "A whole number is expected, an int. Where did a float enter? A single / makes one, even of 4 / 2."
     if _is_number(wanted) and isinstance(got, (list, tuple, dict)):

@@ -12,7 +12,7 @@ from autograder.catalogue.exercise import Exercise
 from autograder.diagnosis.evidence import Explained, argument_names, explained
 from autograder.feedback import render
 from autograder.feedback.errors import may_be_of_shapes
-from autograder.feedback.messages import below_the_lines, seen
+from autograder.feedback.messages import below_the_lines, said_by, seen
 from autograder.feedback.parts import Example, Head, Line, Part, Reread, Row, Source
 from autograder.feedback.values import dtype_name, plainly, tensors_apart, written
 from autograder.judging.compare import inputs_difference
@@ -196,8 +196,7 @@ def _rows(outcome: Outcome, parted: Difference) -> tuple[str, tuple[str, ...], t
 
 
 def _error(exercise: Exercise, outcome: Outcome, error: Raised) -> list[Part]:
-    said = f"{error.type}{': ' + error.message if error.message else ''}"
-    parts: list[Part] = [Line(f"{outcome.probe.name}: your code stopped with {said}", False)]
+    parts: list[Part] = [Line(f"{outcome.probe.name}: your code stopped with {said_by(error)}", False)]
     if error.line:
         parts.append(Source(error.line, textwrap.shorten(error.source, MAX_SOURCE, placeholder=" ...")))
     return [*parts, _passed_in(exercise, outcome)]

@@ -173,6 +173,9 @@ def _right_and(terms: dict[tuple, str], got: tuple, right: tuple) -> str | None:
 def _sum(terms: dict[tuple, str], got: tuple) -> str | None:
     for values, words in terms.items():
         rest = tuple(one - other for one, other in zip(got, values, strict=True))
+        if rest == values:
+            number, times, factors = words.partition(" * ")
+            return f"{2 * int(number)} * {factors}" if times and number.isdecimal() else f"2 * {words}"
         if rest in terms:
             return f"{words} + {terms[rest]}"
     return None

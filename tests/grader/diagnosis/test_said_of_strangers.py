@@ -378,3 +378,70 @@ def test_layers_that_all_read_the_same_input_are_told_apart_by_how_many_there_ar
     )
     told = said("transformer", source)
     assert "It fails in every check where encoder_layers is 2, and in none where encoder_layers is 1." in told
+
+
+def test_a_name_without_a_value_is_explained_by_where_it_gets_one() -> None:
+    told = said(
+        "first-true",
+        "def first_true(mask):\n    for row in mask:\n        if row.sum() > 99:\n            answer = 3\n"
+        "    return torch.tensor([answer])\n",
+    )
+    assert "answer is used before it has a value" in told and "Print the shapes" not in told, told
+
+
+def test_a_method_that_is_not_called_is_recognized() -> None:
+    told = said("first-true", "def first_true(mask):\n    return mask.int().argmax(dim=1).clone\n")
+    assert "parentheses of a call" in told, told
+
+
+def test_of_torchs_long_errors_the_list_of_signatures_is_left_out() -> None:
+    told = said(
+        "lm-batch",
+        "def lm_batch(ids, T, g, B):\n    first = torch.randint(9, (B,), generator=B)\n    return first, first",
+    )
+    assert "invalid combination of arguments" in told and "int high" not in told and "expected one of" not in told, told
+
+
+def test_an_error_that_ends_in_a_full_stop_gets_no_second_one() -> None:
+    assert ".." not in said("attend", "def attend(W, V):\n    return torch.bmm(V, V)\n")
+
+
+def test_equal_terms_of_a_formula_are_one_term() -> None:
+    told = said("mha-params", "def mha_params(d, h, bias=True):\n    return 8 * d if bias else 4 * d * d\n")
+    assert "Where bias is True: Your result is 8 * d." in told, told
+
+
+def test_of_a_list_in_a_list_both_indices_are_named_at_once() -> None:
+    source = catalogue.find("beam-search").correct[0].source
+    shorter = f"{source}\n_search = beam_search\ndef beam_search(*given, **named):\n" + (
+        "    return [([*ids, 9], score) for ids, score in _search(*given, **named)]\n"
+    )
+    told = said("beam-search", shorter)
+    assert "at [0][0]: " in told and "at index 0: at index 0" not in told, told
+
+
+def test_two_mistakes_are_not_named_for_an_error_of_another_type() -> None:
+    """A value that agrees shows only the mistake in `encode`; `decode` stops with an IndexError, not a KeyError."""
+    told = said(
+        "encode-decode",
+        "def encode(tokens, vocab, add_eos=True):\n"
+        "    ids = [vocab.get(t, vocab['<unk>']) for t in tokens]\n"
+        "    return [vocab['<eos>']] + ids if add_eos else ids\n"
+        "def decode(ids, vocab):\n"
+        "    words, tokens, i = {i: t for t, i in vocab.items()}, [], 0\n"
+        "    while i < len(ids) or ids[i] != vocab['<eos>']:\n"
+        "        if words[ids[i]] not in ('<pad>', '<bos>', '<unk>'):\n"
+        "            tokens.append(words[ids[i]])\n"
+        "        i += 1\n"
+        "    return tokens\n",
+    )
+    assert "end symbol is at the beginning" in told and "its keys are words" not in told, told
+
+
+def test_of_two_mistakes_each_message_is_said_of_the_mistake_by_itself() -> None:
+    """Their words may contradict each other: too flat by the one, too sharp by the other."""
+    told = said(
+        "attention-weights",
+        "def attention_weights(Q, K):\n    return torch.softmax(Q @ K.transpose(1, 2) * Q.shape[-1], dim=-1)\n",
+    )
+    assert "each is described as it looks without the other" in told and "too flat" in told, told
