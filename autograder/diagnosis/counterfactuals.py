@@ -16,7 +16,7 @@ from autograder.diagnosis.evidence import Fact
 from autograder.diagnosis.known_mistakes import namespace_of, setting, shown_by
 from autograder.diagnosis.output_patterns.results import about_results
 from autograder.diagnosis.suppositions import Supposed, suppositions
-from autograder.judging import compare
+from autograder.judging import closeness, compare
 from autograder.judging.observation import Observation, Outcome, Raised, Structure
 from autograder.judging.observe import Candidate, EndpointGone, LocalEndpoint
 from autograder.judging.probe_inputs import right_answer
@@ -82,6 +82,8 @@ def _pattern_beside(exercise: Exercise, known: Misconception, asked: Sequence[Ou
             mistaken += fails is not None
             if isinstance(shown.result, (Raised, Structure)):
                 return None
+            if any(closeness.same(shown.result, argument) for argument in outcome.case.arguments):
+                return None  # "nothing was done" is false where something was
             parted = compare.value_difference(shown.result, outcome.got.result, outcome.probe.rtol, outcome.probe.atol)
             if parted is None:  # the mistake explains it without a pattern
                 continue

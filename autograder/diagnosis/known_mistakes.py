@@ -28,6 +28,8 @@ TORCH_BEGINS = {  # what a RuntimeError of torch's is about, by how its text beg
     "a view of a leaf Variable": "in place",
     "A view was created in no_grad mode": "in place",
     "one of the variables needed for gradient": "in place",
+    "shape '": "a new shape",
+    "1D tensors expected": "vectors",
 }
 TWO = "Two known mistakes together give exactly your results; each is described as it looks without the other."
 SOME = "Some of your results, though not all, match a known mistake:"

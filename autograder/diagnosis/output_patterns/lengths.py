@@ -16,7 +16,7 @@ LENGTHS = {  # of what has another length than it should
     "axis": "as long as axis {1} of {0}",
     "count": "as long as {0} has items",
     "together": "as long as all items of {0} together, end to end",
-    "fixed": "of one and the same length wherever it is wrong",
+    "fixed": "equally long wherever it is wrong",
     "multiple": "rounded up to a multiple of {1}",
     "mean": "as long as the items of {0} are on average",
     "shortest": "as long as the shortest item of {0}",

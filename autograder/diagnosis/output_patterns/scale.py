@@ -126,7 +126,7 @@ class OneValue(Fact, name="one value"):
 
     def say(self, names: Names) -> str:
         value = "the same number" if names.secret else f"{self.value:g}"
-        return f"Wherever your result is wrong, it is {value}: was the result made with it, or is it a fixed number?"
+        return f"Wherever your result is wrong, it is {value}: where in your code does that number come from?"
 
 
 def one_value(got: Tensor, expected: Tensor, outcome: Outcome) -> Iterator[Fact]:

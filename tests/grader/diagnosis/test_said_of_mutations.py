@@ -1,0 +1,94 @@
+"""What wrong answers are told that random mutations of correct ones led to: nothing false, and errors in words."""
+
+from autograder import catalogue
+from autograder.diagnosis.explain import judge_and_explain
+from autograder.diagnosis.known_mistakes import namespace_of
+from autograder.feedback.messages import explanation
+from autograder.judging.observe import LocalEndpoint
+
+
+def said(exercise_id: str, source: str) -> str:
+    """What a learner reads below the lines of the checks."""
+    exercise = catalogue.find(exercise_id)
+    return " ".join(explanation(judge_and_explain(exercise, LocalEndpoint(namespace_of(source)), b"key")).split())
+
+
+def test_a_name_without_a_value_is_explained_by_where_it_gets_one() -> None:
+    told = said(
+        "first-true",
+        "def first_true(mask):\n    for row in mask:\n        if row.sum() > 99:\n            answer = 3\n"
+        "    return torch.tensor([answer])\n",
+    )
+    assert "answer is used before it has a value" in told and "Print the shapes" not in told, told
+
+
+def test_a_method_that_is_not_called_is_recognized() -> None:
+    told = said("first-true", "def first_true(mask):\n    return mask.int().argmax(dim=1).clone\n")
+    assert "parentheses of a call" in told, told
+
+
+def test_of_torchs_long_errors_the_list_of_signatures_is_left_out() -> None:
+    told = said(
+        "lm-batch",
+        "def lm_batch(ids, T, g, B):\n    first = torch.randint(9, (B,), generator=B)\n    return first, first",
+    )
+    assert "invalid combination of arguments" in told and "int high" not in told and "expected one of" not in told, told
+
+
+def test_an_error_that_ends_in_a_full_stop_gets_no_second_one() -> None:
+    assert ".." not in said("attend", "def attend(W, V):\n    return torch.bmm(V, V)\n")
+
+
+def test_equal_terms_of_a_formula_are_one_term() -> None:
+    told = said("mha-params", "def mha_params(d, h, bias=True):\n    return 8 * d if bias else 4 * d * d\n")
+    assert "Where bias is True: Your result is 8 * d." in told, told
+
+
+def test_of_a_list_in_a_list_both_indices_are_named_at_once() -> None:
+    source = catalogue.find("beam-search").correct[0].source
+    shorter = f"{source}\n_search = beam_search\ndef beam_search(*given, **named):\n" + (
+        "    return [([*ids, 9], score) for ids, score in _search(*given, **named)]\n"
+    )
+    told = said("beam-search", shorter)
+    assert "at [0][0]: " in told and "at index 0: at index 0" not in told, told
+
+
+def test_two_mistakes_are_not_named_for_an_error_of_another_type() -> None:
+    """A value that agrees shows only the mistake in `encode`; `decode` stops with an IndexError, not a KeyError."""
+    told = said(
+        "encode-decode",
+        "def encode(tokens, vocab, add_eos=True):\n"
+        "    ids = [vocab.get(t, vocab['<unk>']) for t in tokens]\n"
+        "    return [vocab['<eos>']] + ids if add_eos else ids\n"
+        "def decode(ids, vocab):\n"
+        "    words, tokens, i = {i: t for t, i in vocab.items()}, [], 0\n"
+        "    while i < len(ids) or ids[i] != vocab['<eos>']:\n"
+        "        if words[ids[i]] not in ('<pad>', '<bos>', '<unk>'):\n"
+        "            tokens.append(words[ids[i]])\n"
+        "        i += 1\n"
+        "    return tokens\n",
+    )
+    assert "end symbol is at the beginning" in told and "its keys are words" not in told, told
+
+
+def test_of_two_mistakes_each_message_is_said_of_the_mistake_by_itself() -> None:
+    """Their words may contradict each other: too flat by the one, too sharp by the other."""
+    told = said(
+        "attention-weights",
+        "def attention_weights(Q, K):\n    return torch.softmax(Q @ K.transpose(1, 2) * Q.shape[-1], dim=-1)\n",
+    )
+    assert "each is described as it looks without the other" in told and "too flat" in told, told
+
+
+def test_that_nothing_was_done_is_not_said_where_something_was() -> None:
+    told = said("row-normalize", "def row_normalize(x):\n    return torch.stack([r * r.sum() for r in x])\n")
+    assert "x came back as it was" not in told, told
+
+
+def test_an_error_of_torchs_about_a_new_shape_is_no_error_about_vectors() -> None:
+    told = said(
+        "dot",
+        "def dot(a, b):\n    flat = [u @ v for u, v in zip(a.reshape(-1, a.shape[-1]), b.reshape(-1, b.shape[-1]))]\n"
+        "    return torch.stack(flat).reshape(a.shape[:-2])\n",
+    )
+    assert "torch.dot takes exactly two vectors" not in told, told
