@@ -140,3 +140,15 @@ def fixed(failures: Sequence[Outcome]) -> Iterator[Fact]:
         (got, expected), *others = results
         if all(same(got, other) and not same(expected, wanted) for other, wanted in others):
             yield EMPTY if isinstance(got, (list, str)) and not got else FIXED
+
+
+def is_degenerate(failures: Sequence[Outcome]) -> bool:
+    """Whether all these results are one and the same value, or one of the arguments: many pairs of mistakes give that,
+    so it shows none of them."""
+    results = [each.got.result for each in failures]
+    if all(any(same(each.got.result, argument) for argument in each.case.arguments) for each in failures):
+        return True
+    parts = [part for result in results for part in (result if isinstance(result, tuple) else (result,))]
+    if all(isinstance(part, Tensor) for part in parts):
+        return all(part.numel() == 0 or bool((part == part.flatten()[0]).all()) for part in parts)
+    return all(same(part, parts[0]) for part in parts)

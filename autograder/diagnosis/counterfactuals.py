@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from torch import Tensor
 
 from autograder.catalogue.exercise import Case, Exercise, Misconception
+from autograder.diagnosis.behavior import is_degenerate
 from autograder.diagnosis.evidence import Fact
 from autograder.diagnosis.known_mistakes import namespace_of, setting, shown_by
 from autograder.diagnosis.output_patterns.results import about_results
@@ -54,6 +55,8 @@ def beside_known(exercise: Exercise, outcomes: Sequence[Outcome]) -> list[Fact]:
     failing = [outcome for outcome in asked if not outcome.passed]
     kinds = (Tensor, tuple)  # in lists much is alike by chance
     if len(failing) < FEWEST or not all(isinstance(outcome.got.result, kinds) for outcome in failing):
+        return []
+    if is_degenerate(failing):
         return []
     ways = [_pattern_beside]
     if failing[0].disclosed and exercise.roles is None and can_be_asked(exercise, asked):

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 from autograder.catalogue.exercise import Case, Evidence, Exercise, Misconception, Probe
 from autograder.catalogue.known_answers import Answer
+from autograder.diagnosis.behavior import is_degenerate
 from autograder.judging import compare
 from autograder.judging.closeness import distance
 from autograder.judging.observation import Difference, Observation, Outcome, Raised, Structure
@@ -110,7 +111,7 @@ def _two_at_once(
     few = exercise.roles is None or len(list(islice(_made(_pairs(exercise)), MOST_PAIRS + 1))) <= MOST_PAIRS
     kept = few and asks_everybody(exercise, asked[0].probe, asked[0].case) if asked else False
     in_values = [outcome for outcome in failures if not isinstance(outcome.got.result, (Raised, Structure))]
-    if len(in_values) < FEWEST or not (kept or asked[0].disclosed):
+    if len(in_values) < FEWEST or not (kept or asked[0].disclosed) or is_degenerate(in_values):
         return None
     loose = any(max(outcome.probe.rtol, outcome.probe.atol) >= LOOSE for outcome in asked)
     pairs = _pairs(exercise) if kept else islice(_made(_nearest_first(exercise, asked[0])), MOST_TRIED)

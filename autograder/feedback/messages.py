@@ -404,5 +404,6 @@ def _about_blocks(wanted: Sequence[Block], shown: Structure) -> str:
     example = next(iter(wanted[-1].shapes()))
     return (
         f"The check could not read your parameters. {counted or 'They fit no order of queries, keys and values'}. "
-        f'It saw: {found}. If all are there, say which is which in the class body: roles = {{"{example}": "...", ...}}.'
+        f"It saw: {found.rstrip('.')}. If all are there, say which is which in the class body: "
+        f'roles = {{"{example}": "...", ...}}.'
     )

@@ -42,6 +42,8 @@ def afterward(got: Tensor, expected: Tensor, outcome: Outcome) -> Iterator[Fact]
     if bool(got.isnan().any()):
         return
     changed = _changed(got, expected) if got.shape == expected.shape else list(_reduced(got, expected))
+    if getattr(outcome.expected.result, "dtype", None) == torch.bool:  # which have no mean and no square
+        changed = [each for each in changed if each[0] in OF_BOOLEANS]
     for how, axis, result in changed:
         if (
             result.shape == got.shape
@@ -55,6 +57,8 @@ def _changed(got: Tensor, expected: Tensor) -> list[tuple[str, int, Tensor]]:
     """The correct result, changed in each way."""
     changed = [(how, 0, change(expected)) for how, change in CHANGES.items()]
     for axis in range(expected.ndim):
+        if expected.shape[axis] == 1:  # its mean, its largest and its sum are itself
+            continue
         changed.append(("softmax again", axis, expected.softmax(axis)))
         changed.append(("running sum", axis, expected.cumsum(axis)))
         changed.append(("one hot", axis, torch.zeros_like(expected).scatter(axis, expected.argmax(axis, True), 1.0)))
@@ -106,6 +110,7 @@ CHANGES: dict[str, Callable[[Tensor], Tensor]] = {
     "all but the diagonal shared": _triangle(lambda table: _shared(_without_diagonal(table))),
     "upper triangle shared": _triangle(lambda table: _shared(table.triu())),
 }
+OF_BOOLEANS = ("lower triangle", "upper triangle", "diagonal gone", "first alone", "last alone")
 _Change = Callable[[Tensor, int], Tensor]
 BY_LINE: dict[str, _Change] = {  # what is done to each line along an axis
     "standardized": lambda x, axis: (x - x.mean(axis, True)) / x.std(axis, correction=0, keepdim=True),
@@ -160,6 +165,6 @@ SENTENCES = {  # {0}: the axis in words; {1}: its number
     "from 0 to 1": "Your result equals the correct one, rescaled along axis {1} so that the smallest value is 0 and "
     "the largest 1.",
     "averaged": "These are the correct values, averaged over {0}.",
-    "first alone": "Only the first of {0} was returned.",
-    "last alone": "Only the last of {0} was returned.",
+    "first alone": "Only the first item along {0} was returned.",
+    "last alone": "Only the last item along {0} was returned.",
 }

@@ -83,6 +83,7 @@ def _about_part(failures: Sequence[Outcome], part: int) -> list[Fact]:
         telling = [facts for facts, expected in shown if _tells(expected, pattern in WHOLE)]
         telling = telling or [facts for facts, expected in shown if _may_tell(facts, expected)]
         common = [fact for fact in telling[0] if all(fact in facts for facts in telling)] if telling else []
+        common = [fact for fact in common if not _is_vacuous(fact, [expected for _, expected in shown])]
         if not common or (isinstance(common[0], axes.BySizes) and sum(type(f) is type(common[0]) for f in common) > 1):
             continue  # of axes of equal size it may be the one or the other
         if common[0] == scale.NEARLY and all(float(expected.abs().max()) >= FAR_AWAY for _, expected in shown):
@@ -95,6 +96,12 @@ def _about_part(failures: Sequence[Outcome], part: int) -> list[Fact]:
         if fact.sure and bearing[0] and finite[0] is failures[0]:
             in_some.append(replace(fact, partial=True))
     return in_some[:1]
+
+
+def _is_vacuous(fact: Fact, expected: Sequence[Tensor]) -> bool:
+    """Whether it speaks of one position along an axis that never has a second one."""
+    one_position = isinstance(fact, (axes.OnlyThe, axes.FirstOnly))
+    return one_position and all(each.ndim > fact.axis and each.shape[fact.axis] == 1 for each in expected)
 
 
 def _may_tell(facts: Sequence[Fact], expected: Tensor) -> bool:

@@ -96,7 +96,7 @@ def affine(got: Tensor, expected: Tensor, outcome: Outcome) -> Iterator[Fact]:
 def by_line(got: Tensor, expected: Tensor, outcome: Outcome) -> Iterator[Fact]:
     """Every line along an axis is the correct one plus a number or times a number, different for each line."""
     if comparable(got, expected):
-        for axis in range(got.ndim):
+        for axis in (axis for axis in range(got.ndim) if got.shape[axis] > 1):  # a line of one fits any number
             more = (got - expected).mean(axis, keepdim=True)
             times = (got * expected).sum(axis, keepdim=True) / expected.square().sum(axis, keepdim=True)
             for fact, made in ((OFFSET_BY_LINE, expected + more), (SCALED_BY_LINE, expected * times)):
@@ -122,11 +122,12 @@ def nearly(got: Tensor, expected: Tensor, outcome: Outcome) -> Iterator[Fact]:
 class OneValue(Fact, name="one value"):
     """The same number wherever it is wrong."""
 
-    value: float
+    value: float | bool
 
     def say(self, names: Names) -> str:
-        value = "the same number" if names.secret else f"{self.value:g}"
-        return f"Wherever your result is wrong, it is {value}: where in your code does that number come from?"
+        shown = str(self.value) if isinstance(self.value, bool) else f"{self.value:g}"
+        value = "the same value" if names.secret else shown
+        return f"Wherever your result is wrong, it is {value}: where in your code does that value come from?"
 
 
 def one_value(got: Tensor, expected: Tensor, outcome: Outcome) -> Iterator[Fact]:
@@ -135,7 +136,8 @@ def one_value(got: Tensor, expected: Tensor, outcome: Outcome) -> Iterator[Fact]
         wrong = ~torch.isclose(got, expected, rtol=outcome.probe.rtol, atol=outcome.probe.atol)
         held = got[wrong].unique()
         if held.numel() == 1 and bool(held.isfinite()) and not bool(wrong.all()):
-            yield OneValue(float(held))
+            boolean = getattr(outcome.expected.result, "dtype", None) == torch.bool
+            yield OneValue(bool(held) if boolean else float(held))
 
 
 def comparable(got: Tensor, expected: Tensor) -> bool:

@@ -1,8 +1,11 @@
 """What wrong answers are told that random mutations of correct ones led to: nothing false, and errors in words."""
 
+import torch
+
 from autograder import catalogue
 from autograder.diagnosis.explain import judge_and_explain
 from autograder.diagnosis.known_mistakes import namespace_of
+from autograder.diagnosis.output_patterns import scale
 from autograder.feedback.messages import explanation
 from autograder.judging.observe import LocalEndpoint
 
@@ -92,3 +95,34 @@ def test_an_error_of_torchs_about_a_new_shape_is_no_error_about_vectors() -> Non
         "    return torch.stack(flat).reshape(a.shape[:-2])\n",
     )
     assert "torch.dot takes exactly two vectors" not in told, told
+
+
+def test_one_value_everywhere_shows_no_two_mistakes() -> None:
+    """Negative scores cut off, and a distance instead of a product: together all scores are 0, as by other ways."""
+    told = said("attention-weights", "def attention_weights(Q, K):\n    return (Q * 0 @ K.mT).softmax(-1)\n")
+    assert "known mistakes" not in told and "its numbers have no effect" in told, told
+    told = said("masked-ce", "def masked_ce(logits, labels, pad):\n    return 0 * F.log_softmax(logits, -1).sum()\n")
+    assert "mistakes" not in told, told
+
+
+def test_an_argument_that_comes_back_shows_no_two_mistakes() -> None:
+    assert "mistakes" not in said("attend", "def attend(W, V):\n    return V * 1\n")
+
+
+def test_truth_values_are_not_said_to_have_a_mean() -> None:
+    told = said("padding-mask", "def padding_mask(ids, pad):\n    return ids.ne(ids)[:, None, None]\n")
+    assert "mean" not in told, told
+    told = said(
+        "causal-mask",
+        "def causal_mask(Tq, offset=0):\n    return torch.ones(Tq, Tq + offset).triu(offset + 2).bool()\n",
+    )
+    assert "it is 0" not in told, told
+
+
+def test_the_only_item_of_an_axis_and_a_line_of_one_number_show_nothing() -> None:
+    told = said("padding-mask", "def padding_mask(ids, pad):\n    return ids.ne(ids)[:, None, None]\n")
+    assert "along axis 1" not in told and "are equal" in told, told
+    column, factors = torch.tensor([[1.0], [2.0], [5.0]], dtype=torch.float64), torch.tensor([[3.0], [7.0], [0.5]])
+    assert not list(scale.by_line(column * factors, column, None))
+    table = torch.cat([column, 2 * column, column + 1], dim=1)
+    assert list(scale.by_line(table * factors, table, None)) == [scale.SCALED_BY_LINE]
