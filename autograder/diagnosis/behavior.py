@@ -146,6 +146,8 @@ def is_degenerate(failures: Sequence[Outcome]) -> bool:
     """Whether all these results are one and the same value, or one of the arguments: many pairs of mistakes give that,
     so it shows none of them."""
     results = [each.got.result for each in failures]
+    if all(each.difference.kind == "value" and each.difference.where for each in failures):  # of a part of the result
+        results = [each.difference.got for each in failures]
     if all(any(same(each.got.result, argument) for argument in each.case.arguments) for each in failures):
         return True
     parts = [part for result in results for part in (result if isinstance(result, tuple) else (result,))]

@@ -31,15 +31,14 @@ TORCH_BEGINS = {  # what a RuntimeError of torch's is about, by how its text beg
     "one of the variables needed for gradient": "in place",
     "shape '": "a new shape",
     "1D tensors expected": "vectors",
+    "Boolean value of Tensor": "truth",
 }
 TWO = "Two known mistakes together give exactly your results; each is described as it looks without the other."
 SOME = "Some of your results, though not all, match a known mistake:"
 NOT_ALL = "Not every check fails in this way: fix this first, then check again."
 LOOSE = 0.01  # a tolerance, relative or not, from which on results agree by chance, as of a measurement
 MOST_PAIRS = 1_400  # of a class, which takes a millisecond each; of a whole model it is ten
-MOST_TRIED = (
-    400  # pairs that are tried where they are not kept; a number and no time, so that all machines say the same
-)
+MOST_TRIED = 400  # pairs that are not kept: a number and no time, so that all machines say the same
 _PAIRS: dict[str, tuple[Exercise, tuple["_Pair", ...]]] = {}
 EVERY, SOME_CHECKS, SETTING = "every", "some", "setting"
 
@@ -85,7 +84,8 @@ def diagnose(exercise: Exercise, outcomes: Sequence[Outcome]) -> tuple[Misconcep
         agreeing, clashes = _agreement(exercise, misconception, asked)
         if agreeing and not clashes:
             return misconception, _evidence(agreeing)
-        if len(agreeing) > max(most, 1) and 2 * len(agreeing) >= failures:
+        values = any(not isinstance(outcome.got.result, Raised) for outcome in agreeing)  # errors alone show little
+        if values and len(agreeing) > max(most, 1) and 2 * len(agreeing) >= failures:
             best, most = (misconception, _evidence(agreeing)), len(agreeing)
     if best is not None:
         known, evidence = best
@@ -401,9 +401,10 @@ def _agrees(
 
 
 def _stopped_alike(one: Raised, other: Raised) -> bool:
-    """Whether two errors are of the same kind; torch's RuntimeErrors are compared by the beginning of some messages."""
+    """Whether two errors are of one kind; of torch's many, by how some begin, and of types by whether floats matter."""
     causes = [{TORCH_BEGINS[text] for text in TORCH_BEGINS if each.message.startswith(text)} for each in (one, other)]
-    return (one.type, one.about, causes[0]) == (other.type, other.about, causes[1])
+    floats = [each.type == "TypeError" and "float" in each.message for each in (one, other)]
+    return (one.type, one.about, causes[0], floats[0]) == (other.type, other.about, causes[1], floats[1])
 
 
 def _bears_mark(known: Misconception, outcome: Outcome) -> bool | None:

@@ -294,8 +294,16 @@ def _other_value(parted: Difference, quiz: bool) -> str:
 
 def _next_item(wanted: Sequence, got: Sequence) -> str:
     if len(got) < len(wanted):
-        return f"; the next one should be {cut(repr(wanted[len(got)]))}"
-    return f"; the first too many is {cut(repr(got[len(wanted)]))}"
+        return f"; the next one should be {_item(wanted[len(got)])}"
+    return f"; the first too many is {_item(got[len(wanted)])}"
+
+
+def _item(value: Any) -> str:
+    if isinstance(value, torch.Tensor):
+        return f"a tensor of shape {tuple(value.shape)}"
+    if isinstance(value, (list, tuple)) and any(isinstance(part, torch.Tensor) for part in value):
+        return f"[{', '.join(map(_item, value))}]"
+    return cut(repr(value))
 
 
 def _other_keys(wanted: Sequence[str], got: Sequence[str]) -> str:
@@ -404,6 +412,6 @@ def _about_blocks(wanted: Sequence[Block], shown: Structure) -> str:
     example = next(iter(wanted[-1].shapes()))
     return (
         f"The check could not read your parameters. {counted or 'They fit no order of queries, keys and values'}. "
-        f"It saw: {found.rstrip('.')}. If all are there, say which is which in the class body: "
-        f'roles = {{"{example}": "...", ...}}.'
+        f"It saw: {found}{'' if found.endswith('...') else '.'} If all are there, say which is which in the class "
+        f'body: roles = {{"{example}": "...", ...}}.'
     )

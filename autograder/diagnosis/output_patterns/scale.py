@@ -127,7 +127,7 @@ class OneValue(Fact, name="one value"):
     def say(self, names: Names) -> str:
         shown = str(self.value) if isinstance(self.value, bool) else f"{self.value:g}"
         value = "the same value" if names.secret else shown
-        return f"Wherever your result is wrong, it is {value}: where in your code does that value come from?"
+        return f"Wherever your result is wrong, it is {value}. Where in your code does that value come from?"
 
 
 def one_value(got: Tensor, expected: Tensor, outcome: Outcome) -> Iterator[Fact]:

@@ -126,3 +126,32 @@ def test_the_only_item_of_an_axis_and_a_line_of_one_number_show_nothing() -> Non
     assert not list(scale.by_line(column * factors, column, None))
     table = torch.cat([column, 2 * column, column + 1], dim=1)
     assert list(scale.by_line(table * factors, table, None)) == [scale.SCALED_BY_LINE]
+
+
+def test_an_error_without_a_float_is_not_said_to_come_from_one() -> None:
+    told = said(
+        "patchify",
+        "def patchify(img, p):\n    if img.shape[2] % p or img.shape[3] % p:\n        raise ValueError('p')\n"
+        "    return img.reshape(img.shape[0], torch.arange(img), -1)\n",
+    )
+    assert "makes a float" not in told, told
+
+
+def test_errors_of_some_checks_name_no_mistake() -> None:
+    source = catalogue.find("sample").correct[0].source
+    assert source.count("min(top_k, ") == 1
+    told = said("sample", source.replace("min(top_k, ", "min(logits, "))
+    assert "row 0 was used for all rows" not in told, told
+
+
+def test_one_number_of_a_dictionary_in_all_checks_shows_no_two_mistakes() -> None:
+    source = catalogue.find("audit").correct[0].source
+    told = said(
+        "audit", f"{source}\n_audit = audit\ndef audit(splits):\n    return _audit(splits) | {{'duplicates': 0}}\n"
+    )
+    assert "known mistakes together" not in told, told
+
+
+def test_a_missing_item_that_is_a_tensor_is_shown_by_its_shape() -> None:
+    told = said("residual-trace", "def residual_trace(model, ids):\n    return [model.embed(ids)]\n")
+    assert "tensor([" not in told, told
