@@ -115,7 +115,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Remember what passed, and leave it out while its inputs stay the same."""
+    """Record what passed, and skip it while its inputs are unchanged."""
     config.stash[UNCHANGED] = Unchanged(config, _together)
     config.pluginmanager.register(config.stash[UNCHANGED])
 
@@ -131,13 +131,13 @@ def _place(item: pytest.Item) -> int:
 
 
 def _together(item: pytest.Item) -> str:
-    """What a test shares a class, a book or a module's fixture with: the name of its group, else of its file."""
+    """The group of tests that share a class, a book or a module's fixture: its name, else that of the file."""
     group = item.get_closest_marker("xdist_group")
     return [*group.args, *group.kwargs.values()][0] if group else item.path.stem
 
 
 def _long(item: pytest.Item) -> str:
-    """What a test covers that only `make test-all` runs; "" for one that `make test` runs."""
+    """The reason why only `make test-all` runs a test; "" for one that `make test` runs."""
     call = getattr(item, "callspec", None)
     needs = {
         *getattr(item, "fixturenames", ()),
@@ -147,14 +147,14 @@ def _long(item: pytest.Item) -> str:
 
 
 def _runs_all(config: pytest.Config) -> bool:
-    """Whether nothing is left out: with --all, and of a file that is named."""
+    """Whether nothing is left out: with --all, and for a named file."""
     named = config.args_source == config.ArgsSource.ARGS and not config.getoption("--rest")
     return config.getoption("--all") or named
 
 
 @pytest.fixture(scope="session")
 def part(pytestconfig: pytest.Config) -> Callable[[Sequence, int], Sequence]:
-    """part(values, of): one in so many of them, others after each commit; all of them where nothing is left out."""
+    """part(values, of): one of so many values, depending on the commit; all of them if nothing is left out."""
 
     def drawn(values: Sequence, of: int) -> Sequence:
         return values if _runs_all(pytestconfig) else values[_commit() % min(of, len(values)) :: of]
@@ -175,16 +175,16 @@ def _commit() -> int:
 
 @pytest.fixture(scope="session")
 def shared_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder that all workers of this test run see."""
+    """A folder shared by all workers of this test run."""
     base = tmp_path_factory.getbasetemp()
     return base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
 
 
 @pytest.fixture(scope="session")
 def once(shared_folder: Path) -> Callable[[str, Make], Path]:
-    """once(name, make): a folder that is made one time in this test run, however many workers ask; others wait.
+    """once(name, make): a folder that is made once per test run, while other workers wait.
 
-    make: fills the empty folder that it is given. A test that changes its content takes a copy.
+    make: fills the empty folder. A test that changes its content must copy it.
     """
 
     def folder_of(name: str, make: Make) -> Path:
@@ -258,7 +258,7 @@ def _keep_chosen(config: pytest.Config, items: list[pytest.Item]) -> None:
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """A worker tells the run's main process what was left out."""
+    """A worker sends the main process what was left out."""
     if hasattr(session.config, "workeroutput"):
         session.config.workeroutput["left_out"] = dict(session.config.stash.get(LEFT_OUT, {}))
 
@@ -270,7 +270,7 @@ def pytest_testnodedown(node) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """Say in the last lines what was not run, and why."""
+    """Print in the last lines what was not run, and why."""
     skipped = Counter(
         str(report.longrepr[2]).removeprefix("Skipped: ")
         for report in terminalreporter.stats.get("skipped", [])
@@ -301,14 +301,14 @@ def _keep_shard(config: pytest.Config, items: list[pytest.Item]) -> None:
 
 
 def shard(item: pytest.Item, count: int) -> int:
-    """The part that a test belongs to, the same in every process and on every machine; the long ones are dealt out."""
+    """The shard of a test, the same in every process and on every machine; long tests are distributed evenly."""
     name = _together(item)
     return _dealt(count).get(name, zlib.crc32(name.encode()) % count)
 
 
 @functools.cache
 def _dealt(count: int) -> dict[str, int]:
-    """What takes long -> its part, each to the part that has least by then."""
+    """Long test -> its shard, each assigned to the shard with the least time so far."""
     loads, parts = [0] * count, {}
     for name, seconds in LONG.items():
         parts[name] = loads.index(min(loads))

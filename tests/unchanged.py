@@ -48,7 +48,7 @@ class Inputs:
         self.root = root
 
     def digest(self, group: str, file: Path) -> str:
-        """Of all that the tests of a group may read. file: one of its test files."""
+        """A digest of all files that the tests of a group may read. file: one of its test files."""
         folder = file.relative_to(self.root).parts[1] if file.is_relative_to(self.root / "tests") else ""
         names = INPUTS.get(folder, EVERYTHING)
         if folder in NAMES_MORE and NAMES_MORE[folder].search(file.read_text(encoding="utf-8")):
@@ -90,7 +90,7 @@ class Inputs:
 
 
 class Unchanged:
-    """A plugin: leaves groups out, and notes which passed. group_of: what a test shares a class or a file with."""
+    """A plugin that skips unchanged groups, and records which passed. group_of: the group of a test."""
 
     def __init__(self, config: pytest.Config, group_of) -> None:
         self.config, self.group_of = config, group_of
@@ -103,7 +103,7 @@ class Unchanged:
         self._may_leave_out = self._is_whole and not wanted and os.environ.get("CI") != "true"
 
     def keep_changed(self, items: list[pytest.Item]) -> None:
-        """Drop the tests of groups that passed with the same inputs; let the others tell their group."""
+        """Skip the tests of groups that passed with the same inputs; record the group of the others."""
         groups = defaultdict(list)
         for item in items:
             groups[self.group_of(item)].append(item)
@@ -130,7 +130,7 @@ class Unchanged:
                     self._failed.add(group)
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """Note the groups that passed; what a run was stopped in is not known to pass."""
+        """Record the groups that passed; those of an interrupted run are not known to pass."""
         if hasattr(self.config, "workeroutput"):
             self.config.workeroutput["unchanged"] = self.left_out
             return
@@ -151,7 +151,7 @@ class Unchanged:
         self.left_out = getattr(node, "workeroutput", {}).get("unchanged", 0)
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """Say what was not run, and why."""
+        """Print what was not run, and why."""
         if self.left_out:
             terminalreporter.write_line(
                 f"not run: {self.left_out:,} tests that passed here and whose inputs have not changed since "

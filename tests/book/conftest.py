@@ -20,13 +20,13 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 class Built(NamedTuple):
-    """A finished build: where the pages are and what the builder said."""
+    """A finished build: the folder of the pages and the builder's output."""
 
     site: Path
     log: str
 
     def soup(self, page: str) -> BeautifulSoup:
-        """Return one page, parsed; it is parsed once, so that who changes it takes a copy."""
+        """Return one page, parsed once; a test that modifies it must copy it."""
         return _parsed(self.site / f"{page}.html")
 
     def pages(self) -> list[str]:
@@ -40,7 +40,7 @@ def _parsed(path: Path) -> BeautifulSoup:
 
 
 def build(shared: Path, *arguments: str) -> Built:
-    """Run book/tools/build.py once for this test run, however many workers ask; the others wait and read its log."""
+    """Run book/tools/build.py once per test run; other workers wait and read its log."""
     name = "-".join(["book", *arguments]).replace("--", "")
     log = shared / f"{name}.log"
     with open(shared / f"{name}.lock", "w") as lock:
@@ -83,7 +83,7 @@ def address(book: Built, tmp_path_factory: pytest.TempPathFactory) -> Iterator[s
 
 
 class Visit:
-    """A page that has finished loading, and what happened while it did."""
+    """A loaded page, and the events while it loaded."""
 
     def __init__(self, page: Page) -> None:
         self.page = page
@@ -100,7 +100,7 @@ class Visit:
             self.failures.append(f"{response.status}: {response.url}")
 
     def load(self, url: str) -> "Visit":
-        """Open a page; return when its scripts have run."""
+        """Open a page and wait for its scripts."""
         self.page.goto(url)
         return self
 
@@ -114,7 +114,7 @@ def visit(visits) -> Iterator:
 
 @pytest.fixture(scope="session")
 def visits(browser: Browser) -> Callable[[], contextlib.AbstractContextManager]:
-    """What the fixture `visit` gives, as a context: a window may last longer than a test."""
+    """The fixture `visit` as a context manager, for windows that outlive a test."""
     return functools.partial(_visits, browser)
 
 

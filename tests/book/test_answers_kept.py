@@ -28,12 +28,12 @@ EXERCISES = [
 
 
 def plain(name: str) -> str:
-    """Return a name as it is compared: `encoder_layer` and `EncoderLayer` both answer `encoder-layer`."""
+    """Return a name for comparison: `encoder_layer` and `EncoderLayer` both match `encoder-layer`."""
     return name.replace("_", "").replace("-", "").casefold()
 
 
 def definitions(page: str) -> Iterator[ast.FunctionDef | ast.ClassDef]:
-    """Yield what the visible cells of a page define with more than a docstring, a `pass` or a `raise`."""
+    """Yield the definitions in visible cells of a page that are more than a docstring, a `pass` or a `raise`."""
     for cell in CELL.finditer(page):
         if FOLDED.search(cell["body"]):
             continue

@@ -19,7 +19,7 @@ CELL = re.compile(r"^```{code-cell}[^\n]*\n(?::[^\n]*\n)*(.*?)^```$", re.DOTALL 
 
 
 def test_no_page_reads_a_file_of_the_repository() -> None:
-    """What a page reads comes from the package (`recording`)."""
+    """All data of a page comes from the package (`recording`)."""
     reading = [
         (page.name, line)
         for page in PAGES

@@ -160,7 +160,7 @@ def color(page, theme):
 
 
 def narrow(page):
-    """Give the page a phone's width; return when the theme has let keys reach the code that now scrolls."""
+    """Set the page to a phone's width, and wait until the theme has made scrolling code focusable."""
     page.set_viewport_size(NARROW)
     page.wait_for_function(
         """() => [...document.querySelectorAll("pre[tabindex='-1'], .pst-scrollable-table-container[tabindex='-1']")]
@@ -178,7 +178,7 @@ def unset_formulas(page):
 
 
 def still_controls(page):
-    """Return what stays as it is when the controls of the page's widgets are moved by keys."""
+    """Return the controls of the page's widgets that have no effect when moved by keys."""
     still = []
     controls = [each for kind in CONTROLS for each in page.locator(kind).all()]
     for control in controls:

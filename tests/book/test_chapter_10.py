@@ -35,7 +35,7 @@ def printed(book) -> str:
 
 
 def move(slider, value: int) -> None:
-    """Set a slider as a hand does: its value, then the event."""
+    """Set a slider's value and dispatch the event."""
     slider.evaluate("(node, value) => { node.value = value; node.dispatchEvent(new Event('input')); }", value)
 
 

@@ -37,7 +37,7 @@ def translator():
 
 @pytest.fixture
 def written(book) -> dict:
-    """What the page's cells have written for its widgets."""
+    """The data that the page's cells have written for its widgets."""
     return json.loads(book.soup(CHAPTER).select_one("#inference-data").get_text())
 
 
@@ -56,7 +56,7 @@ def test_five_questions_have_folded_answers_and_five_lines_are_to_be_judged(book
 
 
 def test_what_the_prose_says_of_the_trained_model_is_what_its_cells_print(printed):
-    """Sentences without a decimal, which nothing else holds against the cells."""
+    """Sentences without a decimal number, which no other test compares with the cells."""
     drawn = {float(tau): int(many) for tau, many in re.findall(r"tau ([\d.]+): (\d+) of 200", printed)}
     assert drawn[0.7] > drawn[1.0] > 100 > 20 > drawn[1.2]
     cut = [int(many) for many in re.findall(r"top-[pk] [\d.]+: +(\d+)\n", printed)]

@@ -88,7 +88,7 @@ def test_the_worked_numbers_come_out_of_the_cells(printed, numbers):
 
 
 def test_what_the_prose_says_of_the_model_is_what_its_cells_print(printed):
-    """Sentences without a decimal, which nothing else holds against the cells."""
+    """Sentences without a decimal number, which no other test compares with the cells."""
     inside, of = map(int, re.search(r"name in the window: +(\d+) of (\d+)", printed).groups())
     outside, among = map(int, re.search(r"name not in the window: (\d+) of (\d+)", printed).groups())
     animal, asked = map(int, re.search(r"the animal, in view: +(\d+) of (\d+)", printed).groups())

@@ -60,7 +60,7 @@ def test_the_record_says_how_and_where_it_was_made():
 
 
 def test_what_the_page_says_of_time_is_what_was_recorded():
-    """Held loosely, so that another machine's record may take this one's place."""
+    """Compared loosely, so that another machine's record may replace this one."""
     times = {way: found["seconds"] for way, found in RECORD["all"].items()}
     for way in ("table", "tiles", "fused"):
         assert 3 < times[way][-1] / times[way][-2] < 6, "the square is real, in time for all that compute softmax"

@@ -112,7 +112,7 @@ ENTRY, ANSWER, MET = re.findall(r"^```python\n(.*?)^```$", PAGE, re.DOTALL | re.
 
 
 def entry(source: str, tmp_path: Path):
-    """The exercise that a file of this source holds."""
+    """The exercise defined by a file with this source."""
     path = tmp_path / "strongest_share.py"
     path.write_text(source, encoding="utf-8")
     spec = importlib.util.spec_from_file_location("strongest_share", path)

@@ -177,7 +177,7 @@ REASONS = {RUN, TORCH, TRAIN, USE, UNNAMED}
 
 
 def rows(number: str) -> list[list[str]]:
-    """The rows of a chapter's table: what you see, what happened, where to reread."""
+    """The rows of a chapter's table: symptom, cause, section to reread."""
     (path,) = (ROOT / "book").glob(f"{number}_*.md")
     table = re.search(r"\n## Common errors\n(.*?)(?=\n## |\n\(sec-)", path.read_text(encoding="utf-8"), re.S)[1]
     cells = [[cell.strip() for cell in line.strip("| ").split(" | ")] for line in table.split("\n") if line[:1] == "|"]

@@ -40,7 +40,7 @@ def lines() -> list[str]:
 
 
 def model_of(size: int, **variant) -> Transformer:
-    """A model whose every weight is drawn, biases and norms too, so that none can be left out unseen."""
+    """A model with random weights, including biases and norms, so that a missing one is noticed."""
     model = Transformer(ModelConfig(size, size, **(SIZES | variant)), torch.Generator().manual_seed(4)).eval()
     draw = torch.Generator().manual_seed(5)
     with torch.no_grad():
@@ -50,7 +50,7 @@ def model_of(size: int, **variant) -> Transformer:
 
 
 def opened(browser, path, width: int = 1280, theme: str = "light") -> tuple[Page, list[str]]:
-    """The page from the disk, without a network; and what it asks for or complains of."""
+    """The page from the disk, without a network, with its requests and console errors."""
     context = browser.new_context(
         viewport={"width": width, "height": 900}, color_scheme=theme, offline=True, reduced_motion="reduce"
     )

@@ -18,7 +18,7 @@ A3_ROWS = 55  # lines of the five lectures that a careful book corrects, or has 
 
 @pytest.fixture
 def extension(monkeypatch):
-    """extension(name): a module of book/extension, in a place that nothing is known of."""
+    """extension(name): a module of book/extension, in a folder without a repository."""
     monkeypatch.syspath_prepend(str(ROOT / "book" / "extension"))
     for name in SETTINGS:
         monkeypatch.delenv(name, raising=False)

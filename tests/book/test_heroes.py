@@ -203,7 +203,7 @@ def test_every_word_of_a_hero_stays_inside_its_picture_and_is_large_enough(maker
 
 
 def places_of_words(picture: Tag) -> Iterator[tuple[str, float, float, float, float]]:
-    """The words of a picture with the box that they take at least, wherever their groups were moved."""
+    """The texts of a picture with their minimal boxes, including the transforms of their groups."""
     for text in picture.select("text"):
         x, y, size = float(text["x"]), float(text["y"]), float(text.get("font-size", FONT_SIZE))
         for group in text.find_parents("g"):

@@ -32,7 +32,7 @@ def test_only_the_inventorys_page_loads_its_script(book):
 
 
 def answer(page: Page, **given: str) -> None:
-    """Choose for every question what is given under its id, else that it is not known."""
+    """Choose the given answer for every question, else "I do not know"."""
     for question in INVENTORY.questions:
         chosen = given.get(question.id.replace("-", "_"), given.get("otherwise", "unknown"))
         page.locator(f"#inventory-{question.id} input[value='{chosen}']").check()

@@ -32,7 +32,7 @@ def record() -> dict:
 
 @pytest.fixture(scope="module")
 def texts() -> list[str]:
-    """Sentences of the model's world, and some that are not."""
+    """Sentences from the model's corpus, and some others."""
     return [pair.english for pair in build_corpus(train=0, validation=0, test=12, held_out=0).test] + STRANGE
 
 

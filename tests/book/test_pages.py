@@ -143,7 +143,7 @@ def test_frames_stay_under_a_megabyte(book):
 
 
 def _from_the_theme(book):
-    """All pages but the one for lost readers, which is shown at any address and so brings along what it needs."""
+    """All pages except 404.html, which is shown at any address and therefore self-contained."""
     return [path for path in book.site.rglob("*.html") if path.name != "404.html"]
 
 

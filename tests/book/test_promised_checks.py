@@ -39,7 +39,7 @@ def different_letters_differ(case: Case) -> bool:
 
 
 def any_of(*questions):
-    """Whether for each question there is a case that answers it with yes."""
+    """Whether each condition is true in at least one case."""
     return lambda cases: all(any(asks(case) for case in cases) for asks in questions)
 
 
@@ -48,7 +48,7 @@ def first(asks):
 
 
 def place(case: Case) -> bool:
-    """Each number says where it is: 123 is sentence 1, word 2, feature 3."""
+    """Each number encodes its position: 123 is sentence 1, word 2, feature 3."""
     (x,) = case.arguments
     return x.tolist() == [[[100 * b + 10 * t + d for d in range(4)] for t in range(3)] for b in range(2)]
 
@@ -210,7 +210,7 @@ ANY_CHECK = (  # said of every check
 
 @functools.cache
 def prose() -> dict[str, str]:
-    """What pages and notebooks say, without their code and their tables, each as one line."""
+    """The prose of pages and notebooks, without code and tables, each as one line."""
     said = {}
     for path in sorted((ROOT / "book").glob("*.md")):
         said[path.name] = re.sub(r"^```.*?^```", "", path.read_text(encoding="utf-8"), flags=re.S | re.M)

@@ -152,7 +152,7 @@ def test_the_road_of_the_first_page_ends_with_grades_in_canvas(walked):
 @pytest.mark.slow
 @pytest.mark.xdist_group("walk")
 def test_what_a_command_printed_is_what_the_pages_show_of_it(walked):
-    """Every line of words and points that does not depend on the machine is in what the block before it printed."""
+    """Every line that does not depend on the machine is in the output of the block before it."""
     compared = 0
     for before, block in pairwise(BLOCKS):
         if block.kind == "text" and before.kind == "bash" and not before.why_not:

@@ -35,7 +35,8 @@ WRONG = "def center_rows(x):\n    return x - x.mean()\n"  # Bob's submission, wh
 
 @dataclass(frozen=True)
 class Block:
-    """One block of a page. place: where it is run; why_not: why it is not; into: the file it is written into."""
+    """One block of a page. place: the folder where it is run; why_not: why it is not run; into: the file it is written
+    into."""
 
     page: str
     kind: str
@@ -83,14 +84,14 @@ def all_blocks() -> list[Block]:
 
 
 class Walk:
-    """A course in which the pages' commands are run. said: (page, command) -> all that it printed."""
+    """A course in which the pages' commands are run. said: (page, command) -> its output."""
 
     def __init__(self, course: Path, commands: Commands) -> None:
         self.course, self.commands, self.said = course, commands, {}
         self._places = {"": course}
 
     def go(self, block: Block) -> None:
-        """Do what one block says."""
+        """Execute one block."""
         if block.why_not:
             return
         if block.into:
@@ -120,7 +121,7 @@ class Walk:
 
 
 def set_up(folder: Path) -> None:
-    """A course as it is after `git clone`, with nobody's work."""
+    """A course as after `git clone`, without submissions."""
     folder.mkdir(parents=True)
     shutil.copy(ROOT / "nbgrader_config.py", folder)
     for step in ("solutions", "exercises"):
@@ -128,7 +129,7 @@ def set_up(folder: Path) -> None:
 
 
 def hand_in(folder: Path, assignment: str) -> None:
-    """Put the class's work where it is graded, unless somebody's is there."""
+    """Put the class's submissions where they are graded, unless there are some already."""
     if not list((folder / "classroom" / "submitted").glob(f"*/{assignment}")):
         for student, notebook in work(folder, assignment).items():
             path = folder / "classroom" / "submitted" / student / assignment / f"{name_of(folder, assignment)}.ipynb"
@@ -137,7 +138,7 @@ def hand_in(folder: Path, assignment: str) -> None:
 
 
 def hand_in_by_zip(folder: Path, arguments: list[str]) -> None:
-    """Put what Moodle or Canvas lets a teacher download where it is collected. arguments: those of `collect`."""
+    """Put a download of Moodle or Canvas where it is collected. arguments: those of `collect`."""
     assignment = arguments[0]
     name = f"{name_of(folder, assignment)}.ipynb"
     named = [folder / argument for argument in arguments[1:] if argument.endswith(".zip")]

@@ -47,7 +47,7 @@ for line in sys.stdin:
 
 
 class Commands:
-    """What runs the commands; closed as a context."""
+    """Runs the commands; a context manager."""
 
     def __init__(self) -> None:
         self._environment = os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}

@@ -92,7 +92,7 @@ def _of_its_own(home: Path) -> tuple[dict[str, str], Path]:
 
 
 def _wait_until_running(server: subprocess.Popen[bytes], home: Path) -> dict:
-    """What the server writes about itself once it listens."""
+    """The file that the server writes once it listens."""
     deadline = time.monotonic() + PATIENCE / 1000
     while time.monotonic() < deadline:
         described = sorted((home / "jupyter_runtime_dir").glob("jpserver-*.json"))

@@ -53,13 +53,13 @@ NOT_EVEN_A_NUMBER = {"index_select", "cat", "stack", "gather", "scatter", "mm", 
 
 
 class Log:
-    """What a pretended device had to do, each kind with the lines that caused it and how often."""
+    """The log of a pretended device: each kind of event with the lines that caused it and their counts."""
 
     def __init__(self) -> None:
         self.clear()
 
     def clear(self) -> None:
-        """Forget everything so far."""
+        """Clear the log."""
         self._lines: dict[str, collections.Counter[str]] = collections.defaultdict(collections.Counter)
         self.kernels: collections.Counter[str] = collections.Counter()
 
@@ -202,7 +202,7 @@ _Generator = torch.Generator
 
 
 class DeviceGenerator(_Generator):
-    """What takes the place of `torch.Generator`: a generator of the pretended device, or an ordinary one."""
+    """Replaces `torch.Generator`: a generator of the pretended device, or an ordinary one."""
 
     device = property(lambda self: DEVICE)
 
@@ -223,7 +223,7 @@ class _MovedToDevice(torch.autograd.Function):
 
 
 class _PretendedDevice(TorchFunctionMode):
-    """Sees each call of torch's Python functions: those that name a device, and those that read a tensor's memory."""
+    """Intercepts torch's Python functions that name a device, and those that read a tensor's memory."""
 
     def __torch_function__(self, function, types, arguments=(), named=None):
         named, name = dict(named or {}), getattr(function, "__name__", "")
@@ -298,7 +298,7 @@ def _moved(name: str, x: torch.Tensor, arguments: tuple, named: dict) -> torch.T
 
 
 def _read(name: str, x: DeviceTensor) -> Any:
-    """Compute what reads the memory of a tensor without an operation of torch."""
+    """Call a function that reads the memory of a tensor without an operation of torch."""
     if name == "data_ptr":
         return x.raw.data_ptr()
     if name != "tolist":
@@ -312,7 +312,7 @@ _MOVED: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
 
 
 def _apply(module: nn.Module, function, recurse: bool = True) -> nn.Module:
-    """What `nn.Module._apply` does; parameters become new objects, a shared one becomes one new object."""
+    """Replaces `nn.Module._apply`; parameters become new objects, a shared one becomes one new object."""
     moved = _MOVED.setdefault(function, {})
     for child in module.children() if recurse else ():
         child._apply(function)
@@ -328,7 +328,7 @@ def _apply(module: nn.Module, function, recurse: bool = True) -> nn.Module:
 
 
 def _group_by_device_and_dtype(lists, with_indices: bool = False) -> dict:
-    """What torch's optimizers and its clipping do in C++ for tensors with memory of their own."""
+    """Replaces the grouping that torch's optimizers and clipping do in C++."""
     groups: dict = {}
     for place, first in enumerate(lists[0]):
         of_group, places = groups.setdefault((first.device, first.dtype), ([[] for _ in lists], []))
@@ -344,7 +344,7 @@ _CHOICE = {name: machine.Choice(name, "fp32", "pretended") for name in ("precisi
 
 @contextlib.contextmanager
 def pretended_device() -> Iterator[Log]:
-    """Within it the device "cuda" exists; the log counts from zero."""
+    """A context in which the device "cuda" exists, with an empty log."""
     LOG.clear()
     patches = [
         mock.patch.object(nn.Module, "_apply", _apply),

@@ -30,7 +30,7 @@ class WrittenSoFar:
 
 
 class ScriptedModel:
-    """Has the interface of `Transformer`; row by row it asks the script."""
+    """Has the interface of `Transformer`; gets the logits of each row from the script."""
 
     def __init__(self, script: Script, config: ModelConfig | None = None) -> None:
         self.script = script
@@ -84,7 +84,7 @@ def random_script(seed: int, vocabulary: int) -> Script:
 
 
 def says(answer: Callable[[list[int]], list[int]], vocabulary: int, pad: int) -> Script:
-    """Return a script that answers a source word by word, then pads for ever."""
+    """Return a script that translates a source word by word, then returns pads."""
 
     def script(source: list[int], target: list[int]) -> list[float]:
         words, written = answer(source), len(target) - 1

@@ -17,12 +17,12 @@ WORDS = torch.tensor([[1.0, 0.0], [1.0, 1.0], [0.0, 1.0], [2.0, 0.0]])  # I clos
 
 
 def fused_by_products(*arguments):
-    """Return what the fused path gives where the library's kernel would be slow."""
+    """Return the output of the fused path if the library's kernel is slow."""
     return fused_attention(*arguments, kernel=two_products)
 
 
 def fused_by_the_quicker_one(*arguments):
-    """Return what the fused path gives where whatever is faster computes."""
+    """Return the output of the fused path with the faster kernel."""
     return fused_attention(*arguments, kernel=quick_attention)
 
 

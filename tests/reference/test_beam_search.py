@@ -44,7 +44,7 @@ def every_answer(max_length):
 
 
 def obvious_search(script, source, beam, max_length, exponent):
-    """Search one sentence with nothing but lists."""
+    """Search one sentence with plain lists."""
     alive, finished = [([BOS], 0.0)], []
     for length in range(1, max_length + 1):
         options = [

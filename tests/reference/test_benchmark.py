@@ -226,7 +226,7 @@ def two_sets(monkeypatch):
 
 
 def _stub(measured: list, fails: str = ""):
-    """Return what measures a piece without work: it adds a row or fails."""
+    """Return a stand-in for measuring a piece: it adds a row or fails."""
 
     def measure_piece(piece, environment, output, device, repeats) -> int:
         measured.append((piece, dict(environment)))

@@ -11,7 +11,7 @@ def seeded() -> torch.Generator:
 
 
 def found(pixels: torch.Tensor, columns: slice) -> int:
-    """Which mark fits best anywhere in these columns."""
+    """The mark that fits best anywhere in these columns."""
     part = (pixels[None, None, :, columns] - 0.5).double()
     kernels = (images.marks()[:, None] - 0.5).double()
     return int(torch.nn.functional.conv2d(part, kernels).amax(dim=(0, 2, 3)).argmax())

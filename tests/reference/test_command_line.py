@@ -121,7 +121,7 @@ def test_a_training_that_fails_saves_and_says_where(tmp_path, capsys, monkeypatc
 
 @pytest.fixture
 def text_files(tmp_path):
-    """Return a folder with a corpus of text files, some of whose lines nobody can learn from."""
+    """Return a folder with a corpus of text files, with some unusable lines."""
     folder = tmp_path / "corpus"
     folder.mkdir()
     for split, count in (("train", 40), ("val", 6), ("test", 5)):

@@ -21,7 +21,7 @@ def server():
 
 @pytest.fixture
 def fetch(tmp_path, server):
-    """Return what downloads the file and gives back its path."""
+    """Return a function that downloads the file and returns its path."""
 
     def run(*mirrors: str, stream: io.StringIO | None = None):
         path = tmp_path / "deep" / NAME

@@ -21,7 +21,7 @@ SHAPES = {
 
 
 def theirs(seed=0, **sizes):
-    """Return a GPT-2 of theirs with every number drawn."""
+    """Return a GPT-2 of transformers with random weights."""
     config = transformers.GPT2Config(vocab_size=31, n_positions=17, bos_token_id=30, eos_token_id=30, **sizes)
     model = transformers.GPT2LMHeadModel(config).eval()
     with torch.no_grad():

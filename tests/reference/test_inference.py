@@ -92,7 +92,7 @@ def test_the_weights_of_the_moment_are_used():
 
 
 class OwnAttention(MultiHeadAttention):
-    """Looks like the package's and may compute anything."""
+    """Has the package's interface and may compute anything."""
 
 
 def swap_attention(model):

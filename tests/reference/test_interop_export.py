@@ -36,7 +36,7 @@ def words(ids: Iterable[int], config: ModelConfig) -> tuple[int, ...]:
 
 
 def talkative(**changes) -> Transformer:
-    """Return the first model that answers four sources or more differently, so that no mistake can hide."""
+    """Return the first model with four or more different translations, so that no mistake stays hidden."""
     for seed in range(200):
         model = tiny_model(seed, **changes).float()
         answers = greedy_decode(model, sources(model.config), MAX_LENGTH).tolist()

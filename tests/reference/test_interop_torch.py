@@ -25,7 +25,7 @@ VARIANTS = [
 
 
 def their_hidden(theirs: nn.Transformer, model: Transformer, source: Tensor, target: Tensor) -> Tensor:
-    """Return torch's answer to the same embeddings, its masks the other way round."""
+    """Return torch's output for the same embeddings, with inverted masks."""
     padding = source == model.config.pad
     return theirs(
         model.positions(model.source_embedding(source)),

@@ -54,7 +54,7 @@ AVX2 = dict(ATEN_CPU_CAPABILITY="avx2", ONEDNN_MAX_CPU_ISA="AVX2", MKL_ENABLE_IN
 
 @pytest.fixture(autouse=True)
 def nothing_chosen(monkeypatch):
-    """Begin and end without choices, and give the threads back."""
+    """Begin and end without choices, and restore the threads."""
     monkeypatch.delenv(VARIABLE, raising=False)
     for name in machine.SET_BY_USER:
         monkeypatch.delenv(name, raising=False)

@@ -35,7 +35,7 @@ def test_pages_that_were_asked_for_once_stay():
 
 @pytest.fixture
 def options(monkeypatch):
-    """Return what the C library was last told, by option, instead of telling it."""
+    """Return the options last set in the C library, by name, instead of setting them."""
     told = {}
     monkeypatch.setattr(memory.sys, "platform", "linux")
     monkeypatch.setattr(memory.ctypes, "CDLL", lambda name: types.SimpleNamespace(mallopt=told.__setitem__))

@@ -25,7 +25,7 @@ exponents = st.sampled_from([0.0, 0.6, 1.0, 1.4])
 
 
 def of_the_page(*names: str) -> dict:
-    """Run the cells of the page that define these names, and nothing else of it."""
+    """Run only the cells of the page that define these names."""
     space = {"math": math, "Counter": Counter}
     for name in names:
         (cell,) = [
@@ -49,7 +49,7 @@ def assert_same(found, short):
 
 
 def next_logs_of(model, source):
-    """What the page's search asks, from a model of the package: token ids, `END` for the last one."""
+    """Log-probabilities for the page's search, from a model of the package: token ids, `END` for the last one."""
     encoded = model.encode(source)
 
     @cache

@@ -70,7 +70,7 @@ def losses(run: Training, stop_after: int | None = None) -> list[float]:
 
 
 class Spy:
-    """An optimizer that records its calls and the gradients it saw."""
+    """An optimizer that records its calls and the gradients."""
 
     def __init__(self, model: nn.Module) -> None:
         self.model, self.calls, self.norm = model, [], math.nan

@@ -15,7 +15,7 @@ def root() -> Path:
 
 @pytest.fixture(scope="session")
 def repository_files() -> list[Path]:
-    """Every file git tracks or would track, relative to the root; deleted ones left out."""
+    """Every tracked or untracked file that git does not ignore, relative to the root, without deleted ones."""
     listed = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
         cwd=ROOT,

@@ -108,7 +108,7 @@ def train(model: Path) -> list[str]:
 
 
 def run(chapter: Path) -> list[str]:
-    """Run a chapter's notebook in the learner's place, and return what went wrong."""
+    """Run a chapter's notebook as the learner, and return the errors."""
     [path] = chapter.glob("*.ipynb")
     notebook = nbformat.read(path, as_version=4)
     for cell in notebook.cells:
@@ -126,7 +126,7 @@ def run(chapter: Path) -> list[str]:
 
 
 def is_right(cell) -> bool:
-    """Whether a check has returned nothing, as it does where all is right, or points enough."""
+    """Whether a check has returned None, as for a correct answer, or enough points."""
     points = [float(each.data["text/plain"]) for each in cell.outputs if each.output_type == "execute_result"]
     return not points or points[0] >= ENOUGH.get(cell.source, float("inf"))
 

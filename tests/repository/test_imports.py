@@ -33,7 +33,7 @@ IMPORTS = {name: imported(name) for name in FILES}
 
 
 def circle(graph: dict[str, set[str]]) -> list[str]:
-    """Names that lead back to the first of them, or nothing."""
+    """A cycle of names, or nothing."""
     done: set[str] = set()
 
     def walk(name: str, road: list[str]) -> list[str]:

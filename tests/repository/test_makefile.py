@@ -85,7 +85,7 @@ def test_setup_does_again_only_what_a_changed_file_asks_for(root: Path, tmp_path
 
 
 def built(root: Path, folder: Path) -> None:
-    """A course whose environment and book are newer than all that they are made of."""
+    """A course whose environment and book are newer than their sources."""
     (folder / ".ci").mkdir()
     made_of = ["Makefile", "requirements.txt", ".ci/install.py", "pyproject.toml", "_config.yml", "_toc.yml"]
     for number, name in enumerate(made_of):
@@ -140,7 +140,7 @@ STEPS = {
 
 @pytest.fixture
 def course(root: Path, tmp_path: Path) -> Path:
-    """A folder, with a blank in its path, in which every command of the course takes no time."""
+    """A folder, with a space in its path, in which the commands of the course are stubs."""
     folder = tmp_path / "my course"
     folder.mkdir()
     built(root, folder)

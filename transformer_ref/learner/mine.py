@@ -70,7 +70,7 @@ def own_file(start: Path | None = None) -> Path | None:
 
 
 def _load(path: Path) -> ModuleType | str:
-    """Return the file's namespace, run once for all of its parts, or the reason why it cannot be run."""
+    """Return the file's module, run once for all of its parts, or the reason why it cannot be run."""
     try:
         text = path.read_text(encoding="utf-8")
         if _loaded.get(path, ("",))[0] != text:

@@ -28,7 +28,7 @@ def piece(exercise_id: str, *cells: tuple[str, str]) -> gather.Piece:
 
 
 def run(*pieces: gather.Piece) -> tuple[dict, str]:
-    """What the file of these pieces holds once it has run, and its text."""
+    """The namespace of the file with these pieces after running it, and its text."""
     text = write.as_file(pieces, 32).text
     space: dict = {"__name__": "my_transformer"}
     exec(compile(text, "my_transformer.py", "exec"), space)

@@ -28,21 +28,21 @@ KEY = draw_key(b"secret", "assignment", "exercise", "source")
 
 
 def drawn(seed: int) -> dict[str, str]:
-    """For each exercise of a translator the solution's answer, or one of the right ones that the catalogue knows."""
+    """For each exercise of a translator the solution's answer, or a correct variant of the catalogue."""
     draw = random.Random(seed)
     chosen = {name: draw.choice([None, *catalogue.find(name).correct]) for name in TRANSLATOR}
     return {name: answer.source for name, answer in chosen.items() if answer}
 
 
 def not_passed(code: OwnCode) -> list[str]:
-    """The parts that do not earn everything in the file, together with the others."""
+    """The parts that do not earn all points within the whole file."""
     endpoint = LocalEndpoint(vars(code.module))
     verdicts = {name: judge_and_explain(catalogue.find(name), endpoint, KEY) for name in TRANSLATOR}
     return [name for name, each in verdicts.items() if not (each.passed or only_attention_unread(each))]
 
 
 def learned(code: OwnCode, config: ModelConfig) -> tuple[list[float], torch.nn.Module]:
-    """The losses of some steps on the eight pairs, only by the file's own parts, and the model."""
+    """The losses of some steps on the eight pairs, computed only by the file's own parts, and the model."""
     pairs = eight_pairs()
     batch = Batch(pairs.source, own_shift(code)(pairs.labels, BOS), pairs.labels)
     model, loss = new_own_model(code, config, seed=1), OwnLoss(code, PAD, 0.1)

@@ -53,7 +53,7 @@ def write_world(folder: Path) -> None:
 
 @pytest.fixture(scope="session")
 def trained(once, mine) -> Path:
-    """A folder with what the assembled file has learned of the small world."""
+    """A folder with the assembled file's model, trained on the small world."""
 
     def make(folder: Path) -> None:
         write_world(folder)

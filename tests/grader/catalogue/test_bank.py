@@ -40,7 +40,7 @@ def test_an_assignment_that_is_none_is_a_sentence(capsys):
 
 
 def test_a_reader_who_has_had_enough_is_no_error():
-    """As `head` does: nothing reads the pipe any more, and the command ends without a traceback."""
+    """As with `head`: the pipe is closed, and the command ends without a traceback."""
     read, write = os.pipe()
     command = [sys.executable, "-m", "autograder", "known-mistakes", "00_start_here"]
     with subprocess.Popen(command, stdout=write, stderr=subprocess.PIPE, text=True) as process:

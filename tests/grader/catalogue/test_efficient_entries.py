@@ -48,7 +48,7 @@ def verdict_on(exercise_id: str, source: str):
 
 
 def report_on(exercise_id: str, source: str) -> str:
-    """What a learner's own check says, without the hidden ones."""
+    """The report of a learner's own check, without hidden checks."""
     return " ".join(
         as_text(
             judge_and_explain(catalogue.find(exercise_id), LocalEndpoint(namespace_of(answer(source))), None)

@@ -70,7 +70,7 @@ def verdicts_on_reference(exercise_id):
 
 
 def visible(verdict):
-    """What the visible probes showed."""
+    """The outcomes of the visible probes."""
     return [outcome for outcome in verdict.outcomes if not outcome.probe.hidden]
 
 
@@ -208,7 +208,7 @@ def test_a_verdict_has_three_hints_and_a_section(exercise):
 
 
 def passes_what_is_visible(exercise, thing):
-    """Whether an object is right on every visible probe; the first on which it is not ends the questions."""
+    """Whether an object is correct on every visible probe; ends at the first one that fails."""
     candidate = Candidate(exercise, LocalEndpoint(dict.fromkeys(exercise.names, thing)))
     for probe in exercise.visible:
         case, expected, cotangent = question_of(exercise, probe, b"")

@@ -93,7 +93,7 @@ def with_fixed(exercise: Exercise, name: str, function: str, parameter: str, pla
 
 
 def fails(exercise: Exercise, objects: dict) -> bool:
-    """Whether some probe tells these objects from right ones."""
+    """Whether some probe distinguishes these objects from correct ones."""
     candidate = Candidate(exercise, LocalEndpoint(objects))
     for probe in exercise.probes:
         case, expected, cotangent = question_of(exercise, probe, KEY)
@@ -106,7 +106,7 @@ def fails(exercise: Exercise, objects: dict) -> bool:
 
 
 def arguments_without_effect(exercise: Exercise) -> set[tuple[str, str, str]]:
-    """(id, function, parameter) of what an answer could ignore and earn everything."""
+    """(id, function, parameter) of parameters that an answer could ignore and earn all points."""
     found = set()
     for name, function, original in functions(exercise):
         parameters = [each for each in inspect.signature(original).parameters.values() if each.name != "self"]

@@ -27,7 +27,7 @@ WRONG = "def row_means(x):\n    return x - x.mean()\n"
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A course with one own exercise, in which we are."""
+    """A course with one own exercise, as the current folder."""
     shutil.copy(ROOT / course.MARKER, tmp_path)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "dont_write_bytecode", True)  # an entry that is changed within a second is read anew
@@ -36,7 +36,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def checked(source: str) -> str:
-    """What a learner's own check of row-means shows."""
+    """The report of a learner's own check of row-means."""
     namespace = {"__name__": "__main__"}
     exec(f"import torch\n{source}", namespace)
     return judge_in_notebook("row-means", namespace)["text"]

@@ -25,7 +25,7 @@ EXERCISES = [
 
 
 class Tape:
-    """The right answer, which notes what it returns and raises, and later repeats it for any question."""
+    """The correct answer, which records its results and errors, and later replays them for any probe."""
 
     def __init__(self, exercise) -> None:
         self._noted: list[tuple[bool, Any]] = []
@@ -60,7 +60,7 @@ class Tape:
 
 
 class Table(Tape):
-    """The right answer, which notes its results by the sizes of what it was given, and later looks them up."""
+    """The correct answer, which records its results by the sizes of its arguments, and later looks them up."""
 
     def __init__(self, exercise) -> None:
         self._table: dict[Any, list[tuple[bool, Any]]] = {}
@@ -89,7 +89,7 @@ class Table(Tape):
 
 
 def _sizes(value: Any) -> Any:
-    """What a table could be sorted by: shapes, lengths, whole numbers and names, and none of the numbers drawn."""
+    """The key of a look-up table: shapes, lengths, integers and names, without any drawn number."""
     if isinstance(value, torch.Tensor):
         return tuple(value.shape), value.dtype
     if isinstance(value, (list, tuple)):

@@ -67,7 +67,7 @@ def _walk(known: dict[str, Any], node: dict[str, Any], roles: tuple, ids: tuple)
 
 
 def faults(page: Page, whole: bool = True) -> list[str]:
-    """What a listener would miss. whole: it is a page with headings and a main part, not a cell's output."""
+    """The accessibility errors. whole: for a page with headings and a main part, not a cell's output."""
     said = nodes(page)
     found = [f"{each.role} without a name" for each in said if each.role in NAMED and not each.name]
     found += [f"{each} can be reached by key and has no role and name" for each in page.evaluate(REGIONS)]

@@ -34,7 +34,7 @@ def write_class(folder: Path, count: int) -> tuple[list[str], list[str]]:
 
 
 def wronged(folder: Path, broken: list[str], honest: list[str]) -> list[str]:
-    """Who has no grade, or as an honest student not every point."""
+    """The students without a grade, and honest ones without all points."""
     points = sum(exercise.points for exercise in ASSIGNMENT.exercises)
     found = []
     for student in broken + honest:

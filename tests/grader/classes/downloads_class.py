@@ -36,7 +36,7 @@ GERMAN = (
 
 
 def course(folder: Path, roster: Sequence[tuple[str, str, str, str]] = ROSTER) -> Path:
-    """A course with a roster and nobody's work."""
+    """A course with a roster and no submissions."""
     sample_class.lay_out(folder)
     if roster:
         (folder / "classroom").mkdir()

@@ -45,9 +45,9 @@ def twin(folder: Path, of: Path) -> Path:
 
 
 def grade(folder: Path, *arguments: str, assignment: str = ASSIGNMENT.id) -> subprocess.CompletedProcess:
-    """What `python -m autograder grade` does in the course, with its exit code and output; the writer runs here.
+    """Run `python -m autograder grade` in this process; returns its exit code and output.
 
-    One worker, unless `arguments` names a number: each starts a sandbox, which imports torch, for a few students.
+    One worker, unless `arguments` names a number, since each starts a sandbox that imports torch.
     """
     if "--workers" not in arguments:
         arguments = (*arguments, "--workers", "1")
@@ -68,7 +68,7 @@ def gradebook(folder: Path) -> Gradebook:
 
 
 def contents(folder: Path) -> dict[str, Any]:
-    """All that a gradebook says about the class."""
+    """All data of a gradebook about the class."""
     found: dict[str, Any] = {}
     with gradebook(folder) as book:
         for submission in book.assignment_submissions(ASSIGNMENT.id):

@@ -32,7 +32,7 @@ class Graded:
         return "".join("".join(output["text"]) for output in outputs if output["output_type"] == "stream")
 
     def record(self, student: str, exercise: str) -> dict[str, Any]:
-        """What is kept of the verdict in addition to the report."""
+        """The record of the verdict in addition to the report."""
         return self._outputs(student, exercise)[-1]["metadata"]["judged"]
 
     def _outputs(self, student: str, exercise: str) -> list[dict[str, Any]]:

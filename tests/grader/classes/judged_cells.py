@@ -35,7 +35,7 @@ class Notebook:
         sys.modules["__main__"], self._main = before, self._shell.user_module  # the shell is one for all notebooks
 
     def judged(self, exercise_id: str, *cells: str) -> dict:
-        """What the answer in the cells earns, what it would earn if nothing were forbidden, and the report's words."""
+        """The points of the answer in the cells, its points if nothing were forbidden, and the report."""
         exercise = catalogue.find(exercise_id)
         cells = (SET_UP, *cells)
 
@@ -57,7 +57,7 @@ class Notebook:
         return _in_a_fork(run)
 
     def checked(self, exercise_id: str, *cells: str) -> dict:
-        """What the learner's own check says after these cells."""
+        """The report of the learner's own check after these cells."""
 
         def run() -> dict:
             self._run((SET_UP, *cells))

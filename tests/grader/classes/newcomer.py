@@ -18,7 +18,8 @@ MINE = "my_transformer.py"
 
 
 def gathered(answers: Mapping[str, str] | None = None) -> str:
-    """What `assemble` would write of the parts of a translator, without judging them: a second instead of a minute."""
+    """The file that `assemble` would write of a translator's parts, without judging them: a second instead of a
+    minute."""
     pieces = []
     for assignment in catalogue.ASSIGNMENTS:
         asked = [name for name in assignment.exercise_ids if name in TRANSLATOR]
@@ -28,9 +29,8 @@ def gathered(answers: Mapping[str, str] | None = None) -> str:
 
 
 def write_notebooks(folder: Path, answers: Mapping[str, str] | None = None, only: bool = False) -> None:
-    """Write the released notebooks with the solutions' answers, as a learner has them who solved everything. answers:
-    exercise id -> another answer; only: just these answers, and notebooks that have one, so that there is less to
-    judge.
+    """Write the released notebooks with the solutions' answers. answers: exercise id -> another answer; only: just
+    these answers and their notebooks, so that there is less to judge.
     """
     for assignment in catalogue.ASSIGNMENTS:
         others = {name: source for name, source in (answers or {}).items() if name in assignment.exercise_ids}

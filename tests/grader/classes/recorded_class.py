@@ -19,7 +19,7 @@ STUDENTS = ("blank", "perfect")
 
 
 def results_of(ours: Path) -> dict[str, Result]:
-    """What the workers returned for the graded class, by its records."""
+    """The workers' results for the graded class, from its records."""
     found = {}
     for event in of(logs(ours)[0], "graded"):
         student = event["student"]
@@ -38,7 +38,7 @@ def results_of(ours: Path) -> dict[str, Result]:
 
 
 def small(folder: Path, of_class: Path, students: Iterable[str] = STUDENTS) -> Path:
-    """The class, less what all but these handed in."""
+    """The class, with only the submissions of these students."""
     graded_class.twin(folder, of_class)
     for step in ("submitted", "received", "autograded"):
         for place in (folder / "classroom" / step).glob("*"):
@@ -48,7 +48,7 @@ def small(folder: Path, of_class: Path, students: Iterable[str] = STUDENTS) -> P
 
 
 def replay(monkeypatch: pytest.MonkeyPatch, results: Mapping[str, Result]) -> Callable[..., None]:
-    """Let `grade` use these results. Returns how to have something happen: `at(student, act)`, before that result."""
+    """Let `grade` use these results. Returns `at(student, act)`, which calls `act` before that student's result."""
     acts: dict[str, Callable[[], object]] = {}
 
     class Pool:

@@ -25,7 +25,7 @@ DESCRIPTORS = 3
 
 
 class Warm:
-    """A process with everything imported. It starts with the first order and ends together with this process."""
+    """A process with everything imported, started with the first order and ended with this process."""
 
     def __init__(self) -> None:
         self._line: socket.socket | None = None
@@ -78,7 +78,7 @@ class Warm:
 
 
 def serve(line: socket.socket) -> None:
-    """Fork a process for each order, until the other side closes the line."""
+    """Fork a process for each order, until the connection is closed."""
     while True:
         message, descriptors, _, _ = socket.recv_fds(line, MAX_BYTES, DESCRIPTORS)
         if not message:
@@ -97,7 +97,7 @@ def serve(line: socket.socket) -> None:
 
 
 def become(order: dict, descriptors: Sequence[int]) -> None:
-    """In a fork: do what a new process does that starts in this folder, with these variables."""
+    """In a fork: set the folder and the environment of a new process."""
     code = 1
     try:
         os.environ.clear()

@@ -33,7 +33,7 @@ SOFT = ("beside",)  # "There seem to be two mistakes": claims nothing that could
 
 
 def check(verdict: Explained, endpoint: LocalEndpoint) -> tuple[int, list[str]]:
-    """How many claims an explanation makes, and those that are false, each with the reason."""
+    """The number of claims in an explanation, and the false ones with their reasons."""
     claims, false = 0, []
     failing = [each for each in verdict.outcomes if not each.passed and each.got is not None]
     passing = [each for each in verdict.outcomes if each.passed]

@@ -55,7 +55,7 @@ def drawn(seed: int, count: int, only: str = "") -> Iterator[tuple[Exercise, str
 
 
 def examine(exercise: Exercise, change: str, source: str) -> dict:
-    """What one mutation earned, its explanation, and which of its claims are false."""
+    """The points of one mutation, its explanation, and the false claims."""
     found = {"exercise": exercise.id, "number": exercise.number, "change": change, "source": source}
     begun = time.process_time()
     endpoint = LocalEndpoint(namespace_of(source))
@@ -75,7 +75,7 @@ def examine(exercise: Exercise, change: str, source: str) -> dict:
 
 
 def in_own_process(work, seconds: float) -> dict:
-    """What a function returns; why there is nothing where it takes too long, ends its process or raises."""
+    """The result of a function, or the reason for none: it takes too long, ends its process or raises."""
     try:
         return limited_process.run(work, seconds, MEMORY, quiet=True)
     except limited_process.Stopped as stopped:
@@ -84,7 +84,7 @@ def in_own_process(work, seconds: float) -> dict:
 
 
 def warm(exercise: Exercise) -> None:
-    """Keep what the known mistakes of an exercise show, so that each child begins with it."""
+    """Cache the known mistakes' results for an exercise, so that each child starts with them."""
     source = exercise.correct[0].source
     for _, wrong in mutations(source, random.Random(0)):
         result = in_own_process(lambda wrong=wrong: examine(exercise, "", wrong), 60)

@@ -11,7 +11,7 @@ MUTANTS = Path(__file__).with_name("mutants.py")
 
 
 def examined(count: int, seed: int) -> list[dict]:
-    """What became of this many mutations: a process judges them, each in a child with limits."""
+    """The results for this many mutations, each judged in a child with limits."""
     command = [sys.executable, str(MUTANTS), "--count", str(count), "--seed", str(seed)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-2000:]

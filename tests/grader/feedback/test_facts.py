@@ -55,7 +55,7 @@ ANSWERS = {  # exercise, body of an answer
 
 
 class Unread(str):
-    """A sentence that can be shown and joined, and that raises when something looks into it."""
+    """A sentence that can be shown and joined, and that raises an exception when code inspects it."""
 
 
 class SentenceRead(BaseException):
@@ -106,7 +106,7 @@ def judged(name: str):
 
 
 def facts_of(verdict) -> dict:
-    """All that is decided and kept of a verdict, without its sentences."""
+    """The decisions and records of a verdict, without its sentences."""
     cell = new_code_cell(metadata={"nbgrader": {"points": verdict.exercise.points, "grade": True}})
     execute._write(cell, verdict, execute.as_text(verdict))
     kept = cell.outputs[1].metadata["judged"]

@@ -53,8 +53,8 @@ class Grading(NamedTuple):
 
 
 def gradings(exercise: Exercise, times: int, threads: Sequence[int] = (1,), asked: int = 1) -> Iterator[Grading]:
-    """Grade the solution this many times, each with a different secret. threads: how many torch has, in turn, from
-    process to process. asked: how many gradings ask one and the same process, which has trained once.
+    """Grade the solution this many times, each with a different secret. threads: torch's numbers of threads,
+    alternating between processes. asked: number of gradings of the same process, which has trained once.
     """
     assignment = catalogue.assignment_of(exercise)
     cells = course.set_up_cells(sample_class.ROOT, assignment, exercise, training=exercise.trained)
@@ -78,7 +78,7 @@ def gradings(exercise: Exercise, times: int, threads: Sequence[int] = (1,), aske
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Grade, say each flip, and then the count; 1 where there was one."""
+    """Grade, print each changed verdict and the count; 1 if there was one."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("exercises", nargs="*", default=TRAIN, metavar="EXERCISE")
     parser.add_argument("--times", type=int, default=50, metavar="N")

@@ -65,7 +65,7 @@ class Course:
         return self.folder / "classroom" / "gradebook.db"
 
     def breaks(self, owner: object, name: str, when: Callable[..., bool], error: Exception = FULL) -> None:
-        """Let a function raise where `when` says so."""
+        """Let a function raise an exception when `when` is true."""
         real = getattr(owner, name)
 
         def broken(*arguments, **named):

@@ -63,7 +63,7 @@ class Book:
 
 @pytest.fixture(scope="module")
 def empty(tmp_path_factory) -> Path:
-    """A gradebook without anybody, made once: nbgrader takes seconds for it."""
+    """An empty gradebook, made once: nbgrader takes seconds to create it."""
     path = tmp_path_factory.mktemp("empty") / "gradebook.db"
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PATH", course.nbgrader_command()[1]["PATH"])  # it asks for a program by its name

@@ -36,7 +36,7 @@ ANSWERS = {  # kind of answer -> the exercise, the answer, and words that the re
 
 @pytest.fixture
 def heard(browser):
-    """Shows HTML as a cell's output would be shown; returns what is wrong with it and what is said."""
+    """Show HTML as a cell's output; returns its accessibility errors and its spoken text."""
     page = browser.new_page()
 
     def show(html: str) -> tuple[list[str], str]:

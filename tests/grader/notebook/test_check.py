@@ -26,7 +26,7 @@ RIGHT_SPACE, NAIVE_SPACE = namespace_of(RIGHT), namespace_of(NAIVE)
 
 
 def shown_numbers(report: str) -> list[str]:
-    """The rows that should have come."""
+    """The expected rows."""
     return [line for line in report.splitlines() if line.strip().startswith("should be")]
 
 

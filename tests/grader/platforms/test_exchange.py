@@ -57,8 +57,8 @@ class Class:
         self.run("ExchangeSubmit", student)
 
     def grade(self):
-        """What grading and generate_feedback leave: a page for everyone who handed in, and the files that the intake
-        kept."""
+        """The result of grading and generate_feedback: a page for every submission, and the files that the intake
+        stored."""
         places = CourseDirectory(config=results.configuration(self.course))
         places.assignment_id = ASSIGNMENT.id
         take_in.take_in_class(places, lambda line: None)

@@ -14,7 +14,7 @@ from autograder.policy import course_time
 
 @pytest.fixture(autouse=True)
 def patched():
-    """Whatever other tests need of nbgrader is as it was."""
+    """Restore nbgrader for other tests."""
     names = ("parse_utc", "as_timezone", "to_numeric_tz")
     modules = [module for name, module in sys.modules.items() if name.startswith("nbgrader.")]
     before = [(module, name, getattr(module, name)) for module in modules for name in names if hasattr(module, name)]

@@ -53,7 +53,7 @@ class Term:
         self.summary = collect.collect(results.directory(self.folder), ASSIGNMENT.id, [archive, *tables], timed)
 
     def grade(self) -> dict[str, float]:
-        """What nbgrader's steps leave in the gradebook: seconds late of each student."""
+        """Run nbgrader's steps; returns the seconds late of each student in the gradebook."""
         places = results.directory(self.folder)
         places.assignment_id = ASSIGNMENT.id
         take_in.take_in_class(places, lambda line: None)

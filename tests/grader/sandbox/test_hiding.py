@@ -26,14 +26,14 @@ BOTH = pytest.mark.parametrize("name", ["bubblewrap", "landlock"])
 
 
 def is_seen(path: Path | str, arranged: list[tuple[str, str]]) -> bool:
-    """Whether what lies at a path can be read inside."""
+    """Whether a path can be read inside."""
     kinds = {place: kind for kind, place in arranged}
     around = [str(path), *map(str, Path(path).parents)]
     return next((kinds[place] for place in around if place in kinds), HIDDEN) == SEEN
 
 
 def shown_by(name: str, source: str, private: tuple[str, ...] = ()) -> str:
-    """What one expression shows in a fresh sandbox."""
+    """The output of one expression in a new sandbox."""
     need_isolation(name)
     started = Runner(ASSIGNMENT, BACKENDS[name], Limits(), private)
     try:

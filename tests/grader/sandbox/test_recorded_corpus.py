@@ -32,7 +32,7 @@ GRAMMAR = ("lexicon", "meaning", "italian", "english", "sentences")
 
 @pytest.fixture(scope="module")
 def answered(tmp_path_factory) -> dict:
-    """What a process says that sees our packages as a submission of chapter 12 does."""
+    """The output of a process that sees our packages as a submission of chapter 12 does."""
     folder = tmp_path_factory.mktemp("packages")
     visible.build(folder, CAPSTONE)
     done = subprocess.run(

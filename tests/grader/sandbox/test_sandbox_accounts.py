@@ -24,7 +24,7 @@ pytestmark = pytest.mark.xdist_group("sandbox")
 
 
 def shown(submission, source: str) -> str:
-    """Everything that a cell shows, as text."""
+    """All outputs of a cell, as text."""
     outputs = submission.run(source).outputs
     return "".join(str(o.get("text") or o.get("evalue") or o.get("data", {}).get("text/plain", "")) for o in outputs)
 
