@@ -34,7 +34,7 @@ KEPT = seen(
     "global name, under something that the two calls share.",
     settles=True,
 )
-FIXED = seen("fixed", "The same result comes back for different inputs: is it that of the worked example?")
+FIXED = seen("fixed", "The same result comes back for different inputs: which line stops depending on them?")
 EMPTY = seen(
     "empty",
     "The result is empty where it should not be: is everything filtered out, or does a loop end at once?",

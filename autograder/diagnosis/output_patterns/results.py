@@ -11,7 +11,7 @@ from autograder.diagnosis.output_patterns import axes, order, scale
 from autograder.diagnosis.output_patterns.by_argument import by_argument
 from autograder.diagnosis.output_patterns.lists import about_items, about_numbers
 from autograder.diagnosis.output_patterns.pairs import holds_infinity, tensors
-from autograder.diagnosis.output_patterns.reductions import afterward
+from autograder.diagnosis.output_patterns.reductions import Afterward, afterward
 from autograder.judging.observation import Outcome
 
 Pattern = Callable[[Tensor, Tensor, Outcome], Iterator[Fact]]  # (a result, the right one, their check) -> what it shows
@@ -83,7 +83,7 @@ def _about_part(failures: Sequence[Outcome], part: int) -> list[Fact]:
         telling = [facts for facts, expected in shown if _tells(expected, pattern in WHOLE)]
         telling = telling or [facts for facts, expected in shown if _may_tell(facts, expected)]
         common = [fact for fact in telling[0] if all(fact in facts for facts in telling)] if telling else []
-        common = [fact for fact in common if not _is_vacuous(fact, [expected for _, expected in shown])]
+        common = [fact for fact in common if not _is_vacuous(fact, pairs)]
         if not common or (isinstance(common[0], axes.BySizes) and sum(type(f) is type(common[0]) for f in common) > 1):
             continue  # of axes of equal size it may be the one or the other
         if common[0] == scale.NEARLY and all(float(expected.abs().max()) >= FAR_AWAY for _, expected in shown):
@@ -98,10 +98,12 @@ def _about_part(failures: Sequence[Outcome], part: int) -> list[Fact]:
     return in_some[:1]
 
 
-def _is_vacuous(fact: Fact, expected: Sequence[Tensor]) -> bool:
-    """Whether it speaks of one position along an axis that never has a second one."""
-    one_position = isinstance(fact, (axes.OnlyThe, axes.FirstOnly))
-    return one_position and all(each.ndim > fact.axis and each.shape[fact.axis] == 1 for each in expected)
+def _is_vacuous(fact: Fact, pairs: Sequence[tuple[Tensor, Tensor, Outcome]]) -> bool:
+    """Whether it speaks of lines of one number, or of one position along an axis that never has a second one."""
+    if fact in (scale.OFFSET_BY_LINE, scale.SCALED_BY_LINE):
+        return not any(fact in scale.by_line(*pair, least=2) for pair in pairs)
+    along = isinstance(fact, (axes.OnlyThe, axes.FirstOnly)) or (isinstance(fact, Afterward) and fact.along_an_axis)
+    return along and all(right.ndim > fact.axis and right.shape[fact.axis] == 1 for _, right, _ in pairs)
 
 
 def _may_tell(facts: Sequence[Fact], expected: Tensor) -> bool:

@@ -93,10 +93,13 @@ def affine(got: Tensor, expected: Tensor, outcome: Outcome) -> Iterator[Fact]:
             yield AFFINE
 
 
-def by_line(got: Tensor, expected: Tensor, outcome: Outcome) -> Iterator[Fact]:
-    """Every line along an axis is the correct one plus a number or times a number, different for each line."""
-    if comparable(got, expected):
-        for axis in (axis for axis in range(got.ndim) if got.shape[axis] > 1):  # a line of one fits any number
+def by_line(got: Tensor, expected: Tensor, outcome: Outcome, least: int = 1) -> Iterator[Fact]:
+    """Every line along an axis is the correct one plus a number or times a number, different for each line.
+
+    least: numbers in a line; a line of one is a multiple of any other, so it shows nothing by itself.
+    """
+    if comparable(got, expected) and bool(got.any()):
+        for axis in (axis for axis in range(got.ndim) if got.shape[axis] >= least):
             more = (got - expected).mean(axis, keepdim=True)
             times = (got * expected).sum(axis, keepdim=True) / expected.square().sum(axis, keepdim=True)
             for fact, made in ((OFFSET_BY_LINE, expected + more), (SCALED_BY_LINE, expected * times)):

@@ -123,9 +123,14 @@ def test_the_only_item_of_an_axis_and_a_line_of_one_number_show_nothing() -> Non
     told = said("padding-mask", "def padding_mask(ids, pad):\n    return ids.ne(ids)[:, None, None]\n")
     assert "along axis 1" not in told and "are equal" in told, told
     column, factors = torch.tensor([[1.0], [2.0], [5.0]], dtype=torch.float64), torch.tensor([[3.0], [7.0], [0.5]])
-    assert not list(scale.by_line(column * factors, column, None))
+    assert not list(scale.by_line(column * factors, column, None, least=2))
     table = torch.cat([column, 2 * column, column + 1], dim=1)
-    assert list(scale.by_line(table * factors, table, None)) == [scale.SCALED_BY_LINE]
+    assert list(scale.by_line(table * factors, table, None, least=2)) == [scale.SCALED_BY_LINE]
+    assert not list(scale.by_line(table * 0, table, None))
+    told = said("row-normalize", "def row_normalize(x):\n    return torch.softmax(x, dim=1) * x\n")
+    assert "differs from line to line" not in told, told
+    told = said("row-normalize", "def row_normalize(x):\n    return x / x.sum(dim=1, keepdim=True) ** 1.1\n")
+    assert "Along one axis all numbers are the correct ones times one number" in told, told
 
 
 def test_an_error_without_a_float_is_not_said_to_come_from_one() -> None:
