@@ -1,19 +1,10 @@
 """What wrong answers are told that random mutations of correct ones led to: nothing false, and errors in words."""
 
 import torch
+from explanations import said
 
 from autograder import catalogue
-from autograder.diagnosis.explain import judge_and_explain
-from autograder.diagnosis.known_mistakes import namespace_of
 from autograder.diagnosis.output_patterns import scale
-from autograder.feedback.messages import explanation
-from autograder.judging.observe import LocalEndpoint
-
-
-def said(exercise_id: str, source: str) -> str:
-    """What a learner reads below the lines of the checks."""
-    exercise = catalogue.find(exercise_id)
-    return " ".join(explanation(judge_and_explain(exercise, LocalEndpoint(namespace_of(source)), b"key")).split())
 
 
 def test_a_name_without_a_value_is_explained_by_where_it_gets_one() -> None:

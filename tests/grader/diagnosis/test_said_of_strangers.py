@@ -4,6 +4,7 @@ quoted."""
 import linecache
 
 import torch
+from explanations import said
 
 from autograder import catalogue
 from autograder.catalogue.exercise import Evidence
@@ -16,12 +17,6 @@ from autograder.judging.observe import LocalEndpoint
 LAYER = catalogue.find("encoder-layer")
 RIGHT = LAYER.correct[0].source
 PRE, POST = "self.attention(seen, seen, mask)", "self.attention(x, x, mask)"
-
-
-def said(exercise_id: str, source: str) -> str:
-    """What a learner reads below the lines of the checks."""
-    exercise = catalogue.find(exercise_id)
-    return " ".join(explanation(judge_and_explain(exercise, LocalEndpoint(namespace_of(source)), b"key")).split())
 
 
 def test_a_known_mistake_under_one_value_of_a_flag_is_named_with_the_value() -> None:
