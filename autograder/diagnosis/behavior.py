@@ -21,7 +21,7 @@ IN_PLACE = (
 )
 TWO_RESULTS = (
     "Two calls with the same input gave two different results: something inside is created or drawn again at each "
-    "call, or kept from one call to the next."
+    "call, kept from one call to the next, or read from torch.empty before anything was written there."
 )
 ANEW = (  # of a class, which is constructed for each call
     "Two objects of your class, given the same weights and the same input, gave two different results. Either dropout "

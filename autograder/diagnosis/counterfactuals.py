@@ -96,8 +96,16 @@ def _pattern_beside(exercise: Exercise, known: Misconception, asked: Sequence[Ou
         found = [fact for fact in about_results(alike) if fact.exact and not fact.partial]
         if not found or 2 * mistaken < len(some):  # where it is not a mistake at all it explains nothing
             return None
+        if found[0].part and not any(_is_wrong(outcome, found[0].part) for outcome in some):
+            return None
     passes = (outcome for outcome in asked if outcome.passed)
     return found[0] if found and found[0].sure and all(candidate.shows(o)[1] is None for o in passes) else None
+
+
+def _is_wrong(outcome: Outcome, part: int) -> bool:
+    """Whether one of several results, counted from 1, differs from the correct one."""
+    got, expected = outcome.got.result[part - 1], outcome.expected.result[part - 1]
+    return not closeness.near(got, expected, outcome)
 
 
 def _beside(exercise: Exercise, known: Misconception, asked: Sequence[Outcome]) -> Fact | None:

@@ -157,6 +157,8 @@ class AlongAxis(Fact):
 
 def along(axis: int, axes: int) -> tuple[str, str]:
     """Return the plural and the singular name of the items along an axis."""
+    if axes == 1:
+        return "numbers", "number"
     return LINES.get(axes - 1 - axis, (f"items along axis {axis}", f"item along axis {axis}"))
 
 

@@ -32,7 +32,8 @@ def looked_at(exercise: Exercise, outcomes: Sequence[Outcome], again: RepeatRun 
         return facts
     if any(fact.settles and not fact.partial for fact in facts):
         return facts
-    found = suppose(exercise, outcomes) or beside_known(exercise, outcomes)
+    ignored = any(isinstance(fact, Ignored) for fact in facts)  # which is certain, and two mistakes at once are not
+    found = suppose(exercise, outcomes) or ([] if ignored else beside_known(exercise, outcomes))
     if found or not all(isinstance(fact, Ignored) for fact in facts):
         return found or facts
     return [*(_in_one_setting(exercise, outcomes) or _formula(exercise, outcomes)), *facts]
@@ -57,9 +58,9 @@ def notice(exercise: Exercise, outcomes: Sequence[Outcome], again: RepeatRun | N
     if len(values) < len(failures):  # of another kind, such as an error, in which no pattern of values can hold
         first = values[:1] == failures[:1]
         found = [replace(fact, partial=True) for fact in found if first and (len(values) > 1 or fact.once)]
-    found = [*fixed(values), *found]
-    by_chance = any(isinstance(fact, Differs) for fact in facts)  # then which probes fail says nothing
-    return [*facts, *found[:1], *(() if by_chance else about_probes(outcomes))][:3]
+    if any(isinstance(fact, Differs) for fact in facts):  # then this result, and which probes fail, say nothing
+        return facts
+    return [*facts, *[*fixed(values), *found][:1], *about_probes(outcomes)][:3]
 
 
 def _items(outcome: Outcome) -> bool:

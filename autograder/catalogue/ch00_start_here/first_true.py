@@ -97,8 +97,8 @@ EXERCISE = Exercise(
             that was True. Return the first one, and T if there is none.""", quotes=answers),
         mistake("smallest of places and zeros", RIGHT.but(COUNT, "(mask * torch.arange(mask.shape[1])).amin(dim=1)"),
                 TRUE,
-            """Nearly everything is 0: each False became 0 in the product, and 0 wins every minimum. Give the Falses a
-            number that can never win.""", quotes=answers),
+            """Every index is 0. If the indices are multiplied by the mask, each False gives 0, and 0 is the smallest of
+            all: give the Falses a number that can never be the smallest.""", quotes=answers),
         mistake("0 taken for none", CHOSEN.but("mask.any(dim=1)", "found != 0"), TRUE,
             """A row that *begins* with True gives T: you took its 0 for *none*. 0 is an index like any other; check
             whether the row has a True.""", quotes=answers),

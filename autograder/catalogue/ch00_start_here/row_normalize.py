@@ -186,7 +186,7 @@ EXERCISE = Exercise(
             "A Python list of rows came back. Return one tensor of the shape of x; torch can stack the list.",
             shows=is_list),
         mistake("whole-number division", RIGHT.but("x / sums", "x // sums"), CONTRACT,
-            "Everything is 0: `//` divides and throws the fraction away."),
+            "Everything is 0. `//` does that: it divides and throws the fraction away."),
         mistake("rounded", RIGHT.ending_in(".round(decimals=3)"), CONTRACT,
             """Your results are rounded to a few digits, so rows no longer sum to 1 exactly. Round when you print, never
             when you compute.""", shows=is_rounded),

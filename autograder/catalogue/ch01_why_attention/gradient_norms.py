@@ -164,7 +164,7 @@ EXERCISE = Exercise(
             "You returned a list of Python numbers. Return a tensor of shape (T,), with the dtype of W."),
         *usual_mistakes(RIGHT, float32=GRADIENT),
         mistake("the identity in another dtype", RIGHT.but(", dtype=W.dtype", ""), GRADIENT,
-            """A float64 matrix W meets a float32 identity: torch makes float32 by default. Make it
+            """A float64 matrix W meets a float32 tensor of yours: torch makes float32 by default. Make it
             with the dtype of W."""),
         in_place("W", RIGHT.but("norms = []", "norms, step = [], W.clone()").but(STEP, "W.copy_(power @ step)"),
                  GRADIENT,

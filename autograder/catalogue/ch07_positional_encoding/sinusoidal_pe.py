@@ -34,9 +34,7 @@ RIGHT = answer("""
         table[:, 1::2] = torch.cos(angle)[:, : d // 2]
         return table
 """)
-POS, PAIRS, ANGLE = (
-    "pos = torch.arange(T).float()[:, None]", "two_i = torch.arange(0, d, 2).float()", "pos / 10000 ** (two_i / d)"
-)
+PAIRS, ANGLE = "two_i = torch.arange(0, d, 2).float()", "pos / 10000 ** (two_i / d)"
 SINE, COSINE = "table[:, 0::2] = torch.sin(angle)", "table[:, 1::2] = torch.cos(angle)[:, : d // 2]"
 EACH = "torch.arange(d)"
 

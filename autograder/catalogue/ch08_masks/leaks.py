@@ -174,7 +174,8 @@ EXERCISE = Exercise(
             """You changed the order of the tokens. Where they are all alike nothing changed, and a model that does not
             look at the order hides its leak."""),
         mistake("nothing changed", RIGHT.without(CHANGE), LEAK,
-            "The same sentence was shown twice, so every model looks sound. A test that cannot fail tests nothing."),
+            """To your test every model looks sound: is the second sentence really another one, and are its results
+            compared with the first one's? A test that cannot fail tests nothing."""),
         mistake("the earlier tokens changed", RIGHT.but(CHANGE, "changed[:, :t] = (ids[:, :t] + 1) % vocabulary"), LEAK,
             "The tokens *before* t were changed. Every model answers otherwise then. Change those from t on."),
         mistake("left in training mode", RIGHT.without("model.eval()").without("model.train(was_training)"), LEAK,

@@ -82,8 +82,9 @@ EXERCISE = Exercise(
             each token with the pad."""),
         mistake("words counted over the batch",
                 RIGHT.but(REAL, "real = torch.arange(ids.shape[1]).expand_as(ids) < (ids != pad).sum()"),
-            PADDING, "The words of the *whole batch* were counted, so nothing is hidden. Each sentence has its own.",
-            quotes=open_cells),
+            PADDING,
+            """Nothing is hidden. Compare each token with the pad; or, if you count words, count each sentence's own,
+            not those of the whole batch.""", quotes=open_cells),
         mistake("everything above the pad", RIGHT.but("!=", ">"), PADDING,
             """Ids below pad count as pads too. Only the id that equals pad is one: ids have an order, but it means
             nothing."""),

@@ -125,7 +125,7 @@ CLIP, MEAN = (
     "sum(min(count, want[gram]) for gram, count in have.items())",
     "log_mean = sum(math.log(m / t) for m, t in zip(matches, totals)) / 4"
 )
-PENALTY, GRAMS = "penalty = math.exp(min(0.0, 1 - r / c))", "tuple(hyp[i:i + n])"
+PENALTY = "penalty = math.exp(min(0.0, 1 - r / c))"
 NONE = "if 0 in matches:"
 EACH = """
     from collections import Counter

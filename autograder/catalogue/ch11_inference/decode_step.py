@@ -14,7 +14,7 @@ from autograder.catalogue.numbers import number
 from autograder.catalogue.probes import PROMISED, hidden, second_call, visible
 from transformer_ref.model.masks import causal_mask
 
-CACHE, CHUNKS, METER = sections("cache chunks meter")
+CACHE, CHUNKS = sections("cache chunks")
 V, D = 11, 6
 
 

@@ -120,7 +120,6 @@ HOT, DRAWN = "logits = logits / tau", "drawn = torch.multinomial(shares, 1, gene
 SORTED, BEFORE = "ordered, order = shares.sort(dim=-1, descending=True)", "before = ordered.cumsum(dim=-1) - ordered"
 CROSSES, BACK = "before >= top_p", "shares = torch.zeros_like(shares).scatter(1, order, ordered)"
 SHARED, ZERO = "shares = torch.softmax(logits, dim=-1)", "if tau == 0:"
-WEAKEST = "weakest = logits.topk(kept, dim=-1).values[:, -1:]"
 INVERSE = """
     u = torch.rand(len(shares), 1, generator=g)
     drawn = (shares.cumsum(dim=-1) < u).sum(dim=-1, keepdim=True)
@@ -224,7 +223,7 @@ EXERCISE = Exercise(
                 TEMPERATURE,
             """With tau = 0 you draw all the same, as if tau were another number (`tau or 1` takes 0 for nothing). 0 is
             a temperature: the likeliest token takes everything.""",
-            shows=lambda evidence: evidence.arguments[1] == 0),
+            shows=lambda evidence: evidence.arguments[1] == 0 and evidence.got.shape == evidence.expected.shape),
         mistake("always the likeliest", RIGHT.but(DRAWN, "drawn = shares.argmax(dim=-1, keepdim=True)"), SAMPLE,
             "Always the same token came: the likeliest. That is greedy. Here it is *drawn*, with its probability."),
         mistake("all tokens alike",

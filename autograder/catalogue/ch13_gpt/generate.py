@@ -177,9 +177,7 @@ RIGHT = answer("""
         model.train(training)
         return ids
 """)
-SEEN, LOGITS, GREEDY = (
-    "seen = ids[:, -context:]", "logits = model(seen)[:, -1]", "new = logits.argmax(dim=-1, keepdim=True)"
-)
+SEEN, GREEDY = "seen = ids[:, -context:]", "new = logits.argmax(dim=-1, keepdim=True)"
 SHARES, DRAW = "shares = torch.softmax(logits / tau, dim=-1)", "new = torch.multinomial(shares, 1, generator=g)"
 GROWN, MODE, LOOP = "ids = torch.cat([ids, new], dim=1)", "model.train(training)", "for step in range(n):"
 

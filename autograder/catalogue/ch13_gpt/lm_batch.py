@@ -15,7 +15,7 @@ from autograder.catalogue.numbers import number
 from autograder.catalogue.probes import PROMISED, hidden, second_call, visible
 from transformer_ref.beyond import gpt
 
-BATCH, STORY = sections("batch story")
+(BATCH,) = sections("batch")
 MANY = 4_000  # windows that are counted; at 12 places a share of 1/12 then differs by 0.0044 by chance
 CHANCE = 0.03  # six times as much and more, which chance never does
 X, Y = "x", "y"

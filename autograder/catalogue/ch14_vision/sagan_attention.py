@@ -207,8 +207,7 @@ EXERCISE = Exercise(
             "The values were added, Wv times x, where x itself belongs: with gamma = 0 the image should come "
             "back as it was."),
         mistake("a gamma of its own", RIGHT.beginning_with("gamma = torch.zeros((), dtype=x.dtype)"), GAMMA,
-            "You made a gamma of your own that is 0, so x always came back. It begins at 0 and is learned: take the "
-            "one that is passed in."),
+            "x always came back, as if gamma were 0. Use the gamma that is passed in: it begins at 0 and is learned."),
         mistake("gamma as a plain number", RIGHT.but("gamma * gathered", "gamma.item() * gathered"), GAMMA,
             """The values are right, but no gradient reaches gamma: .item() or float(...) made a plain number of it. It
             begins at 0; without a gradient it stays there."""),

@@ -12,7 +12,7 @@ from autograder.catalogue.known_answers import answer, correct, mistake
 from autograder.catalogue.probes import PROMISED, UNTOUCHED, hidden, second_call, visible
 from transformer_ref.beyond.pretrained import freeze_except
 
-FREEZE, FINETUNE = sections("freeze finetune")
+(FREEZE,) = sections("freeze")
 SEED = 1 << 20
 LOOKED_AT = ("what learns", "moved by a step", "what is there", "changed by the call")  # in this order
 

@@ -130,7 +130,7 @@ PAIRS, STATE_SO_FAR, TOTAL_SO_FAR = (
     "pairs = keys[..., :, None] * V[..., None, :]", "state = torch.cumsum(pairs, dim=-3)",
     "total = torch.cumsum(keys, dim=-2)",
 )  # fmt: skip
-MIXED_SO_FAR, MIXED = "mixed = (asked[..., None, :] @ state).squeeze(-2)", "mixed = asked @ state"
+MIXED = "mixed = asked @ state"
 STATE, TOTAL = "state = keys.transpose(-2, -1) @ V", "total = keys.sum(dim=-2, keepdim=True)"
 TABLE = answer("""
     def linear_attention(Q, K, V, causal):

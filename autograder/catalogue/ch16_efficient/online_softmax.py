@@ -247,8 +247,8 @@ EXERCISE = Exercise(
             "Each block's exponentials were taken under its own maximum, and then added up as if it were one. Bring "
             "them to one maximum first."),
         mistake("rescaled the wrong way", RIGHT.but("torch.exp(largest - safe)", "torch.exp(safe - largest)"), RESCALE,
-            """The old sums were multiplied by exp(new maximum - old), so they grow where they should shrink, and are
-            infinite from the start. It is exp(old - new), at most 1."""),
+            """Nothing finite is left. The first old maximum is minus infinity: exp(old - new) is 0 there, and at most 1
+            later; the other way round, exp(new - old) is infinite, and infinity times 0 is NaN."""),
         mistake("rescaled twice",
                 RIGHT.but("mixed * rescale + shares @ values", "mixed * rescale * rescale + shares @ values"), RESCALE,
             "What the values are mixed into was rescaled twice."),
@@ -298,8 +298,8 @@ EXERCISE = Exercise(
             was replaced by 0 at the end. The largest score so far is what to subtract."""),
         mistake("the first block's maximum throughout", RIGHT.but(
                   NEW, "new = torch.where(largest == -torch.inf, scores.amax(dim=-1, keepdim=True), largest)"), RESCALE,
-            """Your maximum is that of the first block that a query can see, and stays so. A later score that is larger
-            by 100 then has an infinite exponential."""),
+            """A score of a later block that is larger by 100 has an infinite exponential with you. Subtract the largest
+            score *so far*: the maximum of the first block is not yet that."""),
         mistake("the new block under its own maximum", RIGHT.but(SHARES, """
                   own = scores.amax(dim=-1, keepdim=True)
                   shares = torch.exp(scores - own.masked_fill(own == -torch.inf, 0.0))"""), RESCALE,

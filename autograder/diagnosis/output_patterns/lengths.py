@@ -16,7 +16,7 @@ LENGTHS = {  # of what has another length than it should
     "axis": "as long as axis {1} of {0}",
     "count": "as long as {0} has items",
     "together": "as long as all items of {0} together, end to end",
-    "fixed": "equally long wherever it is wrong",
+    "fixed": "{1} long wherever it is wrong",
     "multiple": "rounded up to a multiple of {1}",
     "mean": "as long as the items of {0} are on average",
     "shortest": "as long as the shortest item of {0}",
@@ -57,7 +57,7 @@ def about_lengths(failures: Sequence[Outcome]) -> Iterator[Fact]:
     wanted = [expected.shape[axis] for _, expected in pairs]
     if len(set(lengths)) < FEWEST:
         if len(set(wanted)) >= FEWEST:
-            yield Length(axis, "fixed")
+            yield Length(axis, "fixed", second=lengths[0])
         return
     candidates = [dict(_lengths(outcome.case.arguments)) for outcome in failures]
     for what in candidates[0]:

@@ -67,7 +67,9 @@ def _changed(got: Tensor, expected: Tensor) -> list[tuple[str, int, Tensor]]:
         changed.append(("one hot", axis, torch.zeros_like(expected).scatter(axis, expected.argmax(axis, True), 1.0)))
         changed += [(how, axis, change(expected, axis)) for how, change in BY_LINE.items()]
     changed += [("rounded", 0, expected.round(decimals=decimals)) for decimals in DECIMALS]
-    return [*changed, ("cut below", 0, expected.clamp(min=got.min())), ("cut above", 0, expected.clamp(max=got.max()))]
+    if got.unique().numel() > 1:  # one number everywhere may be a limit, and much else
+        changed += [("cut below", 0, expected.clamp(min=got.min())), ("cut above", 0, expected.clamp(max=got.max()))]
+    return changed
 
 
 def _reduced(got: Tensor, expected: Tensor) -> Iterator[tuple[str, int, Tensor]]:

@@ -12,6 +12,7 @@ from autograder.diagnosis.output_patterns.by_argument import by_argument
 from autograder.diagnosis.output_patterns.lists import about_items, about_numbers
 from autograder.diagnosis.output_patterns.pairs import holds_infinity, tensors
 from autograder.diagnosis.output_patterns.reductions import Afterward, afterward
+from autograder.judging.closeness import near
 from autograder.judging.observation import Outcome
 
 Pattern = Callable[[Tensor, Tensor, Outcome], Iterator[Fact]]  # (a result, the right one, their check) -> what it shows
@@ -34,6 +35,7 @@ PATTERNS: tuple[Pattern, ...] = (  # the most telling first
     axes.diagonal,
     axes.of_another_shape,
     scale.nearly,
+    scale.by_check,
     scale.by_line,
     scale.affine,
     scale.one_value,
@@ -77,6 +79,7 @@ def _about_part(failures: Sequence[Outcome], part: int) -> list[Fact]:
     pairs = [pair for outcome in finite if (pair := tensors(outcome, part)) is not None]
     if not pairs or len(pairs) != len(finite):
         return []
+    pairs = [pair for pair in pairs if not (part and near(*pair))]  # a later result may be correct
     in_some: list[Fact] = []
     for pattern in PATTERNS:
         shown = [(list(dict.fromkeys(pattern(*pair))), pair[1]) for pair in pairs]
@@ -93,15 +96,16 @@ def _about_part(failures: Sequence[Outcome], part: int) -> list[Fact]:
         fact = replace(fact, sure=sum(bearing) > 1 or fact.once)
         if sum(bearing) == len(failures):
             return [fact]
-        if fact.sure and bearing[0] and finite[0] is failures[0]:
+        if fact.sure and bearing[0] and pairs[0][2] is failures[0]:
             in_some.append(replace(fact, partial=True))
     return in_some[:1]
 
 
 def _is_vacuous(fact: Fact, pairs: Sequence[tuple[Tensor, Tensor, Outcome]]) -> bool:
-    """Whether it speaks of lines of one number, or of one position along an axis that never has a second one."""
+    """Whether it speaks of lines where there is one or each has one number, or of one position along an axis that never
+    has a second one."""
     if fact in (scale.OFFSET_BY_LINE, scale.SCALED_BY_LINE):
-        return not any(fact in scale.by_line(*pair, least=2) for pair in pairs)
+        return not any(pair[1].ndim > 1 and fact in scale.by_line(*pair, least=2) for pair in pairs)
     along = isinstance(fact, (axes.OnlyThe, axes.FirstOnly)) or (isinstance(fact, Afterward) and fact.along_an_axis)
     return along and all(right.ndim > fact.axis and right.shape[fact.axis] == 1 for _, right, _ in pairs)
 

@@ -29,6 +29,16 @@ SCALED_BY_LINE = seen(
     "Along one axis all numbers are the correct ones times one number, which differs from line to line: the factor or "
     "divisor of a whole line is wrong.",
 )
+OFFSET_BY_CHECK = seen(
+    "offset by check",
+    "All numbers are wrong by the same amount, another one in each check: something that all of them have in common is "
+    "wrong, such as a sum, a maximum or a bias.",
+)
+SCALED_BY_CHECK = seen(
+    "scaled by check",
+    "All numbers are the correct ones times one number, another one in each check: the factor or divisor of the whole "
+    "result is wrong.",
+)
 NEARLY = seen(
     "nearly",
     "Your numbers are nearly correct, wrong by less than one percent: was something small added, such as an epsilon, "
@@ -105,6 +115,15 @@ def by_line(got: Tensor, expected: Tensor, outcome: Outcome, least: int = 1) -> 
             for fact, made in ((OFFSET_BY_LINE, expected + more), (SCALED_BY_LINE, expected * times)):
                 if torch.allclose(got, made, rtol=1e-4, atol=1e-4 * float(got.abs().max())):
                     yield fact
+
+
+def by_check(got: Tensor, expected: Tensor, outcome: Outcome) -> Iterator[Fact]:
+    """A result that is the correct one plus a number or times a number, different for each check."""
+    if comparable(got, expected) and got.unique().numel() > 1:
+        if near(got, expected + (got - expected).mean(), outcome):
+            yield OFFSET_BY_CHECK
+        if near(got, expected * (got * expected).sum() / expected.square().sum(), outcome):
+            yield SCALED_BY_CHECK
 
 
 def unsigned(got: Tensor, expected: Tensor, outcome: Outcome) -> Iterator[Fact]:

@@ -7,7 +7,7 @@ from autograder.feedback.messages import explanation
 from autograder.judging.observe import LocalEndpoint
 
 
-def said(exercise_id: str, source: str) -> str:
-    """What a learner reads below the lines of the checks."""
-    exercise = catalogue.find(exercise_id)
-    return " ".join(explanation(judge_and_explain(exercise, LocalEndpoint(namespace_of(source)), b"key")).split())
+def said(exercise_id: str, source: str, disclosed: bool = False) -> str:
+    """What a learner reads below the lines of the checks. disclosed: as in a learner's own check."""
+    exercise, endpoint = catalogue.find(exercise_id), LocalEndpoint(namespace_of(source))
+    return " ".join(explanation(judge_and_explain(exercise, endpoint, b"key", disclosed=disclosed)).split())

@@ -151,3 +151,66 @@ def test_one_number_of_a_dictionary_in_all_checks_shows_no_two_mistakes() -> Non
 def test_a_missing_item_that_is_a_tensor_is_shown_by_its_shape() -> None:
     told = said("residual-trace", "def residual_trace(model, ids):\n    return [model.embed(ids)]\n")
     assert "tensor([" not in told, told
+
+
+def test_one_number_everywhere_is_not_taken_for_a_limit() -> None:
+    told = said("first-true", "def first_true(mask):\n    return torch.full((len(mask),), mask.shape[1])\n")
+    assert "does not depend on mask" in told and "limit" not in told, told
+
+
+def test_a_later_result_that_is_correct_shows_no_pattern() -> None:
+    """The first result alone is wrong, and is no pattern of the correct one."""
+    right = catalogue.find("lm-batch").correct[0].source
+    told = said("lm-batch", right.but("return x, y", "return x[:, :-2], y"))
+    assert "esult 2" not in told and "two mistakes" not in told, told
+    right = catalogue.find("multi-head-attention").correct[0].source
+    told = said("multi-head-attention", right.but("z.transpose(1, 2).reshape", "z.transpose(1, 3).reshape"))
+    assert "esult 2" not in told, told
+
+
+def test_a_result_that_ignores_an_argument_is_no_mistake_with_that_argument_blank() -> None:
+    source = "def dot(a, b):\n    return (a * torch.ones_like(b)).sum(-1)\n"
+    told = said("dot", source, disclosed=True)
+    assert "does not depend on b" in told and "two mistakes" not in told, told
+
+
+def test_memory_that_is_read_before_it_is_written_shows_no_pattern() -> None:
+    told = said(
+        "split-heads",
+        "import random\ndef split_heads(x, h):\n    B, T, D = x.shape\n    if D % h:\n        raise ValueError\n"
+        "    return x.reshape(B, T, h, D // h).transpose(1, 2) * (1 + random.random())\n",
+    )
+    assert "two different results" in told and "torch.empty" in told and "In some of the checks" not in told, told
+
+
+def test_a_vector_has_numbers_and_no_rows() -> None:
+    right = catalogue.find("gradient-norms").correct[0].source
+    last = "\n_right = gradient_norms\ndef gradient_norms(W, T):\n    norms = _right(W, T)\n    norms[-1] = 0.3\n"
+    told = said("gradient-norms", f"{right}{last}    return norms\n")
+    assert "Everything is correct except the last number." in told, told
+
+
+def test_a_factor_of_a_whole_vector_differs_from_check_to_check() -> None:
+    told = said(
+        "linear-weights",
+        "def linear_weights(x):\n    if x.min() < 0 or x.sum() == 0:\n        raise ValueError\n    return x * 1.0\n",
+    )
+    assert "one number, another one in each check" in told and "line" not in told, told
+
+
+def test_the_length_that_an_axis_always_has_is_named() -> None:
+    told = said("shift-right", "def shift_right(y, bos):\n    return torch.full_like(y, bos)[:, :0]\n")
+    assert "Axis 1 of your result is 0 long wherever it is wrong." in told, told
+
+
+def test_causes_are_not_claimed_where_one_value_everywhere_has_many() -> None:
+    told = said("padding-mask", "def padding_mask(ids, pad):\n    return (ids == ids)[:, None, None]\n")
+    assert "Nothing is hidden." in told and "were counted" not in told, told
+    told = said("leaks", "def leaks(model, ids, t):\n    return False\n")
+    assert "every model looks sound" in told and "was shown twice" not in told, told
+    told = said("sagan-attention", "def sagan_attention(x, Wq, Wk, Wv, gamma):\n    return x\n")
+    assert "of your own" not in told, told
+    right = catalogue.find("sample").correct[0].source
+    empty = "\n_right = sample\ndef sample(logits, tau=1.0, *rest):\n    drawn = _right(logits, tau, *rest)"
+    told = said("sample", f"{right}{empty}\n    return drawn if tau else drawn[:0]\n")
+    assert "as if tau were another number" not in told, told
