@@ -143,8 +143,8 @@ def fixed(failures: Sequence[Outcome]) -> Iterator[Fact]:
 
 
 def is_degenerate(failures: Sequence[Outcome]) -> bool:
-    """Whether all these results are one and the same value, or one of the arguments: many pairs of mistakes give that,
-    so it shows none of them."""
+    """Whether all these results are one and the same value, two token ids, or one of the arguments: many pairs of
+    mistakes give that, so it shows none of them."""
     results = [each.got.result for each in failures]
     if all(each.difference.kind == "value" and each.difference.where for each in failures):  # of a part of the result
         results = [each.difference.got for each in failures]
@@ -152,5 +152,13 @@ def is_degenerate(failures: Sequence[Outcome]) -> bool:
         return True
     parts = [part for result in results for part in (result if isinstance(result, tuple) else (result,))]
     if all(isinstance(part, Tensor) for part in parts):
-        return all(part.numel() == 0 or bool((part == part.flatten()[0]).all()) for part in parts)
+        return all(map(_shows_little, parts))
     return all(same(part, parts[0]) for part in parts)
+
+
+def _shows_little(result: Tensor) -> bool:
+    """Whether a tensor is empty, has no finite number, holds one value, or two whole numbers such as bos and pads."""
+    if result.is_floating_point() and not bool(result.isfinite().any()):
+        return True
+    few = 1 if result.is_floating_point() or result.dtype == torch.bool else 2
+    return result.unique().numel() <= few

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 from autograder.catalogue.exercise import Case, Evidence, Exercise, Misconception, Probe
 from autograder.catalogue.known_answers import Answer
 from autograder.diagnosis.behavior import is_degenerate
+from autograder.diagnosis.same_error import same_words, stopped_alike
 from autograder.judging import compare
 from autograder.judging.closeness import distance
 from autograder.judging.observation import Difference, Observation, Outcome, Raised, Structure
@@ -21,18 +22,6 @@ from autograder.judging.probe_inputs import asks_everybody, question_of
 FEWEST = 2  # failures that two mistakes at once must explain
 FEW = 4  # different texts that an argument may be, to count as a setting
 MORE = "Elsewhere something else is wrong as well: fix this first, then check again."
-TORCH_BEGINS = {  # what a RuntimeError of torch's is about, by how its text begins
-    "Can't call numpy()": "numpy",
-    "view size is not": "view",
-    "Output 0 of ": "in place",
-    "a leaf Variable": "in place",
-    "a view of a leaf Variable": "in place",
-    "A view was created in no_grad mode": "in place",
-    "one of the variables needed for gradient": "in place",
-    "shape '": "a new shape",
-    "1D tensors expected": "vectors",
-    "Boolean value of Tensor": "truth",
-}
 TWO = "Two known mistakes together give exactly your results; each is described as it looks without the other."
 SOME = "Some of your results, though not all, match a known mistake:"
 NOT_ALL = "Not every check fails in this way: fix this first, then check again."
@@ -395,16 +384,9 @@ def _agrees(
         values = (each for each in agreeing if not isinstance(each.got.result, Raised))
         if any(each.case.function == outcome.case.function for each in values):
             return not pair or shown.result.type == outcome.got.result.type
-        if partly_right and _stopped_alike(shown.result, outcome.got.result):
+        if partly_right and stopped_alike(shown.result, outcome.got.result):
             return True
     return _alike(parted, outcome.difference) and _same(shown, outcome) and _reached(shown, outcome)
-
-
-def _stopped_alike(one: Raised, other: Raised) -> bool:
-    """Whether two errors are of one kind; of torch's many, by how some begin, and of types by whether floats matter."""
-    causes = [{TORCH_BEGINS[text] for text in TORCH_BEGINS if each.message.startswith(text)} for each in (one, other)]
-    floats = [each.type == "TypeError" and "float" in each.message for each in (one, other)]
-    return (one.type, one.about, causes[0], floats[0]) == (other.type, other.about, causes[1], floats[1])
 
 
 def _bears_mark(known: Misconception, outcome: Outcome) -> bool | None:
@@ -427,13 +409,8 @@ def _alike(one: Difference, other: Difference) -> bool:
 
 def _same(shown: Observation, outcome: Outcome) -> bool:
     if isinstance(shown.result, Raised) and isinstance(outcome.got.result, Raised):
-        return _words_of(shown.result) == _words_of(outcome.got.result)
+        return same_words(shown.result, outcome.got.result)
     return compare.value_difference(shown.result, outcome.got.result, outcome.probe.rtol, outcome.probe.atol) is None
-
-
-def _words_of(error: Raised) -> tuple[str, list[str]]:
-    """The words of an error, without the order of its operands: a - b and b - a fail with the same two sizes."""
-    return error.type, sorted(error.message.split())
 
 
 def _reached(shown: Observation, outcome: Outcome) -> bool:

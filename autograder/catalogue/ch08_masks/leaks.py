@@ -162,11 +162,11 @@ EXERCISE = Exercise(
         mistake("only the first sentence", RIGHT.but("(before - after)", "(before - after)[0]"), LEAK,
             "Not all sentences were changed, or compared. A leak may show in another."),
         mistake("zeros written", RIGHT.but(CHANGE, "changed[:, t:] = 0"), LEAK,
-            """You wrote zeros. Where the tokens were 0 already nothing changed, and no leak can show. Make sure that
-            every token becomes another one."""),
+            """Where the tokens are 0 already, yours stay 0: nothing changes, and no leak can show. Make sure that every
+            token becomes a different one."""),
         mistake("the highest id written", RIGHT.but(CHANGE, "changed[:, t:] = vocabulary - 1"), LEAK,
-            "You wrote one fixed id. Where that id was already, nothing changed. Make sure that every token becomes a "
-            "different one."),
+            """Where the tokens are the highest id already, yours stay so: nothing changes, and no leak can show. Make
+            sure that every token becomes a different one."""),
         mistake("beyond the vocabulary", RIGHT.but(CHANGE, "changed[:, t:] = ids[:, t:] + 1"), LEAK,
             """One more than the highest id is not a token, and the model stops. The size of the vocabulary is the last
             size of the logits: come round to 0."""),

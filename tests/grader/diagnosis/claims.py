@@ -432,7 +432,7 @@ def _of_tensors(fact: Fact, outcome: Outcome, got: Tensor, expected: Tensor) -> 
             return same_shape and (near(got, fact.factor * expected) or _close(got, fact.factor * expected))
         case "offset":
             return same_shape and (near(got, fact.amount + expected) or _close(got - expected, fact.amount))
-        case "affine" | "offset by line" | "scaled by line" | "nearly":
+        case "affine" | "offset by line" | "scaled by line" | "offset by check" | "scaled by check" | "nearly":
             return same_shape and _loose(kind, got, expected, outcome)
         case "signs":
             return near(got.abs(), expected.abs())
@@ -477,7 +477,7 @@ def _of_tensors(fact: Fact, outcome: Outcome, got: Tensor, expected: Tensor) -> 
             return list(expected.shape) == [*got.shape[:axis], *got.shape[axis + 1 :]]
         case "one value":
             wrong = ~torch.isclose(got, expected, rtol=outcome.probe.rtol, atol=outcome.probe.atol)
-            return same_shape and bool((got[wrong] - fact.value).abs().max() < 1e-6 + 1e-6 * abs(fact.value))
+            return same_shape and bool((got[wrong] - float(fact.value)).abs().max() < 1e-6 + 1e-6 * abs(fact.value))
     raise NotImplementedError(f"no oracle for {kind}")
 
 
@@ -495,6 +495,8 @@ def _loose(kind: str, got: Tensor, expected: Tensor, outcome: Outcome) -> bool:
         table = torch.stack([expected.flatten(), torch.ones(expected.numel(), dtype=torch.float64)], 1)
         solved = torch.linalg.lstsq(table, got.flatten()[:, None]).solution
         return float((table @ solved - got.flatten()[:, None]).abs().max()) <= most
+    if kind in ("offset by check", "scaled by check"):
+        got, expected, kind = got.flatten(), expected.flatten(), kind.replace("check", "line")
     for axis in range(got.ndim):
         if kind == "offset by line" and float((got - expected - (got - expected).mean(axis, True)).abs().max()) <= most:
             return True

@@ -214,3 +214,33 @@ def test_causes_are_not_claimed_where_one_value_everywhere_has_many() -> None:
     empty = "\n_right = sample\ndef sample(logits, tau=1.0, *rest):\n    drawn = _right(logits, tau, *rest)"
     told = said("sample", f"{right}{empty}\n    return drawn if tau else drawn[:0]\n")
     assert "as if tau were another number" not in told, told
+
+
+def test_nan_everywhere_shows_no_two_mistakes() -> None:
+    source = (
+        "def softmax(x, dim=-1):\n    powers = torch.log1p(x - x.amax())\n    return powers / powers.sum(dim, True)\n"
+    )
+    told = said("softmax", source, disclosed=True)
+    assert "two mistakes" not in told and "NaN" in told, told
+
+
+def test_rows_of_bos_and_pads_show_no_two_mistakes() -> None:
+    told = said(
+        "greedy-decode",
+        "def greedy_decode(model, src, max_len, bos, eos, pad):\n    out = torch.full((len(src), max_len + 1), pad)\n"
+        "    out[:, 0] = bos\n    return out\n",
+        disclosed=True,
+    )
+    assert "Two known mistakes" not in told and "smallest logit" not in told, told
+
+
+def test_an_error_of_torchs_names_no_mistake_that_raises_an_unrelated_one() -> None:
+    right = next(each for each in catalogue.find("generate").correct if "running sum" in each.name)
+    told = said("generate", str(right.source).replace("torch.rand(len(ids), 1,", "torch.rand(1, len(ids),"))
+    assert "You drew by the logits" not in told and "searchsorted" in told, told
+
+
+def test_what_is_left_unchanged_is_said_without_how_it_was_written() -> None:
+    right = catalogue.find("leaks").correct[0].source
+    told = said("leaks", right.but("(ids[:, t:] + 1) % vocabulary", "(ids[:, t:] != 0).long()"))
+    assert "yours stay 0" in told and "You wrote zeros" not in told, told
