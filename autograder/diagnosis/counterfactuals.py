@@ -39,7 +39,11 @@ def suppose(exercise: Exercise, outcomes: Sequence[Outcome]) -> list[Supposed]:
     def answers(outcome: Outcome, case: Case) -> Observation:
         return right_answer(exercise, outcome.probe, case)
 
+    little = is_degenerate(failing)
+    nothing = all(isinstance(each.got.result, Tensor) and not each.got.result.any() for each in failing)
     for supposed in suppositions(asked):
+        if (little and supposed.name.startswith("always ")) or (nothing and supposed.name == "zeros"):
+            continue
         if unexplained := _unexplained(answers, supposed, asked):
             where = setting(exercise, failing[0].case, "") if elsewhere else ()
             return [replace(supposed, where=where, partial=unexplained.failures > 0)]

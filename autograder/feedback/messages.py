@@ -303,6 +303,8 @@ def _item(value: Any) -> str:
         return f"a tensor of shape {tuple(value.shape)}"
     if isinstance(value, (list, tuple)) and any(isinstance(part, torch.Tensor) for part in value):
         return f"[{', '.join(map(_item, value))}]"
+    if isinstance(value, dict) and any(isinstance(part, torch.Tensor) for part in value.values()):
+        return f"a dictionary with the keys {', '.join(map(repr, value))}"
     return cut(repr(value))
 
 

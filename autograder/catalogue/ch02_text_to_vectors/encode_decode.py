@@ -173,8 +173,8 @@ EXERCISE = Exercise(
         mistake("<eos> in front", RIGHT.but('ids + [vocab["<eos>"]]', '[vocab["<eos>"]] + ids'), SPECIAL,
             "The end symbol is at the beginning. It comes after the last word.", quotes=returned),
         mistake("what append returns", RIGHT.but('ids + [vocab["<eos>"]]', 'ids.append(vocab["<eos>"])'), ENCODE,
-            "None came back. list.append changes the list and returns None, so its result must not be "
-            "kept as the list."),
+            "None came back. Either a `return` is missing, or the result of list.append was kept, which changes the "
+            "list and returns None."),
         mistake("unknown word as None", RIGHT.but(ID, "vocab.get(token)"), SPECIAL,
             """The unknown word became None: that is what get gives when it is not told what else to give. The id of
             <unk> belongs there.""", quotes=returned),

@@ -114,8 +114,8 @@ EXERCISE = Exercise(
             already.""",
             quotes=off_row),
         mistake("whole division", RIGHT.but("(two_i / d)", "(two_i // d)"), SPEEDS,
-            """All hands have the same speed, 1: // cuts the exponent to a whole number, which is 0 in every column.
-            Divide with /.""",
+            """All hands have the same speed, 1. Each pair has a speed of its own. (// cuts the exponent to a whole
+            number, which is 0 in every column: divide with /.)""",
             quotes=off_row),
         mistake("i instead of 2i", RIGHT.but("(two_i / d)", "(two_i / 2 / d)"), SPEEDS,
             """The exponent is i / d where it should be 2i / d, so the slowest hands are far too fast: they run only to

@@ -174,7 +174,8 @@ def how_it_says(evidence: Evidence) -> str:
 
 
 def kind_of(evidence: Evidence) -> str:
-    return f"What came back is of the type {evidence.got.told['kind']}."
+    kind = evidence.got.told["kind"]
+    return "Nothing came back." if kind in ("nothing", "NoneType") else f"What came back is of the type {kind}."
 
 
 def shape_of(evidence: Evidence) -> str:

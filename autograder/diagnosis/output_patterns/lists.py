@@ -7,7 +7,7 @@ from typing import Any
 
 from autograder.catalogue.numbers import number
 from autograder.diagnosis.evidence import Fact, Names, Seen, seen
-from autograder.diagnosis.output_patterns.scale import Offset, Scaled
+from autograder.diagnosis.output_patterns.scale import Offset, Scaled, four_digits
 from autograder.judging.closeness import same
 from autograder.judging.observation import Outcome
 
@@ -111,6 +111,8 @@ class NumberScaled(Fact, name="scaled", exact=True):
     factor: float
 
     def say(self, names: Names) -> str:
+        if self.factor == 0:
+            return "Wherever your number is wrong, it is 0."
         if names.secret:
             return "Wherever your number is wrong, it is a multiple of the correct one, always by the same factor."
         return f"Wherever your number is wrong, it is {number(self.factor)} times the correct one."
@@ -119,9 +121,9 @@ class NumberScaled(Fact, name="scaled", exact=True):
         return Scaled(self.factor, sure=self.sure)
 
 
-def _all_near(numbers: Sequence[float]) -> bool:
+def _all_near(numbers: Sequence[float], rtol: float = 1e-5) -> bool:
     """Whether numbers equal one up to rounding, however small they are."""
-    return all(isclose(number, numbers[0], rel_tol=1e-5) for number in numbers)
+    return all(isclose(number, numbers[0], rel_tol=rtol) for number in numbers)
 
 
 def about_numbers(failures: Sequence[Outcome]) -> Iterator[Fact]:
@@ -133,5 +135,5 @@ def about_numbers(failures: Sequence[Outcome]) -> Iterator[Fact]:
         yield WHOLE
     elif _all_near(gaps := [got - expected for got, expected in pairs]):
         yield NumberOffset(gaps[0])
-    elif all(y for _, y in pairs) and len({round(got / expected, 4) for got, expected in pairs}) == 1:
-        yield NumberScaled(round(pairs[0][0] / pairs[0][1], 4))
+    elif all(y for _, y in pairs) and _all_near(factors := [got / expected for got, expected in pairs], 1e-4):
+        yield NumberScaled(four_digits(factors[0]))

@@ -14,7 +14,8 @@ from autograder.judging.observation import Outcome
 LITTLE = 0.01  # of a number: by no more than this are those wrong that are nearly right
 INFINITE = seen(
     "infinite",
-    "The result is infinite: an exponential or a quotient became too large, or the logarithm of 0 was taken.",
+    "The result is infinite: an exponential or a quotient became too large, the logarithm of 0 was taken, or an "
+    "infinity that hides something is still there.",
     once=True,
 )
 SIGNS = seen("signs", "The absolute values of all numbers are correct; some of the signs are not.", exact=True)
@@ -65,13 +66,18 @@ class Scaled(Fact, name="scaled", exact=True):
         return f"Every number is {'a constant' if names.secret else number(self.factor)} times the correct one."
 
 
+def four_digits(value: float) -> float:
+    """The number with four significant digits, so that nearly equal ones are equal."""
+    return float(f"{value:.4g}")
+
+
 def scaled(got: Tensor, expected: Tensor, outcome: Outcome) -> Iterator[Fact]:
     """A constant multiple of the correct result."""
     if comparable(got, expected) and bool(expected.any()):
         largest = expected.abs().flatten().argmax()
         factor = float(got.flatten()[largest] / expected.flatten()[largest])
         if abs(factor) > 1e-6 and abs(factor - 1) > LITTLE and near(got, factor * expected, outcome):
-            yield Scaled(round(factor, 4))
+            yield Scaled(four_digits(factor))
 
 
 @dataclass(frozen=True)

@@ -244,3 +244,40 @@ def test_what_is_left_unchanged_is_said_without_how_it_was_written() -> None:
     right = catalogue.find("leaks").correct[0].source
     told = said("leaks", right.but("(ids[:, t:] + 1) % vocabulary", "(ids[:, t:] != 0).long()"))
     assert "yours stay 0" in told and "You wrote zeros" not in told, told
+
+
+def test_small_factors_are_shown_and_compared_with_their_digits() -> None:
+    told = said("mha-params", "def mha_params(d, h, bias=True):\n    return 0\n")
+    assert "0.000 times" not in told, told
+    thousandth = catalogue.find("layer-cost").correct[0].source.but("return n * d * d\n", "return 0.00001 * n * d\n")
+    assert "0.000 times" not in said("layer-cost", thousandth)
+    half = "def attend(W, V):\n    return 0.00001 * (W @ V)\n"
+    assert "Every number is 1e-05 times the correct one." in said("attend", half)
+
+
+def test_zeros_everywhere_are_not_said_to_be_the_result_for_a_zero() -> None:
+    told = said("softmax-jacobian", "def softmax_jacobian(p):\n    return torch.zeros(len(p), len(p), dtype=p.dtype)\n")
+    assert "does not depend on p" in told and "the correct one for" not in told, told
+    right = catalogue.find("attention-flops").correct[0].source
+    told = said("attention-flops", f"{right}\ndef attention_flops(n, d, h):\n    return 0\n")
+    assert "0 instead of n" not in told, told
+
+
+def test_a_missing_dictionary_of_tensors_is_shown_by_its_keys() -> None:
+    right = catalogue.find("export-attention").correct[0].source
+    told = said("export-attention", right.but("return found", "return []"))
+    assert "the next one should be a dictionary with the keys 'encoder'" in told and "tensor(" not in told, told
+
+
+def test_none_has_two_causes() -> None:
+    right = catalogue.find("encode-decode").correct[0].source
+    told = said(
+        "encode-decode", f"{right}\n_encode = encode\ndef encode(*given, **named):\n    _encode(*given, **named)\n"
+    )
+    assert "a `return` is missing" in told, told
+
+
+def test_the_speed_of_all_pairs_has_more_causes_than_one() -> None:
+    right = catalogue.find("sinusoidal-pe").correct[0].source
+    told = said("sinusoidal-pe", right.but("pos / 10000 ** (two_i / d)", "pos * torch.ones_like(two_i)"))
+    assert "All hands have the same speed, 1. Each pair has a speed of its own." in told, told
