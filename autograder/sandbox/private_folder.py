@@ -10,12 +10,14 @@ import fcntl
 import functools
 import os
 import tempfile
+import time
 from pathlib import Path
 
 from autograder.inside import safe_rmtree
 
 PREFIX = "attention-by-hand-"
 HELD = ".held"  # is there once the folder has been locked, so that one which is being made is not taken for a left one
+YOUNG = 60  # seconds; an older folder without it was being removed, or made, when its owner was killed
 
 
 class PrivateFolder:
@@ -72,7 +74,9 @@ def _sweep_once() -> None:
 def _remove_unless_held(path: Path) -> None:
     lock = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
-        if os.fstat(lock).st_uid != os.getuid() or not (path / HELD).exists():
+        found = os.fstat(lock)
+        being_made = not (path / HELD).exists() and time.time() - found.st_mtime < YOUNG
+        if found.st_uid != os.getuid() or being_made:
             return
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # BlockingIOError, an OSError, where somebody holds it
         safe_rmtree.remove(path)

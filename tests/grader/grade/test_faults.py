@@ -13,6 +13,7 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -519,6 +520,19 @@ def test_what_a_killed_grader_left_is_swept_away_and_nothing_else(tmp_path, monk
     alive.communicate()
     private_folder.sweep()
     assert not held.exists()
+
+
+def test_what_a_grader_left_that_was_killed_while_it_removed_its_folder_is_swept_away(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    left = tmp_path / f"{private_folder.PREFIX}grade-half-gone"
+    (left / "up-0").mkdir(parents=True)
+    (left / "up-0" / "essay.ipynb").write_text("somebody's work")
+    private_folder.sweep()
+    assert left.exists()  # it may be one that is being made
+    hour_ago = time.time() - 3600
+    os.utime(left, (hour_ago, hour_ago))
+    private_folder.sweep()
+    assert not left.exists()
 
 
 def test_a_grader_makes_no_other_folder_that_would_stay_when_it_is_killed():
