@@ -56,7 +56,13 @@ FUSED_KERNELS = (
 MEANINGS = {
     "softmax": Meaning(
         functions=("special_softmax",),
-        kernels=("_safe_softmax", "_sparse_softmax", "_masked_softmax", "_nested_tensor_softmax_with_shape"),
+        kernels=(
+            "special_softmax",
+            "_safe_softmax",
+            "_sparse_softmax",
+            "_masked_softmax",
+            "_nested_tensor_softmax_with_shape",
+        ),
         plain=(
             ("torch._refs", "softmax"),
             ("torch._decomp.decompositions", "_softmax"),
@@ -66,7 +72,7 @@ MEANINGS = {
     ),
     "log_softmax": Meaning(
         functions=("special_log_softmax",),
-        kernels=("_sparse_log_softmax",),
+        kernels=("special_log_softmax", "_sparse_log_softmax"),
         plain=(
             ("torch._refs", "log_softmax"),
             ("torch._decomp.decompositions", "_log_softmax"),
@@ -103,6 +109,19 @@ MEANINGS = {
         kernels=("_layer_norm", "native_layer_norm", "native_layer_norm_backward"),
         plain=(("torch._refs", "native_layer_norm"),),
     ),
+    "conv2d": Meaning(  # not the kernel "convolution", in which a product with a matrix may end, written as conv1d
+        functions=("convolution", "_convolution", "conv3d", "conv_transpose2d", "conv_transpose3d"),
+        kernels=("thnn_conv2d", "_slow_conv2d_forward", "slow_conv3d", "slow_conv_transpose2d", "mkldnn_convolution"),
+    ),
+    "group_norm": Meaning(
+        functions=("native_group_norm",),
+        kernels=("native_group_norm",),
+        plain=(("torch._refs", "native_group_norm"),),
+    ),
+    "batch_norm": Meaning(
+        functions=("native_batch_norm", "_native_batch_norm_legit", "_batch_norm_impl_index"),
+        kernels=("native_batch_norm", "_native_batch_norm_legit", "_batch_norm_with_update"),
+    ),
     "TransformerEncoderLayer": Meaning(
         kernels=("_transformer_encoder_layer_fwd",),
         plain=(("torch.nn", "TransformerEncoderLayer.forward"),),
@@ -113,6 +132,9 @@ MEANINGS = {
     "Transformer": Meaning(plain=(("torch.nn", "Transformer.forward"),)),
 }
 
+OWN_OPERATOR = "torch.library"  # noted like a forbidden name where the notebook has registered an operator with torch
+REGISTERING = ("torch.library", "torch._library", "torch._custom_op")  # modules of torch that register operators
+_has_own_operator = False
 _watch: "_Watch | None" = None  # of the question that is being answered; threads that it starts look here too
 
 
@@ -142,7 +164,7 @@ def watching(names: Sequence[str], ran: list[str]) -> Iterator[None]:
     finally:
         _watch = before
         threading.setprofile(follow)
-        ran += watch.ran()
+        ran += [*watch.ran(), *([OWN_OPERATOR] if _has_own_operator else [])]
 
 
 def eager() -> AbstractContextManager:
@@ -169,13 +191,21 @@ class _Watch:
     def __init__(self, names: Sequence[str]) -> None:
         self._names = tuple(names)
         self.functions, self.kernels = _meant(self._names)
-        self._seen = mmap.mmap(-1, len(self._names))  # shared with processes that the answer forks
+        self._seen = _shared(self._names)
 
     def note(self, name: str) -> None:
         self._seen[self._names.index(name)] = 1
 
     def ran(self) -> list[str]:
-        return [name for name, seen in zip(self._names, self._seen, strict=True) if seen != b"\0"]
+        ran = [name for name, seen in zip(self._names, self._seen, strict=True) if seen != b"\0"]
+        self._seen[:] = bytes(len(self._names))
+        return ran
+
+
+@cache
+def _shared(names: tuple[str, ...]) -> mmap.mmap:
+    """A byte for each name, one memory for all questions: a process that was forked in one may run it in another."""
+    return mmap.mmap(-1, len(names))
 
 
 @cache
@@ -187,7 +217,7 @@ def _meant(names: tuple[str, ...]) -> tuple[dict[str, str], dict[str, str]]:
         meaning = MEANINGS.get(name, Meaning())
         for function in (name, *meaning.functions):
             functions.setdefault(function, name)
-        for kernel in (name, f"_{name}", *meaning.functions, *meaning.kernels):
+        for kernel in (name, f"_{name}", *meaning.kernels):
             kernels.setdefault(f"aten::{kernel}", name)
             kernels.setdefault(f"quantized::{kernel}", name)
         kernels.setdefault(name, name)  # an operator of higher order, which has no namespace
@@ -250,6 +280,26 @@ def follow_threads() -> None:
             setattr(_thread, name, partial(_started, start))
 
 
+def follow_operators() -> None:
+    """From here on an operator that the notebook registers with torch is noticed: its code runs below the modes, where
+    no call is seen. For a process that belongs to one notebook only."""
+    register = torch._C._dispatch_library
+
+    def registered(*arguments: Any) -> Any:
+        global _has_own_operator
+        _has_own_operator |= not _is_a_package(sys._getframe(1))
+        return register(*arguments)
+
+    torch._C._dispatch_library = registered
+
+
+def _is_a_package(frame: types.FrameType | None) -> bool:
+    """Whether a package, torch itself among them, calls what registers an operator."""
+    while frame is not None and str(frame.f_globals.get("__name__")).startswith(REGISTERING):
+        frame = frame.f_back
+    return frame is None or any(part in frame.f_code.co_filename for part in ("<frozen ", "site-packages"))
+
+
 def _started(start: Callable, function: Callable, *arguments: Any, **options: Any) -> Any:
     def followed(*given: Any, **named: Any) -> Any:
         _enter_modes()
@@ -271,17 +321,26 @@ def _enter_modes() -> None:
 
 @contextmanager
 def _lent(module: str, place: str, name: str) -> Iterator[None]:
-    """Inside the `with`, calls of this Python function are recorded under a name.
+    """Inside the `with`, calls of this Python function, and of what it wraps, are recorded under a name.
 
     Its code object is replaced, since other names may refer to it. Nothing happens if it does not exist or is not a
     Python function.
     """
-    try:
-        function = attrgetter(place)(sys.modules[module])
-        own = function.__code__
-    except (KeyError, AttributeError):
+    with ExitStack() as stack:
+        try:
+            function = attrgetter(place)(sys.modules[module])
+        except (KeyError, AttributeError):
+            function = None
+        while isinstance(function, types.FunctionType):
+            stack.enter_context(_noting(function, name))
+            function = getattr(function, "__wrapped__", None)
         yield
-        return
+
+
+@contextmanager
+def _noting(function: types.FunctionType, name: str) -> Iterator[None]:
+    """Inside the `with`, calls of a function are recorded under a name."""
+    own = function.__code__
     copy = types.FunctionType(own, function.__globals__, function.__name__, None, function.__closure__)
     copy.__defaults__, copy.__kwdefaults__ = function.__defaults__, function.__kwdefaults__
 

@@ -269,7 +269,7 @@ def describe(error: BaseException, namespace: Mapping[str, Any]) -> dict[str, An
     except Exception:
         message = "(its message could not be printed)"
     return {
-        "type": type(error).__name__,
+        "type": next(kind.__name__ for kind in type(error).__mro__ if not kind.__name__.startswith("_")),
         "kinds": [kind.__name__ for kind in type(error).__mro__],
         "about": _about(error, last, own, source),
         "message": message[:MAX_MESSAGE],

@@ -139,6 +139,7 @@ def serve(shell: Shell, connection: socket.socket) -> None:
     error: dict | None = None
     moments = Snapshots()
     recorder.follow_threads()
+    recorder.follow_operators()
     with contextlib.suppress(EOFError, OSError, wire.WireError):
         channel.send({"ready": True})
         while True:

@@ -48,6 +48,24 @@ def look() -> list[Process]:
     return [seen for seen in map(_looked_at, descendants()) if seen is not None]
 
 
+def is_alone(child: int) -> bool:
+    """Whether a child is the only descendant of this process, without a look at all processes; False if the system does
+    not say."""
+    try:
+        return _children(os.getpid()) == {child} and not _children(child)
+    except OSError:
+        return False
+
+
+def _children(pid: int) -> set[int]:
+    """The children of a process, those that have ended and are not waited for included. Raises OSError."""
+    found: set[int] = set()
+    for thread in os.listdir(f"/proc/{pid}/task"):
+        with open(f"/proc/{pid}/task/{thread}/children") as file:
+            found.update(map(int, file.read().split()))
+    return found
+
+
 def doing(processes: Sequence[Process]) -> str:
     """Whether any of them runs or waits for a processor, else whether any waits for a disk.
 

@@ -5,6 +5,7 @@ process forks safely. It obeys its control socket: start a child, say what the c
 that it started use, interrupt it, end it.
 """
 
+import contextlib
 import gc
 import importlib
 import json
@@ -29,6 +30,7 @@ from autograder.inside.limits import Limits
 from autograder.inside.local_socket import short_address
 
 MAX_CONTROL_BYTES = 4096
+MOST_SECONDS_ALONE = 2.0  # until everything but the child has ended; a disk may hold a process up
 REST = 2  # two counts of the files on a disk are apart by at least this multiple of what one takes
 
 
@@ -63,6 +65,8 @@ class Zygote:
             self._start(descriptors[0])
         elif order == "interrupt" and self._child:
             _kill(self._child, signal.SIGINT)
+        elif order == "alone":
+            self._end_others()
         elif order == "stop":
             self._stop()
         return self._used() if order == "usage" else {"ended": self._ended}
@@ -152,17 +156,33 @@ class Zygote:
             self._next_count = now + REST * (now - began)
         return self._disk
 
+    def _end_others(self) -> None:
+        """End what the child has started: before a question, since it could answer out of the watch's sight.
+
+        The child is stopped meanwhile, so that it starts nothing new.
+        """
+        if self._child is None or usage.is_alone(self._child) or not self._others():
+            return
+        _kill(self._child, signal.SIGSTOP)
+        until = time.monotonic() + MOST_SECONDS_ALONE
+        while (left := self._others()) and time.monotonic() < until:
+            _end(left)
+            for process in left:  # an orphan is this process's own child; others are the child's
+                with contextlib.suppress(ChildProcessError):
+                    os.waitpid(process, os.WNOHANG)
+            time.sleep(0.001)
+        _kill(self._child, signal.SIGCONT)
+
+    def _others(self) -> list[int]:
+        """All living descendants except the child."""
+        return [process.pid for process in usage.look() if process.alive and process.pid != self._child]
+
     def _stop(self) -> None:
         """End the child and its descendants."""
         if self._child is None:
             return
-        while True:
-            left = usage.descendants()
-            if not left:
-                break
-            for signal_number in (signal.SIGSTOP, signal.SIGKILL):  # what is stopped starts nothing new
-                for process in left:
-                    _kill(process.pid, signal_number)
+        while left := usage.descendants():
+            _end([process.pid for process in left])
             _reap()
         self._child = None
         if self._home:
@@ -201,6 +221,12 @@ def _kill(process: int, signal_number: int) -> None:
         os.kill(process, signal_number)
     except ProcessLookupError:
         return
+
+
+def _end(processes: Sequence[int]) -> None:
+    for signal_number in (signal.SIGSTOP, signal.SIGKILL):  # what is stopped starts nothing new
+        for process in processes:
+            _kill(process, signal_number)
 
 
 def _reap() -> None:

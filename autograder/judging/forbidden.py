@@ -8,7 +8,7 @@ learner compares with in a cell of their own is free.
 import ast
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -49,13 +49,19 @@ UNREAD = (
     "One of your cells is too long to be read: together the notebook's code may have 300,000 characters. What is not "
     "read could hold anything, so this exercise earns no points. Take out what is not needed, such as pasted data."
 )
+UNSEEN = (
+    "This notebook registers an operator of its own with torch (torch.library). What runs inside it cannot be seen, so "
+    "it is not allowed here and this exercise earns no points. Write the function in plain Python."
+)
 
 SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
-def called(exercise: Exercise, names: Iterable[str]) -> list[str]:
+def called(exercise: Exercise, names: Collection[str]) -> list[str]:
     """Sentences about the forbidden functions of these names, which an answer to the exercise has called."""
+    if names and not {*names} & {*exercise.forbidden}:
+        return [UNSEEN]
     return [
         f"{name} does the whole exercise by itself, so it is not allowed here and this exercise earns no points. "
         "Write the steps yourself; comparing with it in a cell of your own is welcome."

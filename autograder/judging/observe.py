@@ -287,7 +287,7 @@ class Candidate:
         reply = self._endpoint.ask({"do": action, "seed": seed, "with": details, "forbidden": self._forbidden})
         called = reply.get("called")
         texts = {name for name in called if isinstance(name, str)} if isinstance(called, list) else set()
-        self.called |= texts & set(self._forbidden)  # a reply may say anything
+        self.called |= texts & {*self._forbidden, recorder.OWN_OPERATOR}  # a reply may say anything
         return reply
 
 

@@ -236,10 +236,12 @@ class Submission:
 
     @contextlib.contextmanager
     def questioned(self, seconds: float, moment: str = "") -> Iterator[wire.Channel]:
-        """A channel for judging one exercise; all of its probes may take `seconds` together.
+        """A channel for judging one exercise; all of its probes may take `seconds` together. Processes that earlier
+        cells have started end first.
 
         moment: a name for a snapshot of the namespace; a second use of the name restores it.
         """
+        self._runner.order("alone")
         ours, theirs = socket.socketpair()
         too_long = EndpointGone(f"your code did not finish within {seconds:g} seconds")
         channel = wire.Channel(ours, _Patience(self, seconds, "A check", too_long))

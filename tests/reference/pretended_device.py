@@ -357,6 +357,8 @@ def pretended_device() -> Iterator[Log]:
         mock.patch.object(torch.cuda, "is_available", lambda: True),
         mock.patch.object(torch.cuda, "device_count", lambda: 1),
         mock.patch.object(torch.cuda, "get_device_name", lambda device=None: "pretended device"),
+        # torch's optimizers would look for a graph that a true device records, where torch is built for one
+        mock.patch.object(torch.accelerator, "current_accelerator", lambda check_available=False: None),
         mock.patch.object(torch.cuda, "synchronize", lambda device=None: LOG.add("wait", "synchronize")),
         # a wrapper cannot be made in inference mode; without gradients the values are the same
         mock.patch.object(torch.inference_mode, "__enter__", _enter_no_grad),

@@ -41,6 +41,7 @@ class Notebook:
 
         def run() -> dict:
             recorder.follow_threads()  # as the shell does in a sandbox
+            recorder.follow_operators()
             self._run(cells)
             endpoint = LocalEndpoint(self._shell.user_global_ns)
             findings = forbidden.findings(cells, exercise, catalogue.assignment_of(exercise))

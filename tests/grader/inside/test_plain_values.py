@@ -10,7 +10,7 @@ from autograder.diagnosis.known_mistakes import diagnose
 from autograder.feedback.messages import seen
 from autograder.feedback.render import WIDTH
 from autograder.feedback.report import as_text
-from autograder.inside import wire
+from autograder.inside import responder, wire
 from autograder.judging.compare import difference, value_difference
 from autograder.judging.observation import Observation, Outcome, Part
 from autograder.judging.verdict import Verdict
@@ -143,3 +143,12 @@ def test_a_known_answer_that_cannot_travel_is_recognized_and_breaks_nothing():
     a_set = Misconception("a set", "def a(): return {1, 2}", "Why.", SECTION)
     assert diagnose(exercise(a_set), [outcome([1, 2], wire.Opaque("builtins.set"))])[0] is a_set
     assert diagnose(exercise(a_set), [outcome([1, 2], wire.Opaque("builtins.map"))]) is None
+
+
+def test_an_error_of_a_private_class_is_called_by_its_first_public_one() -> None:
+    """As Python 3.13 raises _IncompleteInputError for a cell that ends in the middle of a line."""
+
+    class _Unfinished(SyntaxError):
+        pass
+
+    assert responder.describe(_Unfinished("incomplete input"), {})["type"] == "SyntaxError"

@@ -7,6 +7,36 @@ FUSED = "scaled_dot_product_attention"
 VALUES = "torch.eye(K.shape[-2], dtype=K.dtype).expand(K.shape[0], -1, -1)"
 WEIGHTS = "def attention_weights(Q, K):\n    return {}(Q, K, " + VALUES + ")\n"
 SHARES = "def softmax(x, dim):\n    return {}(x, dim)\n"
+OPERATOR = """
+@torch.library.custom_op("mine::shares", mutates_args=())
+def shares(x: torch.Tensor, dim: int) -> torch.Tensor:
+    return F.softmax(x, dim)
+"""
+SERVER = """
+import os, pickle, socket, struct
+asked = []
+def receive(end):
+    size = end.recv(4, socket.MSG_WAITALL)
+    return pickle.loads(end.recv(struct.unpack("I", size)[0], socket.MSG_WAITALL)) if size else os._exit(0)
+def send(end, what):
+    packed = pickle.dumps(what)
+    end.sendall(struct.pack("I", len(packed)) + packed)
+def softmax(x, dim):
+    if not asked:
+        ours, theirs = socket.socketpair()
+        while os.fork() == 0:
+            ours.close()
+            while True:
+                send(theirs, F.softmax(*receive(theirs)))
+        asked.append(ours)
+        return x.exp() / x.exp().sum(dim, keepdim=True)
+    send(asked[0], (x.detach(), dim))
+    return receive(asked[0])
+"""
+KERNEL = """
+library = torch.library.Library("aten", "IMPL")
+library.impl("trapz.dx", lambda y, dx=1, dim=-1: F.softmax(y, dx), "CompositeImplicitAutograd")
+"""
 LAZY = f"""
 class Lazy(torch.Tensor):
     @staticmethod
@@ -254,6 +284,10 @@ SOFTMAX = {
     "sparse": ["def softmax(x, dim):\n    return torch.sparse.softmax(x.to_sparse(), dim % x.dim()).to_dense()\n"],
     "masked": ["def softmax(x, dim):\n    return torch.masked.softmax(x, dim, mask=x > -torch.inf)\n"],
     "in Python": ["import torch._refs", SHARES.format("torch._refs.softmax")],
+    "what that wraps": ["import torch._refs", SHARES.format("torch._refs.softmax.__wrapped__")],
+    "in an operator of one's own": [OPERATOR, SHARES.format("shares")],
+    "in a process that the first question has started": [SERVER],
+    "in the kernel of an operator of torch's": [KERNEL, "def softmax(x, dim):\n    return torch.trapz(x, dx=dim)\n"],
     "decomposed": [
         "import torch._decomp.decompositions as d",
         "def softmax(x, dim):\n    return d._softmax(x, dim, False)\n",
@@ -300,6 +334,35 @@ LAYER_NORM = {
     "in Python": ["import torch._refs", NORM.format("torch._refs.native_layer_norm(x, g.shape, g, b, eps)[0]")],
     "module": [NORM.format("nn.LayerNorm(g.shape, eps, elementwise_affine=False)(x) * g + b")],
     "another name": ["normed = F.layer_norm", NORM.format("normed(x, g.shape, g, b, eps)")],
+    "group norm": [NORM.format("F.group_norm(x.reshape(-1, x.shape[-1], 1), 1, g, b, eps).reshape(x.shape)")],
+    "group norm's kernel": [
+        NORM.format(
+            "torch.native_group_norm(x.reshape(-1, x.shape[-1], 1), g, b, x[..., 0].numel(), x.shape[-1], 1, 1, eps)[0]"
+            ".reshape(x.shape)"
+        )
+    ],
+    "batch norm": [
+        NORM.format("F.batch_norm(x.flatten(0, -2).T, None, None, training=True, eps=eps).T.reshape(x.shape) * g + b")
+    ],
+    "instance norm": [NORM.format("F.instance_norm(x.reshape(-1, 1, x.shape[-1]), eps=eps).reshape(x.shape) * g + b")],
+}
+SHIFTS = """
+def conv_as_attention(x, kernel):
+    B, C, H, W = x.shape
+    k = kernel.shape[-1]
+    if k % 2 == 0:
+        raise ValueError
+    pixels = torch.eye(H * W, dtype=x.dtype).reshape(H * W, 1, H, W)
+    weights = F.unfold(pixels, k, padding=k // 2).permute(1, 2, 0)
+    return {}, weights
+"""
+CONVOLUTION = {
+    "functional": "F.conv2d(x, kernel, padding=k // 2)",
+    "of three axes": "F.conv3d(x[:, :, None], kernel[:, :, None], padding=(0, k // 2, k // 2))[:, :, 0]",
+    "the general one": "torch.convolution(x, kernel, None, (1, 1), (k // 2,) * 2, (1, 1), False, (0, 0), 1)",
+    "its operator": "torch.ops.aten.convolution(x, kernel, None, (1, 1), (k // 2,) * 2, (1, 1), False, (0, 0), 1)",
+    "its kernel": "torch.ops.aten.thnn_conv2d(x, kernel, (k, k), None, (1, 1), (k // 2, k // 2))",
+    "turned around": "F.conv_transpose2d(x, kernel.flip(2, 3).transpose(0, 1), padding=k // 2)",
 }
 MASKS = """
 def all_heads(mask, B, h, Tq, Tk):
@@ -368,6 +431,20 @@ def test_the_librarys_softmax_earns_nothing(notebook, cells):
 @pytest.mark.parametrize("cells", LAYER_NORM.values(), ids=LAYER_NORM)
 def test_the_librarys_layer_norm_earns_nothing(notebook, cells):
     assert_forbidden(notebook.judged("layer-norm", *cells))
+
+
+@pytest.mark.parametrize("expression", CONVOLUTION.values(), ids=CONVOLUTION)
+def test_the_librarys_convolution_earns_nothing(notebook, expression):
+    assert_forbidden(notebook.judged("conv-as-attention", SHIFTS.format(expression)))
+
+
+def test_a_product_that_is_written_as_a_convolution_of_one_pixel_is_none(notebook):
+    answer = (
+        "sum(F.conv1d((weights[i] @ x.flatten(2).mT).mT, kernel.flatten(2)[..., i, None]) for i in range(k * k))"
+        ".reshape(B, -1, H, W)"
+    )
+    judged = notebook.judged("conv-as-attention", SHIFTS.format(answer))
+    assert not judged["forbidden"] and judged["points"] == judged["of"]
 
 
 @pytest.mark.parametrize("answer", LAYERS.values(), ids=LAYERS)
