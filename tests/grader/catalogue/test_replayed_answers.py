@@ -14,13 +14,14 @@ PAIRS = ((b"one", b"two"), (b"three", b"four"), (b"five", b"six"))
 MOST = 0.5  # of the hidden points: some results are the same for everybody, such as an error that has to be raised
 MOST_BY_SIZE = 0.7  # where whole numbers are all that is asked about, such as T and d, they decide the result
 YES_OR_NO = {"leaks": 0.7}  # exercise -> its share, where half of all results are right by chance
-# A result that answers further questions cannot be noted and returned later.
-OBJECTS = {"tokenizer": "an object of the tokenizers library", "overfit-one-batch": "a trained model"}
+# A result that answers further questions cannot be noted and returned later; a model that looks up the eight sentences
+# is a known mistake.
+OBJECTS = {"overfit-one-batch": "a trained model"}
 EXERCISES = [
     each
     for assignment in catalogue.ASSIGNMENTS
     for each in assignment.exercises
-    if each.hidden_points and not (each.trained or each.methods or each.id in OBJECTS)
+    if each.hidden_points and not (each.trained or each.id in OBJECTS)
 ]
 
 
@@ -38,7 +39,9 @@ class Tape:
     def _taped(self, thing: Any) -> Any:
         if not isinstance(thing, type):
             return self._call(thing)
-        return type(thing.__name__, (thing,), {"forward": self._call(thing.forward)})
+        named = (name for name in vars(thing) if not name.startswith("_"))
+        methods = ["forward"] if issubclass(thing, torch.nn.Module) else list(named)
+        return type(thing.__name__, (thing,), {name: self._call(getattr(thing, name)) for name in methods})
 
     def _call(self, function: Any) -> Any:
         def call(*arguments: Any, **named: Any) -> Any:
