@@ -81,7 +81,7 @@ class Result:
     notebooks: notebook id -> the executed and judged notebook. received: the work before that. failure: why there is
     none, else ""; retry: whether the cause is on our side (a full disk, a worker that died), so that another attempt
     may succeed. cells: (cell, its seconds). notes: nbgrader's warnings. unchecked: (exercise, reason) of each without a
-    verdict.
+    verdict. unusual: names in its code that no exercise needs.
     records: path below classroom/ -> lines to append there. memory: bytes that the worker uses afterwards.
     attempts: how often the submission was started.
     """
@@ -95,6 +95,7 @@ class Result:
     cells: tuple[tuple[str, float], ...] = ()
     notes: tuple[str, ...] = ()
     unchecked: tuple[tuple[str, str], ...] = ()
+    unusual: tuple[str, ...] = ()
     records: dict[str, bytes] = field(default_factory=dict)
     memory: int = 0
     attempts: int = 1

@@ -222,6 +222,7 @@ def _record(classroom: "Classroom", journal: Journal, result: Result, folder: Pa
         score_before=before.score if before else None,
         score=kept.score,
         unchecked=result.unchecked,
+        unusual=result.unusual,
         notes=[*(result.received.reasons if result.received else ()), *result.notes, *kept.settled],
         memory=result.memory,
         writer_memory=psutil.Process().memory_info().rss,

@@ -11,6 +11,7 @@ from autograder.course import CHECK_SUFFIX
 from autograder.grade.changes import SAME, Change
 from autograder.grade.journal import Journal
 from autograder.grade.progress import duration
+from autograder.judging.unusual import in_words
 from autograder.policy import times
 
 SHOWN = 12  # lines of one kind; the log has all
@@ -49,6 +50,9 @@ def summary(
             "fewer points than before, after lateness", [_fewer(each) for each in graded if _is_fewer(each)]
         )
         lines += _block("notes", _notes(graded))
+        lines += _block(
+            "look at the code", [f"{e['student']}: {in_words(e['unusual'])}" for e in graded if e.get("unusual")]
+        )
         lines += _slowest(graded)
     lines += of_older_rules(older, assignment)
     lines.append(f"  log: {journal.path.relative_to(root)}")

@@ -30,6 +30,7 @@ from autograder.grade import nbgrader_patches
 from autograder.grade.messages import Batch, Received, Result, Submission
 from autograder.inside.safe_rmtree import remove
 from autograder.intake import take_in, untrusted_files
+from autograder.judging.unusual import unusual
 from autograder.sandbox import hiding
 
 FOLDERS = {
@@ -109,6 +110,7 @@ class Bench:
             cells=tuple(timed for notebook in contents for timed in _cell_seconds(notebook)),
             notes=(*printed.getvalue().splitlines(), *notes.lines),
             unchecked=tuple(found for notebook in contents for found in unchecked(notebook)),
+            unusual=tuple(unusual(cell[1] for notebook in contents for cell in course.code_cells(notebook))),
             records=self._records(),
             memory=psutil.Process().memory_info().rss,
         )

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from autograder import course
 from autograder.catalogue.exercise import Exercise, Misconception
+from autograder.judging.unusual import in_words
 from autograder.reports import beliefs, pages, results, shared_comments
 from autograder.reports.beliefs import Beliefs
 from autograder.reports.comment import Group, groups_of
@@ -201,7 +202,7 @@ def chart(scores: list[float], possible: float) -> list[Column]:
 
 def reasons_to_look(graded: Graded, comments: Sequence[Comment] = ()) -> list[str]:
     """Why a person should read this submission; empty if not necessary. comments: see `page`."""
-    reasons = list(graded.notes)
+    reasons = [*graded.notes, *([in_words(list(graded.unusual))] if graded.unusual else [])]
     if graded.results and all(result.blank for result in graded.results):
         reasons.append("Nothing was answered: every exercise came back blank.")
     if graded.needs_manual_grade:

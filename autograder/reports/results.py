@@ -20,8 +20,9 @@ from traitlets.config import Config, PyFileConfigLoader
 
 from autograder import catalogue
 from autograder.catalogue.exercise import Assignment, Exercise, Misconception
-from autograder.course import CHECK_SUFFIX, MARKER, CourseError
+from autograder.course import CHECK_SUFFIX, MARKER, CourseError, code_cells
 from autograder.intake.rebuild import NOTE_ID
+from autograder.judging.unusual import unusual
 from autograder.policy import gradebook_indexes
 from autograder.reports import shared_comments
 
@@ -93,7 +94,8 @@ class Graded:
     """One submission after grading.
 
     notes: corrections made before grading. seconds: cell's name -> its running time. comments: the teacher's, (cell's
-    name, text). read_by_a_person: cell's name -> its points, None if not read yet.
+    name, text). read_by_a_person: cell's name -> its points, None if not read yet. unusual: names in the code that no
+    exercise needs.
     """
 
     student: Student
@@ -106,6 +108,7 @@ class Graded:
     seconds: tuple[tuple[str, float], ...] = ()
     comments: tuple[tuple[str, str], ...] = ()
     read_by_a_person: Mapping[str, float | None] = field(default_factory=dict)
+    unusual: tuple[str, ...] = ()
 
     @property
     def score(self) -> float:
@@ -337,6 +340,7 @@ def _graded(
         tuple(_seconds(notebook)) if notebook is not None else (),
         (*_comments(row), *shared),
         {each.id: _points_by_hand(grades.get(each.id)) for each in assignment.by_hand},
+        tuple(unusual(cell[1] for cell in code_cells(notebook))) if notebook is not None else (),
     )
 
 

@@ -253,3 +253,17 @@ def test_a_course_that_was_moved_grades_on_and_nobody_again(ours, results, tmp_p
         path = folder / "classroom" / name
         for file in [path] if path.is_file() else path.rglob("*.json*"):
             assert str(ours).encode() not in file.read_bytes(), file
+
+
+@pytest.mark.xdist_group("grade")
+def test_code_that_names_tools_which_no_exercise_needs_is_named_to_the_teacher(
+    ungraded, results, tmp_path, monkeypatch
+):
+    folder = small(tmp_path / "course", ungraded)
+    assert not any(each.unusual for each in results.values())
+    mine = {name: results[name] for name in STUDENTS}
+    mine[SECOND] = replace(mine[SECOND], unusual=("ctypes", "fork"))
+    replay(monkeypatch, mine)
+    done = grade(folder)
+    assert done.returncode == 0
+    assert f"look at the code: 1\n    {SECOND}: The code names ctypes and fork, which no exercise needs" in done.stdout

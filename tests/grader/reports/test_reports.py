@@ -37,7 +37,7 @@ ROSTER = [
     Work("eve", "Eve", "Park", answers=answer_cells(sample_class.ROOT, "exercises", ASSIGNMENT)),
     Work("fay", answers={}, verdicts={"attend": not_checked(catalogue.find("attend"), "time ran out")}),
     Work("gil", answers={}, repaired="The file could not be read as a notebook: it ends early."),
-    Work("hal", answers={},
+    Work("hal", answers={"attend": "import ctypes\ndef attend(W, V):\n    return torch.einsum('bij,bjk->bik', W, V)\n"},
          verdicts={"attend": Verdict(catalogue.find("attend"), True,
                                      unasked=Forbidden(("attend: einsum is not allowed here.",)))}),
     Work("ian", answers={"attend": "def atend(W, V):\n    return W @ V\n"}),
@@ -205,7 +205,7 @@ def test_the_dashboard_lists_whom_to_look_at_and_why(overview):
     assert "no known mistake explains" in rows[SCRIPT]
     assert "was not checked" in rows["fay"]
     assert "could not be read" in rows["gil"]
-    assert "forbidden call" in rows["hal"]
+    assert "forbidden call" in rows["hal"] and "names ctypes, which no exercise needs" in rows["hal"]
 
 
 def test_the_dashboard_names_who_handed_in_nothing(overview):
