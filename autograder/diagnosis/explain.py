@@ -11,8 +11,9 @@ from dataclasses import replace
 from autograder.catalogue.exercise import Exercise
 from autograder.diagnosis.counterexample import smallest
 from autograder.diagnosis.evidence import Explained, explained
-from autograder.diagnosis.known_mistakes import diagnose
+from autograder.diagnosis.known_mistakes import diagnose, is_of_two
 from autograder.diagnosis.looking import looked_at
+from autograder.diagnosis.output_patterns.lists import about_items
 from autograder.judging.judge import judge
 from autograder.judging.observation import Raised
 from autograder.judging.observe import Endpoint, EndpointGone
@@ -25,10 +26,19 @@ def explain(verdict: Verdict) -> Explained:
         return explained(verdict)
     try:
         diagnosis = diagnose(verdict.exercise, verdict.outcomes)
+        if diagnosis and is_of_two(diagnosis[0]) and _items_tell(verdict):
+            diagnosis = None
         noticed = () if diagnosis else tuple(looked_at(verdict.exercise, verdict.outcomes, verdict.again))
     except Exception:
         return explained(verdict, failed_explanation=traceback.format_exc())
     return explained(verdict, diagnosis=diagnosis, noticed=noticed)
+
+
+def _items_tell(verdict: Verdict) -> bool:
+    """Whether all failing lists are related to the correct ones in one simple way, such as ending too early, which is
+    certain where two known mistakes at once are not."""
+    failing = [outcome for outcome in verdict.outcomes if not outcome.passed and outcome.got is not None]
+    return any(fact.sure for fact in about_items(failing))
 
 
 def judge_and_explain(

@@ -123,6 +123,11 @@ def _two_at_once(
     return None
 
 
+def is_of_two(known: Misconception) -> bool:
+    """Whether it is two known mistakes at once."""
+    return known.message.startswith(TWO)
+
+
 def _nearest_first(exercise: Exercise, outcome: Outcome) -> list["_Pair"]:
     """The pairs, sorted by the distance of each mistake's own result to the learner's."""
     apart = {}

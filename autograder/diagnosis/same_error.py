@@ -1,7 +1,11 @@
 """Whether two errors show the same mistake. Two spellings of one mistake may stop with different texts."""
 
+import re
+
 from autograder.judging.observation import Raised
 
+SIZES = "sizes"
+NUMBER = re.compile(r"\d+")
 TORCH_BEGINS = {  # what a RuntimeError of torch's is about, by how its text begins
     "Can't call numpy()": "numpy",
     "view size is not": "view",
@@ -34,7 +38,7 @@ TORCH_BEGINS = {  # what a RuntimeError of torch's is about, by how its text beg
             "mat2 must be a matrix",
             "dot : ",
         ),
-        "sizes",
+        SIZES,
     ),
 }
 
@@ -42,7 +46,15 @@ TORCH_BEGINS = {  # what a RuntimeError of torch's is about, by how its text beg
 def stopped_alike(one: Raised, other: Raised) -> bool:
     """Whether two errors are of one kind; of torch's many, by how they begin, and of types by whether floats matter."""
     floats = [each.type == "TypeError" and "float" in each.message for each in (one, other)]
-    return (one.type, one.about, _cause(one), floats[0]) == (other.type, other.about, _cause(other), floats[1])
+    alike = (one.type, one.about, _cause(one), floats[0]) == (other.type, other.about, _cause(other), floats[1])
+    return alike and not _of_other_sizes(one, other)
+
+
+def _of_other_sizes(one: Raised, other: Raised) -> bool:
+    """Whether both complain in the same words of torch's, and of different sizes."""
+    texts = [each.message.partition(" at non-singleton")[0] for each in (one, other)]
+    words, sizes = [NUMBER.split(text) for text in texts], [sorted(NUMBER.findall(text)) for text in texts]
+    return _cause(one) == SIZES and words[0] == words[1] and sizes[0] != sizes[1]
 
 
 def _cause(error: Raised) -> str:

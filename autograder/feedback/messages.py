@@ -205,7 +205,7 @@ def _parted(exercise: Exercise, outcome: Outcome, parted: Difference) -> str:
         case "not raised":
             return f"expected {wanted.type} to be raised, got a result"
         case "type":
-            return _other_type(parted)
+            return _other_type(exercise, parted)
         case "shape":
             return f"expected shape {wanted}, got {got}"
         case "dtype":
@@ -256,8 +256,10 @@ def _beside(exercise: Exercise, outcome: Outcome, parted: Difference) -> str:
     return names[place] if place < len(names) else f"argument {place + 1}"
 
 
-def _other_type(parted: Difference) -> str:
+def _other_type(exercise: Exercise, parted: Difference) -> str:
     wanted, got = parted.expected, parted.got
+    if isinstance(wanted, dict) and exercise.normalize is not None and not parted.where:
+        return f"got {called(got)}, of which the check can read nothing"  # what is compared is made of the result
     if isinstance(wanted, torch.Tensor):
         return f"expected a tensor, got {called(got)}"
     if isinstance(wanted, tuple):
@@ -376,6 +378,8 @@ def _about_type(parted: Difference) -> str:
             return "An ordinary tensor is expected, with every number in its place: .to_dense() makes one."
         if opaque and got.description.partition(".")[0] == "numpy":
             return "You returned a NumPy array. Use torch throughout, so that gradients can flow back."
+    if isinstance(wanted, dict) and isinstance(got, torch.Tensor):
+        return "The result has not the shape and dtype that the docstring in the cell describes."
     return "The result is not of the type that the docstring in the cell describes."
 
 

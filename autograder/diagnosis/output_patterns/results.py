@@ -86,7 +86,10 @@ def _about_part(failures: Sequence[Outcome], part: int) -> list[Fact]:
         telling = [facts for facts, expected in shown if _tells(expected, pattern in WHOLE)]
         telling = telling or [facts for facts, expected in shown if _may_tell(facts, expected)]
         common = [fact for fact in telling[0] if all(fact in facts for facts in telling)] if telling else []
-        common = [fact for fact in common if not _is_vacuous(fact, pairs)]
+        holding = {
+            fact: [pair for pair, (facts, _) in zip(pairs, shown, strict=True) if fact in facts] for fact in common
+        }
+        common = [fact for fact in common if not _is_vacuous(fact, holding[fact])]
         if not common or (isinstance(common[0], axes.BySizes) and sum(type(f) is type(common[0]) for f in common) > 1):
             continue  # of axes of equal size it may be the one or the other
         if common[0] == scale.NEARLY and all(float(expected.abs().max()) >= FAR_AWAY for _, expected in shown):

@@ -281,3 +281,22 @@ def test_the_speed_of_all_pairs_has_more_causes_than_one() -> None:
     right = catalogue.find("sinusoidal-pe").correct[0].source
     told = said("sinusoidal-pe", right.but("pos / 10000 ** (two_i / d)", "pos * torch.ones_like(two_i)"))
     assert "All hands have the same speed, 1. Each pair has a speed of its own." in told, told
+
+
+def test_a_list_that_ends_early_is_not_two_mistakes() -> None:
+    source = "def residual_trace(model, ids):\n    return [model.embed(ids)]\n"
+    told = said("residual-trace", source, disclosed=True)
+    assert "ends too early" in told and "Two known mistakes" not in told, told
+
+
+def test_a_softmax_over_one_sentence_is_not_one_more_softmax() -> None:
+    """Over an axis of one item it gives 1 everywhere, in some of the checks."""
+    right = catalogue.find("multi-head-attention").correct[0].source
+    told = said("multi-head-attention", right.but("torch.softmax(scores, dim=-1)", "torch.softmax(scores, dim=0)"))
+    assert "one more softmax" not in told, told
+
+
+def test_a_result_that_the_check_cannot_read_is_not_expected_to_be_a_dictionary() -> None:
+    right = catalogue.find("sample").correct[0].source
+    told = said("sample", f"{right}\n_right = sample\ndef sample(*given):\n    return _right(*given)[:3]\n")
+    assert "a dictionary" not in told and "shape and dtype that the docstring" in told, told
