@@ -113,15 +113,6 @@ MEANINGS = {
         functions=("convolution", "_convolution", "conv3d", "conv_transpose2d", "conv_transpose3d"),
         kernels=("thnn_conv2d", "_slow_conv2d_forward", "slow_conv3d", "slow_conv_transpose2d", "mkldnn_convolution"),
     ),
-    "group_norm": Meaning(
-        functions=("native_group_norm",),
-        kernels=("native_group_norm",),
-        plain=(("torch._refs", "native_group_norm"),),
-    ),
-    "batch_norm": Meaning(
-        functions=("native_batch_norm", "_native_batch_norm_legit", "_batch_norm_impl_index"),
-        kernels=("native_batch_norm", "_native_batch_norm_legit", "_batch_norm_with_update"),
-    ),
     "TransformerEncoderLayer": Meaning(
         kernels=("_transformer_encoder_layer_fwd",),
         plain=(("torch.nn", "TransformerEncoderLayer.forward"),),

@@ -79,8 +79,7 @@ def over(axes: str):
 
 EXERCISE = Exercise(
     id="layer-norm", number="09.1", difficulty=1, minutes=12, visible_points=2, hidden_points=3,
-    reference=layer_norm, section=NORM, quotes=wrong_row,
-    forbidden=("layer_norm", "group_norm", "batch_norm", "instance_norm"),
+    reference=layer_norm, section=NORM, quotes=wrong_row, forbidden=("layer_norm",),
     probes=(
         visible("2 4 4 6 by hand", plain(WORKED[None, None])),
         visible("hardly any spread", plain(WORKED[None, None] / 2000 - 0.002)),

@@ -334,17 +334,6 @@ LAYER_NORM = {
     "in Python": ["import torch._refs", NORM.format("torch._refs.native_layer_norm(x, g.shape, g, b, eps)[0]")],
     "module": [NORM.format("nn.LayerNorm(g.shape, eps, elementwise_affine=False)(x) * g + b")],
     "another name": ["normed = F.layer_norm", NORM.format("normed(x, g.shape, g, b, eps)")],
-    "group norm": [NORM.format("F.group_norm(x.reshape(-1, x.shape[-1], 1), 1, g, b, eps).reshape(x.shape)")],
-    "group norm's kernel": [
-        NORM.format(
-            "torch.native_group_norm(x.reshape(-1, x.shape[-1], 1), g, b, x[..., 0].numel(), x.shape[-1], 1, 1, eps)[0]"
-            ".reshape(x.shape)"
-        )
-    ],
-    "batch norm": [
-        NORM.format("F.batch_norm(x.flatten(0, -2).T, None, None, training=True, eps=eps).T.reshape(x.shape) * g + b")
-    ],
-    "instance norm": [NORM.format("F.instance_norm(x.reshape(-1, 1, x.shape[-1]), eps=eps).reshape(x.shape) * g + b")],
 }
 SHIFTS = """
 def conv_as_attention(x, kernel):
