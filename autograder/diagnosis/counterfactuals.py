@@ -107,9 +107,10 @@ def _pattern_beside(exercise: Exercise, known: Misconception, asked: Sequence[Ou
 
 
 def _is_wrong(outcome: Outcome, part: int) -> bool:
-    """Whether one of several results, counted from 1, differs from the correct one."""
-    got, expected = outcome.got.result[part - 1], outcome.expected.result[part - 1]
-    return not closeness.near(got, expected, outcome)
+    """Whether one of several results, counted from 1, differs from the correct one; False if there are not several."""
+    got, expected = outcome.got.result, outcome.expected.result
+    several = isinstance(got, tuple) and isinstance(expected, tuple) and part <= min(len(got), len(expected))
+    return several and not closeness.near(got[part - 1], expected[part - 1], outcome)
 
 
 def _beside(exercise: Exercise, known: Misconception, asked: Sequence[Outcome]) -> Fact | None:

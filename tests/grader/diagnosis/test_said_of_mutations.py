@@ -4,7 +4,10 @@ import torch
 from explanations import said
 
 from autograder import catalogue
+from autograder.diagnosis.explain import judge_and_explain
+from autograder.diagnosis.known_mistakes import namespace_of
 from autograder.diagnosis.output_patterns import scale
+from autograder.judging.observe import LocalEndpoint
 
 
 def test_a_name_without_a_value_is_explained_by_where_it_gets_one() -> None:
@@ -300,3 +303,13 @@ def test_a_result_that_the_check_cannot_read_is_not_expected_to_be_a_dictionary(
     right = catalogue.find("sample").correct[0].source
     told = said("sample", f"{right}\n_right = sample\ndef sample(*given):\n    return _right(*given)[:3]\n")
     assert "a dictionary" not in told and "shape and dtype that the docstring" in told, told
+
+
+def test_results_that_a_check_cannot_read_are_explained_all_the_same() -> None:
+    """Of windows of another length nothing is counted, so the results stay as they are beside a dictionary."""
+    exercise = catalogue.find("lm-batch")
+    right = next(each for each in exercise.correct if each.name == "all windows first")
+    shorter = str(right.source).replace("rows[:, :-1]", "rows[:, :-0]")
+    verdict = judge_and_explain(exercise, LocalEndpoint(namespace_of(shorter)), b"key")
+    assert verdict.failed_explanation == "" and not verdict.passed
+    assert "two mistakes" not in said("lm-batch", shorter)
