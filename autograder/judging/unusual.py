@@ -2,9 +2,8 @@
 what watches it. They decide nothing, and honest code may have them."""
 
 import ast
+import re
 from collections.abc import Iterable
-
-from autograder.ipython_syntax import as_python
 
 TOOLS = frozenset(
     "CodeType FunctionType Popen TorchDispatchMode TorchFunctionMode __closure__ __code__ __globals__ __subclasses__ "
@@ -12,11 +11,12 @@ TOOLS = frozenset(
     "get_referrers marshal multiprocessing onnxruntime posix_spawn setprofile settrace socket socketpair "
     "subprocess".split()
 )
+WORD = re.compile(r"[A-Za-z_]\w*")
 MOST = 300_000  # letters of one notebook; the rest is a finding already (see `forbidden`)
 
 
 def unusual(cells: Iterable[str]) -> list[str]:
-    """The names of such tools in the code cells, sorted; a cell that is not Python is passed over."""
+    """The names of such tools in the code cells, sorted."""
     found: set[str] = set()
     left = MOST
     for cell in cells:
@@ -29,12 +29,15 @@ def unusual(cells: Iterable[str]) -> list[str]:
 
 
 def _named(source: str) -> set[str]:
-    """All names that a cell uses: of variables, attributes and modules, and the words of short texts."""
+    """All names that a cell uses: of variables, attributes and modules, and texts that are one word.
+
+    Of a cell that is not Python, as one with magics, all words outside of comments: IPython would read it again for
+    each of its magics, and a student decides how many there are.
+    """
     try:
-        nodes = ast.walk(ast.parse(as_python(source)))
-        return {name for node in nodes for name in _of(node)}
+        return {name for node in ast.walk(ast.parse(source)) for name in _of(node)}
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return set()
+        return {word for line in source.splitlines() for word in WORD.findall(line.partition("#")[0])}
 
 
 def _of(node: ast.AST) -> Iterable[str]:

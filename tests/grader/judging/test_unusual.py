@@ -1,5 +1,7 @@
 """Names that no exercise needs are shown to the teacher; nothing that the course accepts or gives out has any."""
 
+import timeit
+
 import pytest
 
 from autograder import catalogue, course
@@ -18,12 +20,22 @@ def test_a_tool_is_found_however_it_is_named():
 
 def test_words_that_only_look_like_one_are_none():
     assert unusual(["# a fork in the road\nsocket_of_the_bulb = 'a fork'\nprint('subprocess of attention')"]) == []
-    assert unusual(["def ("]) == []
+    assert unusual(["def ( # ctypes"]) == []
 
 
-def test_a_notebook_is_read_up_to_a_limit_and_a_deep_one_is_passed_over():
+def test_a_notebook_is_read_up_to_a_limit_and_a_deep_one_by_its_words():
     assert unusual(["x = 1\n" * 60_000, FORKED]) == []
-    assert unusual([f"import ctypes\nx = {'(' * 5_000}1{')' * 5_000}"]) == []
+    assert unusual([f"import ctypes\nx = {'(' * 5_000}1{')' * 5_000}"]) == ["ctypes"]
+
+
+def test_twice_as_many_magics_take_about_twice_the_time():
+    """The time of a hostile cell grows with its length, not with the square of it."""
+
+    def seconds(magics: int) -> float:
+        cell = "%timeit ctypes\n" * magics
+        return min(timeit.repeat(lambda: unusual([cell]), number=3, repeat=3))
+
+    assert seconds(8_000) < 5 * seconds(2_000) + 0.05
 
 
 def test_the_sentence_lists_all_names():
