@@ -162,7 +162,7 @@ EXERCISE = Exercise(
             """The values are correct, but the dtype is int32. Positions and ids are torch.long (int64) everywhere in
             the course, since indexing needs that."""),
         mistake("floats", RIGHT.ending_in(".float()"), CONTRACT,
-            "Your result has a float dtype. Places are whole numbers, of dtype torch.long: a float cannot be used as "
+            "Your result has a float dtype. Indices are whole numbers, of dtype torch.long: a float cannot be used as "
             "an index.",
             shows=lambda evidence: evidence.got.is_floating_point()),
         mistake("a list of numbers", RIGHT.ending_in(".tolist()"), CONTRACT,

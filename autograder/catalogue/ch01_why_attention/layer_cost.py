@@ -128,8 +128,8 @@ EXERCISE = Exercise(
             """You added what it costs to make queries, keys and values. True of the machine (and for short sentences it
             is the larger part); here we count the dot products between words.""", quotes=priced),
         mistake("recurrent and attention exchanged", RIGHT.but("recurrent", "attention"), COST,
-            """You answer for the other of the two. A recurrent step multiplies a d by d matrix for each word; attention
-            compares each word with each word.""", quotes=priced),
+            """This is the cost of attention for a recurrent layer, or the reverse. A recurrent step multiplies a d by d
+            matrix for each word; attention compares each word with each word.""", quotes=priced),
         mistake("recurrent without the matrix", RIGHT.but(RECURRENT, "return n * d"), COST,
             "A recurrent step multiplies the state by a d by d *matrix*: every new number is a sum over "
             "all d old ones.",
