@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -92,15 +92,15 @@ def _of_its_own(home: Path) -> tuple[dict[str, str], Path]:
 
 
 def _wait_until_running(server: subprocess.Popen[bytes], home: Path) -> dict:
-    """The file that the server writes once it listens."""
+    """What the server writes about itself, once it listens: it writes the file a little earlier."""
     deadline = time.monotonic() + PATIENCE / 1000
     while time.monotonic() < deadline:
         described = sorted((home / "jupyter_runtime_dir").glob("jpserver-*.json"))
         if described:
-            try:
-                return json.loads(described[0].read_text(encoding="utf-8"))
-            except json.JSONDecodeError:
-                pass  # half written
+            with suppress(json.JSONDecodeError, OSError):  # half written, or nobody listens yet
+                running = json.loads(described[0].read_text(encoding="utf-8"))
+                socket.create_connection(("127.0.0.1", running["port"]), timeout=5).close()
+                return running
         if server.poll() is not None:
             break
         time.sleep(0.2)
