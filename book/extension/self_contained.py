@@ -129,6 +129,7 @@ def code_digest() -> str:
 def code_files() -> list[Path]:
     """Return the files of the packages that affect the outputs of cells."""
     files = {path for pattern in PACKAGE for path in (ROOT / "transformer_ref").glob(pattern)}
+    files |= {path for pattern in PACKAGE for path in (ROOT / "book" / "figures").glob(pattern)}
     files |= {path for pattern in REPORTS for path in (ROOT / "autograder").glob(pattern)}
     return sorted(files)
 

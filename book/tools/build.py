@@ -33,7 +33,7 @@ BOOK, BUILD = ROOT / "book", ROOT / "build"
 EXECUTED = BUILD / "book" / "_build" / "executed"  # cells that one builder has executed, the other only reads
 MOST_JOBS = 4  # unless more are asked for: each kernel takes half a gigabyte of memory
 STRICT = ["-n", "-W", "--keep-going"]
-PACKAGES, STAMP = ("transformer_ref", "autograder"), BUILD / "made-of.txt"
+PACKAGES, STAMP = ("transformer_ref", "autograder", "book/figures"), BUILD / "made-of.txt"
 
 
 def jupyter_book_command(work: Path) -> list[str]:

@@ -6,9 +6,9 @@ from collections import Counter
 import pytest
 from bs4 import BeautifulSoup
 
+from book.figures.attention import attention_hero
 from transformer_ref.visualization.drawing import Drawing
-from transformer_ref.visualization.heroes.attention import attention_hero
-from transformer_ref.visualization.heroes.hero import Hero
+from transformer_ref.visualization.hero import Hero
 
 CHAPTER = "05_self_attention"
 TABLES = {

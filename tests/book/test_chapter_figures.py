@@ -4,11 +4,11 @@ import pytest
 import torch
 from torch.nn import functional as F
 
+from book.figures.heads_poster import heads_poster
+from book.figures.memory_levels import memory_levels
+from book.figures.norm_placement import norm_placement
+from book.figures.position_map import CELL_WIDTH, position_map
 from transformer_ref.model.positional_encoding import sinusoidal_table
-from transformer_ref.visualization.heads_poster import heads_poster
-from transformer_ref.visualization.memory_levels import memory_levels
-from transformer_ref.visualization.norm_placement import norm_placement
-from transformer_ref.visualization.position_map import CELL_WIDTH, position_map
 
 
 def normed(word):

@@ -11,29 +11,29 @@ import pytest
 import torch
 from bs4 import BeautifulSoup, Tag
 
+from book.figures.attention import attention_hero
+from book.figures.clock_hands import clock_hands_hero
+from book.figures.drawn_to_scale import drawn_to_scale_hero
+from book.figures.four_ways import four_ways_hero
+from book.figures.guesses import Read, guesses_hero
+from book.figures.heads import Head, heads_hero
+from book.figures.matrix import told
+from book.figures.rows_of_a_table import rows_of_a_table_hero
+from book.figures.scene_and_question import scene_and_question_hero
+from book.figures.scores_to_shares import scores_to_shares_hero
+from book.figures.shifted_right import Taught, shifted_right_hero
+from book.figures.three_measures import three_measures_hero
+from book.figures.time_steps import Step, time_steps_hero
+from book.figures.translations import Translation, translations_hero
+from book.figures.who_sees_whom import View, who_sees_whom_hero
 from transformer_ref.model.attention import explicit_attention
 from transformer_ref.model.masks import causal_mask, padding_mask
 from transformer_ref.model.positional_encoding import sinusoidal_table
 from transformer_ref.model.similarity import cosine, scaled_dot_product_scores
 from transformer_ref.model.softmax import softmax
 from transformer_ref.visualization.drawing import FONT_SIZE, Drawing
-from transformer_ref.visualization.heroes.attention import attention_hero
-from transformer_ref.visualization.heroes.clock_hands import clock_hands_hero
-from transformer_ref.visualization.heroes.drawn_to_scale import drawn_to_scale_hero
-from transformer_ref.visualization.heroes.four_ways import four_ways_hero
-from transformer_ref.visualization.heroes.guesses import Read, guesses_hero
-from transformer_ref.visualization.heroes.heads import Head, heads_hero
-from transformer_ref.visualization.heroes.hero import PAGE, PHONE, Hero
-from transformer_ref.visualization.heroes.rows_of_a_table import rows_of_a_table_hero
-from transformer_ref.visualization.heroes.scene_and_question import scene_and_question_hero
-from transformer_ref.visualization.heroes.scores_to_shares import scores_to_shares_hero
-from transformer_ref.visualization.heroes.shifted_right import Taught, shifted_right_hero
-from transformer_ref.visualization.heroes.three_measures import three_measures_hero
-from transformer_ref.visualization.heroes.time_steps import Step, time_steps_hero
-from transformer_ref.visualization.heroes.translations import Translation, translations_hero
-from transformer_ref.visualization.heroes.who_sees_whom import View, who_sees_whom_hero
+from transformer_ref.visualization.hero import PAGE, PHONE, Hero
 from transformer_ref.visualization.machine import ROAD, machine, road_map
-from transformer_ref.visualization.matrix import told
 from transformer_ref.visualization.palette import KEY, QUERY, VALUE, text_on, weight_fill
 
 MOST_BYTES = 60_000  # of a hero, both arrangements together, before they are packed for the way

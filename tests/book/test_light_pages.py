@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from docutils import nodes
 
-from transformer_ref.visualization.frames import Choices, Frames, Slider
+from book.figures.frames import Choices, Frames, Slider
 
 ROOT = Path(__file__).resolve().parents[2]
 

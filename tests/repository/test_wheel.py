@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 import sysconfig
@@ -13,10 +14,13 @@ import pytest
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("wheel")]
 
 CHAPTER, NOTEBOOK = "05_self_attention", "self_attention.ipynb"
-BUILT_FROM = ("autograder", "transformer_ref", "exercises", "pyproject.toml", "setup.py", "README.md", "LICENSE")
+PACKAGES = ("autograder/", "transformer_ref/", "book/figures/")
+BUILT_FROM = (*PACKAGES, "exercises/", "pyproject.toml", "setup.py", "README.md", "LICENSE")
 NOT_A_LEARNERS = ("nbgrader", "psutil", "bleach", "rapidfuzz", "copydetect", "sqlalchemy", "jupytext", "playwright")
 
-# What a learner does, cell by cell; their file of earlier answers lies next to the notebook.
+CODE_CELL = re.compile(r"```\{code-cell\} python\n(.*?)```", re.DOTALL)
+
+# What a learner does, cell by cell, on the chapter's page and in its notebook. Their earlier answers lie next to it.
 LEARNER = """
 import json, sys
 for name in {hidden!r}:
@@ -25,6 +29,8 @@ from IPython.core.interactiveshell import InteractiveShell
 import autograder, transformer_ref
 from autograder.learn import notebooks
 shell, returned = InteractiveShell.instance(), {{}}
+for source in {page!r}:
+    shell.run_cell(source).raise_error()
 for cell in json.load(open({notebook!r}, encoding="utf-8"))["cells"]:
     if cell["cell_type"] == "code":
         source = "".join(cell["source"]).replace("USE_MINE = False", "USE_MINE = True")
@@ -40,7 +46,7 @@ print("TOLD" + json.dumps({{"returned": returned, "where": autograder.__file__, 
 def wheel(root: Path, repository_files: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The wheel of the repository's files, built without a network."""
     folder = tmp_path_factory.mktemp("wheel")
-    for name in (path for path in repository_files if path.parts[0] in BUILT_FROM):
+    for name in (path for path in repository_files if path.as_posix().startswith(BUILT_FROM)):
         (folder / "source" / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / "source" / name).write_bytes((root / name).read_bytes())
     pip = [sys.executable, "-m", "pip", "wheel", "-q", "--no-build-isolation", "--no-deps", "--no-index"]
@@ -54,7 +60,7 @@ def test_the_wheel_holds_every_file_of_the_packages_and_every_notebook_and_no_so
     wheel: Path, repository_files: list[Path]
 ) -> None:
     held = set(zipfile.ZipFile(wheel).namelist())
-    ours = {path.as_posix() for path in repository_files if path.parts[0] in ("autograder", "transformer_ref")}
+    ours = {path.as_posix() for path in repository_files if path.as_posix().startswith(PACKAGES)}
     notebooks = [path for path in repository_files if path.parts[0] == "exercises"]
     packed = {f"autograder/learn/packed/{path.relative_to('exercises').as_posix()}" for path in notebooks}
     assert (ours | packed) - held == set()
@@ -78,7 +84,9 @@ def test_an_installed_wheel_and_one_notebook_are_enough_for_every_check_of_it(
     (work / "my_transformer.py").write_text("import torch\nsoftmax = torch.nn.functional.softmax\n", encoding="utf-8")
     environment = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PYTHONHOME")}
     environment |= {"IPYTHONDIR": str(tmp_path / "ipython"), "PYTHONDONTWRITEBYTECODE": "1"}
-    program = LEARNER.format(hidden=NOT_A_LEARNERS, notebook=NOTEBOOK)
+    page = (root / "book" / f"{CHAPTER}.md").read_text(encoding="utf-8")  # which a reader downloads as a notebook, too
+    cells = [re.sub(r"^:.*\n", "", cell, flags=re.MULTILINE) for cell in CODE_CELL.findall(page)]
+    program = LEARNER.format(hidden=NOT_A_LEARNERS, notebook=NOTEBOOK, page=cells)
     ran = subprocess.run([python, "-c", program], cwd=work, env=environment, capture_output=True, text=True)
     assert ran.returncode == 0, ran.stdout[-2000:] + ran.stderr[-2000:]
     told = json.loads(ran.stdout.rpartition("TOLD")[2])

@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from transformer_ref.visualization.drawing import Drawing
-from transformer_ref.visualization.heroes.hero import PAGE, PHONE, Hero
+from transformer_ref.visualization.hero import PAGE, PHONE, Hero
 from transformer_ref.visualization.palette import DECODER, ENCODER, INK, KEY, PAPER, POSITION, QUERY, VALUE
 
 HIGH = 30.0  # of a box with one line

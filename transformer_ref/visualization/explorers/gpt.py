@@ -11,9 +11,9 @@ from torch import Tensor
 from transformer_ref.beyond.gpt import GPT
 from transformer_ref.beyond.live_gpt import trained_gpt
 from transformer_ref.beyond.tales import ALPHABET, decode, encode
+from transformer_ref.visualization.depths import depth_names, sign
 from transformer_ref.visualization.drawing import Drawing
 from transformer_ref.visualization.explorers.panel import WIDE, NotYet, ask, panel
-from transformer_ref.visualization.heroes.guesses import depth_names, sign
 from transformer_ref.visualization.palette import GRID, INK, WEIGHT
 
 LINE, WIDTH = 56, 470.0  # letters in a line of the tale; pixels

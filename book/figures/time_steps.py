@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from transformer_ref.visualization.drawing import Drawing
-from transformer_ref.visualization.heroes.hero import PAGE, PHONE, Hero
+from transformer_ref.visualization.hero import PAGE, PHONE, Hero
 from transformer_ref.visualization.palette import DECODER, GRID, INK, PAPER, WEIGHT
 
 ROW = 34.0  # of one candidate: its word and number, its bar below them

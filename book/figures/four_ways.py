@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from transformer_ref.visualization.drawing import Drawing
-from transformer_ref.visualization.heroes.hero import PAGE, PHONE, Hero
+from transformer_ref.visualization.hero import PAGE, PHONE, Hero
 from transformer_ref.visualization.palette import DECODER, ENCODER, GRID, INK, PAPER, QUERY
 
 PANEL = 168.0  # pixels wide; four are in a row on a page, two on a phone

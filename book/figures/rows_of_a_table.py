@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
+from book.figures.matrix import Table, draw_matrix
 from transformer_ref.visualization.drawing import Drawing
-from transformer_ref.visualization.heroes.hero import PAGE, PHONE, Hero
-from transformer_ref.visualization.matrix import Table, draw_matrix
+from transformer_ref.visualization.hero import PAGE, PHONE, Hero
 from transformer_ref.visualization.palette import GRID, INK, PAPER
 
 LOW, HIGH, STEP = 28.0, 30.0, 52.0  # a row of the table; a chip; from one word to the next

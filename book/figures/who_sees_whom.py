@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from book.figures.matrix import Table, draw_map
 from transformer_ref.visualization.drawing import Drawing
-from transformer_ref.visualization.heroes.hero import PAGE, PHONE, Hero
-from transformer_ref.visualization.matrix import Table, draw_map
+from transformer_ref.visualization.hero import PAGE, PHONE, Hero
 from transformer_ref.visualization.tables import text_table
 
 HIGH = 30.0

@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 
+from book.figures.matrix import draw_matrix, share
 from transformer_ref.visualization.drawing import Drawing
-from transformer_ref.visualization.heroes.hero import PAGE, PHONE, Hero
-from transformer_ref.visualization.matrix import draw_matrix, share
+from transformer_ref.visualization.hero import PAGE, PHONE, Hero
 from transformer_ref.visualization.palette import GRID, WEIGHT
 from transformer_ref.visualization.tables import text_table
 

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import Any
 
+from book.figures.matrix import told
 from transformer_ref.visualization.drawing import Drawing
-from transformer_ref.visualization.heroes.hero import PAGE, PHONE, Hero
-from transformer_ref.visualization.matrix import told
+from transformer_ref.visualization.hero import PAGE, PHONE, Hero
 from transformer_ref.visualization.palette import GRID, INK, PAPER, QUERY, WEIGHT
 from transformer_ref.visualization.pixels import cut, paint
 

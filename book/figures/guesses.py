@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from transformer_ref.visualization.depths import depth_names, sign
 from transformer_ref.visualization.drawing import Drawing
-from transformer_ref.visualization.heroes.hero import PAGE, PHONE, Hero
+from transformer_ref.visualization.hero import PAGE, PHONE, Hero
 from transformer_ref.visualization.palette import DECODER, INK, PAPER, WEIGHT, text_on, weight_fill
 
-SIGNS = {" ": "␣", "\n": "↵"}
 ROW, CHIP = 38.0, 26.0
 
 
@@ -17,11 +17,6 @@ class Read(NamedTuple):
     letter: str
     guesses: Sequence[tuple[str, float]]  # the shallowest first
     next: str
-
-
-def sign(letter: str) -> str:
-    """Return a letter as it is shown."""
-    return SIGNS.get(letter, letter)
 
 
 def guesses_hero(text: str, reads: Sequence[Read], phone: int = 7) -> Hero:
@@ -45,11 +40,6 @@ def guesses_hero(text: str, reads: Sequence[Read], phone: int = 7) -> Hero:
     wide = _drawn(reads, names, PAGE, 92, alt)
     narrow = _drawn(reads[-phone:], names, PHONE, 74, alt)
     return Hero(wide, narrow, [f"text: {text}", "reads: " + " ".join(sign(read.letter) for read in reads), *told])
-
-
-def depth_names(blocks: int) -> list[str]:
-    """Return the names of the depths, the shallowest first."""
-    return ["start", *(f"block {number}" for number in range(1, blocks + 1))]
 
 
 def _drawn(reads: Sequence[Read], names: Sequence[str], width: float, left: float, alt: str) -> Drawing:

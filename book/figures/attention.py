@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
+from book.figures.matrix import Table, draw_matrix, outline_row, plain, share, tint
 from transformer_ref.visualization.drawing import Drawing
-from transformer_ref.visualization.heroes.hero import PAGE, PHONE, Hero
-from transformer_ref.visualization.matrix import Table, draw_matrix, outline_row, plain, share, tint
+from transformer_ref.visualization.hero import PAGE, PHONE, Hero
 from transformer_ref.visualization.palette import KEY, QUERY, VALUE
 from transformer_ref.visualization.tables import text_table
 

@@ -3,9 +3,9 @@
 import math
 from collections.abc import Sequence
 
+from book.figures.matrix import Table, draw_matrix, signed
 from transformer_ref.visualization.drawing import Drawing
-from transformer_ref.visualization.heroes.hero import PAGE, PHONE, Hero
-from transformer_ref.visualization.matrix import Table, draw_matrix, signed
+from transformer_ref.visualization.hero import PAGE, PHONE, Hero
 from transformer_ref.visualization.palette import GRID, PAPER, POSITION
 from transformer_ref.visualization.tables import text_table
 

@@ -3,9 +3,9 @@
 import math
 from collections.abc import Mapping, Sequence
 
+from book.figures.matrix import Table, draw_matrix, outline_row
 from transformer_ref.visualization.drawing import Drawing
-from transformer_ref.visualization.heroes.hero import PAGE, PHONE, Hero
-from transformer_ref.visualization.matrix import Table, draw_matrix, outline_row
+from transformer_ref.visualization.hero import PAGE, PHONE, Hero
 from transformer_ref.visualization.palette import GRID, INK, KEY, QUERY
 from transformer_ref.visualization.tables import text_table
 

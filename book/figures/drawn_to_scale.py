@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from transformer_ref.visualization.drawing import Drawing
 from transformer_ref.visualization.growth import said
-from transformer_ref.visualization.heroes.hero import PAGE, PHONE, Hero
+from transformer_ref.visualization.hero import PAGE, PHONE, Hero
 from transformer_ref.visualization.palette import INK, KEY, PAPER, VALUE, WEIGHT
 
 NUMBER = 4  # bytes of a number in float32
