@@ -45,8 +45,9 @@ TORCH_BEGINS = {  # what a RuntimeError of torch's is about, by how its text beg
 
 def stopped_alike(one: Raised, other: Raised) -> bool:
     """Whether two errors are of one kind; of torch's many, by how they begin, and of types by whether floats matter."""
+    about = [[fact for fact in each.about if fact != "raised"] for each in (one, other)]
     floats = [each.type == "TypeError" and "float" in each.message for each in (one, other)]
-    alike = (one.type, one.about, _cause(one), floats[0]) == (other.type, other.about, _cause(other), floats[1])
+    alike = (one.type, about[0], _cause(one), floats[0]) == (other.type, about[1], _cause(other), floats[1])
     return alike and not _of_other_sizes(one, other)
 
 

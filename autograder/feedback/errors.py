@@ -8,6 +8,7 @@ import torch
 from autograder import catalogue
 from autograder.catalogue.exercise import Exercise
 from autograder.diagnosis.evidence import argument_names
+from autograder.feedback.error_meanings import NO_VALUE, OVER, meaning, rule_of_shapes
 from autograder.judging.observation import Outcome, Raised
 from autograder.judging.verdict import NO_FORWARD, UNWRITTEN
 
@@ -18,7 +19,7 @@ OF_SIZES = re.compile(
 )
 OF_DTYPES = re.compile(r"same dtype|scalar type|data types to match|dtypes? .*to match|expected dtype")
 BUILTIN_MAXIMUM = re.compile(r"(?<![\w.])(max|min)\(")
-LOCAL = re.compile(r"local variable '(\w+)'")
+UNSET = re.compile(r".*(?:local|free) variable '(\w+)'")
 NO_TENSOR = re.compile(r"must be Tensor, not (\w+)")
 OPERANDS = re.compile(r"unsupported operand type\(s\) for .+: '(\w+)' and '(\w+)'")
 BETWEEN = re.compile(r"[\w)\]]\s*[-+*/<>]")  # a sign between two things, not the one of a number
@@ -26,6 +27,7 @@ PRODUCTS = ("@", "matmul", ".bmm", ".mm")
 TRUTH = "A tensor of several numbers is neither true nor false: check whether it `is None`, or compare its entries."
 UNMADE = "super().__init__() has to come first in the constructor: before it, a module can hold no layers."
 NO_SHARE = "A row has no probability above 0: nothing is left to draw."
+OWN = "Your own code raises this error, where a result is expected. Look at the condition that leads to it."
 KINDS = "Two dtypes are combined there. Create your own tensors with the dtype of the input, such as x.dtype."
 LEAF = (
     "It is written into in place, while gradients are computed for it. Make a new value instead; the numbers of a "
@@ -48,13 +50,14 @@ LAYER = (
     "nn.{0}(...) makes a layer and computes nothing yet: what is in its brackets are its settings. The layer that was "
     "made is then called with the tensor."
 )
+LINEAR = "The last axis of a linear layer's input is as long as the first size that the layer was made with."
 LENGTH_FIRST = (
     "PyTorch's attention takes the first axis for the length and the second for the batch. When you make it, you can "
     "say that the batch comes first."
 )
 TORCH_SAYS = {  # how torch's words begin, where nothing else tells one of its errors from another
     "Boolean value of Tensor with more than one value is ambiguous": TRUTH,
-    "selected index k out of range": "k is larger than the axis along which topk selects.",
+    "selected index k out of range": "k is negative, or larger than the axis along which topk selects.",
     "cannot assign module before Module.__init__() call": UNMADE,
     "cannot assign parameters before Module.__init__() call": UNMADE,
     "The shape of the 2D attn_mask is": LENGTH_FIRST,
@@ -84,45 +87,61 @@ def about_error(exercise: Exercise, outcome: Outcome, error: Raised) -> str:
     if error.about == ("handed over",):
         return "A function that the check passed in has stopped. Look at what your line calls it with."
     if error.about[:1] == ("attribute",) and len(error.about) == 3:
-        _, kind, attribute = error.about
-        return f"The value before the dot is of type {kind}, which has no {attribute}. What did you expect there?"
+        return _about_attribute(exercise, *error.about[1:])
+    if "NameError" in (error.type, *error.kinds) and error.about != ("raised",):
+        return _about_name(exercise, error)
     if isinstance(outcome.expected.result, Raised):
         return f"An error is right here, but of a different kind: {outcome.expected.result.type} is expected."
+    if error.about == ("raised",):
+        return OWN
     if error.message.startswith("Boolean value of Tensor") and BUILTIN_MAXIMUM.search(error.source):
         return MAXIMUM
     if said := [words for begins, words in TORCH_SAYS.items() if error.message.startswith(begins)]:
         return said[0]
-    if error.about[:1] == ("name",) and error.about[1:] and (cell := _cell_of(exercise, error.about[1])):
-        return f"{error.about[1]} comes from {cell}: has it run since the kernel started?"
     if error.about[:1] == ("hidden",) and error.about[1:]:
         name = error.about[1]
         return (
             f"The name {name} has been given to a value, so that Python's own {name} cannot be called any more. Call "
             f"the value something else; where it is in a cell of its own, `del {name}` brings Python's back."
         )
-    if error.type == "NameError":
-        return "A name is used that is not defined: is it misspelled, or does the argument above have a different name?"
-    if error.type == "UnboundLocalError" and (local := LOCAL.search(error.message)):
-        return (
-            f"{local[1]} is used before it has a value: the line that gives it one comes later, or is in an `if` or a "
-            "loop that was not entered."
-        )
     if error.about == ("numpy",):
         return NUMPY
     if kinds := OPERANDS.search(error.message) or NO_TENSOR.search(error.message):
         if made := [kind for kind in kinds.groups() if isinstance(getattr(torch.nn, kind, None), type)]:
             return LAYER.format(made[0])
+        if kinds.re is NO_TENSOR and kinds[1] == "NoneType":
+            return NO_VALUE
         if kinds.re is NO_TENSOR:
             return f"One of the arguments there has to be a tensor, and it is of type {kinds[1]}."
     if error.type == "RuntimeError" and OF_DTYPES.search(error.message):
         return A_MASK if "bool" in error.message.lower() else KINDS
-    if error.source.startswith("raise ") and not isinstance(outcome.expected.result, Raised):
-        return "Your own line raised this, where a result is expected: its condition holds for the check's input."
-    if met := _shapes_that_met(error):
-        return met
+    if error.type == "KeyError" and error.message:
+        return f"Nothing is stored under the key {error.message}. Is it read before it is entered, or of another type?"
+    if said := meaning(error.message) or _shapes_that_met(error) or rule_of_shapes(error.message):
+        return said
     tensors = any(isinstance(value, torch.Tensor) for value in outcome.case.arguments)
     what = "shapes" if tensors else "values"
     return f"The line above is where it stopped. Print the {what} just before it and compare them with what you expect."
+
+
+def _about_attribute(exercise: Exercise, kind: str, attribute: str) -> str:
+    if kind == "NoneType":
+        return NO_VALUE
+    if kind in exercise.names:
+        return f"Your {kind} has no {attribute}: is it set in __init__, or defined as a method, under this very name?"
+    return f"The value before the dot is of type {kind}, which has no {attribute}. What did you expect there?"
+
+
+def _about_name(exercise: Exercise, error: Raised) -> str:
+    if unset := UNSET.match(error.message):
+        return (
+            f"{unset[1]} is used before it has a value: the line that gives it one comes later, or is in an `if` or a "
+            "loop that was not entered."
+        )
+    name = error.about[1] if error.about[:1] == ("name",) else "this name"
+    if cell := _cell_of(exercise, name):
+        return f"{name} comes from {cell}: has it run since the kernel started?"
+    return f"No line that has run gives {name} a value: is it misspelled, or does your argument have a different name?"
 
 
 def _other_order(name: str, asked: Sequence[str], taken: Sequence[str]) -> str:
@@ -149,7 +168,7 @@ def _cell_of(exercise: Exercise, name: str) -> str:
 
 def may_be_of_shapes(error: Raised) -> bool:
     """Whether the failing line has tensors, and the error is one that shapes cause."""
-    other = error.source.startswith("raise ") or error.message.startswith(tuple(TORCH_SAYS))
+    other = error.about == ("raised",) or error.message.startswith(tuple(TORCH_SAYS))
     return bool(error.shapes) and error.type in STOPPED_BY_SHAPES and not other
 
 
@@ -159,11 +178,12 @@ def _shapes_that_met(error: Raised) -> str:
         return ""
     named = [f"{name} is {shape}" for name, shape in error.shapes]
     said = f"In that line {' and '.join(filter(None, [', '.join(named[:-1]), named[-1]]))}."
+    product = any(sign in error.source for sign in PRODUCTS)
+    rule = LINEAR if error.message.startswith("mat1 and mat2") and not product else rule_of_shapes(error.message)
+    if rule and not (product and rule == OVER):  # a product aligns its batches so, too
+        return f"{said} {rule}"
     if error.type == "IndexError":
         return f"{said} An axis of length n has the indices 0 to n - 1, and n axes have the numbers 0 to n - 1."
-    product = any(sign in error.source for sign in PRODUCTS)
-    if error.message.startswith("Sizes of tensors must match except in dimension"):
-        return f"{said} Tensors that are joined along one axis have equal lengths along all the others."
     each = len(named) > 1 and BETWEEN.search(error.source.replace("->", ""))
     rules = [
         "A @ B needs the last axis of A to be as long as the last but one of B." if product else "",

@@ -6,6 +6,7 @@ sends back what it observed. It never decides anything.
 
 import builtins
 import linecache
+import opcode
 import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -21,6 +22,7 @@ from autograder.inside.fixtures.base import STAGES
 MAX_MESSAGE = 400
 MAX_SHAPES = 6
 MAX_PARAMETERS = 20
+RAISE = opcode.opmap["RAISE_VARARGS"]  # what `raise` and `assert` compile to
 SEED = 6_201_703_762
 
 
@@ -251,12 +253,13 @@ def _gradients(result: Any, cotangent: Any, inputs: list, parameters: dict[str, 
 def describe(error: BaseException, namespace: Mapping[str, Any]) -> dict[str, Any]:
     """The error's type and text, with the last line of the learner's own code in its traceback.
 
-    "shapes" has [name, shape] of the tensors in this line; "parameters" the names of the arguments of the learner's
-    function or method that was called, in its order; none for a constructor.
+    "about" is ["raised"] if a `raise` or `assert` of the learner's own stopped it; else see `_about`. "shapes" has
+    [name, shape] of the tensors in this line; "parameters" the names of the arguments of the learner's function or
+    method that was called, in its order; none for a constructor.
     """
-    line, source, trace, last, own, first = 0, "", error.__traceback__, None, None, None
+    line, source, trace, last, own, first, raised = 0, "", error.__traceback__, None, None, None, False
     while trace is not None:
-        last = trace.tb_frame
+        last, raised = trace.tb_frame, trace.tb_frame.f_code.co_code[trace.tb_lasti] == RAISE
         if last.f_globals is namespace:
             own, line = last, trace.tb_lineno
             first = first or last
@@ -271,7 +274,7 @@ def describe(error: BaseException, namespace: Mapping[str, Any]) -> dict[str, An
     return {
         "type": next(kind.__name__ for kind in type(error).__mro__ if not kind.__name__.startswith("_")),
         "kinds": [kind.__name__ for kind in type(error).__mro__],
-        "about": _about(error, last, own, source),
+        "about": ["raised"] if raised and own is last else _about(error, last, own, source),
         "message": message[:MAX_MESSAGE],
         "line": line,
         "source": source[:MAX_MESSAGE],

@@ -193,7 +193,7 @@ def test_an_error_that_the_learners_own_line_raises_is_not_looked_for_in_the_sha
     monkeypatch.setitem(linecache.cache, name, (len(source), None, source.splitlines(keepends=True), name))
     exec(compile(source, name, "exec"), namespace)
     told = explanation(judge_and_explain(catalogue.find("split-heads"), LocalEndpoint(namespace), b"key"))
-    assert "Your own line raised this, where a result is expected" in " ".join(told.split())
+    assert "Your own code raises this error, where a result is expected" in " ".join(told.split())
 
 
 def test_a_yes_or_no_is_not_said_to_be_kept_from_an_earlier_call() -> None:

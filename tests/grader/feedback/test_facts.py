@@ -226,9 +226,9 @@ def test_a_text_that_came_back_is_named_and_not_read(text):
     ],
 )
 def test_what_a_learner_raises_in_the_words_of_python_is_shown_and_not_read(error, text):
-    said = said_of("attention-weights", f"(Q, K):\n    raise {error}({text!r})")
+    said = said_in_a_notebook("attention-weights", f"def attention_weights(Q, K):\n    raise {error}({text!r})")
     assert f"{error}: {text}." in said
-    assert said.endswith("Print the shapes just before it and compare them with what you expect.")
+    assert said.endswith(errors.OWN)
 
 
 @pytest.mark.parametrize(
@@ -238,7 +238,7 @@ def test_what_a_learner_raises_in_the_words_of_python_is_shown_and_not_read(erro
         ("(Q):\n    return Q", "calls attention_weights with the arguments of the signature"),
         ("(Q, K):\n    return Q if Q > 0 else K", "neither true nor false"),
         ("(Q, K):\n    return (Q + torch.ones(1, requires_grad=True)).numpy()", "converted to NumPy"),
-        ("(Q, K):\n    return unknown", "A name is used that is not defined"),
+        ("(Q, K):\n    return unknown", "No line that has run gives unknown a value"),
     ],
 )
 def test_an_error_of_pythons_or_torchs_is_explained_by_what_it_is(body, words_of_ours):

@@ -1,0 +1,176 @@
+"""What error messages of Python and torch mean. Each is raised here, so a library that changes its words is noticed."""
+
+import linecache
+import math  # noqa: F401 - the statements below use it
+import re
+
+import pytest
+import torch
+import torch.nn.functional as F  # noqa: F401 - as above
+from torch import nn
+
+from autograder import catalogue
+from autograder.diagnosis.explain import judge_and_explain
+from autograder.feedback import error_meanings, messages
+from autograder.feedback.error_meanings import meaning, rule_of_shapes
+from autograder.judging.observe import LocalEndpoint
+
+
+class Halves:
+    def alone():
+        """Without self."""
+
+    def of(self, number):
+        return number / 2
+
+
+def endless(n):
+    return endless(n)
+
+
+x, ids = torch.ones(2, 3), torch.tensor([1, 2])
+leaf = torch.ones(2, requires_grad=True)
+squares = (leaf * leaf).sum()
+squares.backward()
+NAMES = dict(globals())
+MEANT = {
+    "torch.matmul(x)": 'The call leaves out "other".',
+    "Halves().of()": "The call leaves out 'number'.",
+    "Halves().alone()": error_meanings.NO_SELF,
+    "Halves().of(1, 2)": error_meanings.TOO_MANY,
+    "torch.stack([x], 0, 1)": error_meanings.TOO_MANY,
+    "Halves().of(n=1)": "The function that is called has no argument named n.",
+    "Halves().of(1, number=2)": "The call gives number twice",
+    "torch.where(x > 0, x)": "where does not take arguments of these types together.",
+    "x.sum(dim='rows')": "sum does not take arguments of these types together.",
+    "torch.zeros(2, x)": "zeros expects whole numbers as its argument size, and one of them is of type Tensor.",
+    "torch.empty((2.0, 3))": "empty expects whole numbers as its argument size, and one of them is of type float.",
+    "torch.zeros(2.0)": "Look at what the line passes as size: was it meant for another argument of zeros?",
+    "torch.softmax(x, x)": "Look at what the line passes as dim",
+    "torch.cat(x, x)": "Look at what the line passes as tensors",
+    "torch.stack([x, 1])": "A list of tensors is expected there, and one of its items is of type int.",
+    "{[1]: 2}": "A list can be changed, so it cannot be the key",
+    "{}[1:2]": "A dictionary has keys and no order of positions",
+    "None[0]": error_meanings.NO_VALUE,
+    "sum(None)": error_meanings.NO_VALUE,
+    "_, _ = None": error_meanings.NO_VALUE,
+    "1 < None": error_meanings.NO_VALUE,
+    "None + 1": error_meanings.NO_VALUE,
+    "max(3)": error_meanings.A_NUMBER,
+    "_, _ = 3": error_meanings.A_NUMBER,
+    "3[0]": "A single number has no entries",
+    "endless[0]": error_meanings.ROUND,
+    "x(0)": "The value before the round brackets is of type Tensor",
+    "list(torch.tensor(1))": "This tensor is a single number",
+    "len(torch.tensor(1))": "This tensor is a single number",
+    "len(3)": "A value of type int has no length.",
+    "range(2.0)": error_meanings.WHOLE,
+    "[1][1.0]": error_meanings.WHOLE,
+    "[1][:1.0]": error_meanings.WHOLE,
+    "range('2')": "A whole number is needed there.",
+    "[1]['2']": "A whole number is needed there.",
+    "range(x)": error_meanings.ONE_NUMBER,
+    "float(x)": error_meanings.ONE_NUMBER,
+    "x.item()": error_meanings.ONE_NUMBER,
+    "[1] + (2,)": "Only a list can be added to a list, and this is of type tuple.",
+    "_, _ = [1]": error_meanings.EACH_NAME,
+    "_, _ = x.sum(0)": error_meanings.EACH_NAME,
+    "torch.tensor([[1], [1, 2]])": "torch.tensor needs rows of equal lengths.",
+    "x.permute(0, 0)": "permute takes each axis of the tensor once.",
+    "x.permute(0)": "permute takes each axis of the tensor once.",
+    "[1][1]": "A list of length n",
+    "[].pop()": "A list of length n",
+    "F.embedding(torch.tensor([2]), x)": "An id is as large as the table has rows",
+    "F.one_hot(ids, 2)": "one_hot takes whole numbers",
+    "F.one_hot(-ids, 2)": "one_hot takes whole numbers",
+    "~x": "~ turns a boolean mask around",
+    "x[{}]": error_meanings.AN_INDEX,
+    "x.gather(1, x)": "gather takes whole numbers as its index.",
+    "x.take_along_dim(x, 1)": "take_along_dim takes whole numbers as its index.",
+    "x[x]": error_meanings.AN_INDEX,
+    "ids.softmax(0)": error_meanings.FLOATS,
+    "ids.mean()": error_meanings.FLOATS,
+    "ids.div_(2)": "Numbers with a fraction would be written into a tensor of whole numbers.",
+    "x.masked_fill(x, 0)": "A mask has to be boolean, like the result of a comparison. This one is of dtype float.",
+    "torch.where(x, x, x)": "A mask has to be boolean, like the result of a comparison. This one is of dtype Float.",
+    "1 / 0": "A divisor is 0 for this input.",
+    "1 % 0": "A divisor is 0 for this input.",
+    "math.log(0)": "math.log needs a number above 0",
+    "math.exp(1000)": "The result is larger than any float.",
+    "endless(1)": "The function calls itself without an end.",
+    "x.sum().backward()": error_meanings.NO_GRADIENT,
+    "squares.backward()": "backward ran twice for one result.",
+    "x.T.view(-1)": "view needs numbers that lie in memory",
+    "torch.cat([x, x.T])": "Tensors that are joined along one axis",
+    "x.reshape(4, 2)": "A new shape keeps all numbers: the product of its lengths has to be 6.",
+    "x + x.T": error_meanings.OVER,
+    "torch.where(x > 0, x, x.T)": error_meanings.OVER,
+    "x[torch.tensor([True, False, True])]": "Each axis of a boolean mask is as long as the axis it selects from.",
+    "torch.stack([x, x.T])": "Tensors that are stacked have equal shapes.",
+    "x[0, 0, 0]": "Square brackets take at most one index for each axis.",
+}
+
+
+def message_of(statement: str) -> str:
+    with pytest.raises((ArithmeticError, LookupError, RuntimeError, TypeError, ValueError)) as raised:
+        exec(compile(statement, "<a cell>", "exec", dont_inherit=True), dict(NAMES))
+    return str(raised.value)
+
+
+@pytest.mark.filterwarnings("ignore::SyntaxWarning")
+@pytest.mark.parametrize("statement", MEANT)
+def test_a_message_is_explained(statement):
+    message = message_of(statement)
+    assert (meaning(message) or rule_of_shapes(message)).startswith(MEANT[statement]), message
+
+
+@pytest.mark.filterwarnings("ignore::SyntaxWarning")
+def test_every_known_message_is_one_that_the_libraries_have():
+    said = [message_of(statement) for statement in MEANT]
+    known = [*error_meanings.MEANINGS, *error_meanings.RULES]
+    assert [begins for begins in known if not any(re.match(begins, message) for message in said)] == []
+
+
+def said_of(body: str, exercise: str = "attention-weights") -> str:
+    """What a notebook's check says of an answer that ends with an error."""
+    namespace, source = {"torch": torch, "nn": nn}, body
+    if exercise == "attention-weights":
+        source = f"def attention_weights(Q, K):\n    {body}\n"
+    name = f"<cell {hash(source)}>"
+    linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
+    exec(compile(source, name, "exec"), namespace)
+    verdict = judge_and_explain(catalogue.find(exercise), LocalEndpoint(namespace), None)
+    return " ".join(messages.explanation(verdict).split())
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ("return {}['rows']", "Nothing is stored under the key 'rows'."),
+        ("return torch.softmax([Q].append(K), -1)", "A function without a return gives None"),
+        ("return nn.Linear(3, 2)(Q)", "The last axis of a linear layer's input is as long as the first size"),
+        ("return scores", "No line that has run gives scores a value: is it misspelled"),
+        ("return [Q].append(K).T", "A function without a return gives None"),
+        ("return [later for _ in Q]; later = 1", "later is used before it has a value"),
+        ("raise KeyError('rows')", "Your own code raises this error"),
+        ("raise TypeError('f() takes 0 positional arguments but 1 was given')", "Your own code raises this error"),
+        ("assert Q is None, 'division by zero'", "Your own code raises this error"),
+    ],
+)
+def test_an_error_is_explained_by_what_raised_it(body, words):
+    said = said_of(body)
+    assert words in said and said.count(". ") <= 4, said
+
+
+def test_what_a_constructor_never_set_is_named():
+    source = (
+        "class SelfAttention(nn.Module):\n    def __init__(self, d_model, d_k, d_v):\n        super().__init__()\n"
+        "        self.q, self.k = nn.Linear(d_model, d_k, bias=False), nn.Linear(d_model, d_k, bias=False)\n"
+        "        self.v = nn.Linear(d_model, d_v, bias=False)\n"
+        "    def forward(self, x):\n        return self.values(x)\n"
+    )
+    assert "Your SelfAttention has no values: is it set in __init__" in said_of(source, "self-attention")
+
+
+def test_the_meaning_is_not_taken_from_a_word_in_the_middle():
+    assert meaning("no division by zero here") == "" and rule_of_shapes("x: too many indices for tensor") == ""
