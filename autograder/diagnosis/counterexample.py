@@ -22,6 +22,7 @@ from autograder.judging.observe import Candidate, Endpoint, LocalEndpoint
 from autograder.judging.probe_inputs import right_answer
 
 KINDS = ("value", "nan", "shape", "dtype", "length", "type", "keys", "error", "not raised", "inputs")
+OF_THE_CODE = ("NameError", "UnboundLocalError", "AttributeError", "TypeError", "ImportError", "ModuleNotFoundError")
 MOST_QUESTIONS = 250  # put to the answer
 MOST_NUMBERS = 16  # of all arguments together, and of a result: what is read at a glance
 PLAIN = (int, float, str, bool, type(None))
@@ -33,7 +34,7 @@ def smallest(exercise: Exercise, endpoint: Endpoint, outcomes: Sequence[Outcome]
 
     Raises EndpointGone when the answer's process is lost.
     """
-    if exercise.is_class or exercise.methods or exercise.harness or exercise.trained:
+    if exercise.is_class or exercise.methods or exercise.harness or exercise.trained or _stops_anyway(outcomes):
         return None
     for outcome in outcomes:
         if not outcome.passed and not outcome.secret and _can_shrink(outcome):
@@ -49,6 +50,13 @@ def numbers(value: Any) -> int:
     if isinstance(value, dict):
         return sum(map(numbers, value.values())) + len(value)
     return sum(map(numbers, value)) if isinstance(value, (list, tuple)) else 1
+
+
+def _stops_anyway(outcomes: Sequence[Outcome]) -> bool:
+    """Whether every visible check ends with one and the same error of the code, which no input causes."""
+    visible = [each.got and each.got.result for each in outcomes if not each.secret]
+    errors = {(each.type, each.message) for each in visible if isinstance(each, Raised) and each.type in OF_THE_CODE}
+    return len(errors) == 1 and all(isinstance(each, Raised) and each.type in OF_THE_CODE for each in visible)
 
 
 def _can_shrink(outcome: Outcome) -> bool:

@@ -155,3 +155,10 @@ def test_an_example_that_raises_costs_the_example_only(monkeypatch):
 )
 def test_an_example_keeps_what_was_true_of_the_input(before, after, kept):
     assert counterexample._keeps(before, after) is kept
+
+
+def test_an_error_of_the_code_that_every_check_meets_needs_no_example():
+    everywhere = "def softmax(x, dim):\n    return torch.exp(x) / totals\n"
+    for_some = "def softmax(x, dim):\n    e = x.exp()\n    return e / (e.sum(0, True) if dim == 0 else totals)\n"
+    assert own_check("softmax", everywhere).counterexample is None
+    assert own_check("softmax", for_some).counterexample is not None
