@@ -70,6 +70,16 @@ class Ignored(Fact, name="ignored"):
         return independent([self], names)
 
 
+@dataclass(frozen=True)
+class Returned(Fact, name="returned", settles=True, doubt=""):
+    """The result is one of the arguments."""
+
+    argument: int
+
+    def say(self, names: Names) -> str:
+        return f"Your result equals {names.argument(self.argument)}, as it was passed in."
+
+
 def independent(ignored: Sequence[Ignored], names: Names) -> str:
     """The arguments on which the result does not depend."""
     called = [names.argument(fact.argument) for fact in ignored]
@@ -78,6 +88,22 @@ def independent(ignored: Sequence[Ignored], names: Names) -> str:
     opened = all(getattr(value, "dtype", None) == torch.bool for value in values)
     other = "all of it True" if opened else f"other numbers in {'it' if len(called) == 1 else 'them'}"
     return f"Here your result does not depend on {which}: with {other}, it stays the same."
+
+
+def returned(failures: Sequence[Outcome]) -> Iterator[Fact]:
+    """An argument that every failing result equals; only those that are tensors or lists count."""
+    values = [outcome for outcome in failures if outcome.difference.kind in ("value", "shape", "length")]
+    if len(values) < 2 or values[0] is not failures[0]:
+        return
+    for place, argument in enumerate(values[0].case.arguments):
+        if isinstance(argument, (Tensor, list)) and all(_is_argument(outcome, place) for outcome in values):
+            yield Returned(place, partial=len(values) < len(failures))
+            return
+
+
+def _is_argument(outcome: Outcome, place: int) -> bool:
+    arguments, got = outcome.case.arguments, outcome.got.result
+    return place < len(arguments) and isinstance(got, (Tensor, list)) and same(got, arguments[place])
 
 
 def changed(failures: Sequence[Outcome]) -> Iterator[Fact]:
@@ -145,15 +171,30 @@ def fixed(failures: Sequence[Outcome]) -> Iterator[Fact]:
 def is_degenerate(failures: Sequence[Outcome]) -> bool:
     """Whether all these results are one and the same value, two token ids, or one of the arguments: many pairs of
     mistakes give that, so it shows none of them."""
-    results = [each.got.result for each in failures]
-    if all(each.difference.kind == "value" and each.difference.where for each in failures):  # of a part of the result
-        results = [each.difference.got for each in failures]
     if all(any(same(each.got.result, argument) for argument in each.case.arguments) for each in failures):
         return True
-    parts = [part for result in results for part in (result if isinstance(result, tuple) else (result,))]
+    if all(each.difference.kind == "value" and each.difference.where for each in failures):  # of a part of the result
+        parts = [each.difference.got for each in failures]
+    else:
+        parts = [part for each in failures for part in _parts(each.got.result, each.expected.result)]
     if all(isinstance(part, Tensor) for part in parts):
         return all(map(_shows_little, parts))
     return all(same(part, parts[0]) for part in parts)
+
+
+def _parts(got: Any, expected: Any) -> list[Any]:
+    """The tensors of a tuple, or those of a dictionary or list that are not correct; else the result itself."""
+    if isinstance(got, dict) and isinstance(expected, dict) and got.keys() == expected.keys():
+        pairs = [(value, expected[key]) for key, value in got.items()]
+    elif isinstance(got, list) and isinstance(expected, list) and len(got) == len(expected) and _holds_tensors(got):
+        pairs = list(zip(got, expected, strict=True))
+    else:
+        return list(got) if isinstance(got, tuple) else [got]
+    return [part for one, right in pairs if not same(one, right) for part in _parts(one, right)]
+
+
+def _holds_tensors(value: Any) -> bool:
+    return any(isinstance(each, Tensor) or (isinstance(each, list) and _holds_tensors(each)) for each in value)
 
 
 def _shows_little(result: Tensor) -> bool:

@@ -91,6 +91,8 @@ def _pattern_beside(exercise: Exercise, known: Misconception, asked: Sequence[Ou
                 return None
             if any(closeness.same(shown.result, argument) for argument in outcome.case.arguments):
                 return None  # "nothing was done" is false where something was
+            if _spoils(shown, outcome):
+                return None
             parted = compare.value_difference(shown.result, outcome.got.result, outcome.probe.rtol, outcome.probe.atol)
             if parted is None:  # the mistake explains it without a pattern
                 continue
@@ -104,6 +106,17 @@ def _pattern_beside(exercise: Exercise, known: Misconception, asked: Sequence[Ou
             return None
     passes = (outcome for outcome in asked if outcome.passed)
     return found[0] if found and found[0].sure and all(candidate.shows(o)[1] is None for o in passes) else None
+
+
+def _spoils(shown: Observation, outcome: Outcome) -> bool:
+    """Whether a mistake changes one of several results that is correct here."""
+    results = shown.result, outcome.got.result, outcome.expected.result
+    if not all(isinstance(each, tuple) for each in results) or len(set(map(len, results))) > 1:
+        return False
+    near = closeness.near
+    return any(
+        near(got, right, outcome) and not near(told, right, outcome) for told, got, right in zip(*results, strict=True)
+    )
 
 
 def _is_wrong(outcome: Outcome, part: int) -> bool:

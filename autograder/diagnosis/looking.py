@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from autograder.catalogue.exercise import Exercise
-from autograder.diagnosis.behavior import Differs, Ignored, changed, fixed, kept, repeated
+from autograder.diagnosis.behavior import Differs, Ignored, changed, fixed, kept, repeated, returned
 from autograder.diagnosis.conditions import about_probes
 from autograder.diagnosis.counterfactuals import FEWEST, beside_known, can_be_asked, suppose
 from autograder.diagnosis.evidence import Fact
@@ -51,6 +51,8 @@ def notice(exercise: Exercise, outcomes: Sequence[Outcome], again: RepeatRun | N
     facts = [*changed(failures), *(repeated(again) if again else ())]
     if same := [*kept(exercise, outcomes)]:
         return [*facts, *same]
+    if back := [*returned(failures)]:
+        return [*(fact for fact in facts if not isinstance(fact, Ignored)), *back]
     values = [o for o in failures if o.difference.kind in ("value", "shape", "length") or _items(o)]
     found = [*about_formulas(values), *about_results(values)]
     if not found or isinstance(found[0], (CutShort, GoesOn)):

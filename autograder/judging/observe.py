@@ -14,6 +14,7 @@ import torch
 from autograder.catalogue.exercise import Block, Case, Exercise, Probe
 from autograder.inside import parameter_order, recorder, responder, wire
 from autograder.judging import compare
+from autograder.judging.closeness import distance
 from autograder.judging.observation import Observation, Part, Raised, Structure
 from autograder.judging.parameter_matching import blocks, roles
 
@@ -221,7 +222,10 @@ class Candidate:
         still = {manners[place] for place in agreeing}
         if still and (self._manners is None or still & self._manners):
             self._manners = still if self._manners is None else still & self._manners
-        return seen[agreeing[0] if agreeing else next(iter(seen))]
+        if agreeing or expected is None:
+            return seen[agreeing[0] if agreeing else next(iter(seen))]
+        # Where no reading is right, the nearest one shows what else is wrong.
+        return min(seen.values(), key=lambda one: distance(expected.result, self._read(case, one).result))
 
     def _forward(
         self, probe: Probe, case: Case, cotangent: Any, shapes: dict[str, tuple], reading: roles.Assignment

@@ -141,8 +141,8 @@ EXERCISE = Exercise(
     mistakes=(
         mistake("all places compared",
                 RIGHT.but("model(ids)[:, :t]", "model(ids)").but("model(changed)[:, :t]", "model(changed)"), LEAK,
-            """Your test reports every model, including the sound ones. The positions from t on *may* change, since
-            their own tokens changed: compare only the positions before t."""),
+            """Your test reports every model, including the sound ones. Compare the outputs before and after the change,
+            at the positions before t only: those from t on *may* change, since their own tokens changed."""),
         mistake("the changed place compared too", RIGHT.but("model(ids)[:, :t]", "model(ids)[:, :t + 1]").but(
                   "model(changed)[:, :t]", "model(changed)[:, :t + 1]"), LEAK,
             """You accused a sound model: position t has been given another token, and may answer otherwise. Only the

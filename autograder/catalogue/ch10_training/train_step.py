@@ -164,11 +164,11 @@ EXERCISE = Exercise(
             """Gradients of earlier steps are still there: backward *adds* to .grad, so each step also follows the
             gradients of earlier steps. Forget them first.""", quotes=diary),
         mistake("gradients forgotten at the end", RIGHT.without(ZERO).after(MOVE, ZERO), STEP,
-            """The gradients are forgotten at the end of the step only. Those that the weights come with, from before
-            the first step, still count: forget them before backward."""),
+            """The gradients are reset at the end of the step only. Those that the weights come with, from before the
+            first step, still count: reset them before backward."""),
         mistake("gradients forgotten after backward", RIGHT.without(ZERO).after(BACKWARD, ZERO), STEP,
-            """The gradients were computed and then forgotten, before the optimizer could use them: the weights never
-            move. Forget them *before* backward.""", quotes=diary),
+            """The gradients were computed, and were zero again before the optimizer could use them: no weight changes.
+            Reset them *before* backward.""", quotes=diary),
         mistake("two steps", RIGHT.after(MOVE, MOVE), STEP, "The optimizer stepped twice. Once for each batch.",
                 quotes=diary),
         mistake("backward twice", RIGHT.but(BACKWARD, "loss.backward(retain_graph=True)\n    loss.backward()"), STEP,

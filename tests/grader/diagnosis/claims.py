@@ -313,7 +313,24 @@ def _ignored(verdict, endpoint, fact, failing) -> list[str]:
     return []
 
 
-REPEATED = {"changed": _changed, "kept": _kept, "fixed": _fixed, "empty": _fixed, "ignored": _ignored}
+def _returned(verdict, endpoint, fact, failing) -> list[str]:
+    for outcome in failing:
+        probe, got, argument = outcome.probe, outcome.got.result, outcome.case.arguments[fact.argument]
+        if not fact.partial and (
+            isinstance(got, Raised) or compare.value_difference(argument, got, 1e-6, 1e-8) is not None
+        ):
+            return [f"not the argument in {probe.name!r}"]
+    return []
+
+
+REPEATED = {
+    "changed": _changed,
+    "returned": _returned,
+    "kept": _kept,
+    "fixed": _fixed,
+    "empty": _fixed,
+    "ignored": _ignored,
+}
 
 
 # --- patterns of results ----------------------------------------------------------------------------------------------

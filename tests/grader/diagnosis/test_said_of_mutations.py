@@ -196,7 +196,7 @@ def test_a_vector_has_numbers_and_no_rows() -> None:
 def test_a_factor_of_a_whole_vector_differs_from_check_to_check() -> None:
     told = said(
         "linear-weights",
-        "def linear_weights(x):\n    if x.min() < 0 or x.sum() == 0:\n        raise ValueError\n    return x * 1.0\n",
+        "def linear_weights(x):\n    if x.min() < 0 or x.sum() == 0:\n        raise ValueError\n    return x * 1.5\n",
     )
     assert "one number, another one in each check" in told and "line" not in told, told
 
@@ -313,3 +313,32 @@ def test_results_that_a_check_cannot_read_are_explained_all_the_same() -> None:
     verdict = judge_and_explain(exercise, LocalEndpoint(namespace_of(shorter)), b"key")
     assert verdict.failed_explanation == "" and not verdict.passed
     assert "two mistakes" not in said("lm-batch", shorter)
+
+
+def test_a_result_that_is_an_argument_is_said_to_be_one() -> None:
+    told = said("attend", "def attend(W, V):\n    return V\n")
+    assert "Your result equals V, as it was passed in." in told and "does not depend" not in told, told
+    told = said("linear-weights", "def linear_weights(x):\n    return x * 1\n")
+    assert "though not in all: your result equals x, as it was passed in." in told, told
+
+
+def changed(exercise: str, variant: str, before: str, after: str) -> str:
+    source = next(answer.source for answer in catalogue.find(exercise).correct if answer.name == variant)
+    assert before in source
+    return said(exercise, source.replace(before, after))
+
+
+def test_layers_without_names_are_read_so_that_least_is_wrong() -> None:
+    """The keys come first in this list; read as queries they would be a second mistake."""
+    told = changed("self-attention", "unnamed list, keys first", "self.d_k, self.d_v = d_k, d_v", "self.d_k = d_v")
+    assert told.startswith("The scores were divided by the root of d_v."), told
+
+
+def test_a_known_mistake_that_spoils_a_correct_result_is_not_one_of_two() -> None:
+    told = changed("lm-batch", "all windows first", "rows[:, 1:]", "rows[:, :]")
+    assert "one number of each row too many" in told and "joined end to end" not in told, told
+
+
+def test_zeros_in_a_dictionary_are_no_two_mistakes() -> None:
+    told = changed("online-softmax", "indices", "l = c * l + P.sum(1)", "l = c * l * P.sum(1)")
+    assert "Two known mistakes" not in told, told
