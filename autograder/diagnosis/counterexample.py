@@ -16,13 +16,17 @@ from torch import Tensor
 
 from autograder.catalogue.exercise import Case, Exercise, Probe
 from autograder.diagnosis.known_mistakes import namespace_of
+from autograder.inside.wire import Opaque
 from autograder.judging import compare
 from autograder.judging.observation import Observation, Outcome, Raised, Structure
 from autograder.judging.observe import Candidate, Endpoint, LocalEndpoint
 from autograder.judging.probe_inputs import right_answer
 
 KINDS = ("value", "nan", "shape", "dtype", "length", "type", "keys", "error", "not raised", "inputs")
-OF_THE_CODE = ("NameError", "UnboundLocalError", "AttributeError", "TypeError", "ImportError", "ModuleNotFoundError")
+OF_THE_CODE = (
+    *("NameError", "UnboundLocalError", "AttributeError", "TypeError", "ImportError", "ModuleNotFoundError"),
+    *("SystemExit", "EOFError", "OSError", "FileNotFoundError"),
+)
 MOST_QUESTIONS = 250  # put to the answer
 MOST_NUMBERS = 16  # of all arguments together, and of a result: what is read at a glance
 PLAIN = (int, float, str, bool, type(None))
@@ -53,8 +57,11 @@ def numbers(value: Any) -> int:
 
 
 def _stops_anyway(outcomes: Sequence[Outcome]) -> bool:
-    """Whether every visible check ends with one and the same error of the code, which no input causes."""
+    """Whether every visible check ends with one and the same error of the code, or with nothing that can be compared:
+    no input causes that."""
     visible = [each.got and each.got.result for each in outcomes if not each.secret]
+    if all(each is None or isinstance(each, Opaque) for each in visible):
+        return True
     errors = {(each.type, each.message) for each in visible if isinstance(each, Raised) and each.type in OF_THE_CODE}
     return len(errors) == 1 and all(isinstance(each, Raised) and each.type in OF_THE_CODE for each in visible)
 

@@ -23,6 +23,9 @@ AN_INDEX = "An index consists of whole numbers, or it is a boolean mask."
 WHOLE = "A whole number is needed there. The division / always gives a float; // does not."
 
 MEANINGS: dict[str, str] = {  # the beginning of a message, as a regular expression -> its explanation
+    # syntax
+    r"invalid (?:non-printable )?character": "Curly quotes and the like come with copied text: type them again.",
+    r"inconsistent use of tabs and spaces": "Indent with spaces only.",
     # calls
     r".*\bmissing \d+ required .*arguments?: (.+)": "The call leaves out {0}.",
     r".*\btakes 0 positional arguments but \d+ (?:was|were) given": NO_SELF,
@@ -88,6 +91,10 @@ MEANINGS: dict[str, str] = {  # the beginning of a message, as a regular express
     r"maximum recursion depth exceeded": (
         "The function calls itself without an end. Does each call come closer to a case that returns at once?"
     ),
+    r".*(?:can't allocate memory|ried to allocate)": (
+        "More memory is asked for than there is. Which size in that line is larger than it should be?"
+    ),
+    r"EOF when reading a line": "Nobody answers input() during a check: everything that is needed is passed in.",
     # gradients
     r"element 0 of tensors does not require grad": NO_GRADIENT,
     r"Trying to backward through the graph a second time": (

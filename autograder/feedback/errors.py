@@ -12,7 +12,24 @@ from autograder.feedback.error_meanings import NO_VALUE, OVER, meaning, rule_of_
 from autograder.judging.observation import Outcome, Raised
 from autograder.judging.verdict import NO_FORWARD, UNWRITTEN
 
-SET_UP = ("torch", "math", "F", "nn", "np", "softmax")
+SET_UP = {  # what the set-up cells of notebooks import or define, but for the chapters after "not"
+    "torch": "not",
+    "F": "not",
+    "nn": "not 00",
+    "math": "not 00 15",
+    "Counter": "02 11",
+    "pairwise": "02",
+    "softmax": "05 06 08 11 13 14 16",
+    "causal_mask": "11 13",
+    "padding_mask": "09",
+    "decoder_mask": "09",
+    "sinusoidal_pe": "09",
+    "MultiHeadAttention": "09 13",
+    "EncoderLayer": "14",
+    "ModelConfig": "09 10",
+    "Transformer": "10 12",
+    "pad_sequences": "12",
+}
 STOPPED_BY_SHAPES = ("IndexError", "RuntimeError", "ValueError")
 OF_SIZES = re.compile(
     r"siz|shape|dim|axes|axis|element|length|unpack|broadcast|operand|subscript|\d-?D\b", re.IGNORECASE
@@ -23,6 +40,8 @@ UNSET = re.compile(r".*(?:local|free) variable '(\w+)'")
 NO_TENSOR = re.compile(r"must be Tensor, not (\w+)")
 OPERANDS = re.compile(r"unsupported operand type\(s\) for .+: '(\w+)' and '(\w+)'")
 BETWEEN = re.compile(r"[\w)\]]\s*[-+*/<>]")  # a sign between two things, not the one of a number
+TAKEN = re.compile(r"takes (\d+) positional arguments? but (\d+) ")
+NO_CONSTRUCTOR = re.compile(r"\w+\.__init__\(\) takes 1 positional argument but")
 PRODUCTS = ("@", "matmul", ".bmm", ".mm")
 TRUTH = "A tensor of several numbers is neither true nor false: check whether it `is None`, or compare its entries."
 UNMADE = "super().__init__() has to come first in the constructor: before it, a module can hold no layers."
@@ -38,6 +57,7 @@ OVERWRITTEN = (
     "Make a new one at each step: a = a + b."
 )
 NUMPY = "Something was converted to NumPy on the way. Use torch throughout, so that gradients can flow back."
+UNUSED = "No exercise needs NumPy, and it is not imported. torch has such functions too, and gradients flow through."
 MAXIMUM = (
     "Python's max and min compare two whole tensors, and several numbers give no single answer. To compare them "
     "element by element, use torch's functions."
@@ -70,20 +90,40 @@ TORCH_SAYS = {  # how torch's words begin, where nothing else tells one of its e
 
 
 def about_error(exercise: Exercise, outcome: Outcome, error: Raised) -> str:
-    name = outcome.case.function or exercise.names[0]
+    """Return what an error is about and where to look: by the definition that was called, by what is known of the
+    error, by its message; else advice that is right of any error."""
+    said = _about_definition(exercise, outcome, error) or _about_facts(exercise, outcome, error)
+    if said or (said := _about_message(error)):
+        return said
+    tensors = any(isinstance(value, torch.Tensor) for value in outcome.case.arguments)
+    what = "shapes" if tensors else "values"
+    return f"The line above is where it stopped. Print the {what} just before it and compare them with what you expect."
+
+
+def _about_definition(exercise: Exercise, outcome: Outcome, error: Raised) -> str:
+    """A sentence about the function or class that the check called: what is missing in it, or its signature."""
+    name, first = outcome.case.function or exercise.names[0], exercise.names[0]
+    if NO_CONSTRUCTOR.match(error.message) and exercise.is_class:
+        return f"{first} has no __init__ with arguments: is it spelled with two underscores on each side?"
     if error.about == NO_FORWARD:
-        return f"{exercise.names[0]} has no method called forward: check its spelling and its indentation."
+        return f"{first} has no method called forward: check its spelling and its indentation."
     if error.type == UNWRITTEN and not error.message:
         return f"{name} is still to be written, in addition to what you have done so far."
     if error.about == ("arguments",):
+        if error.message == f"'{first}' object is not callable":
+            return f"{first} has to be a module: class {first}(nn.Module). A module can be called."
+        if exercise.is_class and (count := TAKEN.search(error.message)) and int(count[2]) == int(count[1]) + 1:
+            return f"{name} takes one argument fewer than it is passed. Is self missing from the signature?"
         return (
             f"The check calls {name} with the arguments of the signature in the task's cell, in that order, and may "
             "leave out those that have a default there. Keep that signature."
         )
-    if said := _other_order(
-        "forward" if exercise.is_class else name, argument_names(exercise, outcome), error.parameters
-    ):
-        return said
+    called = "forward" if exercise.is_class else name
+    return _other_order(called, argument_names(exercise, outcome), error.parameters)
+
+
+def _about_facts(exercise: Exercise, outcome: Outcome, error: Raised) -> str:
+    """A sentence about what raised the error, whatever its message says."""
     if error.about == ("handed over",):
         return "A function that the check passed in has stopped. Look at what your line calls it with."
     if error.about[:1] == ("attribute",) and len(error.about) == 3:
@@ -94,16 +134,25 @@ def about_error(exercise: Exercise, outcome: Outcome, error: Raised) -> str:
         return f"An error is right here, but of a different kind: {outcome.expected.result.type} is expected."
     if error.about == ("raised",):
         return OWN
-    if error.message.startswith("Boolean value of Tensor") and BUILTIN_MAXIMUM.search(error.source):
-        return MAXIMUM
-    if said := [words for begins, words in TORCH_SAYS.items() if error.message.startswith(begins)]:
-        return said[0]
     if error.about[:1] == ("hidden",) and error.about[1:]:
         name = error.about[1]
         return (
             f"The name {name} has been given to a value, so that Python's own {name} cannot be called any more. Call "
             f"the value something else; where it is in a cell of its own, `del {name}` brings Python's back."
         )
+    if error.type == "SystemExit":
+        return "exit() ends the whole program. A function ends with `return`, an error is raised with `raise`."
+    if error.type == "KeyError" and error.message:
+        return f"Nothing is stored under the key {error.message}. Is it read before it is entered, or of another type?"
+    return ""
+
+
+def _about_message(error: Raised) -> str:
+    """A sentence about what Python or torch says, and about the shapes in the failing line."""
+    if error.message.startswith("Boolean value of Tensor") and BUILTIN_MAXIMUM.search(error.source):
+        return MAXIMUM
+    if said := [words for begins, words in TORCH_SAYS.items() if error.message.startswith(begins)]:
+        return said[0]
     if error.about == ("numpy",):
         return NUMPY
     if kinds := OPERANDS.search(error.message) or NO_TENSOR.search(error.message):
@@ -115,18 +164,14 @@ def about_error(exercise: Exercise, outcome: Outcome, error: Raised) -> str:
             return f"One of the arguments there has to be a tensor, and it is of type {kinds[1]}."
     if error.type == "RuntimeError" and OF_DTYPES.search(error.message):
         return A_MASK if "bool" in error.message.lower() else KINDS
-    if error.type == "KeyError" and error.message:
-        return f"Nothing is stored under the key {error.message}. Is it read before it is entered, or of another type?"
-    if said := meaning(error.message) or _shapes_that_met(error) or rule_of_shapes(error.message):
-        return said
-    tensors = any(isinstance(value, torch.Tensor) for value in outcome.case.arguments)
-    what = "shapes" if tensors else "values"
-    return f"The line above is where it stopped. Print the {what} just before it and compare them with what you expect."
+    return meaning(error.message) or _shapes_that_met(error) or rule_of_shapes(error.message)
 
 
 def _about_attribute(exercise: Exercise, kind: str, attribute: str) -> str:
     if kind == "NoneType":
         return NO_VALUE
+    if isinstance(getattr(torch.nn, kind, None), type) and kind not in exercise.names:
+        return f"The value before the dot is a layer, nn.{kind}, and no tensor. Call the layer with a tensor first."
     if kind in exercise.names:
         return f"Your {kind} has no {attribute}: is it set in __init__, or defined as a method, under this very name?"
     return f"The value before the dot is of type {kind}, which has no {attribute}. What did you expect there?"
@@ -139,6 +184,8 @@ def _about_name(exercise: Exercise, error: Raised) -> str:
             "loop that was not entered."
         )
     name = error.about[1] if error.about[:1] == ("name",) else "this name"
+    if name in ("np", "numpy"):
+        return UNUSED
     if cell := _cell_of(exercise, name):
         return f"{name} comes from {cell}: has it run since the kernel started?"
     return f"No line that has run gives {name} a value: is it misspelled, or does your argument have a different name?"
@@ -159,11 +206,17 @@ def _other_order(name: str, asked: Sequence[str], taken: Sequence[str]) -> str:
 
 def _cell_of(exercise: Exercise, name: str) -> str:
     """The cell of the notebook that defines this name, in words; empty if unknown."""
-    if name in SET_UP:
+    if is_set_up(exercise.number[:2], name):
         return "the set-up cell at the top of the notebook"
     assignments = (each for each in catalogue.ASSIGNMENTS if exercise.id in each.exercise_ids)
     makers = (each for assignment in assignments for each in assignment.exercises if name in each.names)
     return next((f"your cell of {each.number}" for each in makers if each.id != exercise.id), "")
+
+
+def is_set_up(chapter: str, name: str) -> bool:
+    """Whether the set-up cell of a chapter's notebook defines a name."""
+    chapters = SET_UP.get(name, "").split()
+    return chapter.isdigit() and (chapter in chapters) != (chapters[:1] == ["not"])
 
 
 def may_be_of_shapes(error: Raised) -> bool:

@@ -5,6 +5,7 @@ its own exception names, texts and shapes, and could tell its author what the hi
 """
 
 import builtins
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,6 +15,7 @@ from autograder.catalogue.exercise import Block, Evidence, Exercise, Misconcepti
 from autograder.diagnosis.behavior import IN_PLACE
 from autograder.diagnosis.evidence import Fact, argument_names, explained
 from autograder.diagnosis.sentences import noticed_in
+from autograder.feedback.error_meanings import meaning
 from autograder.feedback.errors import about_error
 from autograder.feedback.values import called, cut, dtype_name, numbers_apart, tensors_apart
 from autograder.inside import wire
@@ -66,6 +68,12 @@ VISIBLE = {
     "not raised": "Raise the error, so that the caller notices. An error that is returned or printed goes unnoticed.",
 }
 MOST_PARAMETERS = 400  # letters
+MADE_BY = {
+    "coroutine": "A function that begins with `async def` returns a coroutine when it is called. Begin it with `def`.",
+    "generator": "A function with a `yield` returns a generator when it is called. Return the result with `return`.",
+}
+SYNTAX = ("SyntaxError", "IndentationError", "TabError")
+PLACE = re.compile(r" \([^()]*, line \d+\)$")  # "(answer.py, line 2)"
 FUNCTIONS = ("builtin_function_or_method", "function", "method")
 SINGLE = (
     "The result keeps the dtype of its input. float32 comes from .float(), and from a tensor that was created without "
@@ -158,13 +166,14 @@ def _why_unasked(exercise: Exercise, why: Forbidden | Missing | NotChecked) -> s
         ours = " Your answer is not at fault: a person will look at it, and no zero is final until then."
         return f"Not checked: {why.reason}.{ours if why.excused else ''}"
     if why.found != MISSING:
-        wanted = "class" if exercise.is_class else "function"
+        wanted, word = ("class", "class") if exercise.is_class else ("function", "def")
         return (
-            f"{why.name} should be a {wanted}, but it is now of type {why.found}. "
-            "Was the name used again in a later cell?"
+            f"{why.name} should be a {wanted}, but it is now of type {why.found}. Is it defined with `{word}`? Was the "
+            "name used again in a later cell?"
         )
     if why.stopped:
-        return f"{_stopped(why.stopped)} So there is no {why.name} to check."
+        meant = meaning(why.stopped[0].message)
+        return " ".join(filter(None, [_stopped(why.stopped), meant, f"So there is no {why.name} to check."]))
     return f"There is no {why.name} in this notebook yet. Run the cell that defines it, under exactly that name."
 
 
@@ -179,6 +188,8 @@ def _stopped(errors: Sequence[Raised]) -> str:
 def said_by(error: Raised) -> str:
     """An error as Python shows it, without the signatures that torch lists."""
     said = error.message.partition("\n")[0].removesuffix(", but expected one of:")
+    if error.type in SYNTAX:
+        said = PLACE.sub("", said)  # the report says where
     return f"{error.type}: {said}" if said else error.type
 
 
@@ -352,6 +363,8 @@ def _about_type(parted: Difference) -> str:
     opaque = got.kind if isinstance(got, wire.Opaque) else ""
     if opaque and got.description.removeprefix("builtins.") in FUNCTIONS:
         return "You returned a function or a method and not its result: are the parentheses of a call missing?"
+    if opaque and (said := MADE_BY.get(got.description.removeprefix("builtins."))):
+        return said
     if _is_number(wanted) and _is_number(got):
         return "A whole number is expected, an int. Where did a float enter? A single / makes one, even of 4 / 2."
     if _is_number(wanted) and isinstance(got, (list, tuple, dict)):

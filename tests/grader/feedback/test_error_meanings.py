@@ -1,8 +1,13 @@
 """What error messages of Python and torch mean. Each is raised here, so a library that changes its words is noticed."""
 
+import ast
+import io
+import json
 import linecache
 import math  # noqa: F401 - the statements below use it
 import re
+from pathlib import Path
+from unittest import mock
 
 import pytest
 import torch
@@ -11,9 +16,11 @@ from torch import nn
 
 from autograder import catalogue
 from autograder.diagnosis.explain import judge_and_explain
-from autograder.feedback import error_meanings, messages
+from autograder.feedback import error_meanings, errors, messages
 from autograder.feedback.error_meanings import meaning, rule_of_shapes
 from autograder.judging.observe import LocalEndpoint
+
+ROOT = Path(__file__).resolve().parents[3]
 
 
 class Halves:
@@ -28,12 +35,20 @@ def endless(n):
     return endless(n)
 
 
+def unanswered():
+    with mock.patch("sys.stdin", io.StringIO("")):
+        input()
+
+
 x, ids = torch.ones(2, 3), torch.tensor([1, 2])
 leaf = torch.ones(2, requires_grad=True)
 squares = (leaf * leaf).sum()
 squares.backward()
 NAMES = dict(globals())
 MEANT = {
+    "x = \u201cwords\u201d": "Curly quotes and the like",
+    "x = 1\u00a0+ 2": "Curly quotes and the like",
+    "if x is not None:\n    y = 1\n\ty = 2": "Indent with spaces only.",
     "torch.matmul(x)": 'The call leaves out "other".',
     "Halves().of()": "The call leaves out 'number'.",
     "Halves().alone()": error_meanings.NO_SELF,
@@ -98,6 +113,8 @@ MEANT = {
     "math.log(0)": "math.log needs a number above 0",
     "math.exp(1000)": "The result is larger than any float.",
     "endless(1)": "The function calls itself without an end.",
+    "torch.empty(1 << 50)": "More memory is asked for than there is.",
+    "unanswered()": "Nobody answers input() during a check",
     "x.sum().backward()": error_meanings.NO_GRADIENT,
     "squares.backward()": "backward ran twice for one result.",
     "x.T.view(-1)": "view needs numbers that lie in memory",
@@ -112,7 +129,8 @@ MEANT = {
 
 
 def message_of(statement: str) -> str:
-    with pytest.raises((ArithmeticError, LookupError, RuntimeError, TypeError, ValueError)) as raised:
+    kinds = (ArithmeticError, EOFError, LookupError, OSError, RuntimeError, SyntaxError, TypeError, ValueError)
+    with pytest.raises(kinds) as raised:
         exec(compile(statement, "<a cell>", "exec", dont_inherit=True), dict(NAMES))
     return str(raised.value)
 
@@ -152,6 +170,11 @@ def said_of(body: str, exercise: str = "attention-weights") -> str:
         ("return scores", "No line that has run gives scores a value: is it misspelled"),
         ("return [Q].append(K).T", "A function without a return gives None"),
         ("return [later for _ in Q]; later = 1", "later is used before it has a value"),
+        ("return np.matmul(Q, K)", "No exercise needs NumPy, and it is not imported."),
+        ("return Counter(Q)", "No line that has run gives Counter a value"),
+        ("return nn.functional.softmax(math.pi)", "math comes from the set-up cell at the top of the notebook"),
+        ("exit()", "exit() ends the whole program."),
+        ("yield Q", "A function with a `yield` returns a generator"),
         ("raise KeyError('rows')", "Your own code raises this error"),
         ("raise TypeError('f() takes 0 positional arguments but 1 was given')", "Your own code raises this error"),
         ("assert Q is None, 'division by zero'", "Your own code raises this error"),
@@ -162,15 +185,47 @@ def test_an_error_is_explained_by_what_raised_it(body, words):
     assert words in said and said.count(". ") <= 4, said
 
 
-def test_what_a_constructor_never_set_is_named():
-    source = (
-        "class SelfAttention(nn.Module):\n    def __init__(self, d_model, d_k, d_v):\n        super().__init__()\n"
-        "        self.q, self.k = nn.Linear(d_model, d_k, bias=False), nn.Linear(d_model, d_k, bias=False)\n"
-        "        self.v = nn.Linear(d_model, d_v, bias=False)\n"
-        "    def forward(self, x):\n        return self.values(x)\n"
-    )
-    assert "Your SelfAttention has no values: is it set in __init__" in said_of(source, "self-attention")
+CLASS = """class SelfAttention(nn.Module):
+    def __init__(self, d_model, d_k, d_v):
+        super().__init__()
+        self.q, self.k = nn.Linear(d_model, d_k, bias=False), nn.Linear(d_model, d_k, bias=False)
+        self.v = nn.Linear(d_model, d_v, bias=False)
+    def forward(self, x):
+        return self.q(x) @ self.k(x).mT @ self.v(x), self.v(x)
+"""
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "words"),
+    [
+        ("return self.q(x)", "return self.queries(x)", "Your SelfAttention has no queries: is it set in __init__"),
+        ("self.k(x).mT", "self.k.mT", "The value before the dot is a layer, nn.Linear, and no tensor."),
+        ("(nn.Module)", "", "SelfAttention has to be a module: class SelfAttention(nn.Module)."),
+        ("(self, x)", "(x)", "Is self missing from the signature?"),
+        ("(self, d_model", "(d_model", "Is self missing from the signature?"),
+        ("def __init__", "def _init_", "has no __init__ with arguments"),
+        ("d_model, d_k, d_v)", "d_model)", "calls SelfAttention with the arguments of the signature"),
+        ("forward", "forwards", "no method called forward"),
+        ("        super().__init__()\n", "", "super().__init__() has to come first"),
+    ],
+)
+def test_slips_in_a_class_are_named(right, wrong, words):
+    assert right in CLASS
+    said = said_of(CLASS.replace(right, wrong, 1), "self-attention")
+    assert words in said, said
 
 
 def test_the_meaning_is_not_taken_from_a_word_in_the_middle():
     assert meaning("no division by zero here") == "" and rule_of_shapes("x: too many indices for tensor") == ""
+
+
+@pytest.mark.parametrize("assignment", [each.id for each in catalogue.ASSIGNMENTS if each.id[:2].isdigit()])
+def test_the_names_of_a_set_up_cell_are_those_that_the_notebook_defines_there(assignment):
+    [path] = (ROOT / "exercises" / assignment).glob("*.ipynb")
+    sources = ("".join(cell["source"]) for cell in json.loads(path.read_text(encoding="utf-8"))["cells"])
+    set_up = next(source for source in sources if "import torch\n" in source)
+    code = ast.parse("\n".join(line for line in set_up.splitlines() if not line.startswith(("%", "!"))))
+    imported = (node.names for node in ast.walk(code) if isinstance(node, (ast.Import, ast.ImportFrom)))
+    bound = {name.asname or name.name for names in imported for name in names}
+    bound |= {node.id for node in ast.walk(code) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    assert {name for name in errors.SET_UP if errors.is_set_up(assignment[:2], name)} == bound & set(errors.SET_UP)
