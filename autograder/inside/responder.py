@@ -10,7 +10,7 @@ import opcode
 import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from types import FrameType, ModuleType
+from types import FrameType, ModuleType, TracebackType
 from typing import Any
 
 import torch
@@ -259,7 +259,7 @@ def describe(error: BaseException, namespace: Mapping[str, Any]) -> dict[str, An
     """
     line, source, trace, last, own, first, raised = 0, "", error.__traceback__, None, None, None, False
     while trace is not None:
-        last, raised = trace.tb_frame, trace.tb_frame.f_code.co_code[trace.tb_lasti] == RAISE
+        last, raised = trace.tb_frame, _is_raise(trace)
         if last.f_globals is namespace:
             own, line = last, trace.tb_lineno
             first = first or last
@@ -281,6 +281,12 @@ def describe(error: BaseException, namespace: Mapping[str, Any]) -> dict[str, An
         "shapes": _shapes(own, source) if own is not None else [],
         "parameters": _parameters(first) if first is not None else [],
     }
+
+
+def _is_raise(trace: TracebackType) -> bool:
+    """Whether a `raise` or `assert` stopped there. A learner can construct a traceback with any position."""
+    code = trace.tb_frame.f_code.co_code
+    return 0 <= trace.tb_lasti < len(code) and code[trace.tb_lasti] == RAISE
 
 
 def _parameters(frame: FrameType) -> list[str]:

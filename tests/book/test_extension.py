@@ -126,7 +126,7 @@ def build(monkeypatch):
 
 def test_pages_are_read_again_where_a_package_has_changed(build, tmp_path, monkeypatch):
     for package in build.PACKAGES:
-        (tmp_path / package).mkdir()
+        (tmp_path / package).mkdir(parents=True)
     (tmp_path / "transformer_ref" / "a.py").write_text("x = 1\n")
     monkeypatch.setattr(build, "ROOT", tmp_path)
     before = build.made_of()
@@ -150,6 +150,7 @@ def test_pages_that_are_read_again_find_their_executed_cells(build, tmp_path, mo
     ("file", "runs"),
     [
         ("transformer_ref/model/attention.py", True),
+        ("book/figures/heads.py", True),
         ("transformer_ref/recorded/new.json", True),
         ("autograder/feedback/report.py", True),
         ("autograder/inside/wire.py", True),

@@ -177,6 +177,11 @@ def said_of(body: str, exercise: str = "attention-weights") -> str:
         ("yield Q", "A function with a `yield` returns a generator"),
         ("raise KeyError('rows')", "Your own code raises this error"),
         ("raise TypeError('f() takes 0 positional arguments but 1 was given')", "Your own code raises this error"),
+        (
+            "import types, sys\n    raise ValueError('mine').with_traceback("
+            "types.TracebackType(None, sys._getframe(), 1 << 30, 1))",
+            "ValueError: mine.",
+        ),
         ("assert Q is None, 'division by zero'", "Your own code raises this error"),
     ],
 )
