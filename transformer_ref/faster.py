@@ -20,6 +20,7 @@ try:
     from transformer_ref.fast.memory import freed_memory_kept
     from transformer_ref.fast.muon import BatchedMuon as Muon  # pyright: ignore[reportAssignmentType]  # same calls
     from transformer_ref.fast.packed import faster_linear
+    from transformer_ref.fast.products import products
     from transformer_ref.fast.top_k import quick_top_k as top_k
     from transformer_ref.fast.top_k import top_k_length
 except ModuleNotFoundError as missing:
@@ -31,7 +32,7 @@ except ModuleNotFoundError as missing:
 
     TrainingLoss, top_k = MeanLoss, torch.topk
 
-    attention_kernel = faster_linear = top_k_length = None
+    attention_kernel = faster_linear = products = top_k_length = None
 
     def accelerate(model):
         return model
@@ -45,5 +46,5 @@ except ModuleNotFoundError as missing:
 def measure_machine(device: torch.device) -> list[Choice]:
     """Return all choices that are made for a device by measuring; those not made yet are measured now."""
     choices = [faster_precision(device), faster_muon_precision(device)]
-    kernels = [] if device.type != "cpu" else [attention_kernel, faster_linear, top_k_length]
+    kernels = [] if device.type != "cpu" else [attention_kernel, products, faster_linear, top_k_length]
     return choices + [measure() for measure in kernels if measure]

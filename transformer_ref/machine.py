@@ -28,6 +28,7 @@ VALUES: dict[str, tuple[str, ...]] = {  # what can be chosen, and from what; fro
     "attention": ("kernel", "products"),
     "top_k": (),
     "linear": ("plain", "packed"),
+    "products": ("plain", "outputs", "all"),
     "int8": ("fbgemm", "onednn", "qnnpack"),
     "threads": (),
 }
@@ -37,6 +38,7 @@ SENTENCES = {
     "attention": "attention in bf16: {}",
     "top_k": "top k in pieces: from {} tokens on",
     "linear": "linear layers while decoding in fp32: {}",
+    "products": "linear layers while training in fp32: {}",
     "int8": "products in int8: {}",
     "threads": "threads: {}",
 }

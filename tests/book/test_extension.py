@@ -170,7 +170,7 @@ def test_cells_run_again_where_what_they_import_has_changed(self_contained, tmp_
 
 def test_every_file_of_ours_that_a_cell_imports_is_among_those_that_decide_whether_cells_run(self_contained):
     pages = "\n".join(path.read_text(encoding="utf-8") for path in sorted((ROOT / "book").rglob("*.md")))
-    imports = set(re.findall(r"^(?:from|import) (?:autograder|transformer_ref)\b[^\n(]*$", pages, re.MULTILINE))
+    imports = set(re.findall(r"^(?:from|import) (?:autograder|book|transformer_ref)\b[^\n(]*$", pages, re.MULTILINE))
     assert len(imports) > 20
     shows = "for module in list(sys.modules.values()): print(getattr(module, '__file__', None) or '')"
     entries = "from autograder import catalogue; catalogue.find_assignment('00_start_here').exercises"

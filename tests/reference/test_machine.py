@@ -22,7 +22,7 @@ from transformer_ref.decoding.greedy import greedy_decode
 from transformer_ref.decoding.sampling import sample_decode
 from transformer_ref.device import choose_device, choose_precision
 from transformer_ref.fast import attention as attention_module
-from transformer_ref.fast import packed
+from transformer_ref.fast import packed, products
 from transformer_ref.fast import top_k as top_k_module
 from transformer_ref.fast.attention import attention_kernel
 from transformer_ref.fast.loss import PackedLoss
@@ -168,10 +168,12 @@ def test_a_processor_without_bf16_units_does_nothing_in_bf16():
 
 def test_what_the_user_sets_is_not_measured(monkeypatch):
     monkeypatch.delattr(machine, "speedup")
-    for module in (attention_module, packed, top_k_module):
+    for module in (attention_module, products, packed, top_k_module):
         monkeypatch.delattr(module, "speedup")
-    monkeypatch.setenv(VARIABLE, "precision=bf16, muon=fp32, attention=products, linear=plain, top_k=7000")
-    assert [made.value for made in measure_machine(CPU)] == ["bf16", "fp32", "products", "plain", 7_000]
+    monkeypatch.setenv(
+        VARIABLE, "precision=bf16, muon=fp32, attention=products, products=all, linear=plain, top_k=7000"
+    )
+    assert [made.value for made in measure_machine(CPU)] == ["bf16", "fp32", "products", "all", "plain", 7_000]
     assert all(str(made).endswith(f"(set by {VARIABLE})") for made in measure_machine(CPU))
     assert choose_precision("auto", CPU) == torch.bfloat16
 

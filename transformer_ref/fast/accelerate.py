@@ -6,16 +6,19 @@ from torch import nn
 
 from transformer_ref.fast.attention import quick_attention
 from transformer_ref.fast.dropout import PooledDropout
+from transformer_ref.fast.products import QuickLinear
 from transformer_ref.model.multi_head_attention import MultiHeadAttention
 
 Model = TypeVar("Model", bound=nn.Module)
 
 
 def accelerate(model: Model) -> Model:
-    """Return the same model, with a faster kernel in its attentions and pooled dropout. Its weights are not changed."""
+    """Return the same model with faster attentions, linear layers and dropout. Its weights are not changed."""
     for module in list(model.modules()):
         if isinstance(module, MultiHeadAttention):
             module.kernel = quick_attention
+        if type(module) is nn.Linear:
+            module.__class__ = QuickLinear  # the same module, which others may hold
         for name, part in module.named_children():
             if type(part) is nn.Dropout:
                 setattr(module, name, PooledDropout(part.p).train(part.training))

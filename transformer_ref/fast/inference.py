@@ -20,6 +20,7 @@ from transformer_ref.fast.attention import SHORTEST, quick_attention
 from transformer_ref.fast.dropout import PooledDropout
 from transformer_ref.fast.int8 import Int8Linear
 from transformer_ref.fast.packed import PackedLinear, faster_linear
+from transformer_ref.fast.products import QuickLinear
 from transformer_ref.model.attention import fused_attention
 from transformer_ref.model.decoder import Decoded, Decoder, DecoderLayer
 from transformer_ref.model.embedding import Embedding
@@ -36,7 +37,7 @@ from transformer_ref.shapes import expect_padding_last
 KNOWN = frozenset(
     [Transformer, Embedding, SinusoidalPositions, LearnedPositions, Encoder, EncoderLayer, Decoder, DecoderLayer]
     + [MultiHeadAttention, Residual, FeedForward, PooledDropout, nn.Dropout, nn.LayerNorm, nn.Identity, nn.Linear]
-    + [nn.ModuleList]
+    + [nn.ModuleList, QuickLinear]
 )
 KERNELS = (quick_attention, F.scaled_dot_product_attention)
 MORE_STEPS = 16  # that the cache makes memory for at a time

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from transformer_ref.data.batching import Batch
 from transformer_ref.fast.packing import PackedMask, Packing, can_pack, packed_multi_head, with_spare_rows
+from transformer_ref.fast.products import is_quick, of_weight, product
 from transformer_ref.model.residual import Residual
 from transformer_ref.model.transformer import Transformer
 from transformer_ref.shapes import expect_ids, expect_shape
@@ -95,10 +96,11 @@ class _ProjectedCrossEntropy(torch.autograd.Function):
         losses = []
         of_rows = torch.empty_like(rows)
         of_table = (rows.sum(dim=0, dtype=precise) * (-share / count)).repeat(len(table), 1)  # (vocabulary, d_model)
+        quick = is_quick(rows, table)
         room, of_chunk = rows.new_empty(min(CHUNK, len(rows)), len(table)), None
         for chunk, label, gradient in zip(rows.split(CHUNK), labels.split(CHUNK), of_rows.split(CHUNK), strict=True):
             row = torch.arange(len(chunk), device=rows.device)  # (chunk,)
-            logits = torch.mm(chunk, table.T, out=room[: len(chunk)])  # (chunk, vocabulary)
+            logits = product(chunk, table) if quick else torch.mm(chunk, table.T, out=room[: len(chunk)])
             of_label, of_pad = (logits[row, column].to(precise) for column in (label, pad))  # copies   (chunk,)
             p = torch.softmax(logits, dim=-1, out=logits)  # in the same memory   (chunk, vocabulary)
             p_label = p[row, label]  # (chunk,)
@@ -110,8 +112,10 @@ class _ProjectedCrossEntropy(torch.autograd.Function):
             losses.append((smoothing - 1) * log_p - share * of_others)  # (chunk,)
             p[row, label] = p_label + (share - (1 - smoothing))
             p[:, pad] += share  # now p - targets + share   (chunk, vocabulary)
-            torch.mm(p, table, out=gradient)  # (chunk, d_model)
-            if table.dtype == precise:
+            gradient.copy_(product(p, table.T)) if quick else torch.mm(p, table, out=gradient)  # (chunk, d_model)
+            if quick:
+                of_table.add_(of_weight(p, chunk), alpha=1 / count)
+            elif table.dtype == precise:
                 of_table.addmm_(p.T, chunk, alpha=1 / count)  # (vocabulary, d_model)
             else:  # a sum of many chunks needs more digits than each of them
                 of_chunk = torch.mm(p.T, chunk) if of_chunk is None else torch.mm(p.T, chunk, out=of_chunk)

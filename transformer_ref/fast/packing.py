@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from transformer_ref.fast.attention import SHORTEST
+from transformer_ref.fast.products import linear
 from transformer_ref.model.masks import causal_mask
 from transformer_ref.model.multi_head_attention import MultiHeadAttention
 
@@ -115,7 +116,7 @@ def side_by_side(x: Tensor, projections: list[nn.Linear]) -> Tensor:
     """Return the outputs of several projections of x side by side, computed by one product."""
     biases = [projection.bias for projection in projections if projection.bias is not None]
     weight = torch.cat([projection.weight for projection in projections])  # (all features, d_model)
-    return nn.functional.linear(x, weight, torch.cat(biases) if biases else None)
+    return linear(x, weight, torch.cat(biases) if biases else None)
 
 
 def packed_attention(asked: Tensor, answering: Tensor | None, mask: PackedMask, heads: int) -> Tensor:
