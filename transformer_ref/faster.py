@@ -1,7 +1,8 @@
 """The interface to `fast/`: its parts where that folder exists, otherwise the readable ones, which compute the same.
 
 accelerate(model) -> the model; for_inference(model, int8=False) -> what decodes as the model does;
-TrainingLoss(pad, smoothing); Muon(parameters, processes=..., ...); top_k(x, count); freed_memory_kept(), a context;
+TrainingLoss(pad, smoothing); Muon(parameters, processes=..., ...); linear(x, weight, bias=None); top_k(x, count);
+freed_memory_kept(), a context;
 measure_machine(device) -> what is chosen for this machine.
 """
 
@@ -20,7 +21,7 @@ try:
     from transformer_ref.fast.memory import freed_memory_kept
     from transformer_ref.fast.muon import BatchedMuon as Muon  # pyright: ignore[reportAssignmentType]  # same calls
     from transformer_ref.fast.packed import faster_linear
-    from transformer_ref.fast.products import products
+    from transformer_ref.fast.products import linear, products
     from transformer_ref.fast.top_k import quick_top_k as top_k
     from transformer_ref.fast.top_k import top_k_length
 except ModuleNotFoundError as missing:
@@ -30,7 +31,7 @@ except ModuleNotFoundError as missing:
 
     from transformer_ref.training.muon import Muon  # noqa: F401
 
-    TrainingLoss, top_k = MeanLoss, torch.topk
+    TrainingLoss, top_k, linear = MeanLoss, torch.topk, torch.nn.functional.linear
 
     attention_kernel = faster_linear = products = top_k_length = None
 

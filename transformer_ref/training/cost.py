@@ -1,6 +1,7 @@
 """An estimate of what a training run will take, before it begins (chapter 12)."""
 
 import time
+from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
@@ -8,6 +9,7 @@ import torch
 from transformer_ref.config import ModelConfig, TrainingConfig
 from transformer_ref.data.batching import BatchStream
 from transformer_ref.device import choose_precision
+from transformer_ref.faster import linear
 from transformer_ref.machine import DTYPES, faster_muon_precision
 
 FORWARD_AND_BACKWARD = 3  # the backward pass multiplies each matrix twice: Kaplan et al. 2020, section 2.1
@@ -79,22 +81,25 @@ def training_cost(
 
 def product_rate(config: TrainingConfig, device: torch.device) -> float:
     """Return the operations per second that the device reaches in a large matrix product, in the config's precision."""
-    return _product_rate(choose_precision(config.precision, device), device)
+    return _product_rate(choose_precision(config.precision, device), device, linear)
 
 
 def muon_product_rate(config: TrainingConfig, device: torch.device) -> float:
     """Return the same in the precision of Muon's products."""
     precision = config.muon_precision
-    return _product_rate(DTYPES[faster_muon_precision(device).value if precision == "auto" else precision], device)
+    dtype = DTYPES[faster_muon_precision(device).value if precision == "auto" else precision]
+    return _product_rate(dtype, device, torch.matmul)
 
 
-def _product_rate(dtype: torch.dtype, device: torch.device) -> float:
+def _product_rate(
+    dtype: torch.dtype, device: torch.device, multiply: Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
+) -> float:
     side = SIDE_OF_PRODUCT.get(device.type, SIDE_OF_PRODUCT["cpu"])
     matrix = torch.ones(side, side, dtype=dtype, device=device)
     times = []
     for _ in range(REPEATS):
         start = time.perf_counter()
-        (matrix @ matrix)[0, 0].item()  # .item() waits for a GPU
+        multiply(matrix, matrix)[0, 0].item()  # .item() waits for a GPU
         times.append(time.perf_counter() - start)
         if sum(times) > ENOUGH:
             break
