@@ -28,7 +28,7 @@ MEANINGS: dict[str, str] = {  # the beginning of a message, as a regular express
     r"inconsistent use of tabs and spaces": "Indent with spaces only.",
     # calls
     r".*\bmissing \d+ required .*arguments?: (.+)": "The call leaves out {0}.",
-    r".*\btakes 0 positional arguments but \d+ (?:was|were) given": NO_SELF,
+    r"(?:.*\.)?\w+\.\w+\(\) takes 0 positional arguments but": NO_SELF,
     r".*\btakes .*positional arguments? but \d+ (?:was|were) given": TOO_MANY,
     r".*\bgot an unexpected keyword argument '(\w+)'": "The function that is called has no argument named {0}.",
     r".*\bgot multiple values for argument '(\w+)'": "The call gives {0} twice: by its place and by its name.",

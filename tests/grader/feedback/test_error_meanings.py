@@ -35,6 +35,13 @@ def endless(n):
     return endless(n)
 
 
+def nested():
+    def work():
+        """Without an argument, and no method."""
+
+    return work
+
+
 def unanswered():
     with mock.patch("sys.stdin", io.StringIO("")):
         input()
@@ -53,6 +60,7 @@ MEANT = {
     "Halves().of()": "The call leaves out 'number'.",
     "Halves().alone()": error_meanings.NO_SELF,
     "Halves().of(1, 2)": error_meanings.TOO_MANY,
+    "nested()(1)": error_meanings.TOO_MANY,
     "torch.stack([x], 0, 1)": error_meanings.TOO_MANY,
     "Halves().of(n=1)": "The function that is called has no argument named n.",
     "Halves().of(1, number=2)": "The call gives number twice",
