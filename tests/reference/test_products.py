@@ -73,11 +73,12 @@ def test_a_torch_without_the_operator_is_served_by_the_plain_layer(monkeypatch):
         raise AttributeError("no such operator")
 
     monkeypatch.delenv(machine.VARIABLE, raising=False)
-    monkeypatch.setattr(products, "product", missing)
-    machine.forget_choices()
-    choice = products.products()
-    machine.forget_choices()
-    assert choice.value == "plain" and "no such operator" in choice.why
+    for other, why in ((missing, "no such operator"), (lambda x, weight: x @ weight.T + 1, "something else")):
+        monkeypatch.setattr(products, "product", other)
+        machine.forget_choices()
+        choice = products.products()
+        machine.forget_choices()
+        assert choice.value == "plain" and why in choice.why
 
 
 def test_an_accelerated_model_keeps_its_weights_and_what_shares_them():
