@@ -132,6 +132,8 @@ MEANT = {
     "torch.where(x > 0, x, x.T)": error_meanings.OVER,
     "x[torch.tensor([True, False, True])]": "Each axis of a boolean mask is as long as the axis it selects from.",
     "torch.stack([x, x.T])": "Tensors that are stacked have equal shapes.",
+    "F.cross_entropy(torch.ones(2, 3, 4), torch.ones(2, 3).long())": "cross_entropy expects the scores of all classes",
+    "F.cross_entropy(x, torch.tensor([1]))": "cross_entropy needs one label for each row of scores.",
     "x[0, 0, 0]": "Square brackets take at most one index for each axis.",
 }
 
