@@ -2,8 +2,9 @@
 
 A choice is made when it is first needed, never at import, and then kept for the process. It changes how fast something
 is computed and at most how a result rounds. A training run saves its choices (`TrainingConfig.precision`,
-`muon_precision`), so a resumed run rounds in the same way. The ratios of the other choices that rounding depends on are
-so far from 1, with units for bf16 and without, that one machine always chooses alike.
+`muon_precision`), so a resumed run rounds in the same way. The other choices that rounding depends on came out alike
+every time on the machines that were measured. Where a ratio is close to its threshold, a resumed run may round
+differently, unless the choice is set.
 
 ATTENTION_BY_HAND_MACHINE overrides choices, such as "precision=fp32,top_k=8000"; VALUES lists what it can set.
 """

@@ -113,6 +113,7 @@ RULES: dict[str, str] = {
     r"The size of tensor a \(\d+\) must match": OVER,
     r"The shape of the mask .* does not match": "Each axis of a boolean mask is as long as the axis it selects from.",
     r"stack expects each tensor to be equal size": "Tensors that are stacked have equal shapes.",
+    r"index -?\d+ is out of bounds for dimension \d+ with size 0": "The index selects from an axis that is empty here.",
     r"Expected target size": "cross_entropy expects the scores of all classes along axis 1.",
     r"Expected input batch_size": "cross_entropy needs one label for each row of scores.",
     r"too many indices for tensor": "Square brackets take at most one index for each axis.",

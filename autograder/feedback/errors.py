@@ -12,7 +12,7 @@ from autograder.feedback.error_meanings import NO_VALUE, OVER, meaning, rule_of_
 from autograder.judging.observation import Outcome, Raised
 from autograder.judging.verdict import NO_FORWARD, UNWRITTEN
 
-SET_UP = {  # what the set-up cells of notebooks import or define, but for the chapters after "not"
+SET_UP = {  # what the set-up cells of these chapters import or define; after "not", those of all others
     "torch": "not",
     "F": "not",
     "nn": "not 00",

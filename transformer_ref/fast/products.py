@@ -1,8 +1,7 @@
 """Linear layers in fp32 whose products are computed by oneDNN, where that is faster than what torch calls.
 
-Torch multiplies matrices of fp32 by MKL, which leaves much of a processor that is not Intel's unused. oneDNN does not;
-torch calls it in bf16 and in compiled models, whose operator is called here directly. `torch.nn.Linear` says what is
-computed.
+Torch multiplies matrices in fp32 with MKL, which never goes beyond AVX2 on AMD processors. oneDNN does; torch uses it
+in bf16 and in compiled models, whose operator is called here directly. `torch.nn.Linear` says what is computed.
 """
 
 from collections.abc import Callable
@@ -15,7 +14,7 @@ from torch import Tensor, nn
 from transformer_ref.machine import MARGIN, Choice, choose, is_traced, speedup
 
 FEWEST_ROWS = 64
-MARGIN_OF_OUTPUTS = 1.05  # with AVX2 the ratio is 1.1 or more, with AVX512 2.2, and with MKL on Intel's own about 1
+MARGIN_OF_OUTPUTS = 1.05  # on AMD processors the ratio is 1.1 to 1.2 with AVX2 and 2.2 with AVX512
 PROBE = 1_024, 256, 256  # rows, in and out of the layer that is measured: the smallest of a training run
 
 

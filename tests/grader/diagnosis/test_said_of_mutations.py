@@ -1,4 +1,4 @@
-"""What wrong answers are told that random mutations of correct ones led to: nothing false, and errors in words."""
+"""Explanations of wrong answers, found by mutating correct ones: they claim nothing false, and explain errors."""
 
 import torch
 from explanations import said

@@ -37,7 +37,7 @@ def endless(n):
 
 def nested():
     def work():
-        """Without an argument, and no method."""
+        """A function without arguments."""
 
     return work
 
@@ -134,6 +134,7 @@ MEANT = {
     "torch.stack([x, x.T])": "Tensors that are stacked have equal shapes.",
     "F.cross_entropy(torch.ones(2, 3, 4), torch.ones(2, 3).long())": "cross_entropy expects the scores of all classes",
     "F.cross_entropy(x, torch.tensor([1]))": "cross_entropy needs one label for each row of scores.",
+    "(x > 1).nonzero()[0]": "The index selects from an axis that is empty here.",
     "x[0, 0, 0]": "Square brackets take at most one index for each axis.",
 }
 
