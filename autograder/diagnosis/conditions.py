@@ -212,7 +212,16 @@ def _overflows(outcome: Outcome) -> bool:
     return any(float(a.abs().max()) > LARGE for a in tensors) and (outcome.passed or outcome.difference.kind == "nan")
 
 
+def _trains(outcome: Outcome) -> bool:
+    return "training" in outcome.probe.checks
+
+
 COMMON: dict[Seen, Callable[[Outcome], bool]] = {
+    seen(
+        "in training",
+        "It fails only in training mode, where dropout acts: is dropout wherever the task asks for it, and nowhere "
+        "else?",
+    ): _trains,
     seen(
         "a second call",
         "It fails only where it is called a second time, with other values: what does it keep from the first call, "

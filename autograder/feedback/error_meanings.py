@@ -21,6 +21,9 @@ NO_GRADIENT = (
 A_MASK = "A mask has to be boolean, like the result of a comparison. This one is of dtype {0}."
 AN_INDEX = "An index consists of whole numbers, or it is a boolean mask."
 WHOLE = "A whole number is needed there. The division / always gives a float; // does not."
+EMPTY = "The list or the tensor is empty for this input."
+IN_THEIR_ORDER = "Are the arguments in their order?"
+TWO_VECTORS = "dot and outer take two vectors, dot two of one length."
 
 MEANINGS: dict[str, str] = {  # the beginning of a message, as a regular expression -> its explanation
     # syntax
@@ -53,8 +56,9 @@ MEANINGS: dict[str, str] = {  # the beginning of a message, as a regular express
     r"'(?:int|float|bool)' object is not iterable|cannot unpack non-iterable (?:int|float|bool)\b": A_NUMBER,
     r"'(?:int|float|bool)' object is not subscriptable": "A single number has no entries that [...] could select.",
     r"'(?:function|method|builtin_function_or_method|type)' object is not subscriptable": ROUND,
-    r"'(\w+)' object is not callable": (
-        "The value before the round brackets is of type {0} and cannot be called. Is a sign such as * missing?"
+    r"'([\w.]+)' object is not callable": (
+        "The value before the round brackets is of type {0} and cannot be called. Should they be square, or not there, "
+        "or is a sign such as * missing?"
     ),
     r"iteration over a 0-d tensor|len\(\) of a 0-d tensor": "This tensor is a single number and has no axes.",
     r"object of type '(\w+)' has no len": "A value of type {0} has no length.",
@@ -62,11 +66,34 @@ MEANINGS: dict[str, str] = {  # the beginning of a message, as a regular express
     r"'\w+' object cannot be interpreted as an int|list indices must be int": "A whole number is needed there.",
     r"only integer tensors of a single element|only one element tensors|a Tensor with \d+ elements cannot": ONE_NUMBER,
     r"can only concatenate (\w+) \(not \"(\w+)\"\)": "Only a {0} can be added to a {0}, and this is of type {1}.",
+    r"can't multiply sequence by non-int": "* repeats a list. Only the numbers of a tensor are multiplied by it.",
+    r"can only concatenate tuple .* to torch\.Size": "A shape is a tuple, and an index selects a length of it.",
+    r"'[<>]=?' not supported between instances of '(\w+)' and '(\w+)'": (
+        f"A value of type {{0}} and one of type {{1}} cannot be compared. {IN_THEIR_ORDER}"
+    ),
+    r"could not convert string to float|invalid literal for int": "This text is not a number.",
+    r"new\(\): invalid data type 'str'|too many dimensions 'str'": "A text is given where torch expects numbers.",
+    r"one_hot is only applicable": "one_hot takes whole numbers, of dtype long.",
     # lengths and places
+    r"torch\.cat\(\): expected a non-empty|stack expects a non-empty": EMPTY,
+    r"(?:min|max)\(\) (?:iterable argument|arg) is|(?:arg)?(?:min|max)\(\): Expected reduction dim": EMPTY,
+    r"only one dimension can be inferred": "At most one of the lengths may be -1.",
+    r"flatten\(\) has invalid args": "The first axis that is flattened does not come after the last one.",
+    r"Trying to create tensor with negative dimension": "A length is negative there. What is it computed from?",
+    r"upper bound and lower bound inconsistent": "arange counts up to its second number, unless its step is negative.",
+    r"random_ expects 'from' to be less": "The range that is drawn from is empty. Its end is not in it.",
+    r"cannot sample n_sample > prob_dist": "Without replacement, at most as many are drawn as a row has entries.",
+    r"'weight' must be 2-D": "embedding takes the ids first, and then the table.",
+    r"Target -?\d+ is out of bounds": "A label is not among the classes: the scores have fewer columns.",
+    r"Expected floating point type for target": (
+        "Labels that have the shape of the scores are taken for probabilities. Ids of classes have one axis fewer."
+    ),
     r"permute\(\): duplicate dims|permute\(sparse_coo\): number of dim": "permute takes each axis of the tensor once.",
     r"(?:not enough|too many) values to unpack": EACH_NAME,
     r"expected sequence of length \d+ at dim \d+": "torch.tensor needs rows of equal lengths.",
-    r"list index out of range|pop from empty list": "A list of length n has the indices 0 to n - 1, an empty one none.",
+    r"(?:list|tuple|range object) index out of range|pop from empty list": (
+        "A list of length n has the indices 0 to n - 1, an empty one none. So has a tuple."
+    ),
     r"index out of range in self": "An id is as large as the table has rows, or larger, or negative.",
     r"Class values must be": "one_hot takes whole numbers from 0 to the number of classes - 1.",
     r"~ \(operator\.invert\) is only implemented on": "~ turns a boolean mask around, and this tensor is not boolean.",
@@ -95,7 +122,50 @@ MEANINGS: dict[str, str] = {  # the beginning of a message, as a regular express
         "More memory is asked for than there is. Which size in that line is larger than it should be?"
     ),
     r"EOF when reading a line": "Nobody answers input() during a check: everything that is needed is passed in.",
+    r"probability tensor contains either": (
+        "A negative number, an infinity or NaN is among the probabilities. Did a softmax compute them, and has each "
+        "row a finite score?"
+    ),
+    r"dropout probability has to be": f"A probability is between 0 and 1. {IN_THEIR_ORDER}",
+    # modules, optimizers and imports
+    r"cannot assign '.*' as (parameter|child module) '(\w+)'": (
+        "self.{1} holds a {0}, and can hold nothing but another one. Give this value a name of its own."
+    ),
+    r"[\"']attribute '(\w+)' already exists": (
+        "A module has something else called {0}, such as a method of its own. Choose another name."
+    ),
+    r"[\"'](?:module|parameter) name can\\?'t contain": "The name of a layer or a parameter contains no dot.",
+    r".* is not a Module subclass": (
+        "Sequential, ModuleList and ModuleDict hold layers only. Functions are called in forward, and parameters are "
+        "kept in an nn.ParameterList."
+    ),
+    r"ModuleList\.extend should be called with": "A ModuleList is made from a list of layers.",
+    r"Module \[(\w+)\] is missing the required \"forward\"": (
+        "A {0} only holds its layers and cannot be called. Call them one after the other, in a loop."
+    ),
+    r"optimizer got an empty parameter list": (
+        "The model has no parameters, or the module does not see them: a plain list hides its layers."
+    ),
+    r"can't optimize a non-leaf Tensor": "An optimizer takes parameters, not what is computed from them.",
+    r"'method' object is not iterable": "A method is named there and not called: round brackets are missing.",
+    r"'generator' object is not subscriptable": "A generator has no positions. Make a list of it first.",
+    r"embed_dim must be divisible": (
+        f"The number of features has to be a multiple of the number of heads. {IN_THEIR_ORDER}"
+    ),
+    r"was expecting embedding dimension of (\d+)": "The layer was made for vectors with {0} features.",
+    r"cannot import name '(\w+)' from '([\w.]+)'": "There is no {0} in {1}. Check the spelling.",
+    r"No module named '([\w.]+)'": "{0} is not installed, and no exercise needs it. Or is the name misspelled?",
+    r"\[Errno 2\] No such": "There is no such file. No exercise reads one: everything that is needed is passed in.",
+    r"Torch not compiled with CUDA|Expected one of cpu, cuda|Found no NVIDIA": (
+        "This device is not there. Create tensors where the input is, on x.device, or name no device."
+    ),
     # gradients
+    r"you can only change requires_grad flags of leaf": (
+        "requires_grad is set for parameters and inputs, not for what is computed from them. detach() returns a value "
+        "through which no gradient flows."
+    ),
+    r"[oO]nly Tensors of float": "Gradients exist for floats only. This tensor holds whole numbers or booleans.",
+    r"grad can be implicitly created only for scalar": "backward starts from a single number, such as the loss.",
     r"element 0 of tensors does not require grad": NO_GRADIENT,
     r"Trying to backward through the graph a second time": (
         "backward ran twice for one result. Compute the result again before the second time."
@@ -117,6 +187,27 @@ RULES: dict[str, str] = {
     r"Expected target size": "cross_entropy expects the scores of all classes along axis 1.",
     r"Expected input batch_size": "cross_entropy needs one label for each row of scores.",
     r"too many indices for tensor": "Square brackets take at most one index for each axis.",
+    r"einsum\(\): (?:fewer|more) operands": "einsum expects one group of letters for each tensor, with commas between.",
+    r"einsum\(\): the number of subscripts": "Each group of letters has one letter for each axis of its tensor.",
+    r"einsum\(\): subscript (\w) has size": "The letter {0} stands for one length, wherever it occurs.",
+    r"einsum\(\): output subscript (\w)": "The letter {0} occurs only after the arrow.",
+    r"Index tensor must have the same number": "gather and scatter need an index with as many axes as the tensor.",
+    r"split_with_sizes expects": "The lengths of the pieces sum to the length of the axis.",
+    r"expand\(.*the number of sizes provided": "expand takes a length for each axis; those of new axes come first.",
+    r"The expanded size of the tensor": "Only an axis of length 1 is repeated until it fits.",
+    r"Tensors must have same number": "cat joins tensors along an axis that all of them have. stack makes a new one.",
+    r"zero-dimensional tensor .* cannot": "cat joins along an axis, and a single number has none. stack makes one.",
+    r"unflatten: Provided sizes": "The product of the new lengths is the length of the axis that is divided.",
+    r"Given normalized_shape": "The norm was made for another length of the last axis.",
+    r"Padding length should be less": "pad takes two numbers for each axis, those of the last axis first.",
+    r"Given groups=1, weight of size": "Axis 1 of the input, the channels, is as long as axis 1 of the kernel.",
+    r"batch[12] must be a 3D": "bmm takes two tensors with three axes each.",
+    r"(?:self|mat1|mat2) must be a matrix": "mm and addmm take matrices. @ takes tensors with more axes, too.",
+    r"1D tensors expected|inconsistent tensor size, expected|outer: Expected 1-D": TWO_VECTORS,
+    r"Number of dimensions of repeat dims": "repeat takes a number for each axis.",
+    r"tri[lu]: input tensor must have at least 2": "tril and triu take matrices.",
+    r"masked_fill_ only supports a 0-dim": "masked_fill writes one number. torch.where selects from two tensors.",
+    r"setting an array element with a sequence": "The rows of an array have equal lengths.",
 }
 
 

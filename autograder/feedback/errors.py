@@ -1,7 +1,10 @@
 """Sentences about an exception that ended a learner's function: what it is about, and where to look."""
 
 import re
+import sys
 from collections.abc import Sequence
+from difflib import get_close_matches
+from typing import Any
 
 import torch
 
@@ -37,6 +40,7 @@ OF_SIZES = re.compile(
 OF_DTYPES = re.compile(r"same dtype|scalar type|data types to match|dtypes? .*to match|expected dtype")
 BUILTIN_MAXIMUM = re.compile(r"(?<![\w.])(max|min)\(")
 UNSET = re.compile(r".*(?:local|free) variable '(\w+)'")
+NO_ATTRIBUTE = re.compile(r"module '(torch[\w.]*|math)' has no attribute '(\w+)'")
 NO_TENSOR = re.compile(r"must be Tensor, not (\w+)")
 OPERANDS = re.compile(r"unsupported operand type\(s\) for .+: '(\w+)' and '(\w+)'")
 BETWEEN = re.compile(r"[\w)\]]\s*[-+*/<>]")  # a sign between two things, not the one of a number
@@ -45,6 +49,7 @@ NO_CONSTRUCTOR = re.compile(r"\w+\.__init__\(\) takes 1 positional argument but"
 PRODUCTS = ("@", "matmul", ".bmm", ".mm")
 TRUTH = "A tensor of several numbers is neither true nor false: check whether it `is None`, or compare its entries."
 UNMADE = "super().__init__() has to come first in the constructor: before it, a module can hold no layers."
+OF_IDS = "A row of a table is selected by its id, a whole number. Floats are given: are the arguments in their order?"
 NO_SHARE = "A row has no probability above 0: nothing is left to draw."
 OWN = "Your own code raises this error, where a result is expected. Look at the condition that leads to it."
 KINDS = "Two dtypes are combined there. Create your own tensors with the dtype of the input, such as x.dtype."
@@ -80,6 +85,7 @@ TORCH_SAYS = {  # how torch's words begin, where nothing else tells one of its e
     "selected index k out of range": "k is negative, or larger than the axis along which topk selects.",
     "cannot assign module before Module.__init__() call": UNMADE,
     "cannot assign parameters before Module.__init__() call": UNMADE,
+    "Expected tensor for argument #1 'indices'": OF_IDS,
     "The shape of the 2D attn_mask is": LENGTH_FIRST,
     "a leaf Variable that requires grad": LEAF,
     "a view of a leaf Variable that requires grad": LEAF,
@@ -105,7 +111,7 @@ def _about_definition(exercise: Exercise, outcome: Outcome, error: Raised) -> st
     name, first = outcome.case.function or exercise.names[0], exercise.names[0]
     if NO_CONSTRUCTOR.match(error.message) and exercise.is_class:
         return f"{first} has no __init__ with arguments: is it spelled with two underscores on each side?"
-    if error.about == NO_FORWARD:
+    if error.about == NO_FORWARD and f"[{first}]" in error.message:
         return f"{first} has no method called forward: check its spelling and its indentation."
     if error.type == UNWRITTEN and not error.message:
         return f"{name} is still to be written, in addition to what you have done so far."
@@ -142,7 +148,7 @@ def _about_facts(exercise: Exercise, outcome: Outcome, error: Raised) -> str:
         )
     if error.type == "SystemExit":
         return "exit() ends the whole program. A function ends with `return`, an error is raised with `raise`."
-    if error.type == "KeyError" and error.message:
+    if error.type == "KeyError" and error.message and not meaning(error.message):
         return f"Nothing is stored under the key {error.message}. Is it read before it is entered, or of another type?"
     return ""
 
@@ -164,6 +170,9 @@ def _about_message(error: Raised) -> str:
             return f"One of the arguments there has to be a tensor, and it is of type {kinds[1]}."
     if error.type == "RuntimeError" and OF_DTYPES.search(error.message):
         return A_MASK if "bool" in error.message.lower() else KINDS
+    if named := NO_ATTRIBUTE.match(error.message):
+        similar = _similar(named[2], sys.modules.get(named[1]))
+        return f"{named[1]} has no {named[2]}. " + (f"Is {similar} meant?" if similar else "Is it spelled like that?")
     return meaning(error.message) or _shapes_that_met(error) or rule_of_shapes(error.message)
 
 
@@ -172,9 +181,20 @@ def _about_attribute(exercise: Exercise, kind: str, attribute: str) -> str:
         return NO_VALUE
     if isinstance(getattr(torch.nn, kind, None), type) and kind not in exercise.names:
         return f"The value before the dot is a layer, nn.{kind}, and no tensor. Call the layer with a tensor first."
+    if hasattr(getattr(torch.return_types, kind, None), "indices"):
+        return f"{kind} returns two tensors here, the values and their indices. Select one of them first."
     if kind in exercise.names:
         return f"Your {kind} has no {attribute}: is it set in __init__, or defined as a method, under this very name?"
-    return f"The value before the dot is of type {kind}, which has no {attribute}. What did you expect there?"
+    similar = _similar(attribute, torch.Tensor) if kind == "Tensor" else ""
+    asked = f"Is {similar} meant?" if similar else "What did you expect there?"
+    return f"The value before the dot is of type {kind}, which has no {attribute}. {asked}"
+
+
+def _similar(name: str, owner: Any) -> str:
+    """The most similar name that a module or class has; empty if none is similar."""
+    names = [each for each in dir(owner) if not each.startswith("_")]
+    same = [each for each in names if each.lower().replace("_", "") == name.lower().replace("_", "")]
+    return next(iter(same or get_close_matches(name, names, 1, cutoff=0.8)), "")
 
 
 def _about_name(exercise: Exercise, error: Raised) -> str:

@@ -22,6 +22,7 @@ from autograder.inside.fixtures.base import STAGES
 MAX_MESSAGE = 400
 MAX_SHAPES = 6
 MAX_PARAMETERS = 20
+WHERE_IMPORTED = re.compile(r" \((?:/|\w:|unknown location)[^()]*\)$")  # the path of a module on this machine
 RAISE = opcode.opmap["RAISE_VARARGS"]  # what `raise` and `assert` compile to
 SEED = 6_201_703_762
 
@@ -271,6 +272,8 @@ def describe(error: BaseException, namespace: Mapping[str, Any]) -> dict[str, An
         message = str(error)
     except Exception:
         message = "(its message could not be printed)"
+    if isinstance(error, ImportError):
+        message = WHERE_IMPORTED.sub("", message)
     return {
         "type": next(kind.__name__ for kind in type(error).__mro__ if not kind.__name__.startswith("_")),
         "kinds": [kind.__name__ for kind in type(error).__mro__],

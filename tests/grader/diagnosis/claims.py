@@ -226,6 +226,7 @@ def _shapes(outcome: Outcome) -> tuple:
 
 
 OF_CHECKS: dict[str, Callable[[Sequence[Outcome], Sequence[Outcome]], bool]] = {
+    "in training": _only(lambda each: "training" in each.probe.checks),
     "a second call": _only(lambda each: bool(each.case.before)),
     "lost digits": _only(
         lambda each: any(t.dtype == torch.float64 and t.numel() and t.abs().max() > 1e3 for t in _tensors(each))

@@ -34,6 +34,12 @@ def test_a_known_mistake_under_both_values_is_named_without_one() -> None:
     assert "The mask was not passed to attention" in told and "only there" not in told
 
 
+def test_what_fails_only_in_training_is_laid_to_dropout() -> None:
+    source = RIGHT.but("self.narrow(torch.relu(self.widen(x)))", "self.narrow(self.drop(torch.relu(self.widen(x))))")
+    told = said("encoder-layer", source.replace("self.drop(self.think", "(self.think"))
+    assert "It fails only in training mode, where dropout acts" in told
+
+
 def test_writing_into_what_learns_is_not_explained_by_shapes() -> None:
     right = catalogue.find("load-mapped").correct[1].source
     told = said("load-mapped", right.but("with torch.no_grad():", "if True:"))

@@ -47,7 +47,14 @@ def unanswered():
         input()
 
 
+class Small(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.gain, self.map = nn.Parameter(torch.ones(2)), nn.Linear(2, 2)
+
+
 x, ids = torch.ones(2, 3), torch.tensor([1, 2])
+small = Small()
 leaf = torch.ones(2, requires_grad=True)
 squares = (leaf * leaf).sum()
 squares.backward()
@@ -136,11 +143,80 @@ MEANT = {
     "F.cross_entropy(x, torch.tensor([1]))": "cross_entropy needs one label for each row of scores.",
     "(x > 1).nonzero()[0]": "The index selects from an axis that is empty here.",
     "x[0, 0, 0]": "Square brackets take at most one index for each axis.",
+    "x.shape(0)": "The value before the round brackets is of type torch.Size",
+    "[1] * [2]": "* repeats a list.",
+    "x.shape + 1": "A shape is a tuple",
+    "x.shape[2]": "A list of length n",
+    "F.dropout(x, '.1')": "A value of type str and one of type float cannot be compared.",
+    "float('x')": "This text is not a number.",
+    "int('x')": "This text is not a number.",
+    "torch.tensor(['x'])": "A text is given where torch expects numbers.",
+    "x['x']": "A text is given where torch expects numbers.",
+    "F.one_hot(x)": "one_hot takes whole numbers, of dtype long.",
+    "torch.cat([])": error_meanings.EMPTY,
+    "torch.stack([])": error_meanings.EMPTY,
+    "max([])": error_meanings.EMPTY,
+    "x[:0].max()": error_meanings.EMPTY,
+    "x.view(-1, -1)": "At most one of the lengths may be -1.",
+    "x.flatten(1, 0)": "The first axis that is flattened does not come after the last one.",
+    "torch.ones(-1)": "A length is negative there.",
+    "torch.arange(1, 0)": "arange counts up to its second number",
+    "torch.randint(3, 3, (1,))": "The range that is drawn from is empty.",
+    "torch.multinomial(x, 4)": "Without replacement, at most as many are drawn",
+    "F.embedding(x, x[0])": "embedding takes the ids first, and then the table.",
+    "F.cross_entropy(x, ids + 2)": "A label is not among the classes",
+    "F.cross_entropy(x, x.long())": "Labels that have the shape of the scores are taken for probabilities.",
+    "torch.multinomial(-x, 1)": "A negative number, an infinity or NaN is among the probabilities.",
+    "nn.Dropout(2)": "A probability is between 0 and 1.",
+    "small.gain = x": "self.gain holds a parameter, and can hold nothing but another one.",
+    "small.map = x": "self.map holds a child module, and can hold nothing but another one.",
+    "nn.ModuleDict({'keys': small})": "A module has something else called keys",
+    "nn.ModuleDict({'a.b': small})": "The name of a layer or a parameter contains no dot.",
+    "nn.Sequential(torch.relu)": "Sequential, ModuleList and ModuleDict hold layers only.",
+    "nn.ModuleList(small)": "A ModuleList is made from a list of layers.",
+    "nn.ModuleList([small])(x)": "A ModuleList only holds its layers and cannot be called.",
+    "torch.optim.SGD([], lr=1)": "The model has no parameters",
+    "torch.optim.SGD([leaf * 2], lr=1)": "An optimizer takes parameters, not what is computed from them.",
+    "torch.optim.SGD(small.parameters, lr=1)": "A method is named there and not called",
+    "small.parameters()[0]": "A generator has no positions.",
+    "nn.MultiheadAttention(5, 2)": "The number of features has to be a multiple of the number of heads.",
+    "nn.MultiheadAttention(4, 2)(x, x, x)": "The layer was made for vectors with 4 features.",
+    "from torch import nm": "There is no nm in torch. Check the spelling.",
+    "import torhc": "torhc is not installed, and no exercise needs it.",
+    "open('a/b/c')": "There is no such file.",
+    "x.to('gpu')": "This device is not there.",
+    "(leaf * 2).requires_grad_(False)": "requires_grad is set for parameters and inputs",
+    "nn.Parameter(ids)": "Gradients exist for floats only.",
+    "leaf.backward()": "backward starts from a single number",
+    "torch.einsum('ij,jk', x)": "einsum expects one group of letters for each tensor",
+    "torch.einsum('i->i', x)": "Each group of letters has one letter for each axis of its tensor.",
+    "torch.einsum('ij,jk', x, x)": "The letter j stands for one length, wherever it occurs.",
+    "torch.einsum('ij->k', x)": "The letter k occurs only after the arrow.",
+    "x.gather(1, ids)": "gather and scatter need an index with as many axes as the tensor.",
+    "x.split([1, 1], 1)": "The lengths of the pieces sum to the length of the axis.",
+    "x.expand(3)": "expand takes a length for each axis",
+    "x.expand(2, 5)": "Only an axis of length 1 is repeated until it fits.",
+    "torch.cat([x, x[0]])": "cat joins tensors along an axis that all of them have.",
+    "torch.cat([x.sum(), x.sum()])": "cat joins along an axis, and a single number has none.",
+    "x.unflatten(1, (2, 2))": "The product of the new lengths",
+    "F.layer_norm(x, (4,))": "The norm was made for another length of the last axis.",
+    "F.pad(x, (1, 1, 1, 1, 1, 1))": "pad takes two numbers for each axis",
+    "F.conv1d(torch.ones(1, 5, 2), torch.ones(2, 3, 1))": "Axis 1 of the input, the channels",
+    "torch.bmm(x, x)": "bmm takes two tensors with three axes each.",
+    "torch.mm(x[None], x)": "mm and addmm take matrices.",
+    "x.dot(x)": error_meanings.TWO_VECTORS,
+    "x[0].dot(ids * 1.0)": error_meanings.TWO_VECTORS,
+    "torch.outer(x, x)": error_meanings.TWO_VECTORS,
+    "x.repeat(2)": "repeat takes a number for each axis.",
+    "x[0].tril()": "tril and triu take matrices.",
+    "x.masked_fill(x > 0, x)": "masked_fill writes one number.",
+    "import numpy; numpy.array([[1], [1, 2]])": "The rows of an array have equal lengths.",
 }
 
 
 def message_of(statement: str) -> str:
-    kinds = (ArithmeticError, EOFError, LookupError, OSError, RuntimeError, SyntaxError, TypeError, ValueError)
+    kinds = (ArithmeticError, AssertionError, EOFError, ImportError, LookupError, OSError, RuntimeError)
+    kinds += (SyntaxError, TypeError, ValueError)
     with pytest.raises(kinds) as raised:
         exec(compile(statement, "<a cell>", "exec", dont_inherit=True), dict(NAMES))
     return str(raised.value)
@@ -184,6 +260,14 @@ def said_of(body: str, exercise: str = "attention-weights") -> str:
         ("return np.matmul(Q, K)", "No exercise needs NumPy, and it is not imported."),
         ("return Counter(Q)", "No line that has run gives Counter a value"),
         ("return nn.functional.softmax(math.pi)", "math comes from the set-up cell at the top of the notebook"),
+        ("return nn.linear(2, 3)(Q)", "torch.nn has no linear. Is Linear meant?"),
+        ("return torch.softmaxx(Q, -1)", "torch has no softmaxx. Is softmax meant?"),
+        ("return torch.whatever(Q)", "torch has no whatever. Is it spelled like that?"),
+        ("return Q.tranpose(1, 2)", "which has no tranpose. Is transpose meant?"),
+        ("return Q.max(-1).exp()", "max returns two tensors here, the values and their indices."),
+        ("return nn.ModuleDict({'keys': nn.Linear(2, 2)})", "A module has something else called keys"),
+        ("return nn.Embedding(3, 2)(Q)", "A row of a table is selected by its id, a whole number"),
+        ("from torch import nm", "cannot import name 'nm' from 'torch'. There is no nm in torch."),
         ("exit()", "exit() ends the whole program."),
         ("yield Q", "A function with a `yield` returns a generator"),
         ("raise KeyError('rows')", "Your own code raises this error"),
@@ -223,6 +307,7 @@ CLASS = """class SelfAttention(nn.Module):
         ("d_model, d_k, d_v)", "d_model)", "calls SelfAttention with the arguments of the signature"),
         ("forward", "forwards", "no method called forward"),
         ("        super().__init__()\n", "", "super().__init__() has to come first"),
+        ("return self.q(x)", "return nn.ModuleList([self.q])(x)", "A ModuleList only holds its layers"),
     ],
 )
 def test_slips_in_a_class_are_named(right, wrong, words):

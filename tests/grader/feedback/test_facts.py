@@ -320,6 +320,7 @@ def test_torch_still_says_what_we_know_its_errors_by():
         lambda: torch.ones(2).topk(3),
         lambda: Unmade(torch.nn.ReLU()),
         lambda: Unmade(torch.nn.Parameter(torch.ones(2))),
+        lambda: torch.nn.Embedding(3, 2)(torch.ones(2)),
         lambda: torch.nn.MultiheadAttention(4, 1)(*[torch.ones(2, 3, 4)] * 3, attn_mask=torch.ones(3, 3)),
         lambda: torch.ones(2, requires_grad=True).add_(1),
         lambda: torch.ones(2, requires_grad=True)[0].add_(1),
