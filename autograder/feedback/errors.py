@@ -37,7 +37,9 @@ STOPPED_BY_SHAPES = ("IndexError", "RuntimeError", "ValueError")
 OF_SIZES = re.compile(
     r"siz|shape|dim|axes|axis|element|length|unpack|broadcast|operand|subscript|\d-?D\b", re.IGNORECASE
 )
-OF_DTYPES = re.compile(r"same dtype|scalar type|data types to match|dtypes? .*to match|expected dtype")
+OF_DTYPES = re.compile(
+    r"same dtype|dtypes must be the same|scalar type|data types to match|dtypes? .*to match|expected dtype"
+)
 BUILTIN_MAXIMUM = re.compile(r"(?<![\w.])(max|min)\(")
 UNSET = re.compile(r".*(?:local|free) variable '(\w+)'")
 NO_ATTRIBUTE = re.compile(r"module '(torch[\w.]*|math)' has no attribute '(\w+)'")

@@ -9,15 +9,20 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 MOST = 5_000  # uses that are noted
+MOST_ITEMS = 32  # of a parameter that is indexed
 TURNED = ("T", "mT", "H", "mH", "data")  # attributes of a tensor that are a use of it; others only ask about it
 
 
 class _Uses(TorchFunctionMode):
-    """Records the parameters among the arguments of all calls, and those that are indexed (see `indexing`)."""
+    """Records the parameters among the arguments of all calls, and those that are indexed (see `indexing`).
 
-    def __init__(self, names: dict[int, str]) -> None:
+    The items that an index selects from the first axis follow their parameter: W, W[0].
+    """
+
+    def __init__(self, module: nn.Module) -> None:
         super().__init__()
-        self._names = names
+        self._names = {id(parameter): name for name, parameter in module.named_parameters()}
+        self._shapes = {name: tuple(parameter.shape) for name, parameter in module.named_parameters()}
         self.seen: list[str] = []
 
     def __torch_function__(self, function: Callable, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
@@ -36,6 +41,7 @@ class _Uses(TorchFunctionMode):
 
         def taken(parameter: nn.Parameter, index: Any) -> Tensor:
             self._note((parameter,))
+            self._note_items(self._names.get(id(parameter), ""), index)
             return Tensor.__getitem__(parameter, index)
 
         nn.Parameter.__getitem__ = taken
@@ -51,11 +57,29 @@ class _Uses(TorchFunctionMode):
             elif id(value) in self._names and len(self.seen) < MOST:
                 self.seen.append(self._names[id(value)])
 
+    def _note_items(self, name: str, index: Any) -> None:
+        """Record the items that an index selects; none if the parameter holds single numbers, or too many items."""
+        shape = self._shapes.get(name, ())
+        first = index[0] if type(index) is tuple and index else index
+        if len(shape) < 2 or shape[0] > MOST_ITEMS or type(first) not in (int, slice):
+            return
+        try:
+            places = range(shape[0])[first]
+        except (IndexError, TypeError, ValueError):  # indexing will raise it, too
+            return
+        items = [item_name(name, place) for place in ([places] if isinstance(places, int) else places)]
+        self.seen += items[: MOST - len(self.seen)]
+
+
+def item_name(parameter: str, place: int) -> str:
+    """The name of an item of a parameter that holds several along its first axis."""
+    return f"{parameter}[{place}]"
+
 
 def in_order(module: nn.Module, example: tuple) -> list[str]:
     """Names of the parameters in the order of use, each as often as it is used; none if the forward raises an
     exception."""
-    watch = _Uses({id(parameter): name for name, parameter in module.named_parameters()})
+    watch = _Uses(module)
     before = module.training
     module.eval()
     try:
@@ -69,6 +93,11 @@ def in_order(module: nn.Module, example: tuple) -> list[str]:
 
 
 def ones(module: nn.Module) -> list[str]:
-    """Names of the vectors that begin as ones: the scales of norms."""
-    vectors = {name: p for name, p in module.named_parameters() if p.numel() == max(p.shape, default=1)}
+    """Names of the vectors that begin as ones, which are the scales of norms; also those in the rows of a parameter."""
+    vectors = {}
+    for name, parameter in module.named_parameters():
+        if parameter.numel() == max(parameter.shape, default=1):
+            vectors[name] = parameter
+        elif parameter.dim() == 2 and len(parameter) <= MOST_ITEMS:
+            vectors |= {item_name(name, place): row for place, row in enumerate(parameter)}
     return [name for name, vector in vectors.items() if set(vector.flatten().tolist()) == {1.0}]

@@ -16,12 +16,13 @@ from autograder.inside import parameter_order, recorder, responder, wire
 from autograder.judging import compare
 from autograder.judging.closeness import distance
 from autograder.judging.observation import Observation, Part, Raised, Structure
-from autograder.judging.parameter_matching import blocks, roles
+from autograder.judging.parameter_matching import blocks, roles, stacks
 
 MAX_CALLBACKS = 10_000
 MAX_CALLBACK_NUMBERS = 20_000  # given to the functions that an exercise hands over, in all of its probes together
 MAX_RECEIVED = (4 * wire.MAX_HEADER_BYTES, 4 * wire.MAX_BODY_BYTES)  # of one exercise, by headers and bodies
 MAX_PARAMETERS, MAX_PARAMETER_NUMBERS = 1_000, 10_000_000
+MUCH_NEARER = 0.5  # than the most likely way to read the parameters
 MAX_NAME = 100
 MAX_SIZE = 10**9  # of an axis that, by a reply, met another
 UNREADABLE = "the notebook's process sent an answer that cannot be read"
@@ -196,24 +197,23 @@ class Candidate:
             return Observation(_raised(made))
         shapes = _shapes(_field(made, "parameters", list))
         said = {role: name for role, name in _field(made, "roles", dict).items() if isinstance(name, str)}
-        troubles: tuple = ()
         if _are_blocks(wanted):
             used, ones = self._traced.get(case.construct) or (
                 _names(made.get(name), parameter_order.MOST) for name in ("used", "ones")
             )
             if used:  # else it stops with these arguments
                 self._traced[case.construct] = used, ones
-            seen_of_them = blocks.Parameters(shapes, used, frozenset(ones))
-            readings = blocks.assign(seen_of_them, wanted, said)
-            troubles = () if readings else blocks.troubles(seen_of_them, wanted, said)
         else:
-            readings = roles.assign(shapes, wanted, said)
+            used, ones = (), ()
+        parameters = blocks.Parameters(shapes, used, frozenset(ones))
+        readings = stacks.readings(parameters, wanted, said)
         if not readings:
+            troubles = blocks.troubles(parameters, wanted, said) if _are_blocks(wanted) else ()
             return Observation(self._structure(made, shapes, case, troubles))
-        manners = [roles.manner(reading) for reading in readings]
+        manners = [roles.manner(reading.assignment) for reading in readings]
         chosen = [place for place, manner in enumerate(manners) if self._manners is None or manner in self._manners]
         chosen = chosen or range(len(readings))  # with one head, say, two manners are one
-        seen = {place: self._forward(probe, case, cotangent, shapes, readings[place]) for place in chosen}
+        seen = {place: self._forward(probe, case, cotangent, readings[place]) for place in chosen}
         agreeing = [
             place
             for place, one in seen.items()
@@ -224,14 +224,15 @@ class Candidate:
             self._manners = still if self._manners is None else still & self._manners
         if agreeing or expected is None:
             return seen[agreeing[0] if agreeing else next(iter(seen))]
-        # Where no reading is right, the nearest one shows what else is wrong.
-        return min(seen.values(), key=lambda one: distance(expected.result, self._read(case, one).result))
+        # Where no reading is right, the most likely one shows what else is wrong, or one that is much nearer.
+        far = [distance(expected.result, self._read(case, one).result) for one in seen.values()]
+        nearest = min(range(len(far)), key=far.__getitem__)
+        return list(seen.values())[nearest if far[nearest] < MUCH_NEARER * far[0] else 0]
 
-    def _forward(
-        self, probe: Probe, case: Case, cotangent: Any, shapes: dict[str, tuple], reading: roles.Assignment
-    ) -> Observation:
+    def _forward(self, probe: Probe, case: Case, cotangent: Any, reading: stacks.Reading) -> Observation:
         load = blocks.load if _are_blocks(self._wanted(case)) else roles.load
-        loaded = self._ask("load", values=load(reading, shapes, case.weights))
+        values = reading.together(load(reading.assignment, reading.shapes, case.weights))
+        loaded = self._ask("load", values=values)
         if "error" in loaded:
             return Observation(_raised(loaded))
         training = "training" in probe.checks
@@ -239,7 +240,7 @@ class Candidate:
             self._ask("forward", arguments=case.before, training=training)
         kept = {"keeps": list(self._exercise.kept_attributes)} if self._exercise.kept_attributes else {}
         reply = self._ask("forward", arguments=case.arguments, training=training, cotangent=cotangent, **kept)
-        return self._observation(reply, case, reading, shapes)
+        return self._observation(reply, case, reading)
 
     def _wanted(self, case: Case) -> tuple:
         """The roles or blocks that the class must have, for a case's constructor arguments."""
@@ -264,13 +265,7 @@ class Candidate:
             troubles=troubles,
         )
 
-    def _observation(
-        self,
-        reply: dict[str, Any],
-        case: Case,
-        reading: roles.Assignment | None = None,
-        shapes: dict[str, tuple] | None = None,
-    ) -> Observation:
+    def _observation(self, reply: dict[str, Any], case: Case, reading: stacks.Reading | None = None) -> Observation:
         if "error" in reply:
             return Observation(_raised(reply))
         inputs = _field(reply, "inputs", tuple)
@@ -279,10 +274,11 @@ class Candidate:
         by_input = reply["gradients"] if isinstance(reply.get("gradients"), list) else []
         gradients = {Part("argument", index): _tensor(each) for index, each in enumerate(by_input[: len(inputs)])}
         by_parameter = reply.get("parameter_gradients")
-        if isinstance(by_parameter, dict) and by_parameter:
-            for role, slot in (reading or {}).items():
+        if reading is not None and isinstance(by_parameter, dict) and by_parameter:
+            by_parameter = reading.apart(by_parameter)
+            for role, slot in reading.assignment.items():
                 sent = {name: _tensor(by_parameter.get(name)) for name, _ in slot.matrix.members}
-                taken = slot.take(sent) if roles.fits(slot, sent, shapes or {}) else None
+                taken = slot.take(sent) if roles.fits(slot, sent, reading.shapes) else None
                 gradients[Part("projection", role)] = taken
         return Observation(reply["result"], inputs, _names(_field(reply, "changed", list)), gradients=gradients)
 

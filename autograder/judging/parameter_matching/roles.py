@@ -162,6 +162,8 @@ def _matrices(
         if whole is None and len(squeeze(shape)) == 2:
             whole = _joined(name, parameters, heads) if heads > 1 and (square or not _is_square(shape)) else None
             whole = whole or Matrix(name, squeeze(shape), ((name, None),))
+        if whole is None and len(shape) == 4 and len(squeeze(shape)) > 2:  # (inputs, roles, heads, d_head)
+            whole = Matrix(name, (shape[0], math.prod(shape[1:])), ((name, None),))
         if whole is not None:
             found.setdefault(whole.name, whole)
     return list(found.values())

@@ -222,14 +222,14 @@ def message_of(statement: str) -> str:
     return str(raised.value)
 
 
-@pytest.mark.filterwarnings("ignore::SyntaxWarning")
+@pytest.mark.filterwarnings("ignore::SyntaxWarning", "ignore:Using a non-tuple sequence")
 @pytest.mark.parametrize("statement", MEANT)
 def test_a_message_is_explained(statement):
     message = message_of(statement)
     assert (meaning(message) or rule_of_shapes(message)).startswith(MEANT[statement]), message
 
 
-@pytest.mark.filterwarnings("ignore::SyntaxWarning")
+@pytest.mark.filterwarnings("ignore::SyntaxWarning", "ignore:Using a non-tuple sequence")
 def test_every_known_message_is_one_that_the_libraries_have():
     said = [message_of(statement) for statement in MEANT]
     known = [*error_meanings.MEANINGS, *error_meanings.RULES]

@@ -28,11 +28,12 @@ def test_a_forward_that_stops_shows_no_order():
     assert parameter_order.in_order(Crossed(stops=True), (torch.ones(2, 3),)) == []
 
 
-def test_vectors_that_begin_as_ones_are_named_and_matrices_are_not():
+def test_vectors_that_begin_as_ones_are_named_and_matrices_by_their_rows():
     module = Crossed()
     with torch.no_grad():
         module.made_first.weight.fill_(1.0)
-    assert parameter_order.ones(module) == ["made_second"]
+    rows = [parameter_order.item_name("made_first.weight", place) for place in range(len(module.made_first.weight))]
+    assert sorted(parameter_order.ones(module)) == sorted(["made_second", *rows])
 
 
 def test_the_mode_is_as_it_was():
@@ -47,10 +48,17 @@ class Table(nn.Module):
         self.table = nn.Parameter(torch.ones(5, 3))
 
     def forward(self, x):
-        return x + self.table[:2] + self.table[0] + self.table[[1, 0]] + self.table[torch.tensor([0, 1])]
+        x = x + self.table[:2] + self.table[-1] + self.table[3, 1:2]
+        return x + self.table[[1, 0]] + self.table[torch.tensor([0, 1])]
 
 
-def test_every_index_of_a_parameter_is_one_use_and_indexing_is_as_it_was():
+def test_every_index_is_one_use_of_the_parameter_and_of_the_items_it_selects_and_indexing_is_as_it_was():
     before = nn.Parameter.__getitem__
-    assert parameter_order.in_order(Table(), (torch.ones(2, 3),)) == ["table"] * 4
+    assert parameter_order.in_order(Table(), (torch.ones(2, 3),)) == [
+        *("table", "table[0]", "table[1]"),
+        *("table", "table[4]"),
+        *("table", "table[3]"),
+        "table",
+        "table",
+    ]
     assert nn.Parameter.__getitem__ is before

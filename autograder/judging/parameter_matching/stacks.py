@@ -1,0 +1,125 @@
+"""Parameters that hold several matrices or vectors, one after another along their first axis.
+
+A W of shape (3, D, D) may hold the projections of queries, keys and values. Its items are matched like parameters of
+their own, called W[0], W[1] and W[2], and put together again before they are loaded.
+"""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any
+
+import torch
+
+from autograder.catalogue.exercise import Block, Role
+from autograder.inside.parameter_order import MOST_ITEMS, item_name
+from autograder.judging.parameter_matching import blocks, roles
+from autograder.judging.parameter_matching.blocks import Parameters
+from autograder.judging.parameter_matching.roles import Assignment, Shape
+
+Stacks = Mapping[str, int]  # parameter -> the number of its items
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Which role each of a learner's parameters plays.
+
+    shapes: of the parameters that are assigned, the items of stacks among them; stacks: the parameters they belong to.
+    """
+
+    assignment: Assignment
+    shapes: Mapping[str, Shape]
+    stacks: Stacks
+
+    def together(self, tensors: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+        """The tensors of the learner's parameters from those of the assigned ones; an item without a role is 0."""
+        items = {name: [item_name(name, place) for place in range(count)] for name, count in self.stacks.items()}
+        inside = {item for names in items.values() for item in names}
+        found = {name: tensor for name, tensor in tensors.items() if name not in inside}
+        for name, names in items.items():
+            given = [tensors[item] for item in names if item in tensors]
+            if given:
+                found[name] = torch.stack([tensors.get(item, torch.zeros_like(given[0])) for item in names])
+        return found
+
+    def apart(self, tensors: Mapping[str, Any]) -> dict[str, Any]:
+        """The inverse of `together`; what is not the tensor of a stack stays as it is."""
+        found = dict(tensors)
+        for name, count in self.stacks.items():
+            stack = found.pop(name, None)
+            if isinstance(stack, torch.Tensor) and stack.dim() and len(stack) == count:
+                found |= {item_name(name, place): item for place, item in enumerate(stack)}
+        return found
+
+
+def readings(
+    parameters: Parameters, wanted: Sequence[Role] | Sequence[Block], said: Mapping[str, str]
+) -> list[Reading]:
+    """All ways in which the parameters may be meant, most likely first; empty if there are none.
+
+    A stack is considered even where the parameters as they are can be read: three matrices D by D may also be the
+    pieces of three heads. said: role -> parameter name, if the class declares it.
+    """
+    found: list[Reading] = []
+    for stacks in _ways(parameters.shapes, wanted):
+        seen = _apart(parameters, stacks)
+        if isinstance(wanted[0], Block):
+            assigned = blocks.assign(seen, wanted, said)
+        else:
+            assigned = roles.assign(seen.shapes, wanted, said)
+        found += [Reading(each, seen.shapes, stacks) for each in assigned]
+        if stacks and assigned:
+            break
+    return found
+
+
+def _ways(shapes: Mapping[str, Shape], wanted: Sequence[Role] | Sequence[Block]) -> Iterator[Stacks]:
+    """The parameters that may be stacks: none; those of matrices; with their biases; with other vectors, too."""
+    sought = _shapes(wanted)
+    matrices = {tuple(sorted(shape)) for shape in sought if len(shape) == 2}
+    numbers = {math.prod(shape) for shape in matrices}
+    counts = {name: shape[0] for name, shape in shapes.items() if len(shape) > 1 and 2 <= shape[0] <= MOST_ITEMS}
+    items = {name: shapes[name][1:] for name in counts}
+    deep = {name for name, item in items.items() if len(item) > 2 and math.prod(item) in numbers}
+    deep |= {name for name, item in items.items() if tuple(sorted(item)) in matrices}
+    beside = {name for name, item in items.items() if item in sought and counts[name] in {counts[n] for n in deep}}
+    biases = {name for name in beside if "b" in name.rpartition(".")[2].lower()}
+    vectors = {name for name, item in items.items() if item in sought and tuple(sorted(shapes[name])) not in matrices}
+    tried: list[set[str]] = []
+    for names in (set(), deep, deep | biases, deep | biases | vectors, deep | beside | vectors):
+        if names not in tried:
+            tried.append(names)
+            yield {name: count for name, count in counts.items() if name in names}
+
+
+def _shapes(wanted: Sequence[Role] | Sequence[Block]) -> set[Shape]:
+    """The shapes of the wanted matrices and vectors, also of several projections in one."""
+    found: set[Shape] = set()
+    for part in wanted:
+        if isinstance(part, Block):
+            found |= set(part.shapes().values())
+        if isinstance(part, Role) or part.kind == "attention":
+            inputs, outputs = (part.inputs, part.outputs) if isinstance(part, Role) else (part.sizes[0],) * 2
+            found |= {(inputs, times * outputs) for times in (1, 2, 3, 4)}
+            found |= {(times * outputs,) for times in (1, 2, 3, 4)}
+    return found
+
+
+def _apart(parameters: Parameters, stacks: Stacks) -> Parameters:
+    """The parameters with each stack replaced by its items. A use of a whole stack is one of each item, in order."""
+    if not stacks:
+        return parameters
+    shapes: dict[str, Shape] = {}
+    for name, shape in parameters.shapes.items():
+        if name in stacks:
+            shapes |= {item_name(name, place): shape[1:] for place in range(stacks[name])}
+        else:
+            shapes[name] = shape
+    used: list[str] = []
+    for name, after in pairwise([*parameters.used, ""]):
+        if name not in stacks:
+            used.append(name)
+        elif not after.startswith(f"{name}["):  # else the items that were taken follow
+            used += [item_name(name, place) for place in range(stacks[name])]
+    return replace(parameters, shapes=shapes, used=tuple(used))
