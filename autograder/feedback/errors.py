@@ -33,6 +33,7 @@ SET_UP = {  # what the set-up cells of these chapters import or define; after "n
     "Transformer": "10 12",
     "pad_sequences": "12",
 }
+OWNERS = {"Tensor": torch.Tensor, "Optimizer": torch.optim.SGD, "list": list, "dict": dict, "str": str}
 STOPPED_BY_SHAPES = ("IndexError", "RuntimeError", "ValueError")
 OF_SIZES = re.compile(
     r"siz|shape|dim|axes|axis|element|length|unpack|broadcast|operand|subscript|\d-?D\b", re.IGNORECASE
@@ -187,7 +188,7 @@ def _about_attribute(exercise: Exercise, kind: str, attribute: str) -> str:
         return f"{kind} returns two tensors here, the values and their indices. Select one of them first."
     if kind in exercise.names:
         return f"Your {kind} has no {attribute}: is it set in __init__, or defined as a method, under this very name?"
-    similar = _similar(attribute, torch.Tensor) if kind == "Tensor" else ""
+    similar = _similar(attribute, OWNERS[kind]) if kind in OWNERS else ""
     asked = f"Is {similar} meant?" if similar else "What did you expect there?"
     return f"The value before the dot is of type {kind}, which has no {attribute}. {asked}"
 

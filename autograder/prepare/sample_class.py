@@ -194,7 +194,7 @@ def _print_table(folder: Path) -> None:
         earned = scores(folder, student)
         print(f"  {student:<18}" + "".join(f"{earned[name]:>7.2f}" for name in ids) + f"{totals[student]:>9.2f}")
     print(
-        f"  {'of':<18}"
+        f"  {'out of':<18}"
         + "".join(f"{exercise.points:>7.2f}" for exercise in ASSIGNMENT.exercises)
         + f"{ASSIGNMENT.points:>9.2f}"
     )

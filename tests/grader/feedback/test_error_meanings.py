@@ -264,6 +264,7 @@ def said_of(body: str, exercise: str = "attention-weights") -> str:
         ("return torch.softmaxx(Q, -1)", "torch has no softmaxx. Is softmax meant?"),
         ("return torch.whatever(Q)", "torch has no whatever. Is it spelled like that?"),
         ("return Q.tranpose(1, 2)", "which has no tranpose. Is transpose meant?"),
+        ("return [Q].appned(K)", "of type list, which has no appned. Is append meant?"),
         ("return Q.max(-1).exp()", "max returns two tensors here, the values and their indices."),
         ("return nn.ModuleDict({'keys': nn.Linear(2, 2)})", "A module has something else called keys"),
         ("return nn.Embedding(3, 2)(Q)", "A row of a table is selected by its id, a whole number"),
