@@ -168,7 +168,7 @@ def test_a_hint_is_shown_where_it_fits(run, source, hint):
     [
         ("Q @ torch.cat([K, K], 1)", "In that line Q is (1, 4, 2) and K is (1, 4, 2). A @ B needs the last axis of A"),
         ("Q[7] * K", "An axis of length n has the indices 0 to n - 1"),
-        ("Q + K[..., :1].mT.expand(1, 1, 3)", "shapes are aligned from the right: two lengths must be equal"),
+        ("Q + K[..., :1].mT.expand(1, 1, 3)", "Only an axis of length 1 is repeated until it fits."),
         ("Q @ K.mT + Q", "A @ B needs the last axis of A to be as long as the last but one of B. Under +"),
         ("Q.reshape(7)", "In that line Q is (1, 4, 2). A new shape keeps"),
         ("F.softmax(Q, -1)", "F comes from the set-up cell at the top of the notebook"),
