@@ -18,6 +18,7 @@ import torch
 from autograder.catalogue.exercise import Role
 
 Shape = tuple[int, ...]
+MOST_PARAMETERS = 300  # of an attention in pieces; a reply may hold more, and matching takes the square of time
 
 
 @dataclass(frozen=True)
@@ -87,8 +88,11 @@ Assignment = dict[str, Slot]
 def assign(parameters: Mapping[str, Shape], roles: Sequence[Role], said: Mapping[str, str]) -> list[Assignment]:
     """All assignments of the parameters to the roles, most likely first; empty if there are none.
 
-    parameters: name -> shape, in order of registration. said: role -> parameter name, if the class declares it.
+    parameters: name -> shape, in order of registration; more than MOST_PARAMETERS are not read. said: role -> parameter
+    name, if the class declares it.
     """
+    if len(parameters) > MOST_PARAMETERS:
+        return []
     return [dict(reading) for reading in _assigned(tuple(parameters.items()), tuple(roles), tuple(said.items()))]
 
 

@@ -19,6 +19,7 @@ from autograder.judging.parameter_matching.blocks import Parameters
 from autograder.judging.parameter_matching.roles import Assignment, Shape
 
 Stacks = Mapping[str, int]  # parameter -> the number of its items
+MORE = 4  # items for each that is wanted, at most: a reply may hold any shapes, and matching takes the square of time
 
 
 @dataclass(frozen=True)
@@ -86,9 +87,10 @@ def _ways(shapes: Mapping[str, Shape], wanted: Sequence[Role] | Sequence[Block])
     beside = {name for name, item in items.items() if item in sought and counts[name] in {counts[n] for n in deep}}
     biases = {name for name in beside if "b" in name.rpartition(".")[2].lower()}
     vectors = {name for name, item in items.items() if item in sought and tuple(sorted(shapes[name])) not in matrices}
+    most = MORE * sum(len(each.shapes()) if isinstance(each, Block) else 1 for each in wanted)
     tried: list[set[str]] = []
     for names in (set(), deep, deep | biases, deep | biases | vectors, deep | beside | vectors):
-        if names not in tried:
+        if names not in tried and sum(counts[name] for name in names) <= most:
             tried.append(names)
             yield {name: count for name, count in counts.items() if name in names}
 

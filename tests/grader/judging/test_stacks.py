@@ -181,6 +181,15 @@ def test_items_are_put_together_and_taken_apart_again():
     assert all(torch.equal(tensor, apart[name]) for name, tensor in reading.apart(together).items())
 
 
+def test_a_reply_with_many_stacks_is_not_read_for_long(monkeypatch):
+    asked = []
+    monkeypatch.setattr(stacks.roles, "_matrices", lambda parameters, *_: asked.append(len(parameters)) or [])
+    wanted = catalogue.find("multi-head-attention").roles(4, 2)
+    assert stacks.readings(Parameters({f"W{i}": (32, 4, 4) for i in range(1_000)}), wanted, {}) == [] == asked
+    assert stacks.readings(Parameters({f"W{i}": (2, 4, 4) for i in range(9)}), wanted, {}) == []
+    assert max(asked) == 9  # 18 items are more than four for each of four projections
+
+
 def test_what_a_reply_sends_instead_of_a_stack_is_left_alone():
     reading = stacks.Reading({}, {}, {"W": 2})
     for sent in (None, torch.tensor(1.0), torch.ones(3, 2), "W"):
