@@ -72,7 +72,7 @@ $(TORCH): $(VENV)/.created requirements.txt .ci/install.py
 	@rm -f $(VENV)/.torch*
 	@touch $@
 
-$(VENV)/.requirements: $(TORCH) requirements.txt
+$(VENV)/.requirements: $(TORCH) requirements.txt pyproject.toml
 	$(SAY)"setting up, 3 of 4: $$(grep -c == requirements.txt) packages ..."
 	@if $(BIN)/python -c 'import sys; sys.exit(sys.version_info < (3, 11, 5))'; then \
 	  $(INSTALL) -r requirements.txt; \

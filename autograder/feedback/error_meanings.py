@@ -29,6 +29,7 @@ MEANINGS: dict[str, str] = {  # the beginning of a message, as a regular express
     # syntax
     r"invalid (?:non-printable )?character": "Curly quotes and the like come with copied text: type them again.",
     r"inconsistent use of tabs and spaces": "Indent with spaces only.",
+    r"invalid decimal literal": "Letters follow a number directly. Is a sign such as * missing between them?",
     # calls
     r".*\bmissing \d+ required .*arguments?: (.+)": "The call leaves out {0}.",
     r"(?:.*\.)?\w+\.\w+\(\) takes 0 positional arguments but": NO_SELF,
@@ -51,7 +52,7 @@ MEANINGS: dict[str, str] = {  # the beginning of a message, as a regular express
     r"unhashable type: '(list|dict|set)'": (
         "A {0} can be changed, so it cannot be the key of a dictionary or an item of a set. A tuple can."
     ),
-    r"unhashable type: 'slice'": "A dictionary has keys and no order of positions, so it cannot be sliced.",
+    r"unhashable type: 'slice'|slice\(": "A dictionary has keys and no order of positions, so it cannot be sliced.",
     r"'NoneType' object is not|cannot unpack non-iterable NoneType|.*\b(?:not supported|operand).*'NoneType'": NO_VALUE,
     r"'(?:int|float|bool)' object is not iterable|cannot unpack non-iterable (?:int|float|bool)\b": A_NUMBER,
     r"'(?:int|float|bool)' object is not subscriptable": "A single number has no entries that [...] could select.",

@@ -61,7 +61,8 @@ squares.backward()
 NAMES = dict(globals())
 MEANT = {
     "x = \u201cwords\u201d": "Curly quotes and the like",
-    "x = 1\u00a0+ 2": "Curly quotes and the like",
+    "x =\u00a01 + 2": "Curly quotes and the like",
+    "x = 2ids": "Letters follow a number directly.",
     "if x is not None:\n    y = 1\n\ty = 2": "Indent with spaces only.",
     "torch.matmul(x)": 'The call leaves out "other".',
     "Halves().of()": "The call leaves out 'number'.",
