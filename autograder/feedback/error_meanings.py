@@ -23,7 +23,7 @@ AN_INDEX = "An index consists of whole numbers, or it is a boolean mask."
 WHOLE = "A whole number is needed there. The division / always gives a float; // does not."
 EMPTY = "The list or the tensor is empty for this input."
 IN_THEIR_ORDER = "Are the arguments in their order?"
-TWO_VECTORS = "dot and outer take two vectors, dot two of one length."
+TWO_VECTORS = "dot and outer take two vectors, and those of dot have one length."
 
 MEANINGS: dict[str, str] = {  # the beginning of a message, as a regular expression -> its explanation
     # syntax
@@ -58,8 +58,8 @@ MEANINGS: dict[str, str] = {  # the beginning of a message, as a regular express
     r"'(?:int|float|bool)' object is not subscriptable": "A single number has no entries that [...] could select.",
     r"'(?:function|method|builtin_function_or_method|type)' object is not subscriptable": ROUND,
     r"'([\w.]+)' object is not callable": (
-        "The value before the round brackets is of type {0} and cannot be called. Should they be square, or not there, "
-        "or is a sign such as * missing?"
+        "The value before the round brackets is of type {0} and cannot be called. Should the brackets be square or "
+        "left out, or is a sign such as * missing?"
     ),
     r"iteration over a 0-d tensor|len\(\) of a 0-d tensor": "This tensor is a single number and has no axes.",
     r"object of type '(\w+)' has no len": "A value of type {0} has no length.",
@@ -85,7 +85,9 @@ MEANINGS: dict[str, str] = {  # the beginning of a message, as a regular express
     r"random_ expects 'from' to be less": "The range that is drawn from is empty. Its end is not in it.",
     r"cannot sample n_sample > prob_dist": "Without replacement, at most as many are drawn as a row has entries.",
     r"'weight' must be 2-D": "embedding takes the ids first, and then the table.",
-    r"Target -?\d+ is out of bounds": "A label is not among the classes: the scores have fewer columns.",
+    r"Target -?\d+ is out of bounds": (
+        "A label is not among the classes, counted from 0: it is negative, or the scores have too few columns."
+    ),
     r"Expected floating point type for target": (
         "Labels that have the shape of the scores are taken for probabilities. Ids of classes have one axis fewer."
     ),

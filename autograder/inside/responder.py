@@ -223,7 +223,7 @@ class _GlobalState:
 
 
 def _unregistered(value: Any) -> Iterator[str]:
-    """What a module's attribute hides from an optimizer: a tensor that is no parameter, or layers in a Python
+    """What a module's attribute hides from an optimizer: a tensor that is not a parameter, or layers in a Python
     collection."""
     if isinstance(value, torch.Tensor):
         yield "tensor"
