@@ -4,6 +4,7 @@ for the device at most twice a training step and once a decoded token."""
 import copy
 import itertools
 from dataclasses import replace
+from unittest import mock
 
 import pytest
 import torch
@@ -27,6 +28,7 @@ from transformer_ref.training.average import WeightAverage
 from transformer_ref.training.loss import MeanLoss
 from transformer_ref.training.optimizer import build_optimizer
 from transformer_ref.training.precision import BF16Copy
+from transformer_ref.training.processes import Processes
 from transformer_ref.training.resume import load_training, save_training
 from transformer_ref.training.trainer import Training, fit, validation_loss
 
@@ -87,6 +89,27 @@ def test_a_training_step_waits_twice_at_most_and_learns_what_it_learns_on_the_cp
     assert run.losses == pytest.approx(on_cpu.losses, rel=2e-2)
     assert run.tokens == on_cpu.tokens
     assert all(each.device == DEVICE for each in [*run.model.parameters(), *run.average.means.values()])
+
+
+@pytest.fixture
+def two_processes(monkeypatch):
+    """The first of two processes whose sums are its own numbers, as if the second had none."""
+
+    def gather(everyones, share, async_op):
+        everyones.copy_(share.repeat(2, 1, 1))
+        return mock.Mock()
+
+    monkeypatch.setattr(torch.distributed, "all_reduce", lambda total: None)
+    monkeypatch.setattr(torch.distributed, "all_gather_into_tensor", gather)
+    return Processes(0, 2)
+
+
+def test_one_of_several_processes_waits_no_more_often_than_one_alone(log, two_processes):
+    run = training(DEVICE)
+    run.processes = two_processes
+    run.optimizer = build_optimizer(run.model, SETTINGS, two_processes)
+    waits = waits_of_each_step(run, log)
+    assert len(waits) == 2 and max(waits) <= WAITS_OF_A_STEP
 
 
 def test_what_is_done_for_all_parameters_takes_the_same_number_of_kernels_for_many(log):

@@ -15,7 +15,7 @@ import torch
 import torch.distributed as distributed
 from torch import Tensor, nn
 
-from transformer_ref.data.batching import Batch
+from transformer_ref.data.batching import Batch, moved
 
 Result = TypeVar("Result")
 STARTED_BY_TORCHRUN = ("RANK", "WORLD_SIZE", "LOCAL_RANK")
@@ -84,15 +84,17 @@ class Processes(NamedTuple):
         distributed.all_reduce(total)
         return total
 
-    def sum(self, number: float, device: torch.device) -> float:
-        """Return the sum of a number over all processes."""
+    def sums(self, numbers: list[float], device: torch.device) -> list[float]:
+        """Return the sum of each number over all processes; a GPU is waited for once."""
         if self.count == 1:
-            return number
-        return self.sum_of_parts(torch.tensor([number], dtype=torch.float64, device=device)).item()
+            return numbers
+        total = moved(torch.tensor(numbers, dtype=torch.float64), device)
+        distributed.all_reduce(total)
+        return total.tolist()
 
     def of_first(self, number: float, device: torch.device) -> float:
         """Return the first process's number, so that all processes make the same decision."""
-        return self.sum(number if self.is_first else 0.0, device)
+        return self.sums([number if self.is_first else 0.0], device)[0]
 
     def first_alone(self, action: Callable[[], Result]) -> Result:
         """Return the result of an action; the other processes begin when the first one is done, for example with a

@@ -105,8 +105,8 @@ def fit(training: Training, on_step: Callable[[Progress], bool | None] = lambda 
     on_step: called after each step, for the progress line, a validation, a checkpoint; True ends the training.
         Its time does not count as training time.
     Dropout draws from torch's own generator, which is seeded at each step: the random numbers depend only on the step,
-    and a resumed training equals the uninterrupted one. Ctrl-C takes effect after the step; then, and after a
-    TrainingError, `training` can be saved and resumed.
+    and a resumed training equals the uninterrupted one. Ctrl-C takes effect after the step, one later where it comes
+    to one of several processes during `on_step`; then, and after a TrainingError, `training` can be saved and resumed.
     """
     device = next(training.model.parameters()).device
     _settle_precision(training, device)
@@ -115,8 +115,9 @@ def fit(training: Training, on_step: Callable[[Progress], bool | None] = lambda 
     batches = NextBatch(training.stream)
     with interrupts_held_back() as was_interrupted:
         while share_done(training) < 1:
-            ended = on_step(_advance(training, batches, device, gradients))
-            if training.processes.sum(float(was_interrupted()), device):  # a signal to one process ends all of them
+            progress, is_interrupted = _advance(training, batches, device, gradients, was_interrupted)
+            ended = on_step(progress)
+            if is_interrupted or (training.processes.count == 1 and was_interrupted()):
                 raise KeyboardInterrupt
             if ended:
                 return
@@ -131,8 +132,15 @@ def _settle_precision(training: Training, device: torch.device) -> None:
     training.config = dataclasses.replace(training.config, precision="bf16" if is_fast else "fp32", muon_precision=muon)
 
 
-def _advance(training: Training, batches: NextBatch, device: torch.device, gradients: Gradients) -> Progress:
-    """Take one step and count it."""
+def _advance(
+    training: Training,
+    batches: NextBatch,
+    device: torch.device,
+    gradients: Gradients,
+    was_interrupted: Callable[[], bool],
+) -> tuple[Progress, bool]:
+    """Take one step and count it. Returns the progress and whether any process was interrupted: a signal to one of
+    several ends all of them."""
     config, stream, processes = training.config, training.stream, training.processes
     start, before = time.perf_counter(), (stream.epoch, stream.position)
     try:
@@ -148,8 +156,10 @@ def _advance(training: Training, batches: NextBatch, device: torch.device, gradi
     training.step += 1
     training.tokens += result.tokens
     training.losses.append(result.loss)
-    training.seconds += processes.of_first(time.perf_counter() - start, device)
-    return Progress(training.step, share_done(training), result.loss, result.tokens, training.seconds)
+    seconds = time.perf_counter() - start if processes.is_first else 0.0
+    seconds, interrupts = processes.sums([seconds, float(was_interrupted())], device)
+    training.seconds += seconds
+    return Progress(training.step, share_done(training), result.loss, result.tokens, training.seconds), interrupts > 0
 
 
 @torch.inference_mode()
