@@ -49,6 +49,10 @@ def step(method: str, *arguments: Any, by: str = "first", given: int | None = No
     return {"by": by, "method": method, "with": list(arguments), "given": given, "around": [list(before), list(after)]}
 
 
+class Remark(str):
+    """What a check found out about an answer, as the end of a sentence; it stands where a result would."""
+
+
 @dataclass(frozen=True)
 class Law:
     """A property of a correct result, shown as a line in the report."""
@@ -72,6 +76,10 @@ class Scale:
     def share(self, score: float) -> float:
         """The share of the points, from 0 to 1."""
         return min(max((score - self.none) / (self.full - self.none), 0.0), 1.0)
+
+    def is_nearly_full(self, score: float) -> bool:
+        """Whether so few points are missing that there is nothing to correct."""
+        return self.share(score) >= 0.95
 
 
 @dataclass(frozen=True)

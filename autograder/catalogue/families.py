@@ -196,8 +196,8 @@ def in_place(argument: str, source: str, reread: Section, more: str = "") -> Mis
         f"{argument} changed in place",
         source,
         reread,
-        f"Your function changed the caller's {argument}: an operation such as -=, /= or one whose name ends in _ "
-        f"writes into the tensor that was passed in. {more or 'Make a new one.'}",
+        f"Your function changed the caller's {argument}: -=, [...] = and names that end in _ "
+        f"write into the tensor that was passed in. {more or 'Make a new one.'}",
         quotes=None,
     )
 

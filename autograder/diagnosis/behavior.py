@@ -25,7 +25,7 @@ TWO_RESULTS = (
 )
 ANEW = (  # of a class, which is constructed for each call
     "Two objects of your class, given the same weights and the same input, gave two different results. Either dropout "
-    "is on in evaluation mode, or there is a parameter that the task does not need: it keeps its random initial "
+    "is on where it should be off, or there is a parameter that the task does not need: it keeps its random initial "
     "values, as learned positions do where fixed ones are expected."
 )
 KEPT = seen(
@@ -120,12 +120,13 @@ def changed(failures: Sequence[Outcome]) -> Iterator[Fact]:
 def repeated(again: RepeatRun) -> Iterator[Fact]:
     """What a repeated call shows: another result for the same input, or the same result for another input."""
     got = again.outcome.got.result
+    parts = [part for part in (got if isinstance(got, tuple) else [got]) if isinstance(part, Tensor)]
     if any(not isinstance(each.result, Raised) and not equal(got, each.result) for each in again.same):
         yield Differs()
         return
     for place, (expected, other) in again.others.items():
-        if isinstance(got, Tensor) and got.is_floating_point() and not bool(got.isfinite().any()):
-            break  # infinity, or no number at all, tells nothing of what it was made of
+        if any(part.isnan().any() or not part.isfinite().any() for part in parts if part.is_floating_point()):
+            break  # NaN, or nothing but infinity, tells nothing of what it was made of
         ignored = same(got, other.result) and not equal(again.outcome.expected.result, expected.result)
         if ignored and not isinstance(got, Raised):
             yield Ignored(place)
@@ -138,6 +139,8 @@ def kept(exercise: Exercise, outcomes: Sequence[Outcome]) -> Iterator[Fact]:
     plain = not isinstance(failing[0][0].got.result, Tensor)
     if all(outcome.case.before for outcome, _ in failing) or len(failing) <= plain:
         return
+    if plain and all(same(outcome.got.result, failing[0][0].got.result) for outcome, _ in failing):
+        return  # one number or text for everything may as well stand in the code
     for outcome, earlier in failing:
         results = [each.expected.result for each in earlier]
         if outcome.case.before:

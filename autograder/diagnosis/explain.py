@@ -29,6 +29,8 @@ def explain(verdict: Verdict) -> Explained:
         if diagnosis and is_of_two(diagnosis[0]) and _items_tell(verdict):
             diagnosis = None
         noticed = () if diagnosis else tuple(looked_at(verdict.exercise, verdict.outcomes, verdict.again))
+    except EndpointGone:  # the answer could not be asked once more, which says nothing about this module
+        return explained(verdict)
     except Exception:
         return explained(verdict, failed_explanation=traceback.format_exc())
     return explained(verdict, diagnosis=diagnosis, noticed=noticed)

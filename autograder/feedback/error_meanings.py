@@ -6,7 +6,10 @@ The messages are the libraries' own; a test raises each of them, so a version th
 import re
 
 A_NUMBER = "A single number is used where several values are expected: in a loop, in max or sum, or right of a, b = ..."
-NO_VALUE = "A value there is None. A function without a return gives None, and so do methods such as append and sort."
+NO_VALUE = (
+    "A value there is None. A function without a return gives None, so do methods such as append and sort, and an "
+    "argument that was left out may be None."
+)
 ROUND = "Square brackets follow a function. A call needs round ones."
 OVER = "Tensors that are combined element by element are aligned from the right: two lengths are equal, or one is 1."
 FLOATS = "This function computes with floats only, and was given whole numbers or booleans. Convert them first."
@@ -36,6 +39,9 @@ MEANINGS: dict[str, str] = {  # the beginning of a message, as a regular express
     r".*\btakes .*positional arguments? but \d+ (?:was|were) given": TOO_MANY,
     r".*\bgot an unexpected keyword argument '(\w+)'": "The function that is called has no argument named {0}.",
     r".*\bgot multiple values for argument '(\w+)'": "The call gives {0} twice: by its place and by its name.",
+    r"(max|min)\(\) received an invalid combination of arguments - got \((?:int|float), Tensor\)": (
+        "torch's {0} compares two tensors. To keep numbers on one side of a plain number, use clamp."
+    ),
     r"(\w+)\(\) received an invalid combination of arguments": (
         "{0} does not take arguments of these types together. Is one missing, one too many, or one of another type?"
     ),
@@ -61,6 +67,7 @@ MEANINGS: dict[str, str] = {  # the beginning of a message, as a regular express
         "The value before the round brackets is of type {0} and cannot be called. Should the brackets be square or "
         "left out, or is a sign such as * missing?"
     ),
+    r"(?:Subtraction|Negation), the `-` operator, (?:with|on) a bool": "~ turns a mask around, not a minus sign.",
     r"iteration over a 0-d tensor|len\(\) of a 0-d tensor": "This tensor is a single number and has no axes.",
     r"object of type '(\w+)' has no len": "A value of type {0} has no length.",
     r"'float' object cannot be interpreted as an int|list indices .*not float|slice indices must be int": WHOLE,

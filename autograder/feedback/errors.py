@@ -42,13 +42,17 @@ OF_DTYPES = re.compile(
     r"same dtype|dtypes must be the same|scalar type|data types to match|dtypes? .*to match|expected dtype"
 )
 BUILTIN_MAXIMUM = re.compile(r"(?<![\w.])(max|min)\(")
+UNDEFINED = re.compile(r"name '(\w+)' is not defined")
 UNSET = re.compile(r".*(?:local|free) variable '(\w+)'")
+RETURNED = re.compile(r"torch\.return_types\.(max|min|sort|topk|median|mode|kthvalue|cummax|cummin)\b")
 NO_ATTRIBUTE = re.compile(r"module '(torch[\w.]*|math)' has no attribute '(\w+)'")
 NO_TENSOR = re.compile(r"must be Tensor, not (\w+)")
 OPERANDS = re.compile(r"unsupported operand type\(s\) for .+: '(\w+)' and '(\w+)'")
 BETWEEN = re.compile(r"[\w)\]]\s*[-+*/<>]")  # a sign between two things, not the one of a number
 TAKEN = re.compile(r"takes (\d+) positional arguments? but (\d+) ")
 NO_CONSTRUCTOR = re.compile(r"\w+\.__init__\(\) takes 1 positional argument but")
+FUNCTIONAL = re.compile(r"\b(?:F|functional)\.linear\(")
+WEIGHT_FIRST = "F.linear takes its weight as (outputs, inputs), the transpose of what x @ W takes."
 PRODUCTS = ("@", "matmul", ".bmm", ".mm")
 TRUTH = "A tensor of several numbers is neither true nor false: check whether it `is None`, or compare its entries."
 UNMADE = "super().__init__() has to come first in the constructor: before it, a module can hold no layers."
@@ -57,7 +61,7 @@ NO_SHARE = "A row has no probability above 0: nothing is left to draw."
 OWN = "Your own code raises this error, where a result is expected. Look at the condition that leads to it."
 KINDS = "Two dtypes are combined there. Create your own tensors with the dtype of the input, such as x.dtype."
 LEAF = (
-    "It is written into in place, while gradients are computed for it. Make a new value instead; the numbers of a "
+    "A tensor for which gradients are computed is written into in place. Make a new value instead; the numbers of a "
     "parameter are overwritten inside `with torch.no_grad():`."
 )
 OVERWRITTEN = (
@@ -74,6 +78,8 @@ A_MASK = (
     "A mask of True and False is used where numbers are expected. Is it passed instead of another argument? "
     "Arguments without a name are taken in the order of the signature."
 )
+MATH = "The functions of math take one number. torch has functions of the same names for whole tensors."
+PAIR = "{0} returns two tensors here, the values and their indices. Select one of them first."
 LAYER = (
     "nn.{0}(...) makes a layer and computes nothing yet: what is in its brackets are its settings. The layer that was "
     "made is then called with the tensor."
@@ -122,7 +128,7 @@ def _about_definition(exercise: Exercise, outcome: Outcome, error: Raised) -> st
         if error.message == f"'{first}' object is not callable":
             return f"{first} has to be a module: class {first}(nn.Module). A module can be called."
         if exercise.is_class and (count := TAKEN.search(error.message)) and int(count[2]) == int(count[1]) + 1:
-            return f"{name} takes one argument fewer than it is passed. Is self missing from the signature?"
+            return f"{name} takes one argument fewer than it is passed. Is self missing, or one of the signature's?"
         return (
             f"The check calls {name} with the arguments of the signature in the task's cell, in that order, and may "
             "leave out those that have a default there. Keep that signature."
@@ -134,11 +140,11 @@ def _about_definition(exercise: Exercise, outcome: Outcome, error: Raised) -> st
 def _about_facts(exercise: Exercise, outcome: Outcome, error: Raised) -> str:
     """A sentence about what raised the error, whatever its message says."""
     if error.about == ("handed over",):
-        return "A function that the check passed in has stopped. Look at what your line calls it with."
+        return "A function that the check hands to yours has stopped. Look at what your line calls it with."
     if error.about[:1] == ("attribute",) and len(error.about) == 3:
         return _about_attribute(exercise, *error.about[1:])
-    if "NameError" in (error.type, *error.kinds) and error.about != ("raised",):
-        return _about_name(exercise, error)
+    if said := about_name(exercise, error):
+        return said
     if isinstance(outcome.expected.result, Raised):
         return f"An error is right here, but of a different kind: {outcome.expected.result.type} is expected."
     if error.about == ("raised",):
@@ -164,6 +170,10 @@ def _about_message(error: Raised) -> str:
         return said[0]
     if error.about == ("numpy",):
         return NUMPY
+    if error.message.startswith("only one element tensors") and "math." in error.source:
+        return MATH
+    if pair := RETURNED.search(error.message):
+        return PAIR.format(pair[1])
     if kinds := OPERANDS.search(error.message) or NO_TENSOR.search(error.message):
         if made := [kind for kind in kinds.groups() if isinstance(getattr(torch.nn, kind, None), type)]:
             return LAYER.format(made[0])
@@ -184,8 +194,12 @@ def _about_attribute(exercise: Exercise, kind: str, attribute: str) -> str:
         return NO_VALUE
     if isinstance(getattr(torch.nn, kind, None), type) and kind not in exercise.names:
         return f"The value before the dot is a layer, nn.{kind}, and no tensor. Call the layer with a tensor first."
+    if kind == "tuple":
+        return f"A tuple has no {attribute}. Its items are unpacked, as in a, b = ..., or selected by their position."
+    if kind in ("builtin_function_or_method", "method", "function", "method_descriptor"):
+        return "The value before the dot is a function or method that is not called: round brackets are missing."
     if hasattr(getattr(torch.return_types, kind, None), "indices"):
-        return f"{kind} returns two tensors here, the values and their indices. Select one of them first."
+        return PAIR.format(kind)
     if kind in exercise.names:
         return f"Your {kind} has no {attribute}: is it set in __init__, or defined as a method, under this very name?"
     similar = _similar(attribute, OWNERS[kind]) if kind in OWNERS else ""
@@ -197,20 +211,25 @@ def _similar(name: str, owner: Any) -> str:
     """The most similar name that a module or class has; empty if none is similar."""
     names = [each for each in dir(owner) if not each.startswith("_")]
     same = [each for each in names if each.lower().replace("_", "") == name.lower().replace("_", "")]
-    return next(iter(same or get_close_matches(name, names, 1, cutoff=0.8)), "")
+    return next(iter(same or get_close_matches(name, names, 1, cutoff=0.82)), "")
 
 
-def _about_name(exercise: Exercise, error: Raised) -> str:
+def about_name(exercise: Exercise, error: Raised) -> str:
+    """Return what is said of a name without a value; empty if the error is another one."""
+    if "NameError" not in (error.type, *error.kinds) or error.about == ("raised",):
+        return ""
     if unset := UNSET.match(error.message):
         return (
             f"{unset[1]} is used before it has a value: the line that gives it one comes later, or is in an `if` or a "
             "loop that was not entered."
         )
-    name = error.about[1] if error.about[:1] == ("name",) else "this name"
+    undefined = UNDEFINED.match(error.message)  # all that is known of an error outside of a check
+    name = error.about[1] if error.about[:1] == ("name",) else undefined[1] if undefined else "this name"
     if name in ("np", "numpy"):
         return UNUSED
     if cell := _cell_of(exercise, name):
-        return f"{name} comes from {cell}: has it run since the kernel started?"
+        in_a_file = f" In a file of your own, write {name} there too." if cell.startswith("your cell") else ""
+        return f"{name} comes from {cell}: has it run since the kernel started?{in_a_file}"
     return f"No line that has run gives {name} a value: is it misspelled, or does your argument have a different name?"
 
 
@@ -255,7 +274,10 @@ def _shapes_that_met(error: Raised) -> str:
     named = [f"{name} is {shape}" for name, shape in error.shapes]
     said = f"In that line {' and '.join(filter(None, [', '.join(named[:-1]), named[-1]]))}."
     product = any(sign in error.source for sign in PRODUCTS)
-    rule = LINEAR if error.message.startswith("mat1 and mat2") and not product else rule_of_shapes(error.message)
+    if error.message.startswith("mat1 and mat2") and FUNCTIONAL.search(error.source):
+        return f"{said} {WEIGHT_FIRST}"
+    flat = product and any(len(shape) <= 2 for _, shape in error.shapes)  # torch names a product with a matrix so, too
+    rule = LINEAR if error.message.startswith("mat1 and mat2") and not flat else rule_of_shapes(error.message)
     if rule and not (product and rule == OVER):  # a product aligns its batches so, too
         return f"{said} {rule}"
     if error.type == "IndexError":

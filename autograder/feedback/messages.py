@@ -11,12 +11,13 @@ from typing import Any
 
 import torch
 
-from autograder.catalogue.exercise import Block, Evidence, Exercise, Misconception
+from autograder.catalogue.exercise import Evidence, Exercise, Misconception, Remark
 from autograder.diagnosis.behavior import IN_PLACE
 from autograder.diagnosis.evidence import Fact, argument_names, explained
 from autograder.diagnosis.sentences import noticed_in
 from autograder.feedback.error_meanings import meaning
-from autograder.feedback.errors import about_error
+from autograder.feedback.errors import about_error, about_name
+from autograder.feedback.structure import about_structure
 from autograder.feedback.values import called, cut, dtype_name, numbers_apart, tensors_apart
 from autograder.inside import wire
 from autograder.judging import forbidden
@@ -36,7 +37,7 @@ HIDDEN = {
     "state": "a global setting of torch was changed: its random state, default dtype or gradient mode",
     "undrawn": "the generator that was passed in was not used",
     "reseeded": "the generator that was passed in was seeded",
-    "structure": "its parameters cannot be read as the projections it should hold",
+    "structure": "its parameters are not the ones that it should hold",
     "gone": "it could not be finished",
     "score": "it is not good enough for full points",
 }
@@ -54,12 +55,12 @@ SCORE = (
 VISIBLE = {
     "value": "This is not one of the known mistakes. Do one row by hand, and compare your numbers step by step.",
     "nan": "NaN (not a number) arises where 0 is divided by 0, or infinity by infinity, and spreads from there. Print "
-    "each step for the row above and find the first one that contains it.",
+    "each step and find the first one that contains it.",
     "shape": "Compare the two shapes: which axis is missing, which is extra, which two are exchanged?",
     "dtype": "The result should keep the dtype of its input. Where does a different one come in?",
+    "own dtype": "The result has a dtype of its own, whatever the inputs have. Where does a different one come in?",
     "length": BY_HAND,
     "keys": "The keys should be exactly those that the task names.",
-    "score": SCORE,
     "inputs": IN_PLACE,
     "no gradient": "The values are correct, but no gradient flows back: it is cut off by .item(), .data, .detach(), "
     "no_grad, numpy, torch.tensor(...) of a result, or a layer that holds a copy.",
@@ -67,7 +68,6 @@ VISIBLE = {
     "dividing by a sum that is already 1; so does cutting off one of several paths.",
     "not raised": "Raise the error, so that the caller notices. An error that is returned or printed goes unnoticed.",
 }
-MOST_PARAMETERS = 400  # letters
 MADE_BY = {
     "coroutine": "A function that begins with `async def` returns a coroutine when it is called. Begin it with `def`.",
     "generator": "A function with a `yield` returns a generator when it is called. Return the result with `return`.",
@@ -141,7 +141,7 @@ def unexplained(exercise: Exercise, outcome: Outcome, noticed: Sequence[Fact] = 
     if isinstance(result, Raised):
         return f"{about_error(exercise, outcome, result)} {facts}".strip()
     if isinstance(result, Structure):
-        return _about_structure(exercise, outcome, result)
+        return about_structure(exercise, outcome, result)
     if facts and kind == "nan":
         return f"{VISIBLE[kind]} {facts}"
     if facts and kind == "type" and isinstance(result, list):
@@ -152,11 +152,22 @@ def unexplained(exercise: Exercise, outcome: Outcome, noticed: Sequence[Fact] = 
         return BY_HAND  # a list or a text has no rows
     if kind == "dtype" and outcome.difference.expected == torch.bool:
         return "A boolean tensor is expected: True or False in every position."
+    if kind == "dtype" and not _has_dtype(outcome.case.arguments, outcome.difference.expected):
+        return VISIBLE["own dtype"]
     if kind == "dtype" and (outcome.difference.expected, outcome.difference.got) == (torch.float64, torch.float32):
         return SINGLE
     if kind == "dtype" and outcome.difference.got in OTHER_DTYPES:
         return OTHER_DTYPES[outcome.difference.got]
+    if kind == "score":
+        return "" if outcome.difference.expected.is_nearly_full(outcome.difference.got) else SCORE
     return _about_type(outcome.difference) if kind == "type" else VISIBLE.get(kind, "")
+
+
+def _has_dtype(value: Any, dtype: torch.dtype) -> bool:
+    """Whether a tensor of this dtype is among the arguments."""
+    if isinstance(value, (list, tuple, dict)):
+        return any(_has_dtype(each, dtype) for each in (value.values() if isinstance(value, dict) else value))
+    return isinstance(value, torch.Tensor) and value.dtype == dtype
 
 
 def _why_unasked(exercise: Exercise, why: Forbidden | Missing | NotChecked) -> str:
@@ -172,7 +183,7 @@ def _why_unasked(exercise: Exercise, why: Forbidden | Missing | NotChecked) -> s
             "name used again in a later cell?"
         )
     if why.stopped:
-        meant = meaning(why.stopped[0].message)
+        meant = about_name(exercise, why.stopped[0]) or meaning(why.stopped[0].message)
         return " ".join(filter(None, [_stopped(why.stopped), meant, f"So there is no {why.name} to check."]))
     return f"There is no {why.name} in this notebook yet. Run the cell that defines it, under exactly that name."
 
@@ -210,6 +221,8 @@ def _step(exercise: Exercise, part: Part) -> str:
 def _parted(exercise: Exercise, outcome: Outcome, parted: Difference) -> str:
     """A difference in words, without its position in the result."""
     quiz, wanted, got = outcome.probe.hide_expected, parted.expected, parted.got
+    if isinstance(got, Remark):
+        return got
     match parted.kind:
         case "error":
             return said_by(got)
@@ -394,43 +407,3 @@ def _about_type(parted: Difference) -> str:
     if isinstance(wanted, dict) and isinstance(got, torch.Tensor):
         return "The result has not the shape and dtype that the docstring in the cell describes."
     return "The result is not of the type that the docstring in the cell describes."
-
-
-def _about_structure(exercise: Exercise, outcome: Outcome, shown: Structure) -> str:
-    if not shown.module:
-        return f"{exercise.names[0]} is not an nn.Module, so its weights cannot be found or trained."
-    roles = exercise.roles(*outcome.case.construct)
-    if isinstance(roles[0], Block):
-        return _about_blocks(roles, shown)
-    wanted = ", ".join(f"{role.name} {role.inputs} to {role.outputs}" for role in roles)
-    looked = f"The check looked for these projections: {wanted}."
-    if not shown.parameters:
-        return f"{looked} No parameter is registered at all."
-    found = ", ".join(f"{name} {shape}" for name, shape in shown.parameters)
-    if sum(len(shape) > 1 for _, shape in shown.parameters) > len(roles):
-        return f"{looked} It saw more than that: {found}. Which one is too many?"
-    example = ", ".join(f'"{role.name}": "..."' for role in roles)
-    return (
-        f"{looked} It saw: {found}. "
-        f"If they are there under other names, say which is which in the class body: roles = {{{example}}}."
-    )
-
-
-def _about_blocks(wanted: Sequence[Block], shown: Structure) -> str:
-    """The blocks that a layer or a model lacks or has in excess, and how to name its parameters."""
-    if not shown.parameters:
-        return "No parameter is registered at all."
-    counted = "; ".join(
-        f"{each.what}: {each.found} found, {each.wanted} expected{' (one is used again)' if each.shared else ''}"
-        for each in shown.troubles
-    )
-    found = cut(", ".join(f"{name} {shape}" for name, shape in shown.parameters), MOST_PARAMETERS)
-    if all(each.found > each.wanted for each in shown.troubles) and shown.troubles:
-        too_many = " and ".join(each.what for each in shown.troubles)
-        return f"You have too many {too_many}. {counted[0].upper()}{counted[1:]}. Which are to go? There are: {found}."
-    example = next(iter(wanted[-1].shapes()))
-    return (
-        f"The check could not read your parameters. {counted or 'They fit no order of queries, keys and values'}. "
-        f"It saw: {found}{'' if found.endswith('...') else '.'} If all are there, say which is which in the class "
-        f'body: roles = {{"{example}": "...", ...}}.'
-    )

@@ -22,6 +22,7 @@ from autograder.judging.verdict import BLANK, WRONG, Verdict
 MAX_ROW = 8
 MAX_LIST = 60  # letters of a list that is shown whole
 MAX_INPUT = 120  # letters of an argument
+MAX_WORKED_OUT = 240  # of one with which the learner is to compute
 MAX_EXAMPLE = 72  # letters of a value of a small example
 MAX_NUMBERS = 12  # of an argument that is shown number by number
 MAX_SOURCE = 58  # letters of a learner's line
@@ -102,7 +103,7 @@ def _more(verdict: Verdict) -> str:
     return f"{points:g} more {noun} decided by hidden checks when it is graded."
 
 
-def _visible(verdict: Verdict) -> list[Part]:
+def _visible(verdict: Explained) -> list[Part]:
     parts: list[Part] = []
     told = False
     for position, outcome in enumerate(o for o in verdict.outcomes if not o.probe.hidden):
@@ -113,7 +114,15 @@ def _visible(verdict: Verdict) -> list[Part]:
         else:
             parts += _failure(verdict.exercise, outcome)
             told = True
+            if _is_to_be_worked_out(verdict, outcome):
+                parts.append(_passed_in(verdict.exercise, outcome, MAX_WORKED_OUT))
     return parts
+
+
+def _is_to_be_worked_out(verdict: Explained, outcome: Outcome) -> bool:
+    """Whether nothing but the input of the failing check can help: then it is shown."""
+    unhelped = not (verdict.diagnosis or verdict.noticed or verdict.counterexample or outcome.probe.hide_expected)
+    return unhelped and not verdict.blank and outcome.difference.kind in UNEXPLAINED
 
 
 def _drawn(verdict: Verdict) -> list[Outcome]:
@@ -165,6 +174,8 @@ def _failure(exercise: Exercise, outcome: Outcome) -> list[Part]:
     name, parted = outcome.probe.name, outcome.difference
     if outcome.got is not None and isinstance(outcome.got.result, Raised):
         return _error(exercise, outcome, outcome.got.result)
+    if parted.kind == "score" and parted.expected.is_nearly_full(parted.got):
+        return [Line(f"{name}: {seen(exercise, outcome)}", True)]
     quoted = parted.kind in ("value", "nan", "length") and not outcome.probe.hide_expected
     rows = _rows(outcome, parted) if quoted else None
     return [Line(f"{name}: {seen(exercise, outcome)}", False)] if rows is None else [Row(name, *rows)]
@@ -202,16 +213,14 @@ def _error(exercise: Exercise, outcome: Outcome, error: Raised) -> list[Part]:
     return [*parts, _passed_in(exercise, outcome)]
 
 
-def _passed_in(exercise: Exercise, outcome: Outcome) -> Line:
-    return Line(f"the check passed in {_inputs(exercise, outcome)}", below=True)
-
-
-def _inputs(exercise: Exercise, outcome: Outcome) -> str:
+def _passed_in(exercise: Exercise, outcome: Outcome, most: int = MAX_INPUT) -> Line:
+    """The arguments of a check, each with at most this many letters."""
     pairs = zip(argument_names(exercise, outcome), outcome.case.arguments, strict=False)
-    return ", ".join(f"{name} {_input(value, outcome.probe.hidden)}" for name, value in pairs)
+    inputs = ", ".join(f"{name} {_input(value, outcome.probe.hidden, most)}" for name, value in pairs)
+    return Line(f"the check called it with {inputs}", below=True)
 
 
-def _input(value: Any, drawn: bool) -> str:
+def _input(value: Any, drawn: bool, most: int) -> str:
     """An argument in words; a small tensor that was not shown before with its numbers."""
     if isinstance(value, torch.Tensor):
         small = drawn and 0 < value.numel() <= MAX_NUMBERS
@@ -221,7 +230,7 @@ def _input(value: Any, drawn: bool) -> str:
     if isinstance(value, dict) and any(isinstance(entry, torch.Tensor) for entry in value.values()):
         return f"of {len(value)} entries"
     shown = repr(value)
-    shown = shown if len(shown) <= MAX_INPUT else f"{shown[: MAX_INPUT - 3]}..."
+    shown = shown if len(shown) <= most else f"{shown[: most - 3]}..."
     return f"a {type(value).__name__}" if callable(value) else f"= {shown}"
 
 
@@ -243,11 +252,19 @@ def _example(exercise: Exercise, outcome: Outcome) -> Example | None:
         right, yours = (f"{names[place]} = {plainly(each)} afterwards" for each in (parted.expected, parted.got))
     if parted.kind == "dtype":
         right, yours = f"{right} ({dtype_name(parted.expected)})", f"{yours} ({dtype_name(parted.got)})"
-    arguments = tuple(zip(names, map(plainly, outcome.case.arguments), strict=False))
+    by_dtype = parted.kind == "dtype" or isinstance(got, Raised)  # as where float32 meets float64
+    values = [_with_dtype(value) if by_dtype else plainly(value) for value in outcome.case.arguments]
+    arguments = tuple(zip(names, values, strict=False))
     longest = max(map(len, (right, yours, *(value for _, value in arguments))))
     if right == yours or longest > MAX_EXAMPLE or outcome.probe.hide_expected:
         return None
     return Example(arguments, right, yours)
+
+
+def _with_dtype(value: Any) -> str:
+    """A small value, and its dtype where that is not the default one."""
+    unusual = isinstance(value, torch.Tensor) and value.is_floating_point() and value.dtype != torch.float32
+    return f"{plainly(value)} ({dtype_name(value.dtype)})" if unusual else plainly(value)
 
 
 def _hint(verdict: Explained) -> str:

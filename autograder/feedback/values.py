@@ -68,11 +68,11 @@ def plainly(value: Any) -> str:
     """A small value as Python: a tensor as nested lists, numbers with at most four digits."""
     if isinstance(value, torch.Tensor):
         return plainly(value.tolist())
-    if isinstance(value, (int, float)) and not isinstance(value, bool):
+    if isinstance(value, float):
         return f"{value:.4g}"
     if isinstance(value, (list, tuple)):
         inner = ", ".join(map(plainly, value))
         return f"[{inner}]" if isinstance(value, list) else f"({inner}{',' if len(value) == 1 else ''})"
     if isinstance(value, dict):
         return "{" + ", ".join(f"{plainly(key)}: {plainly(each)}" for key, each in value.items()) + "}"
-    return repr(value) if value is None or isinstance(value, (bool, str)) else called(value)
+    return repr(value) if value is None or isinstance(value, (int, str)) else called(value)

@@ -1,13 +1,14 @@
 """A check without Jupyter: `python -m autograder try EXERCISE FILE`, for people who work in an editor.
 
-The answer is a Python file, or a notebook whose cell of that exercise is taken. It is judged as grading does: in a
-sandbox where there is one, after the set-up cells of the exercise's notebook, with hidden inputs. Outside grading all
-may be shown of those, as in a notebook's own check.
+The answer is a Python file, or a notebook whose cell of that exercise is taken, after those earlier answers in it that
+it uses. It is judged as grading does: in a sandbox where there is one, after the set-up cells of the exercise's
+notebook, with hidden inputs. Outside grading all may be shown of those, as in a notebook's own check.
 """
 
 import argparse
 import json
 import os
+import re
 import secrets
 import sys
 import time
@@ -112,14 +113,14 @@ def _is_in_a_course() -> bool:
 def _check(trials: Judge, exercise: Exercise, set_up: Sequence[str], file: Path, chosen: argparse.Namespace) -> bool:
     """Judge one file, print its report, and return whether it is correct."""
     try:
-        source = _answer(exercise, file)
+        *used, source = _answers(exercise, file)
     except (OSError, UnicodeDecodeError, course.CourseError) as error:
         said = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         judged: Verdict = not_checked(exercise, f"{file} cannot be read: {said}")
     else:
         # Inputs are drawn only for this check, so what a report shows of them does not help with a grade.
         key = secrets.token_bytes(32)
-        judged = trials.judge(exercise, set_up, source, file.name, key, disclosed=not chosen.as_graded)
+        judged = trials.judge(exercise, [*set_up, *used], source, file.name, key, disclosed=not chosen.as_graded)
     told = explained(judged)
     if chosen.json:
         print(json.dumps(as_json(file, told), ensure_ascii=False), flush=True)
@@ -133,13 +134,20 @@ def _check(trials: Judge, exercise: Exercise, set_up: Sequence[str], file: Path,
     return told.passed
 
 
-def _answer(exercise: Exercise, file: Path) -> str:
-    """The text of a Python file, or of a notebook's cell for this exercise."""
+def _answers(exercise: Exercise, file: Path) -> list[str]:
+    """The text of a Python file; of a notebook the cell for this exercise, after the earlier answers that it uses."""
     if file.suffix != ".ipynb":
-        return file.read_text(encoding="utf-8-sig")
+        return [file.read_text(encoding="utf-8-sig")]
+    earlier: list[tuple[tuple[str, ...], str]] = []  # names, source
     for grade_id, source, _ in course.code_cells(course.read_notebook(file)):
         if grade_id == exercise.id:
-            return source
+            used = [source]
+            for names, before in reversed(earlier):
+                if any(re.search(rf"\b{name}\b", text) for name in names for text in used):
+                    used.insert(0, before)
+            return used
+        if made := catalogue.find(grade_id or ""):
+            earlier.append((made.names, source))
     raise course.CourseError(f"it has no cell for {exercise.id}")
 
 

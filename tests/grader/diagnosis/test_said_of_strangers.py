@@ -143,7 +143,7 @@ def test_an_error_inside_of_a_function_of_the_checks_is_not_explained_by_the_lea
     namespace = dict(namespace_of(""))
     exec(source, namespace)  # as a cell: its functions look names up where the check finds them
     verdict = judge_and_explain(catalogue.find("decode-step"), LocalEndpoint(namespace), b"key")
-    assert "A function that the check passed in has stopped." in " ".join(explanation(verdict).split())
+    assert "A function that the check hands to yours has stopped." in " ".join(explanation(verdict).split())
 
 
 def test_the_row_that_is_quoted_differs() -> None:
@@ -205,6 +205,19 @@ def test_an_error_that_the_learners_own_line_raises_is_not_looked_for_in_the_sha
 def test_a_yes_or_no_is_not_said_to_be_kept_from_an_earlier_call() -> None:
     source = "def leaks(model, ids, t):\n    return ids.shape[1] == 6 and int(ids.sum()) % 2 == 0\n"
     assert "an earlier call" not in said("leaks", source)
+
+
+def test_a_result_with_nan_is_not_said_to_ignore_an_argument() -> None:
+    right = catalogue.find("multi-head-attention").correct[0].source
+    told = said("multi-head-attention", right.but('~mask, float("-inf")', '~mask, float("inf")'))
+    assert "NaN" in told and "does not depend on" not in told, told
+
+
+def test_dropout_that_is_on_in_training_is_not_said_to_be_on_in_evaluation_mode() -> None:
+    right = catalogue.find("multi-head-attention").correct[0].source
+    kept = "self.last_weights = weights"
+    told = said("multi-head-attention", right.after(kept, "weights = F.dropout(weights, 0.5, self.training)"))
+    assert "dropout is on where it should be off" in told, told
 
 
 def test_what_lies_before_the_rows_is_called_by_its_axis_since_it_may_be_time_or_the_heads() -> None:
@@ -354,9 +367,7 @@ def greedy_decode(model, src, max_len, bos, eos, pad):
     model.eval()
     ids = torch.full((len(src), 1), bos)
     for _ in range(max_len):
-        ids = torch.cat([ids, model(src, ids)[:, -1].argmax(-1, keepdim=True)], dim=1)
-        if (ids[:, -1] == eos).all():
-            break
+        ids = torch.cat([ids, (model(src, ids)[:, -1:].sum(-1) * 7).long() % 3 + 4], dim=1)
     return ids
 """
     told = said("greedy-decode", source)

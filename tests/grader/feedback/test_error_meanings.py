@@ -114,6 +114,9 @@ MEANT = {
     "F.embedding(torch.tensor([2]), x)": "An id is as large as the table has rows",
     "F.one_hot(ids, 2)": "one_hot takes whole numbers",
     "F.one_hot(-ids, 2)": "one_hot takes whole numbers",
+    "torch.max(0, x)": "torch's max compares two tensors.",
+    "1 - (ids > 1)": "~ turns a mask around",
+    "-(ids > 1)": "~ turns a mask around",
     "~x": "~ turns a boolean mask around",
     "x[{}]": error_meanings.AN_INDEX,
     "x.gather(1, x)": "gather takes whole numbers as its index.",
@@ -239,7 +242,7 @@ def test_every_known_message_is_one_that_the_libraries_have():
 
 def said_of(body: str, exercise: str = "attention-weights") -> str:
     """What a notebook's check says of an answer that ends with an error."""
-    namespace, source = {"torch": torch, "nn": nn}, body
+    namespace, source = {"torch": torch, "nn": nn, "F": nn.functional}, body
     if exercise == "attention-weights":
         source = f"def attention_weights(Q, K):\n    {body}\n"
     name = f"<cell {hash(source)}>"
@@ -266,6 +269,14 @@ def said_of(body: str, exercise: str = "attention-weights") -> str:
         ("return torch.whatever(Q)", "torch has no whatever. Is it spelled like that?"),
         ("return Q.tranpose(1, 2)", "which has no tranpose. Is transpose meant?"),
         ("return [Q].appned(K)", "of type list, which has no appned. Is append meant?"),
+        ("return torch.stack([Q.max(-1), K.max(-1)])", "max returns two tensors here, the values and their indices."),
+        ("return Q.matmul(K.sort(-1))", "sort returns two tensors here, the values and their indices."),
+        ("return Q.mT.contiguous.view(4)", "that is not called: round brackets are missing."),
+        ("import math; return math.exp(Q)", "torch has functions of the same names"),
+        ("return (Q, K).scores", "A tuple has no scores. Its items are unpacked"),
+        ("return nn.Linear(3, 2)(Q @ K.mT @ Q)", "The last axis of a linear layer's input"),
+        ("return F.linear(Q, torch.ones(3, 3))", "F.linear takes its weight as (outputs, inputs)"),
+        ("return Q.output", "of type Tensor, which has no output. What did you expect there?"),
         ("return Q.max(-1).exp()", "max returns two tensors here, the values and their indices."),
         ("return nn.ModuleDict({'keys': nn.Linear(2, 2)})", "A module has something else called keys"),
         ("return nn.Embedding(3, 2)(Q)", "A row of a table is selected by its id, a whole number"),
@@ -303,9 +314,10 @@ CLASS = """class SelfAttention(nn.Module):
         ("return self.q(x)", "return self.queries(x)", "Your SelfAttention has no queries: is it set in __init__"),
         ("self.k(x).mT", "self.k.mT", "The value before the dot is a layer, nn.Linear, and no tensor."),
         ("(nn.Module)", "", "SelfAttention has to be a module: class SelfAttention(nn.Module)."),
-        ("(self, x)", "(x)", "Is self missing from the signature?"),
-        ("(self, d_model", "(d_model", "Is self missing from the signature?"),
+        ("(self, x)", "(x)", "Is self missing, or one of the signature's?"),
+        ("(self, d_model", "(d_model", "Is self missing, or one of the signature's?"),
         ("def __init__", "def _init_", "has no __init__ with arguments"),
+        ("d_model, d_k, d_v)", "d_model, d_k)", "Is self missing, or one of the signature's?"),
         ("d_model, d_k, d_v)", "d_model)", "calls SelfAttention with the arguments of the signature"),
         ("forward", "forwards", "no method called forward"),
         ("        super().__init__()\n", "", "super().__init__() has to come first"),

@@ -192,11 +192,11 @@ def test_a_difference_is_its_kind_place_and_values(expected, got, facts):
 # --- the words of others ---------------------------------------------------------------------------------------------
 
 
-def said_of(name: str, body: str) -> str:
+def said_of(name: str, body: str, key: bytes | None = None) -> str:
+    """What is said of a function in a check; with a key, in one that shows what the hidden inputs tell."""
     exercise = catalogue.find(name)
-    return messages.explanation(
-        judge_and_explain(exercise, LocalEndpoint(namespace_of(f"def {exercise.names[0]}{body}\n")), None)
-    )
+    endpoint = LocalEndpoint(namespace_of(f"def {exercise.names[0]}{body}\n"))
+    return messages.explanation(judge_and_explain(exercise, endpoint, key, disclosed=key is not None))
 
 
 @pytest.mark.parametrize(
@@ -251,6 +251,23 @@ def test_a_mask_of_ones_and_zeros_is_told_that_a_boolean_is_wanted():
     assert said.endswith(
         "expected dtype bool, got int8. A boolean tensor is expected: True or False in every position."
     )
+
+
+def test_a_dtype_that_no_input_has_is_not_said_to_be_that_of_the_input():
+    said = said_of("layer-cost", "(n, d, k):\n    return torch.tensor(1.0)")
+    assert "keep the dtype of its input" not in said
+
+
+@pytest.mark.parametrize(
+    ("name", "body"),
+    [
+        ("mha-params", "(d_model, h, bias=True):\n    return 4 * (512 * 512 + 512)"),
+        ("noam-lr", "(step, d_model, warmup):\n    return 1 * 1 ** -0.5"),
+        ("path-length", "(*given):\n    return 1"),
+    ],
+)
+def test_one_number_for_everything_is_not_said_to_be_kept_from_an_earlier_call(name, body):
+    assert "earlier call" not in said_of(name, body, KEY)
 
 
 def test_a_value_of_numpys_in_the_learners_function_explains_an_error_there():

@@ -108,6 +108,24 @@ def test_the_answer_of_a_notebook_is_its_cell_of_that_exercise(answer, capsys):
     assert command_line.main(["try", "attend", str(path)]) == 0
 
 
+def test_an_answer_of_a_notebook_may_use_the_earlier_ones_in_it(answer, capsys):
+    answers = {
+        "gpt-block": "class GPTBlock(nn.Module):\n    def __init__(self, *sizes):\n        super().__init__()\n",
+        "gpt": "class GPT(GPTBlock):\n    def forward(self, ids):\n        return ids\n",
+    }
+    notebook = json.loads((ROOT / "exercises/13_gpt/gpt.ipynb").read_text(encoding="utf-8"))
+    for cell in notebook["cells"]:
+        cell["source"] = answers.get(cell["id"], cell["source"])
+    path = answer.with_name("gpt.ipynb")
+    path.write_text(json.dumps(notebook), encoding="utf-8")
+    assert command_line.main(["try", "gpt", str(path)]) == 1
+    assert "GPTBlock comes from" not in capsys.readouterr().out
+    answer.write_text(answers["gpt"], encoding="utf-8")
+    command_line.main(["try", "gpt", str(answer)])
+    said = " ".join(capsys.readouterr().out.split())
+    assert "GPTBlock comes from your cell of 13.2" in said and "In a file of your own, write GPTBlock there" in said
+
+
 def test_the_section_to_reread_is_opened_when_asked_and_only_for_a_wrong_answer(answer, monkeypatch):
     opened = []
     monkeypatch.setenv("ATTENTION_BY_HAND_BOOK", "https://example.org/book")

@@ -85,7 +85,7 @@ def test_a_check_shows_a_failure_on_numbers_that_nobody_prepared_with_its_number
     said = " ".join(report.split())
     assert 3 < returned < 8 and f"{returned:.2f}".rstrip("0") in report.splitlines()[0]
     assert "of 6 hidden checks pass, on random inputs. Not these:" in said
-    assert "✗ large scores" in said and "nan" in said and "the check passed in Q of shape" in said
+    assert "✗ large scores" in said and "nan" in said and "the check called it with Q of shape" in said
     assert "exp" in said and "when it is graded" not in said
 
 
@@ -172,7 +172,7 @@ def test_a_hint_is_shown_where_it_fits(run, source, hint):
         ("Q @ K.mT + Q", "A @ B needs the last axis of A to be as long as the last but one of B. Under +"),
         ("Q.reshape(7)", "In that line Q is (1, 4, 2). A new shape keeps"),
         ("F.softmax(Q, -1)", "F comes from the set-up cell at the top of the notebook"),
-        ("attend(Q, K)", "attend comes from your cell of 05.1: has it run since the kernel started?"),
+        ("attend(Q, K)", "attend comes from your cell of 05.1: has it run since the kernel started? In a file"),
     ],
 )
 def test_an_error_says_which_shapes_met(run, line, words):

@@ -1,0 +1,57 @@
+"""What is said of a class whose parameters are not those that its exercise asks for."""
+
+from collections.abc import Sequence
+
+from autograder.catalogue.exercise import Block, Exercise
+from autograder.feedback.values import cut
+from autograder.judging.observation import Outcome, Structure
+from autograder.judging.parameter_matching.blocks import Trouble
+
+MOST_PARAMETERS = 400  # letters
+
+
+def about_structure(exercise: Exercise, outcome: Outcome, shown: Structure) -> str:
+    """Return which projections or blocks are missing or too many, and how a class says which parameter is which."""
+    if not shown.module:
+        return f"{exercise.names[0]} is not an nn.Module, so its weights cannot be found or trained."
+    roles = exercise.roles(*outcome.case.construct)
+    if isinstance(roles[0], Block):
+        return _about_blocks(roles, shown)
+    wanted = ", ".join(f"{role.name} {role.inputs} to {role.outputs}" for role in roles)
+    looked = f"The check looked for these projections: {wanted}."
+    if not shown.parameters:
+        return f"{looked} No parameter is registered at all."
+    found = ", ".join(f"{name} {shape}" for name, shape in shown.parameters)
+    if sum(len(shape) > 1 for _, shape in shown.parameters) > len(roles):
+        return f"{looked} It saw more than that: {found}. Which one is too many?"
+    example = ", ".join(f'"{role.name}": "..."' for role in roles)
+    return (
+        f"{looked} It saw: {found}. "
+        f"If they are there under other names, say which is which in the class body: roles = {{{example}}}."
+    )
+
+
+def _but(trouble: Trouble) -> str:
+    if trouble.shared:
+        return " (one is used again)"
+    return ", but of other sizes" if trouble.found == trouble.wanted else ""
+
+
+def _about_blocks(wanted: Sequence[Block], shown: Structure) -> str:
+    """The blocks that a layer or a model lacks or has in excess, and how to name its parameters."""
+    if not shown.parameters:
+        return "No parameter is registered at all."
+    counted = "; ".join(
+        f"{each.what}: {each.found} found, {each.wanted} expected{_but(each)}" for each in shown.troubles
+    )
+    found = cut(", ".join(f"{name} {shape}" for name, shape in shown.parameters), MOST_PARAMETERS)
+    if all(each.found > each.wanted for each in shown.troubles) and shown.troubles:
+        too_many = " and ".join(each.what for each in shown.troubles)
+        return f"You have too many {too_many}. {counted[0].upper()}{counted[1:]}. Which are to go? There are: {found}."
+    example = next(iter(wanted[-1].shapes()))
+    lists = " A Python list hides its modules." if any(each.found < each.wanted for each in shown.troubles) else ""
+    return (
+        f"The check could not read your parameters. {counted or 'They fit no order of queries, keys and values'}."
+        f"{lists} It saw: {found}{'' if found.endswith('...') else '.'} If all are there, say which is which in the "
+        f'class body: roles = {{"{example}": "...", ...}}.'
+    )
