@@ -135,6 +135,14 @@ PROMISES = {  # part of the sentence -> exercise, and what must be true of its c
             catalogue.find("train-step").harness == "training step" and any(asked_again(case) for case in cases)
         ),
     ),
+    "The check calls your function with untrained models, whose output depends on every token": (
+        "generate",
+        any_of(lambda case: len(case.arguments[1]) == 5000 and case.arguments[4] > 0),
+    ),
+    "The check calls your function with a `SmallGPT` from the cell above, with any number of blocks": (
+        "residual-trace",
+        lambda cases: len({case.arguments[0]["layers"] for case in cases}) > 2,
+    ),
     "(after 60 the check gives up)": (
         "overfit-one-batch",
         lambda cases: catalogue.find("overfit-one-batch").seconds == 60,

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from autograder.catalogue import families
 from autograder.catalogue.ch13_gpt.shared import generator, sections
-from autograder.catalogue.exercise import Case, Evidence, Exercise
+from autograder.catalogue.exercise import Case, Evidence, Exercise, Remark
 from autograder.catalogue.families import in_place
 from autograder.catalogue.known_answers import answer, correct, mistake
 from autograder.catalogue.numbers import number
@@ -23,7 +23,7 @@ ONE, TWO = "share of each next token, after the first prompt", "after the second
 PAIRS = "share of each pair of next tokens, after the first prompt"
 COMMON = 0.01  # of 2,500 rows, such a share is met by all but one answer in 10 to the 10
 NEVER = "likely tokens that never came"
-LEFT = "the model was left in another mode than it came in"
+LEFT = Remark("the model was left in another mode than it came in")
 
 
 def generate(model: nn.Module, ids: Tensor, n: int, context: int, tau: float, g: torch.Generator) -> Tensor:
@@ -182,7 +182,7 @@ SHARES, DRAW = "shares = torch.softmax(logits / tau, dim=-1)", "new = torch.mult
 GROWN, MODE, LOOP = "ids = torch.cat([ids, new], dim=1)", "model.train(training)", "for step in range(n):"
 
 EXERCISE = Exercise(
-    id="generate", number="13.4", difficulty=2, minutes=25, visible_points=1, hidden_points=3,
+    id="generate", number="13.4", difficulty=2, minutes=30, visible_points=1, hidden_points=3,
     reference=generate, normalize=what_was_written, harness="writing", section=GENERATE, quotes=written, seconds=40.0,
     omits={"precision": "ids are whole numbers, and the largest logit stays the largest"},
     probes=(

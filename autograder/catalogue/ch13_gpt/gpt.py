@@ -14,9 +14,11 @@ from autograder.catalogue.exercise import Block, Case, Exercise
 from autograder.catalogue.families import Family, usual_mistakes
 from autograder.catalogue.known_answers import answer, correct, mistake
 from autograder.catalogue.probes import GRADIENTS, PROMISED, hidden, second_call, visible
+from autograder.catalogue.sections import section
 from transformer_ref.beyond import gpt
 
-MODEL, BLOCKS, COUNT, WINDOW = sections("model block count window")
+MODEL, BLOCKS, COUNT = sections("model block count")
+STACKING = section("sec-09-stack")
 SIZES = (13, 6, 3, 2, 16, 9)  # vocabulary, d_model, h, layers, d_ff, max_length
 
 
@@ -247,44 +249,45 @@ EXERCISE = Exercise(
             "vocabulary."),
         mistake("a pair came back", RIGHT.but(LAST, "return self.head(x), None"), MODEL,
             "Two things came back, as where a model computes its loss as well. forward returns only the logits."),
-        mistake("no check of the length", RIGHT.but(WHOLE_CHECK, "pass"), WINDOW,
+        mistake("no check of the length", RIGHT.but(WHOLE_CHECK, "pass"), MODEL,
             """For a text longer than the table of positions your model raises another error than the task asks for,
             perhaps the table's own. Say it yourself: a ValueError, which names how many tokens are allowed."""),
         mistake("no check of the length, rows cut", RIGHT.but(WHOLE_CHECK, "pass").but(
-                  "self.places(torch.arange(T))", "self.places.weight[:T]"), WINDOW,
+                  "self.places(torch.arange(T))", "self.places.weight[:T]"), MODEL,
             """A text that is longer than the table of positions stops your model with an error about shapes. Say it
             yourself: a ValueError, which names how many tokens are allowed."""),
-        mistake("an assertion", RIGHT.but(WHOLE_CHECK, "assert T <= self.max_length"), WINDOW,
+        mistake("an assertion", RIGHT.but(WHOLE_CHECK, "assert T <= self.max_length"), MODEL,
             """For a text that is too long an AssertionError came. The task asks for a ValueError; assertions are for
             what can never happen, and vanish under python -O."""),
-        mistake("another error", RIGHT.but("raise ValueError(", "raise OverflowError("), WINDOW,
+        mistake("another error", RIGHT.but("raise ValueError(", "raise OverflowError("), MODEL,
             "For a text that is too long another kind of error came. The task asks for a ValueError."),
-        mistake("as long as the table refused", RIGHT.but("T > self.max_length", "T >= self.max_length"), WINDOW,
+        mistake("as long as the table refused", RIGHT.but("T > self.max_length", "T >= self.max_length"), MODEL,
             """A text with exactly as many tokens as there are positions was refused. There is a position for each of
             them: only more than max_length are too many."""),
-        mistake("one token too many allowed", RIGHT.but("T > self.max_length", "T > self.max_length + 1"), WINDOW,
+        mistake("one token too many allowed", RIGHT.but("T > self.max_length", "T > self.max_length + 1"), MODEL,
             "One token more than there are positions is let through, and the table has no row for it."),
         mistake("what is too long cut off in front",
-                RIGHT.but(WHOLE_CHECK, "ids = ids[:, -self.max_length:]\n        T = ids.shape[1]"), WINDOW,
+                RIGHT.but(WHOLE_CHECK, "ids = ids[:, -self.max_length:]\n        T = ids.shape[1]"), MODEL,
             """Of a text that is too long you silently read the last tokens, and a row is missing for each of the
             others. The model raises a ValueError; generate decides what to show it (13.4)."""),
         mistake("what is too long cut off behind",
-                RIGHT.but(WHOLE_CHECK, "ids = ids[:, :self.max_length]\n        T = ids.shape[1]"), WINDOW,
+                RIGHT.but(WHOLE_CHECK, "ids = ids[:, :self.max_length]\n        T = ids.shape[1]"), MODEL,
             """Of a text that is too long you silently read the beginning. The model raises a ValueError; generate
             decides what to show it (13.4)."""),
         mistake("positions that begin anew",
-                RIGHT.but(WHOLE_CHECK, "pass").but("torch.arange(T)", "torch.arange(T) % self.max_length"), WINDOW,
+                RIGHT.but(WHOLE_CHECK, "pass").but("torch.arange(T)", "torch.arange(T) % self.max_length"), MODEL,
             """Beyond the table your positions begin again at 0, or stay at the last row, so two tokens share a
             position. The table ends there, and a ValueError says so."""),
         mistake("the last position again and again", RIGHT.but(WHOLE_CHECK, "pass").but(
-                  "torch.arange(T)", "torch.arange(T).clamp(max=self.max_length - 1)"), WINDOW,
+                  "torch.arange(T)", "torch.arange(T).clamp(max=self.max_length - 1)"), MODEL,
             "Beyond the table all your tokens are at the last position. The table ends there, and a "
             "ValueError says so."),
         mistake("one block again and again",
-                RIGHT.but(STACK, "self.blocks = nn.ModuleList([GPTBlock(d_model, h, d_ff, dropout)] * layers)"), BLOCKS,
+                RIGHT.but(STACK, "self.blocks = nn.ModuleList([GPTBlock(d_model, h, d_ff, dropout)] * layers)"),
+                STACKING,
             """Your blocks are one object: however many there are, they have one set of parameters. [block] * layers
             repeats the same one. Make a new one each time."""),
-        mistake("blocks in a plain list", RIGHT.but(STACK, STACK.replace("nn.ModuleList([", "list([")), BLOCKS,
+        mistake("blocks in a plain list", RIGHT.but(STACK, STACK.replace("nn.ModuleList([", "list([")), STACKING,
             """A Python list hides its blocks from the module: their parameters are not registered, so they are not
             trained. Use nn.ModuleList."""),
         mistake("one block", RIGHT.but("range(layers)", "range(1)"), BLOCKS,
