@@ -114,7 +114,7 @@ KERNEL_IN_WEIGHTS = Family("weights that hold the kernel", """The weights hold t
 # fmt: on
 
 EXERCISE = Exercise(
-    id="conv-as-attention", number="14.4", difficulty=3, minutes=35, visible_points=2, hidden_points=3,
+    id="conv-as-attention", number="14.4", difficulty=3, minutes=45, visible_points=2, hidden_points=3,
     reference=conv_as_attention, section=SHIFTS, quotes=looks, forbidden=LIBRARY,
     probes=(
         visible("9 pixels, by hand", Case((counted(3, 3), one_cell(3, (1, 1, 1.0), (1, 2, 2.0)))),
@@ -194,9 +194,8 @@ EXERCISE = Exercise(
             the H * W pixels of the image, and a row is all zero where the neighbor is not among them."""),
         mistake("into the next row", RIGHT.but(INSIDE, "inside = (row * W + column >= 0) & (row * W + column < H * W)"),
                 BORDERS,
-            """Your heads walk over the right border into the next row. In memory the pixel after the last of a row is
-            the first of the next; in the image it is not its neighbor. Ask for row *and* column whether they are
-            inside."""),
+            """Your heads walk over the left and right borders. In memory the pixel after the last of a row is the first
+            of the next; in the image the two are not neighbors. Check whether row *and* column are inside."""),
         mistake("the border again",
                 RIGHT.but(INSIDE, "row, column = row.clamp(0, H - 1), column.clamp(0, W - 1)\n            " + ANYWHERE),
                 BORDERS,
@@ -445,9 +444,8 @@ EXERCISE = Exercise(
         """),
     ),
     hints=(
-        "which pixel does the upper left cell of the kernel multiply, seen from the pixel in the middle? And which "
-        "number has it, when pixels are "
-        "counted row by row?",
+        "which pixel does the upper left cell of the kernel multiply, seen from the pixel in the middle? And what "
+        "is that pixel's number, when pixels are counted row by row?",
         "weights (k * k, H * W, H * W); pixels (B, H * W, C); a cell of the kernel (O, C) turns them into values (B, "
         "H * W, O); a head's weights "
         "times values keep that shape.",

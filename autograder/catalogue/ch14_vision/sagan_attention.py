@@ -94,7 +94,7 @@ EXERCISE = Exercise(
                       precise=far_away),
         hidden("as wide as the image", inputs, 2, 3, 2, 4, 3, announced_by="C' may be any number"),
         hidden("wider than the image", inputs, 2, 2, 4, 3, 5, announced_by="C' may be any number"),
-        hidden("a gamma below 0", inputs, 2, 4, 3, 2, 2, -0.7, announced_by="gamma: a tensor of no axes, any number"),
+        hidden("a gamma below 0", inputs, 2, 4, 3, 2, 2, -0.7, announced_by="gamma: any number"),
         hidden("gradients where gamma is 0", inputs, 2, 4, 3, 2, 2, 0.0, dtype=torch.float64, checks="gradients",
                announced_by="gamma learns from its first step on"),
         hidden("large scores", large_scores, announced_by="also where scores are large"),

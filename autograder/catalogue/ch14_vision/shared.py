@@ -36,9 +36,11 @@ def wrong_pixel(evidence: Evidence) -> str:
     if not bool(far.any()):
         return ""
     image, _, line, column = map(int, far.nonzero()[0])
-    pixels = (row(table[image, :4, line, column]) for table in (got, wanted))
-    where = f"row {line}, column {column}" + (f" of image {image}" if len(wanted) > 1 else "")
-    return "The pixel in {} came back as {}; it should be {}.".format(where, *pixels)
+    yours, right = (row(table[image, :4, line, column]) for table in (got, wanted))
+    # not "row 0": in a report that is a row of the returned tensor
+    where = f"(h, w) = ({line}, {column})" + (f" of image {image}" if len(wanted) > 1 else "")
+    each = ", channel by channel" if wanted.shape[1] > 1 else ""
+    return f"The pixel at {where} came back as {yours}{each}; it should be {right}."
 
 
 def first_logit(evidence: Evidence) -> str:

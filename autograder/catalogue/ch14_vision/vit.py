@@ -175,7 +175,7 @@ EXERCISE = Exercise(
         hidden("one layer, one head", inputs, 2, 6, 3, 2, (7, 1, 1, 10, 3), announced_by="h, layers"),
         hidden("words that hardly differ", hardly_spread, announced_by="eps 1e-5"),
         hidden("in training, all dropped", inputs, 2, 4, 2, 3, dropout=1.0, checks="training",
-               announced_by="With dropout 1 nothing is left of the words in training"),
+               announced_by="In training with dropout 1, all tokens are 0 until the last norm"),
     ),
     mistakes=(
         mistake("class token not expanded", RIGHT.but(FIRST, "first = self.class_token"), TOKEN,
@@ -200,6 +200,14 @@ EXERCISE = Exercise(
             "for the image."),
         mistake("the mean of the patches", RIGHT.but("x[:, 0]", "x[:, 1:].mean(dim=1)"), TOKEN,
             "The head reads the mean of the patches, so the class token is not used. Here the head must read it."),
+        mistake("the mean of all tokens, before the norm", RIGHT.but(NORM, "x = self.norm(x.mean(1, keepdim=True))"),
+                TOKEN,
+            "The head reads the mean of all tokens, taken before the last norm. Many models average the tokens; here "
+            "the head must read only the class token."),
+        mistake("the mean of the patches, before the norm",
+                RIGHT.but(NORM, "x = self.norm(x[:, 1:].mean(1, keepdim=True))"), TOKEN,
+            "The head reads the mean of the patches, taken before the last norm, so the class token is not used. Here "
+            "the head must read it."),
         mistake("the largest of all tokens", RIGHT.but("x[:, 0]", "x.max(dim=1).values"), TOKEN,
             "The head reads the largest number of each feature over all tokens. It reads only the class token."),
         mistake("the first image read", RIGHT.but("x[:, 0]", "x[0]"), TOKEN,
@@ -263,12 +271,13 @@ EXERCISE = Exercise(
             "and inside one."),
         mistake("causal mask left on",
                 RIGHT.but("mask = None", "mask = torch.ones(x.shape[1], x.shape[1]).tril().bool()"), TOKEN,
-            """The class token sees no patch, so your logits are the same for every image: a causal mask was left on, or
-            the library's layer was not told batch_first=True, and its words look at other images."""),
+            """The class token sees no patch, so your logits are the same for every image. There are two usual causes.
+            A causal mask was left on. Or the library's layer was created without batch_first=True: then it takes the
+            images for the sequence, and each token attends only to the token at its position in every image."""),
         mistake("no last norm", RIGHT.without(NORM), VIT,
             """A norm is missing, or was made and never used: there are two in each layer and one after all of them,
-            before the head. Layers in pre-norm only ever add to the stream, so nothing else normalizes it; post-norm
-            layers end in one, and a ViT has none of those."""),
+            before the head. Pre-norm layers only normalize what their sub-layers read, never the sum that they return.
+            Without the last norm the head reads that sum as it is."""),
         mistake("the last norm before the layers", RIGHT.without(NORM).after(DROP, NORM), VIT,
             "The last norm comes before the layers. It comes after all of them, before the head: pre-norm layers "
             "only ever add to the stream."),
@@ -370,8 +379,9 @@ EXERCISE = Exercise(
         *usual_mistakes(RIGHT, detached=VIT, float32=VIT, squeezed=TOKEN),
         mistake("a dropout of another strength",
                 RIGHT.but("[Layer(d_model, h, d_ff, dropout)", "[Layer(d_model, h, d_ff, 0.1)"), VIT,
-            """With dropout 1 nothing should be left of the tokens in training, and something is: one of the dropouts
-            has a different rate, such as the .1 of the library's layer. All of them use `dropout`.""",
+            """In training with dropout 1 all tokens are 0 until the last norm, so every image gets the same logits.
+            Yours differ: one of the dropouts has a different rate, such as the .1 of the library's layer. All of them
+            use `dropout`.""",
             shows=something_is_left),
     ),
     correct=(

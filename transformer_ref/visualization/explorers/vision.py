@@ -122,7 +122,7 @@ def _convolved(conv_as_attention: Callable[..., Any], image: Tensor, asks: tuple
     gap = (out - F.conv2d(image[None, None], kernel, padding=1)).abs().max().item()
     looked = weights[:, row * SMALL + column]  # (head, pixel)
     heads = [
-        f"{head + 1} at row {place // SMALL + 1}, column {place % SMALL + 1}"
+        f"{head} at row {place // SMALL + 1}, column {place % SMALL + 1}"
         for head, places in enumerate(looked)
         for place in places.nonzero().flatten().tolist()
     ]
