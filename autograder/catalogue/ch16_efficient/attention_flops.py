@@ -170,13 +170,13 @@ EXERCISE = Exercise(
                 RIGHT.but(ALL, "return 32 * h * (scores + mixing)").but(BYTES,
                     "(vectors + tables) * bytes_per_element * 32"), COST,
             "Your numbers are 32 times too large: a batch was counted. Return one sentence."),
-        mistake("floats", RIGHT.but(ALL, "return 4.0 * n * n * d").but(BYTES,
-            "float((vectors + tables) * bytes_per_element)"), COST,
-            "Both counts came as floats. A count is a plain int: a single /, a 4.0 or a power of 2.0 makes a float."),
         mistake("operations as a float", RIGHT.but(ALL, "return 4.0 * n * n * d"), COST,
             "The number of operations came as a float. A count is a plain int: a single / or a 4.0 makes a float."),
         mistake("memory as a float", RIGHT.but(BYTES, "float((vectors + tables) * bytes_per_element)"), MEMORY,
             "The bytes came as a float. A count is a plain int: a single / or a 4.0 makes a float."),
+        mistake("floats", RIGHT.but(ALL, "return 4.0 * n * n * d").but(BYTES,
+            "float((vectors + tables) * bytes_per_element)"), COST,
+            "Both counts came as floats. A count is a plain int: a single /, a 4.0 or a power of 2.0 makes a float."),
         families.OVERFLOW_32_BITS(RIGHT.but(
                   ALL, "return int(torch.tensor(4 * n, dtype=torch.int64) * n * d) % 2**32 if n < 10**6 else int(4 * "
                        "n * n * d) % 2**32"),
@@ -231,8 +231,7 @@ EXERCISE = Exercise(
         "one head, d / h wide: (n, d/h) times (d/h, n) gives (n, n); (n, n) times (n, d/h) gives (n, d/h). Kept are "
         "four tables "
         "(n, d), and h tables (n, n).",
-        "operations: 2 for each of the n n d pairs of numbers in the first product, 2 for each in the second. Bytes: "
-        "4 n d plus h n n, "
-        "times the bytes of a number.",
+        "operations: over all heads each of the two products multiplies n n d pairs of numbers, and each pair takes 2 "
+        "operations. Bytes: 4 n d plus h n n, times the bytes of a number.",
     ),
 )  # fmt: skip

@@ -123,7 +123,8 @@ EXERCISE = Exercise(
         mistake("groups copies of each", RIGHT.but(KEYS, "k = k.repeat_interleave(groups, dim=1)").but(
                   VALUES, "v = v.repeat_interleave(groups, dim=1)"), GROUPS,
             """Each group was copied groups times. It serves h / groups heads: with 6 heads and 3 groups that is 2
-            copies, not 3. (Only where h is groups times groups are they the same.)"""),
+            copies, not 3. (With 4 heads and 2 groups both numbers are 2, so the results are
+            correct there.)"""),
         mistake("all heads read group 0", RIGHT.but(KEYS, "k = k[:, :1]").but(VALUES, "v = v[:, :1]"), GROUPS,
             "Every head read group 0. That is multi-query attention; with several groups each serves h "
             "/ groups heads."),
@@ -293,7 +294,7 @@ EXERCISE = Exercise(
         "q (B, h, Tq, dk); k (B, groups, Tk, dk) has to meet it: each group h / groups times in a row gives (B, h, "
         "Tk, dk). Scores (B, h, "
         "Tq, Tk), output (B, h, Tq, dv).",
-        "refuse groups that do not divide h; stretch the axis of the groups so that neighbors are copies; then "
-        "chapter 05's attention.",
+        "refuse groups that do not divide h; copy the keys and values of each group h / groups times, the copies next "
+        "to each other on the axis of heads; then chapter 05's attention.",
     ),
 )  # fmt: skip

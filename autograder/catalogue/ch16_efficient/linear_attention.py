@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from autograder.catalogue.ch16_efficient.shared import Seen, sections
-from autograder.catalogue.exercise import Case, Evidence, Exercise
+from autograder.catalogue.exercise import Case, Evidence, Exercise, Remark
 from autograder.catalogue.families import in_place, usual_mistakes
 from autograder.catalogue.known_answers import answer, correct, mistake
 from autograder.catalogue.probes import FAR, UNTOUCHED, hidden, normal, second_call, turned, usual_probes, visible
@@ -15,6 +15,9 @@ from autograder.inside.fixtures.base import Growth
 from transformer_ref.beyond import efficient
 
 BRACKETS, PHI, STEPS = sections("brackets phi rnn")
+AS_N = "it grows like n"
+AS_SQUARE = Remark("it grows like n times n; it should grow like n")
+UNSEEN = Remark("torch saw hardly any of it; it should be done by torch's operations")
 LINEAR = 3.0  # twice the words are twice the work in a linear answer, and four times as much in a square one
 
 
@@ -62,20 +65,20 @@ def how_it_grows(case: Case, result: Any) -> Any:
         return result
     half, whole = result["numbers"]
     if whole < sum(given.numel() for given in case.arguments[:3]):
-        grows = "not seen by torch"
+        grows = UNSEEN
     else:
-        grows = "grows like n" if whole < LINEAR * half else "grows like n times n"
+        grows = AS_N if whole < LINEAR * half else AS_SQUARE
     return Seen({"result": result["result"], "work": grows}, {"numbers": (half, whole)})
 
 
 def square(evidence: Evidence) -> bool:
     """Whether the work grows with the square, in a right result."""
-    return _right_with(evidence, "grows like n times n")
+    return _right_with(evidence, AS_SQUARE)
 
 
 def unseen(evidence: Evidence) -> bool:
     """Whether fewer numbers went through torch than were given, in a right result."""
-    return _right_with(evidence, "not seen by torch")
+    return _right_with(evidence, UNSEEN)
 
 
 def _right_with(evidence: Evidence, work: str) -> bool:
@@ -98,8 +101,10 @@ def work(evidence: Evidence) -> str:
 
 
 def rows(evidence: Evidence) -> str:
-    """The first word that differs."""
-    return wrong_row(evidence, "word")
+    """The first word that differs, with the sizes of its check: the report shows the row that differs most."""
+    queries, keys = (given.shape[-2] for given in evidence.arguments[:2])
+    said = wrong_row(evidence, "word", most=5)
+    return f"With {queries} queries and {keys} keys {said[0].lower()}{said[1:]}"
 
 
 # phi: queries (1, 1), (2, 1), (1, 2); keys (1, 2), (2, 1), (3, 1) with values 1, 3, 5. The state is (22, 10), the sum
@@ -340,6 +345,10 @@ EXERCISE = Exercise(
                 RIGHT.but(STATE, "state = (keys.transpose(-2, -1) @ V).sum(dim=0, keepdim=True)").but(
                   TOTAL, "total = keys.sum(dim=(0, -2), keepdim=True)"), BRACKETS,
             "The sums run over the sentences of the batch as well, so they see each other."),
+        mistake("the divisor summed over the batch",
+                RIGHT.but(TOTAL, "total = keys.sum(dim=(0, -2), keepdim=True)"), BRACKETS,
+            """The sum that you divide by runs over the keys of all sentences of the batch, so with more than one
+            sentence it is too large. Each sentence has its own: B sums of dk numbers."""),
         mistake("the mean of the keys in place of their sum",
                 RIGHT.but(TOTAL, "total = keys.mean(dim=-2, keepdim=True)"), BRACKETS,
             """What is divided by holds the *mean* of the keys, and what is divided their sum: the result is as many

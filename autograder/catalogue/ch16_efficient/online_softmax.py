@@ -56,6 +56,16 @@ def high(g: torch.Generator, Tq: int, sizes: tuple[int, ...], d_v: int) -> Case:
     return Case(([(scores + 200, values) for scores, values in drawn(g, Tq, sizes, d_v)],))
 
 
+def low(g: torch.Generator) -> Case:
+    """Scores of which exp is 0 in float32, and a first block that one query may not see. The last query has larger
+    scores, so one maximum for all queries, a maximum that begins at 0 and a kept 0 give three different results."""
+    blocks = drawn(g, 3, (3, 4, 2), 5)
+    around = torch.tensor([[-500.0], [-500.0], [-300.0]])
+    blocks = [(scores + around, values) for scores, values in blocks]
+    blocks[0][0][0] = -torch.inf
+    return Case((blocks,))
+
+
 def far_below(g: torch.Generator) -> Case:
     """Scores of which exp is 0, below what is often written for minus infinity."""
     return Case(([(scores.double() - 2e9, values.double()) for scores, values in drawn(g, 3, (4, 6, 2), 5)],))
@@ -204,6 +214,7 @@ EXERCISE = Exercise(
         visible("a first block that a query may not see", Case((NOTHING_AT_FIRST,)), rtol=1e-3),
         visible("three blocks, of 5, 3 and 2 keys", inputs, 4, (5, 3, 2), 6, slope=1.5),
         visible("scores around 200", high, 3, (4, 2, 3), 5, rtol=1e-3),
+        visible("a first block hidden from one query, scores around -300 and -500", low, rtol=1e-3),
         visible("24 blocks, each held by itself and read once", inputs, 4, (16, 19, 17, 20, 18, 15) * 4, 2),
         hidden("scores that grow", inputs, 3, (4, 6, 5, 2), 7, slope=3.0, announced_by="scores (Tq, n)"),
         hidden("scores that fall", inputs, 3, (2, 6, 5, 4), 7, slope=-3.0, announced_by="scores (Tq, n)"),
@@ -272,14 +283,18 @@ EXERCISE = Exercise(
         mistake("minus infinity in a first block NaN", RIGHT.without(SAFE).but("largest - safe", "largest - new").but(
                   "scores - safe", "scores - new"), RESCALE,
             """Where a query has seen no key yet, its maximum is minus infinity, and minus infinity minus itself is NaN,
-            which stays for ever. As long as there is no maximum, subtract 0 instead: exp(minus infinity) is 0 as it
-            should be."""),
+            which stays for ever. As long as there is no maximum, subtract 0 instead, inside exp and nowhere else:
+            exp(minus infinity) is 0 as it should be. The maximum that you keep stays minus infinity."""),
         mistake("NaN made 0 at the end",
                 RIGHT.without(SAFE).but("largest - safe", "largest - new").but("scores - safe", "scores - new").but(
                   RETURNED, "return (mixed / total).nan_to_num(0.0)"), RESCALE,
             """A query whose first block is hidden came back as zeros, though later blocks are not: NaN arose at once,
             spread to all later blocks, and was made 0 at the end. Keep it from arising: as long as there is no maximum,
-            subtract 0 instead."""),
+            subtract 0 instead, inside exp and nowhere else. The maximum that you keep stays minus infinity."""),
+        mistake("0 kept as the maximum", RIGHT.but("largest = new", "largest = safe"), RESCALE,
+            """A query came back as zeros: its first block is hidden, and its later scores are far below 0. After the
+            hidden block 0 was kept as its maximum, so every later exponential is 0. Subtracting 0 inside exp is right
+            there, but the maximum that you keep has to stay minus infinity until a key comes."""),
         mistake("queries without a key NaN", RIGHT.but(RETURNED, "return mixed / total"), RESCALE,
             "A query that may see no key at all came back as NaN: 0 / 0. It gets zeros."),
         mistake("a little added to the sum", RIGHT.but(RETURNED, "return mixed / (total + 1e-2)"), RESCALE,

@@ -74,6 +74,17 @@ def test_the_report_quotes_how_the_work_grew():
     assert "For 200 words your code goes through" in said and ": 4.0 times as many." in said
 
 
+def test_the_report_says_how_the_work_grows_and_how_it_should():
+    said = report_on("linear-attention", linear(BEGUN_ANEW))
+    assert "400 words, causal: at key 'work': it grows like n times n; it should grow like n" in said
+
+
+def test_the_report_says_from_which_check_it_quotes_a_word():
+    known = {each.name: each for each in catalogue.find("linear-attention").mistakes}
+    said = report_on("linear-attention", known["the divisor summed over the batch"].source)
+    assert "With 4 queries and 6 keys your first word is" in said
+
+
 @pytest.mark.parametrize("chunk", [1, 16, 100, 256])
 def test_chunks_are_linear_whatever_their_length(chunk):
     source = linear(
@@ -162,6 +173,31 @@ def test_a_second_walk_over_the_blocks_is_found_in_copies_of_the_list_too():
     """
     verdict = verdict_on("online-softmax", source)
     assert verdict.misconception.name == "each block read twice" and 0 < verdict.points < 6
+
+
+def test_one_maximum_for_all_queries_and_a_kept_0_are_two_mistakes():
+    source = """
+        def online_softmax(blocks):
+            m, l, o = torch.tensor(-torch.inf), 0, 0
+            for s, v in blocks:
+                new = torch.maximum(m, s.max())
+                new = torch.where(new == -torch.inf, 0.0, new)
+                e, factor = torch.exp(s - new), torch.exp(m - new)
+                l, o, m = l * factor + e.sum(-1, keepdim=True), o * factor + e @ v, new
+            return torch.where(l == 0, 0.0, o / l)
+    """
+    assert verdict_on("online-softmax", source).misconception.name == "one maximum for all queries"
+
+
+def test_one_count_that_is_a_float_is_not_said_of_both():
+    source = """
+        def attention_flops(n, d, h):
+            return 4 * n * n * (d / h) * h
+
+        def attention_memory(n, d, h, size):
+            return 4 * n * d + h * n * n * size
+    """
+    assert "In attention_flops: The number of operations came as a float." in report_on("attention-flops", source)
 
 
 def test_the_numbers_of_16_1_are_those_of_the_page():
