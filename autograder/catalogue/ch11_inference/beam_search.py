@@ -104,6 +104,19 @@ def best(evidence: Evidence) -> str:
     )
 
 
+def counts_bos(evidence: Evidence) -> bool:
+    """Whether each score is the sum divided by a length that is one too large, whichever hypotheses came back. Answers
+    that do so only where a hypothesis ends are seen too: most results are the same."""
+    step, alpha = evidence.arguments[0], evidence.arguments[3]
+    if alpha == 0 or not evidence.got:
+        return False
+    for ids, score in evidence.got:
+        log_p = sum(float(step(torch.tensor([ids[:t]]))[0, ids[t]]) for t in range(1, len(ids)))
+        if abs(score - log_p / len(ids) ** alpha) > 1e-3 * abs(score):
+            return False
+    return True
+
+
 RIGHT = answer("""
     def beam_search(step_fn, k, max_len, alpha, bos, eos):
         live = [([bos], 0.0)]
@@ -137,9 +150,31 @@ SCORED, POOL = (
 )
 KEPT, DROPS = "for ids, total in candidates[:k]:", "if ids[-1] == eos:"
 TOTAL, START = "total + log_p", "live = [([bos], 0.0)]"
+# The page's search: it refills the beam, stops at k finished ones, and returns unfinished ones behind them.
+PAGE = answer("""
+    def beam_search(step_fn, k, max_len, alpha, bos, eos):
+        alive, finished = [(0.0, [bos])], []
+        for length in range(1, max_len + 1):
+            table = step_fn(torch.tensor([ids for _, ids in alive])).tolist()
+            grown = [
+                (log_p + added, [*ids, token])
+                for (log_p, ids), row in zip(alive, table)
+                for token, added in enumerate(row)
+            ]
+            grown.sort(key=lambda one: -one[0])
+            for log_p, ids in grown[:k]:
+                if ids[-1] == eos:
+                    finished.append((ids, log_p / length ** alpha))
+            alive = [one for one in grown if one[1][-1] != eos][:k]
+            if len(finished) >= k:
+                break
+        cut = [(ids, log_p / max_len ** alpha) for log_p, ids in alive]
+        finished.sort(key=lambda one: -one[1])
+        return (finished + cut)[:k]
+""")
 
 EXERCISE = Exercise(
-    id="beam-search", number="11.3", difficulty=3, minutes=45, visible_points=2, hidden_points=7,
+    id="beam-search", number="11.3", difficulty=3, minutes=40, visible_points=2, hidden_points=7,
     reference=beam_search, normalize=where_all_agree, section=BEAM, quotes=best, seconds=40.0,
     omits={"a batch of one": "one sentence is searched for", "a length of one": "one sentence is searched for",
            "precision": "sums of a few logarithms differ in no digit that counts",
@@ -159,7 +194,7 @@ EXERCISE = Exercise(
         hidden("no hypothesis ends", drawn, 2, 3, 0.8, 1, likely_end=-9.0, ended=False,
                announced_by="If none has ended after max_len tokens", rtol=1e-3),
         hidden("one that max_len cut scores more", drawn, 3, 4, 1.0, 1, unlike=an_open_one_scores_more, likely_end=0.0,
-               announced_by="Only those that end in eos count", rtol=1e-3),
+               announced_by="Hypotheses that end in eos come first", rtol=1e-3),
         hidden("one step", drawn, 2, 1, 0.0, 1, likely_end=2.0,
                announced_by="max_len: the most tokens after bos, at least 1", rtol=1e-3),
         hidden("a beam wider than the vocabulary", drawn, 9, 4, 0.5, 1, V=5, announced_by="may be more than V",
@@ -208,7 +243,7 @@ EXERCISE = Exercise(
             "The sums were divided by the length whatever alpha is. To the power of alpha: 0 divides by 1."),
         mistake("bos counted", RIGHT.but("(len(ids) - 1)", "len(ids)"), LENGTH,
             "bos was counted as a word. It was given, not generated: the length counts the tokens after it, "
-            "eos among them."),
+            "eos among them.", shows=counts_bos),
         mistake("eos not counted", RIGHT.but("(len(ids) - 1)", "max(1, len(ids) - 2)"), LENGTH,
             "eos was not counted. It is generated like a word, with a probability of its own: the length counts all "
             "tokens after bos."),
@@ -260,8 +295,18 @@ EXERCISE = Exercise(
         for ids, total in candidates[:k]:"""), FINISHED,
             "Every continuation that ends was set aside, the unlikely ones too. They compete with all others for the "
             "k places."),
+        mistake("every end set aside, and a stop at k", PAGE.but("grown[:k]:", "grown:"), FINISHED,
+            """Continuations that end were set aside even where they were not among the k most probable of their step,
+            so the search soon had k finished ones and stopped. They compete with all others for the k places."""),
+        mistake("unfinished ones sorted among the finished, and a stop at k",
+                PAGE.but("finished.sort", "finished += cut\n    finished.sort").but("(finished + cut)", "finished"),
+                FINISHED,
+            """An unfinished hypothesis came back before finished ones, because both kinds were sorted together. The
+            log-probabilities of its last words are still missing, so its score cannot be compared: finished ones come
+            first."""),
         mistake("unfinished before finished", RIGHT.but(POOL, "pool = finished + live"), FINISHED,
-            "A hypothesis that max_len cut came back before finished ones. It counts only if none has ended."),
+            "A hypothesis that max_len cut came back before finished ones. Finished ones come first, whatever the "
+            "scores are."),
         mistake("the sum forgotten", RIGHT.but(TOTAL, "log_p"), BEAM,
             "Only the last word's probability counts with you. Add it to the sum of the words before."),
         mistake("logarithms multiplied", RIGHT.but(TOTAL, "total * log_p if total else log_p"), BEAM,
@@ -302,6 +347,7 @@ EXERCISE = Exercise(
     ),
     correct=(
         correct("lists", RIGHT),
+        correct("as on the page", PAGE),
         correct("k finished are enough, places refilled", """
             def beam_search(step_fn, k, max_len, alpha, bos, eos):
                 beams, done = [(0.0, [bos])], []

@@ -99,7 +99,11 @@ PLACES, MASK = "torch.arange(t, t + c)", "mask = torch.ones(c, t + c, dtype=torc
 KEYS, VALUES = "K = torch.cat([K, layer.key(x)], dim=1)", "V = torch.cat([V, layer.value(x)], dim=1)"
 HIDE, GROWN = "scores = scores.masked_fill(~mask, float('-inf'))", "grown.append((K, V, cross))"
 SCORES = "scores = layer.query(x) @ K.transpose(-2, -1) / K.shape[-1] ** 0.5"
+FAILS = "e = (scores - scores.amax(dim=-1, keepdim=True)).exp()"  # it raises for an empty axis, as chapter 04's does
 MIXED, REST = "mixed = torch.softmax(scores, dim=-1) @ V", "x = layer.rest(x, mixed, cross)"
+LATE = """Attention was computed before the new keys and values were appended. At first the cache is empty, so there was
+    no key to attend to, and the softmax stopped with an error; and after other words, the new word could not attend to
+    itself. Its own key must be in the cache before attention is computed."""
 SAYS_CHUNKS = "c is 1 for a step, and more when several words come at once"
 
 EXERCISE = Exercise(
@@ -146,6 +150,18 @@ EXERCISE = Exercise(
                       "dim=-1) @ V_old"), CACHE,
             """The scores were computed with the keys of the *earlier* words only, so the new word cannot see itself,
             and the first one sees nothing. Append first, then attend."""),
+        mistake("attends before it appends, with chapter 04's softmax",
+                RIGHT.but(KEYS, "k, v = layer.key(x), layer.value(x)").without(VALUES).but(HIDE, FAILS).but(
+                  MIXED, "mixed = e / e.sum(dim=-1, keepdim=True) @ V").but(
+                  GROWN, "grown.append((torch.cat([K, k], dim=1), torch.cat([V, v], dim=1), cross))"), CACHE,
+            LATE),
+        mistake("attends before it appends, under the mask for all words",
+                RIGHT.but(KEYS, "k, v = layer.key(x), layer.value(x)").without(VALUES).but(HIDE, f"""
+                  {HIDE}
+                  {FAILS}
+                """).but(MIXED, "mixed = e / e.sum(dim=-1, keepdim=True) @ V").but(
+                  GROWN, "grown.append((torch.cat([K, k], dim=1), torch.cat([V, v], dim=1), cross))"), CACHE,
+            LATE),
         mistake("the cache not asked, and no mask",
                 RIGHT.but(KEYS, "k, v = layer.key(x), layer.value(x)").without(VALUES).but(
                   HIDE, "pass").but("layer.query(x) @ K.tr", "layer.query(x) @ k.tr").but("dim=-1) @ V",

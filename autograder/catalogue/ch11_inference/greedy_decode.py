@@ -1,5 +1,6 @@
 """11.1: the likeliest next word, again and again, each row until its own end."""
 
+from copy import deepcopy
 from typing import Any
 
 import torch
@@ -75,6 +76,16 @@ def rows(evidence: Evidence) -> str:
     return f"Your row {row} is {_cut(got[row], eos, pad)}; it should be {_cut(wanted[row], eos, pad)}."
 
 
+def never_ends(evidence: Evidence) -> bool:
+    """Whether the rows are those of a loop that only max_len ends. A loop that waits for a step in which all rows write
+    eos at once gives them too, except where all answers have one length."""
+    model, src, max_len, bos, *_ = evidence.arguments
+    model, target = deepcopy(model).eval(), torch.full((len(src), 1), bos)
+    for _ in range(max_len):
+        target = torch.cat([target, model(src, target)[:, -1].argmax(dim=-1, keepdim=True)], dim=1)
+    return torch.equal(evidence.got, target)
+
+
 def _cut(ids: list[int], eos: int, pad: int) -> str:
     """A row without the pads at its end."""
     while len(ids) > 1 and ids[-1] == pad:
@@ -125,7 +136,8 @@ EXERCISE = Exercise(
     mistakes=(
         mistake("finished rows go on", RIGHT.without(PADDED).but(STOPS, "if False:").without(DONE), STOP,
             """A row went on after eos, up to max_len. Once a row has written eos its sentence is over: whatever the
-            model outputs there is not part of it."""),
+            model outputs there is not part of it. Remember which rows have ended, and stop when all have; a step in
+            which all rows write eos at once may never come.""", shows=never_ends),
         mistake("finished rows go on until all have ended", RIGHT.without(PADDED), STOP,
             """The loop ends when every row has its eos, as it should, but until then the finished rows are written on.
             Each row remembers whether it is over, and gets pads from then on."""),

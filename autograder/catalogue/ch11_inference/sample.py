@@ -86,15 +86,17 @@ def one_token(g: torch.Generator) -> Case:
 
 
 def worst_kind(evidence: Evidence) -> str:
-    """The shares of the kind of row that is furthest from right, as they are and as they should be."""
+    """How often the kind of row that is furthest from right got each token, and the probabilities."""
     if not isinstance(evidence.got, dict):
         return ""
     got, wanted = evidence.got[EACH], evidence.expected[EACH]
     kind = int((got - wanted).abs().amax(dim=1).argmax())
-    which = ("first", "second")[kind]
+    logits, tau, top_k, top_p, _ = evidence.arguments
+    exact = sampling_probabilities(logits[kind : kind + 1], tau, top_k, top_p)[0]
+    alike = ("0, 2, 4", "1, 3, 5")[kind]
     return (
-        f"In {len(evidence.arguments[0]):,} draws the {which} kind of row gave shares {row(got[kind])}; "
-        f"{row(wanted[kind])} would be right."
+        f"Rows {alike} and so on hold the same logits. In these {len(logits) // 2:,} draws your tokens came with "
+        f"frequencies {row(got[kind])}; about {row(exact)} would be correct."
     )
 
 
@@ -150,8 +152,8 @@ EXERCISE = Exercise(
         hidden("top_p = 1", draws, FEWER, 1.0, None, 1.0, announced_by="above 0 and at most 1", **among(FEWER)),
         hidden("tau, then top_p", draws, FEWER, 0.5, None, 0.75, second=FLATTER,
                announced_by="First tau, then top_k, then top_p", **among(FEWER)),
-        hidden("top_k, then top_p", draws, FEWER, 1.0, 3, 0.45, announced_by="the probabilities of what top_k has left",
-               **among(FEWER)),
+        hidden("top_k, then top_p", draws, FEWER, 1.0, 3, 0.45,
+               announced_by="the probabilities of the tokens that top_k keeps", **among(FEWER)),
         hidden("float64, far from 0", draws, FEWER, 1.0, dtype=torch.float64, far=1e8, announced_by=PROMISED,
                **among(FEWER)),
         hidden("one row, one token kept", nothing_to_draw, announced_by="logits: (B, V)"),
@@ -340,11 +342,12 @@ EXERCISE = Exercise(
         """),
     ),
     hints=(
-        "which of the three works on logits, and which needs probabilities? What do the more probable tokens sum to "
-        "without this one?",
+        "which of the three settings works on logits, and which needs probabilities? For top-p, look at one token: "
+        "what is the sum of the probabilities that are larger than its own?",
         "logits (B, V) stay (B, V) until the last line; sorting gives two (B, V), probabilities and the tokens they "
         "belong to; one draw a row, (B,).",
-        "tau 0: argmax. Else divide by tau; below the k-th largest: minus infinity; softmax; sorted from the largest, "
-        "keep where the sum of those before is less than p, and put the probabilities back in order; draw with g.",
+        "tau 0: argmax. Else divide by tau; below the k-th largest: minus infinity; softmax; sort from the largest; "
+        "keep a token if the probabilities before it sum to less than p; put the probabilities back in order; draw "
+        "with g.",
     ),
 )  # fmt: skip

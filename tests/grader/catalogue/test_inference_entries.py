@@ -19,6 +19,10 @@ from autograder.prepare.sample_class import ROOT
 KEY = draw_key(b"secret", "assignment", "exercise", ["submission"])
 
 
+def explained(exercise_id, source):
+    return judge_and_explain(catalogue.find(exercise_id), LocalEndpoint(namespace_of(source)), KEY)
+
+
 def report_on(exercise_id, source):
     return " ".join(
         as_text(judge_and_explain(catalogue.find(exercise_id), LocalEndpoint(namespace_of(source)), None)).split()
@@ -92,6 +96,26 @@ def test_a_search_that_never_stops_is_told_so():
                 out = torch.cat([out, model(src, out)[:, -1].argmax(-1, keepdim=True)], dim=1)
     """
     assert "Your loop never ends" in report_on("greedy-decode", catalogue.known_answers.answer(endless))
+
+
+def test_a_loop_that_waits_for_every_row_to_end_in_one_step_is_told_to_remember_which_have_ended():
+    waits = catalogue.find("greedy-decode").correct[0].source
+    waits = waits.without("chosen = chosen.masked_fill(done, pad)").but("done | (chosen == eos)", "chosen == eos")
+    told = explained("greedy-decode", waits)
+    assert told.misconception.name == "finished rows go on"
+    assert "Remember which rows have ended" in told.misconception.message
+
+
+def test_a_length_that_is_too_large_where_a_hypothesis_ends_is_that_of_counting_bos():
+    page = next(each.source for each in catalogue.find("beam-search").correct if each.name == "as on the page")
+    told = explained("beam-search", page.but("log_p / length **", "log_p / len(ids) **"))
+    assert told.misconception.name == "bos counted" and told.misconception.message.startswith("bos was counted")
+
+
+def test_too_few_draws_are_explained_by_the_probabilities_and_by_the_rows():
+    source = catalogue.find("sample").correct[0].source.but("before >= top_p", "ordered.cumsum(dim=-1) > top_p")
+    assert "Rows 0, 2, 4 and so on hold the same logits." in report_on("sample", source)
+    assert "about 0.615 0.385 0.000" in report_on("sample", source)
 
 
 def test_a_loop_that_shows_one_token_for_ever_comes_to_an_end():
