@@ -1,6 +1,6 @@
-"""What the hidden probes of every exercise ask by default, seen in the cases that they draw.
+"""Checks that the hidden probes of an exercise cover what every exercise should ask, by the inputs that they draw.
 
-An entry that asks one of these nowhere says why, in `Exercise.omits`.
+An entry that leaves one of these out says why, in `Exercise.omits`.
 """
 
 import math

@@ -1,4 +1,4 @@
-"""Waits for a gradebook that a different program has locked.
+"""Makes SQLite wait, up to two minutes, for a gradebook that a different program has locked.
 
 SQLite lets one program write at a time, and Python gives up on it after five seconds, which a backup, formgrader or a
 network disk can take. `install` is called in nbgrader_config.py, so that every nbgrader command waits.

@@ -37,7 +37,7 @@ from autograder.judging.verdict import Verdict, not_checked
 from autograder.prepare.release import answer_cells
 from autograder.sandbox import backends, hiding, runner
 from autograder.sandbox.backends import TRUST, SandboxError
-from autograder.sandbox.budget import limits_of
+from autograder.sandbox.notebook_limits import limits_of
 from autograder.sandbox.runner import Ended, Submission
 
 NOT_NEEDED = "Not run: no answer was written that needs what this cell trains.\n"

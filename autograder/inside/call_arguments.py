@@ -1,4 +1,4 @@
-"""How a stage calls an answer."""
+"""How the code of a fixture (see `fixtures/`) calls a learner's function."""
 
 from collections.abc import Callable
 from typing import Any

@@ -54,7 +54,7 @@ class JudgingSession:
         stopped: Sequence[Raised] = (),
         disclosed: bool = False,
     ) -> None:
-        self.exercise, self._key, self._findings, self._stopped = exercise, key, findings, stopped
+        self.exercise, self._key, self._stopped = exercise, key, stopped
         self._disclosed = disclosed
         self._candidate: Candidate | None = None
         self._verdict: Verdict | None = None  # where it is reached without a question

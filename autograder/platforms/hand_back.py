@@ -32,8 +32,8 @@ from autograder.platforms import archives, roster, tables
 from autograder.platforms.downloads import CANVAS, MOODLE
 from autograder.platforms.roster import Roster
 from autograder.policy import collected, course_time
+from autograder.policy.atomic_write import atomic_write
 from autograder.policy.collected import Register
-from autograder.policy.files import atomic_write
 from autograder.reports import feedback, fresh, results
 from autograder.reports.export import number, safe
 from autograder.reports.results import Class, Graded, Student

@@ -1,4 +1,4 @@
-"""One truth about points: the catalogue states them, and everything else that states them is written from it.
+"""Writes an exercise's points from the catalogue to the notebooks, and checks that released notebooks agree with it.
 
 An exercise's points are in its check cell's metadata, where nbgrader reads what it is worth; in the line below its
 task; and in the table at the head of its notebook. `release` writes all of these; a chapter computes the sum when it

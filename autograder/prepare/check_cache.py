@@ -1,4 +1,5 @@
-"""The record of `release`: it checks an assignment again when anything that decides the outcome has changed.
+"""The record of the checks that `release` has made: an assignment is checked again if anything that they depend on has
+changed.
 
 The record is in build/, so a fresh clone checks everything once, and `make clean` forgets it.
 """

@@ -17,7 +17,7 @@ from autograder.judging.observe import RemoteEndpoint
 from autograder.judging.verdict import not_checked
 from autograder.sandbox import backends, runner
 from autograder.sandbox.backends import BACKENDS, TRUST, SandboxError
-from autograder.sandbox.budget import limits_of
+from autograder.sandbox.notebook_limits import limits_of
 from autograder.sandbox.runner import Ended, Submission
 
 

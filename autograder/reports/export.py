@@ -29,7 +29,7 @@ from autograder.platforms import roster, tables
 from autograder.platforms.downloads import MOODLE as BY_MOODLE
 from autograder.platforms.roster import Roster
 from autograder.platforms.tables import Table, cell, read_table
-from autograder.policy.files import atomic_write
+from autograder.policy.atomic_write import atomic_write
 from autograder.reports import gradescope, results
 from autograder.reports.feedback import seen
 from autograder.reports.results import Class, Graded, Result, Student

@@ -1,4 +1,4 @@
-"""Pages gathered from the chapters, which therefore cannot say anything else than the chapters do.
+"""Directives that collect parts of the chapters on one page: self-checks, mistakes of the lectures, moving figures.
 
 - `self-checks`: the questions of every section "Check yourself", their answers unfolded.
 - `spotted`: every line of a lecture that a section "Spot the mistake" asks about, with a link to its answer.

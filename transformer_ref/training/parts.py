@@ -1,4 +1,5 @@
-"""The parts of a training run: the package's own parts, which a learner's file may replace (chapter 12)."""
+"""The model, loss, schedule, shift and batches of a training run: the package's own, which a learner's file may replace
+(chapter 12)."""
 
 from collections.abc import Callable, Iterator
 from typing import Any

@@ -3,13 +3,13 @@
 import torch
 from torch import Tensor
 
+from autograder.catalogue.attention_scores import wrong_scores
 from autograder.catalogue.ch03_similarity.shared import EMBEDDINGS, WORDS, sections, whole
 from autograder.catalogue.exercise import Case, Evidence, Exercise, Law
 from autograder.catalogue.families import in_place, usual_mistakes
 from autograder.catalogue.known_answers import answer, correct, formula, mistake
 from autograder.catalogue.probes import FAR, hidden, normal, usual_probes, visible
 from autograder.catalogue.quotes import row, sizes
-from autograder.catalogue.scores import wrong_scores
 from transformer_ref.model import similarity
 
 ROUNDED = 1.0  # scores of a million, rounded before they are summed, may cancel to a few

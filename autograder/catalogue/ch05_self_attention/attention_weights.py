@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from autograder.catalogue import families
+from autograder.catalogue.attention_scores import wrong_scores
 from autograder.catalogue.ch05_self_attention.shared import EMBEDDINGS, FUSED, WORDS, sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise
 from autograder.catalogue.families import Family, usual_mistakes
@@ -13,7 +14,6 @@ from autograder.catalogue.known_answers import answer, correct, formula, mistake
 from autograder.catalogue.laws import ROWS_SUM_TO_ONE
 from autograder.catalogue.probes import FAR, hidden, normal, usual_probes, visible
 from autograder.catalogue.quotes import columns, row, row_sums, sizes
-from autograder.catalogue.scores import wrong_scores
 from transformer_ref.model import attention
 
 DIVIDE, AXIS, SHAPES, STABLE, LEARN = sections("why-divide which-axis shapes stable parameters")

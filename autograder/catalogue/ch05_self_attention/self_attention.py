@@ -4,6 +4,7 @@ import torch
 from torch import Tensor, nn
 
 from autograder.catalogue import families
+from autograder.catalogue.attention_scores import wrong_scores
 from autograder.catalogue.ch05_self_attention.shared import EMBEDDINGS, FUSED, WORDS, sections
 from autograder.catalogue.exercise import Case, Exercise, Role
 from autograder.catalogue.families import usual_mistakes
@@ -11,7 +12,6 @@ from autograder.catalogue.known_answers import Answer, answer, correct, mistake
 from autograder.catalogue.laws import sums_to_one
 from autograder.catalogue.probes import FAR, hidden, normal, usual_probes, visible
 from autograder.catalogue.quotes import columns, row_sums
-from autograder.catalogue.scores import wrong_scores
 from transformer_ref.model import attention
 
 MIX, PARAMETERS, SHAPES, STABLE, WHICH_AXIS, WHY_DIVIDE = sections("mix parameters shapes stable which-axis why-divide")

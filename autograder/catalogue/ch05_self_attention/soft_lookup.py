@@ -4,13 +4,13 @@ import torch
 from torch import Tensor
 
 from autograder.catalogue import families
+from autograder.catalogue.attention_scores import wrong_scores
 from autograder.catalogue.ch05_self_attention.shared import sections
 from autograder.catalogue.exercise import Case, Exercise
 from autograder.catalogue.families import usual_mistakes
 from autograder.catalogue.known_answers import answer, correct, formula, mistake
 from autograder.catalogue.probes import FAR, hidden, normal, usual_probes, visible
 from autograder.catalogue.quotes import first, sizes
-from autograder.catalogue.scores import wrong_scores
 
 LOOKUP, PARAMETERS, SHAPES, STABLE = sections("lookup parameters shapes stable")
 

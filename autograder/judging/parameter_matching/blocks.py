@@ -1,4 +1,4 @@
-"""Which of a block's parameters play which role: of an encoder layer, a decoder layer, a whole model.
+"""Matches the parameters of an encoder layer, a decoder layer or a whole model by the order in which they are used.
 
 A block is read in the order in which its forward uses its parameters (`inside/parameter_order`), since that is the
 order of the sub-layers whatever their names: matrices of the model's width make attentions, four squares each; those of

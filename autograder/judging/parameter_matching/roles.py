@@ -1,4 +1,4 @@
-"""Which of a learner's parameters plays which role, whatever they are called and however they are laid out.
+"""Matches the parameters of one attention (queries, keys, values, output) by shape, by name and by trying.
 
 A projection may be an nn.Linear (out, in), a bare parameter (in, out), one slice of a fused matrix, or a piece for each
 head: in a list, or along the first axis of a parameter. Biases are not assigned: all of them are filled with one

@@ -15,7 +15,7 @@ from autograder import catalogue
 from autograder.address import link  # noqa: F401 - which pages are given with the rest of this module
 from autograder.catalogue.sections import chapter_title
 from autograder.feedback import render
-from autograder.policy.files import atomic_write
+from autograder.policy.atomic_write import atomic_write
 
 FOLDER = Path(__file__).parent
 STYLES = {"light": "a11y-high-contrast-light", "dark": "a11y-high-contrast-dark"}  # the book's own

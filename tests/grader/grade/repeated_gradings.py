@@ -25,7 +25,7 @@ from autograder.judging.observe import RemoteEndpoint
 from autograder.judging.verdict import Verdict
 from autograder.prepare import sample_class
 from autograder.sandbox import backends, runner
-from autograder.sandbox.budget import limits_of
+from autograder.sandbox.notebook_limits import limits_of
 
 TRAIN = ("overfit-one-batch", "translate")  # the exercises whose grading trains
 

@@ -1,4 +1,5 @@
-"""Pages without what they do not use: the theme's scripts wait until a page is read; those of other pages stay away.
+"""Removes unused scripts from finished pages: the theme's are loaded when a reader interacts with the page, those of
+other pages not at all.
 
 The theme's templates write these tags in many places, so the finished page is changed, and a test
 looks at what came out.

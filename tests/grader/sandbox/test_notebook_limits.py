@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from autograder import catalogue
 from autograder.inside.limits import Limits
-from autograder.sandbox.budget import limits_of
+from autograder.sandbox.notebook_limits import limits_of
 
 USUAL = Limits()
 CAPSTONE = catalogue.find_assignment("12_capstone")

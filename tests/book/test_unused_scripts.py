@@ -17,12 +17,12 @@ ROOT = Path(__file__).resolve().parents[2]
 @pytest.fixture(scope="module")
 def book_code():
     sys.path += [str(ROOT / "book" / "tools"), str(ROOT / "book" / "extension")]
-    import light
     import mathml
     import one_file
     import publish
+    import unused_scripts
 
-    return light, mathml, one_file, publish
+    return unused_scripts, mathml, one_file, publish
 
 
 def test_frames_are_drawn_for_every_setting_and_begin_at_the_one_named():
