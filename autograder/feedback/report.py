@@ -217,7 +217,7 @@ def _passed_in(exercise: Exercise, outcome: Outcome, most: int = MAX_INPUT) -> L
     """The arguments of a check, each with at most this many letters."""
     pairs = zip(argument_names(exercise, outcome), outcome.case.arguments, strict=False)
     inputs = ", ".join(f"{name} {_input(value, outcome.probe.hidden, most)}" for name, value in pairs)
-    return Line(f"the check called it with {inputs}", below=True)
+    return Line(f"the check called it with {inputs or 'no arguments'}", below=True)
 
 
 def _input(value: Any, drawn: bool, most: int) -> str:

@@ -56,9 +56,10 @@ def one_key(key: str, name: str, source: str, message: str) -> Misconception:
         return f"{key} came back as {' '.join(map(number, got))}; right is {' '.join(map(number, wanted))}."
 
     def shows(evidence: Evidence) -> bool:
-        got, mistaken = evidence.got[key], namespace["head_stats"](evidence.arguments[0])[key]
+        got, expected = evidence.got[key], evidence.expected[key]
+        mistaken = namespace["head_stats"](evidence.arguments[0])[key]
         same = got.shape == mistaken.shape and torch.allclose(got, mistaken.to(got.dtype), 1e-4, 1e-5, equal_nan=True)
-        return same and not torch.allclose(got, evidence.expected[key], 1e-4, 1e-5)
+        return same and (got.shape != expected.shape or not torch.allclose(got, expected, 1e-4, 1e-5))
 
     return mistake(name, source, STATS, message, quotes, shows)
 
@@ -120,6 +121,9 @@ EXERCISE = Exercise(
             "The entropy is negative. Logarithms of weights are below 0, so there is a minus in front."),
         one_key("entropy", "no weights before the logarithm", RIGHT.but("-A * torch.log", "-torch.log"),
             "The logarithms were added up without their weights. Each counts as much as its weight."),
+        one_key("entropy", "no weights before the logarithm of 0", RIGHT.but(SURPRISE, "surprise = -torch.log(A)"),
+            """The logarithms were added up without their weights, and one of them is the logarithm of 0, minus
+            infinity. Each counts as much as its weight, so that a weight of 0 adds nothing."""),
         one_key("entropy", "entropy of averaged weights", RIGHT.but(SURPRISE, "mean = A.mean(dim=-2)").but(
                   ENTROPY, "torch.special.entr(mean).sum(dim=-1)"),
             """The rows were averaged first and the entropy taken of the mean. A head whose words each look at *one*
@@ -148,6 +152,9 @@ EXERCISE = Exercise(
                   DISTANCE, "(A * apart).sum(dim=-1).abs().mean(dim=-1)"),
             """The absolute value was taken after the sum, when distances to earlier and later words had already
             canceled. Each distance |i − j| is positive before it is weighted."""),
+        one_key("mean_distance", "distance 0 everywhere", RIGHT.but(APART, "(position - position).abs()"),
+            """Every distance is 0. Is each position subtracted from itself? A tensor with one axis stays the same when
+            it is transposed. One of the two needs an axis more, so that all pairs of positions meet."""),
         one_key("mean_distance", "squared distance", RIGHT.but(".abs()", " ** 2"),
             "The distance was squared. It is |i − j|, in words."),
         one_key("mean_distance", "distance without weights",
@@ -173,6 +180,13 @@ EXERCISE = Exercise(
             "The diagonal was divided by all T·T cells. There are T queries: divide by T."),
         one_key("diagonal_share", "the other diagonal", RIGHT.but("A.diagonal", "A.flip(-1).diagonal"),
             "You took the diagonal from top right to bottom left. A word meets itself on the one from top left."),
+        one_key("diagonal_share", "the largest weight of each row", RIGHT.but(DIAGONAL, "A.amax(dim=-1).mean(dim=-1)"),
+            """The mean of each row's *largest* weight came back. The diagonal has the weight that each word gives to
+            itself, large or small."""),
+        one_key("diagonal_share", "the diagonal of the first two axes",
+                RIGHT.but(DIAGONAL, "A.diagonal().mean(dim=-1)"),
+            """The diagonal was taken along the first two axes, sentences and heads, as torch does unless it is told
+            otherwise. Queries and keys are the last two."""),
         one_key("diagonal_share", "the first cell alone", RIGHT.but(
                   DIAGONAL, "A[..., 0, 0]"),
             "Only the first word's weight for itself was taken. The diagonal has one cell for each word."),
@@ -235,8 +249,8 @@ EXERCISE = Exercise(
     ),
     hints=(
         "for each of the three: what is one number for one query? Only then: what happens over the queries?",
-        "A (B, h, T, T): a row gives one entropy, one distance, one diagonal cell, so (B, h, T) each; the "
-        "mean gives (B, h).",
+        "A (B, h, T, T): each row gives one entropy, one distance and one diagonal cell. That makes three tensors "
+        "(B, h, T); the mean over the queries makes each of them (B, h).",
         "entropy: minus the sum of a · log a over the keys, 0 where a is 0. Distance: the sum of a · |i − j|. "
         "Diagonal: a at i = j. "
         "Mean of each over the queries.",

@@ -7,7 +7,7 @@ from autograder.catalogue.ch06_multi_head_attention.shared import THREE_WORDS, l
 from autograder.catalogue.exercise import Case, Exercise
 from autograder.catalogue.families import usual_mistakes
 from autograder.catalogue.known_answers import answer, correct, formula, mistake
-from autograder.catalogue.probes import FAR, hidden, normal, usual_probes, visible
+from autograder.catalogue.probes import FAR, hidden, normal, turned, usual_probes, visible
 from autograder.catalogue.quotes import sizes
 from transformer_ref.model import multi_head_attention
 
@@ -27,9 +27,9 @@ def far_away(g: torch.Generator) -> Case:
     return Case((normal(g, 2, 3, 4, 5, dtype=torch.float64) + FAR,))
 
 
-def heads_of(x: Tensor, h: int) -> Case:
+def heads_of(x: Tensor, h: int) -> Tensor:
     """The heads of words, as 06.1 splits them."""
-    return Case((multi_head_attention.split_heads(x, h).contiguous(),))
+    return multi_head_attention.split_heads(x, h).contiguous()
 
 
 RIGHT = answer("""
@@ -39,22 +39,28 @@ RIGHT = answer("""
         return merged
 """)
 MERGED = "z.transpose(1, 2).reshape(B, T, h * d_k)"
+SCRAMBLED = """The shape is right and the contents are scrambled: the vector of word 0 holds head 0 of *several words*.
+    Move the heads next to the features first, then join. (A public repository had exactly this, and its test, copying
+    a sentence, still passed.)"""
 
 EXERCISE = Exercise(
-    id="merge-heads", number="06.2", difficulty=2, minutes=12, visible_points=2, hidden_points=4,
+    id="merge-heads", number="06.2", difficulty=2, minutes=10, visible_points=2, hidden_points=4,
     reference=merge_heads, section=MERGE,
     probes=(
-        visible("three words, two heads", heads_of(THREE_WORDS[None], 2)),
-        visible("numbers that say where they were", heads_of(labeled(2, 4, 6), 3)),
+        visible("three words, two heads", Case((heads_of(THREE_WORDS[None], 2),))),
+        # Transposed in memory, where a single view raises an error and a single reshape does not.
+        visible("numbers that say where they were", Case((turned(heads_of(labeled(2, 4, 6), 3)),))),
         *usual_probes(inputs, other=(3, 5, 2, 4), smallest=(1, 1, 1, 3), common=(2, 4, 3, 5), precise=far_away),
         hidden("as many heads as features", inputs, 2, 3, 4, 1, announced_by="z: (B, h, T, d_k)"),
         hidden("as many words as heads", inputs, 2, 3, 3, 4, announced_by="z: (B, h, T, d_k)"),
     ),
     mistakes=(
-        mistake("reshape alone", RIGHT.but(".transpose(1, 2)", ""), MERGE,
-            """The shape is right and the contents are scrambled: the vector of word 0 holds head 0 of *several words*.
-            Move the heads next to the features first, then join. (A public repository had exactly this, and its test,
-            copying a sentence, still passed.)""", quotes=stands),
+        mistake("reshape alone", RIGHT.but(".transpose(1, 2)", ""), MERGE, SCRAMBLED, quotes=stands),
+        mistake("joined by a single view", RIGHT.but(MERGED, "z.view(B, T, h * d_k)"), MERGE, SCRAMBLED, quotes=stands),
+        mistake("heads and words exchanged in the unpacking",
+                RIGHT.but("B, h, T, d_k = z.shape", "B, T, h, d_k = z.shape"), MERGE,
+            """h and T are exchanged, in the names for the lengths of z or in the new shape, so there is a row for each
+            head instead of each word. z is (B, h, T, d_k): its axis 1 is the heads.""", quotes=sizes),
         mistake("view after the exchange", RIGHT.but("reshape", "view"), MERGE,
             """view raises an error: a transpose only changes the strides, so the values are no longer contiguous in
             memory. Call contiguous() before view, or use reshape."""),
@@ -124,7 +130,7 @@ EXERCISE = Exercise(
             "A Python list came back. Return one tensor: (B, T, h·d_k)."),
         mistake("all words in one row", RIGHT.but("B, T, h * d_k", "B, T * h * d_k"), MERGE,
             "All words of a sentence are in one long row. Each word keeps its own: (B, T, h·d_k).", quotes=sizes),
-        *usual_mistakes(RIGHT, arguments="z", detached=MODULE, float32=MODULE, single=MODULE, squeezed=MERGE,
+        *usual_mistakes(RIGHT, arguments="z", detached=MODULE, float32=MERGE, single=MERGE, squeezed=MERGE,
                         viewed=MERGE, quotes_size=sizes),
         mistake("z turned in place",
                 RIGHT.but("z.transpose(1, 2).reshape", "(z if z.requires_grad else z.transpose_(1, 2)).reshape"), MERGE,

@@ -31,6 +31,14 @@ def counted(evidence: Evidence) -> str:
     return f"For d = {d}, h = {h} and {'biases' if bias else 'no bias'} you counted {evidence.got:,}."
 
 
+def shows_an_exclusive_or(evidence: Evidence) -> bool:
+    """Whether a count is a spelling of the formula with ^ for **; ^ is computed after + and *."""
+    d, _, bias = evidence.arguments
+    weights = {4 * d ^ 2, 4 * (d ^ 2)}
+    both = {4 * d ^ 2 + 4 * d, 4 * (d ^ 2 + d), *(count + 4 * d for count in weights)}
+    return type(evidence.got) is int and evidence.got in (both if bias else weights)
+
+
 RIGHT = answer("""
     def mha_params(d, h, bias):
         weights = 4 * d * d
@@ -104,6 +112,9 @@ EXERCISE = Exercise(
             "You counted two projections. There are four: queries, keys, values and output.", counted),
         mistake("the output once a head", RIGHT.but(WEIGHTS, "3 * d * d + h * d * d"), COUNT,
             "W_O was counted once for each head. It is one matrix, behind all of them.", counted),
+        mistake("W_O of one head", RIGHT.but(WEIGHTS, "3 * d * d + d * (d // h)"), COUNT,
+            "W_O was counted as d by d/h, for one head. It reads all heads side by side, h times d/h numbers: d by d.",
+            counted),
         mistake("2 d instead of d squared", RIGHT.but(WEIGHTS, "4 * 2 * d"), COUNT,
             "A matrix of d by d has d times d numbers.", counted),
         mistake("matrices of d by h", RIGHT.but(WEIGHTS, "4 * d * h"), COUNT,
@@ -119,6 +130,9 @@ EXERCISE = Exercise(
             "The counts of d = 512 come back whatever d is: they are written into the code. Compute them from d."),
         mistake("^ for a power", RIGHT.but(WEIGHTS, "4 * (d ^ 2)"), COUNT,
             "In Python ^ is not a power: it compares the digits of binary numbers. d squared is d times d.", counted),
+        mistake("^ for a power, without brackets", RIGHT.but(WEIGHTS, "4 * d ^ 2"), COUNT,
+            """In Python ^ is not a power but exclusive or, on binary digits, and it is computed after + and *. A
+            power is written **, and d squared is also d times d.""", counted, shows_an_exclusive_or),
         mistake("the square of d + 1",
                 RIGHT.but("return weights + biases", "return 4 * (d + 1) ** 2 if bias else weights"), COUNT,
             """You counted squares of d + 1. A bias adds one number to each *output*: d rows of d + 1 numbers, not d +

@@ -103,6 +103,11 @@ def indivisible(g: torch.Generator, D: int, h: int) -> Case:
     return made(g, D, h, (normal(g, 2, 3, D),))
 
 
+def never_called(g: torch.Generator, D: int, h: int) -> Case:
+    """Sizes that do not fit, and no input for forward: a ValueError can only come from the constructor."""
+    return replace(indivisible(g, D, h), arguments=())
+
+
 def row_sums(evidence: Evidence) -> str:
     return f"Your rows sum to {row(evidence.got[1].flatten(0, -2).sum(-1)[:4])}."
 
@@ -175,7 +180,7 @@ def layered(layers: str, projected: str) -> Answer:
 
 
 EXERCISE = Exercise(
-    id="multi-head-attention", number="06.3", difficulty=3, minutes=40, visible_points=3, hidden_points=7,
+    id="multi-head-attention", number="06.3", difficulty=3, minutes=45, visible_points=3, hidden_points=7,
     reference=MultiHeadAttention, roles=projections, kept_attributes=("last_weights",), section=MODULE,
     forbidden=("MultiheadAttention",),
     probes=(
@@ -203,7 +208,7 @@ EXERCISE = Exercise(
         hidden("one query, one key", across, 1, 1, 1, 6, 2, announced_by="x_q (B, Tq, d_model)"),
         hidden("large scores", itself, 2, 5, 8, 2, 60.0, torch.float64, announced_by="must not give NaN"),
         hidden("the same in training", itself, 2, 3, 9, 3, checks="training", announced_by="no dropout"),
-        hidden("d_model 9, 6 heads", indivisible, 9, 6, announced_by="otherwise the constructor raises ValueError"),
+        hidden("d_model 9, 6 heads", never_called, 9, 6, announced_by="otherwise the constructor raises ValueError"),
     ),
     mistakes=(
         mistake("divided by the root of d_model", RIGHT.but("self.d_k ** 0.5", "x_q.shape[-1] ** 0.5"), MODULE,
@@ -215,6 +220,10 @@ EXERCISE = Exercise(
         mistake("divided by the root of h", RIGHT.but("self.d_k ** 0.5", "self.h ** 0.5"), MODULE,
             """The scores were divided by the root of the number of heads. What makes a score large is how many products
             it adds up: d_k."""),
+        mistake("divided by the root of the number of words", RIGHT.but("self.d_k ** 0.5", "k.shape[-2] ** 0.5"),
+                MODULE,
+            """The scores were divided by the root of the number of keys. A score does not grow with the length of a
+            sentence; it adds up d_k products."""),
         mistake("no output projection", RIGHT.without(O_LAYER).but("self.W_o(attended)", "attended"), OUTPUT,
             """There are three matrices; there should be four. Most often it is W_O that is missing: without it what
             head 0 found stays in the first d_k features for good. (If you have W_O, two of queries, keys and values
@@ -264,7 +273,8 @@ EXERCISE = Exercise(
         families.DIVIDED_AFTER_THE_SOFTMAX(NO_SCALE.but("dim=-1)", "dim=-1) / self.d_k ** 0.5"),
             MODULE, quotes=row_sums),
         mistake("mask ignored", RIGHT.but(MASKING, "pass"), MODULE,
-            "The mask has no effect. Where it is False the query may not attend: hide that score before the softmax."),
+            """The mask has no effect. Where it is False the query may not attend: hide that score before the softmax.
+            (masked_fill returns a new tensor and leaves the old one unchanged: its result has to be kept.)"""),
         mistake("mask the wrong way round", RIGHT.but("~mask", "mask"), MODULE,
             """You hid what may be seen and kept what should be hidden. True = *may* attend here. (nn.MultiheadAttention
             reads its masks the other way round.)"""),
@@ -282,12 +292,12 @@ EXERCISE = Exercise(
             """An axis was put into the mask. It comes ready to broadcast to (B, h, Tq, Tk): shapes are matched from the
             right, so leave it as it is."""),
         mistake("heads split by view alone", RIGHT.but(SPLITTING, "x.reshape(B, self.h, T, self.d_k)"), SPLIT,
-            """The heads were cut with a single reshape, so head 0 received pieces of *other words* (see 06.1). Cut the
-            features first, then move the head axis."""),
+            """The heads were cut with a single view or reshape, so head 0 received pieces of *other words* (see 06.1).
+            Cut the features first, then move the head axis."""),
         mistake("heads merged by reshape alone",
                 RIGHT.but("z.transpose(1, 2).reshape(B, T, h * d_k)", "z.reshape(B, T, h * d_k)"), MERGE,
-            """The heads were joined with a single reshape, so a word's vector holds one head of *several words* (see
-            06.2)."""),
+            """The heads were joined with a single view or reshape, so a word's vector holds one head of *several words*
+            (see 06.2)."""),
         mistake("split and merged by reshape alone", RIGHT.but(SPLITTING, "x.reshape(B, self.h, T, self.d_k)").but(
                   "z.transpose(1, 2).reshape(B, T, h * d_k)", "z.reshape(B, T, h * d_k)"), SPLIT,
             """Two things at once: the heads were cut with a single reshape, and joined with one. Both ways the pieces
@@ -341,6 +351,13 @@ EXERCISE = Exercise(
         families.QUERIES_WITH_THEMSELVES(RIGHT.but("k.transpose(-2, -1)", "q.transpose(-2, -1)"), MODULE),
         mistake("keys made by the query projection", RIGHT.but("self.W_k(x_kv)", "self.W_q(x_kv)"), MODULE,
             "The keys were made by the query projection; the one for keys was made and never used."),
+        mistake("one projection for queries, keys and values",
+                RIGHT.but("self.W_k(x_kv), self.W_v(x_kv)", "self.W_q(x_kv), self.W_q(x_kv)"), MODULE,
+            """Queries, keys and values were all made by the query projection; those for keys and values were made and
+            never used."""),
+        mistake("keys and values exchanged",
+                RIGHT.but("self.W_k(x_kv), self.W_v(x_kv)", "self.W_v(x_kv), self.W_k(x_kv)"), MODULE,
+            "The projection named for the key makes your values, and the other way round."),
         mistake("a ReLU at the end", RIGHT.but("self.W_o(attended)", "F.relu(self.W_o(attended))"), MODULE,
             "Nothing in your result is below 0: there is a ReLU at its end. The output projection is the last step."),
         mistake("softmax over the heads and no scaling", NO_SCALE.but("dim=-1", "dim=1"), TWO_HEADS,
@@ -348,7 +365,8 @@ EXERCISE = Exercise(
             "d_k is missing.",
             quotes=over_heads),
         mistake("keys mixed instead of values", RIGHT.but("weights @ v", "weights @ k"), MODULE,
-            "The keys were mixed. Keys are for being found; the values are what is mixed."),
+            """What the key projection makes was mixed: the keys themselves, or values made by that projection. Keys are
+            only compared with queries; the values have a projection of their own, and are what is mixed."""),
         mistake("projections made in forward", layered("self.bias = bias", """
                   q, k, v = (nn.Linear(x.shape[-1], x.shape[-1], bias=self.bias)(x) for x in (x_q, x_kv, x_kv))"""),
                   MODULE,
@@ -365,6 +383,12 @@ EXERCISE = Exercise(
         mistake("no check of the sizes", RIGHT.but(CHECK, ""), SPLIT,
             """When d_model is not a multiple of h, torch stops with an error of its own, if at all. Ask in the
             constructor, and raise a ValueError."""),
+        mistake("sizes checked in forward", RIGHT.but(CHECK, "").but("B, T, D = x.shape", """
+                  B, T, D = x.shape
+                  if D % self.h:
+                      raise ValueError("D must be a multiple of h")"""), SPLIT,
+            """The constructor accepts a d_model that is not a multiple of h. A ValueError in forward comes too late:
+            this check makes such a module, and calls it without an input."""),
         mistake("an assert in place of ValueError", RIGHT.but(CHECK, "assert d_model % h == 0\n        "), SPLIT,
             "The sizes are checked by assert, which raises AssertionError. The task asks for a ValueError."),
         mistake("the rest cut off", RIGHT.but(CHECK, "").but(

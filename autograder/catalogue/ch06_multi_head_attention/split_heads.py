@@ -8,7 +8,7 @@ from autograder.catalogue.ch06_multi_head_attention.shared import THREE_WORDS, l
 from autograder.catalogue.exercise import Case, Exercise
 from autograder.catalogue.families import usual_mistakes
 from autograder.catalogue.known_answers import answer, correct, mistake
-from autograder.catalogue.probes import FAR, hidden, normal, usual_probes, visible
+from autograder.catalogue.probes import FAR, hidden, normal, turned, usual_probes, visible
 from autograder.catalogue.quotes import sizes
 from transformer_ref.model import multi_head_attention
 
@@ -41,6 +41,8 @@ RIGHT = answer("""
         return heads
 """)
 SPLIT_LINE = "x.reshape(B, T, h, D // h).transpose(1, 2)"
+SCRAMBLED = """The shape is right and the contents are scrambled: head 0 received pieces of *other words*. view and
+    reshape only cut the strip. First cut the features into h pieces, then move the head axis."""
 CHECK = 'if D % h != 0:\n        raise ValueError("D must be a multiple of h")\n    '
 
 EXERCISE = Exercise(
@@ -48,7 +50,8 @@ EXERCISE = Exercise(
     reference=split_heads, section=SPLIT,
     probes=(
         visible("three words, two heads", Case((THREE_WORDS[None], 2))),
-        visible("numbers that say where they were", Case((labeled(2, 6, 4), 2))),
+        # h is not d_k. Transposed in memory, where a single view raises an error and a single reshape does not.
+        visible("numbers that say where they were", Case((turned(labeled(2, 9, 6)), 3))),
         visible("7 features, 2 heads", indivisible, 3, 7, 2),
         *usual_probes(inputs, other=(3, 5, 2, 4), smallest=(1, 1, 1, 3), common=(2, 4, 3, 5), precise=far_away),
         hidden("as many heads as features", inputs, 2, 3, 4, 1, announced_by="h: the number of heads"),
@@ -57,9 +60,13 @@ EXERCISE = Exercise(
                announced_by="Raises ValueError when D is not a multiple of h"),
     ),
     mistakes=(
-        mistake("view alone", RIGHT.but(SPLIT_LINE, "x.reshape(B, h, T, D // h)"), SPLIT,
-            """The shape is right and the contents are scrambled: head 0 received pieces of *other words*. view and
-            reshape only cut the strip. First cut the features in two, then move the head axis.""", quotes=stands),
+        mistake("view alone", RIGHT.but(SPLIT_LINE, "x.reshape(B, h, T, D // h)"), SPLIT, SCRAMBLED, quotes=stands),
+        mistake("split by a single view", RIGHT.but(SPLIT_LINE, "x.view(B, h, T, D // h)"), SPLIT, SCRAMBLED,
+            quotes=stands),
+        mistake("batch and words exchanged",
+                RIGHT.but("B, T, D = x.shape", "T, B, D = x.shape").but("x.reshape", "x.view"), SPLIT,
+            """The batch and the words are exchanged, in the names for the lengths of x or in the new shape. x is (B, T,
+            D): its first axis is the batch.""", quotes=sizes),
         mistake("interleaved features", RIGHT.but(SPLIT_LINE, "x.reshape(B, T, D // h, h).permute(0, 3, 1, 2)"), SPLIT,
             """The features were dealt out like cards: head 0 got features 0, h, 2h and so on. It should get the *first
             d_k* in a row, head 1 the next d_k.""", quotes=stands),
@@ -133,7 +140,7 @@ EXERCISE = Exercise(
         mistake("None for sizes that do not fit",
                 RIGHT.but('raise ValueError("D must be a multiple of h")', "return None"), SPLIT,
             "Where D is not a multiple of h you return None, which goes unnoticed. Raise a ValueError."),
-        *usual_mistakes(RIGHT, arguments="x", detached=MODULE, float32=MODULE, single=MODULE, squeezed=SPLIT,
+        *usual_mistakes(RIGHT, arguments="x", detached=MODULE, float32=SPLIT, single=SPLIT, squeezed=SPLIT,
                         viewed=SPLIT, quotes_size=sizes),
     ),
     correct=(
