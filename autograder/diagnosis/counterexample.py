@@ -7,6 +7,7 @@ of what the task promises. The limit is a number of questions, not of seconds, s
 on every machine.
 """
 
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
@@ -42,7 +43,7 @@ def smallest(exercise: Exercise, endpoint: Endpoint, outcomes: Sequence[Outcome]
         return None
     for outcome in outcomes:
         if not outcome.passed and not outcome.secret and _can_shrink(outcome):
-            found = _Search(exercise, endpoint, outcome).run()
+            found = _Search(exercise, endpoint, outcome, _with_equal_features(outcomes)).run()
             return found if found is not outcome and numbers(found.case.arguments) <= MOST_NUMBERS else None
     return None
 
@@ -83,8 +84,8 @@ def _is_plain(value: Any) -> bool:
 class _Search:
     """A search for the smallest failing input of one answer."""
 
-    def __init__(self, exercise: Exercise, endpoint: Endpoint, first: Outcome) -> None:
-        self._exercise, self._first, self._best = exercise, first, first
+    def __init__(self, exercise: Exercise, endpoint: Endpoint, first: Outcome, paired: set[tuple[int, int]]) -> None:
+        self._exercise, self._first, self._best, self._paired = exercise, first, first, paired
         self._candidate = Candidate(exercise, endpoint)
         self._others = correct_answers(exercise)
         self._left = MOST_QUESTIONS
@@ -97,6 +98,8 @@ class _Search:
 
     def _accepts(self, case: Case) -> bool:
         if self._left <= 0 or not _keeps(self._first.case.arguments, case.arguments):
+            return False
+        if any(case.arguments[i].shape[-1] != case.arguments[j].shape[-1] for i, j in self._paired):
             return False
         probe, first = self._first.probe, self._first
         expected = right_answer(self._exercise, probe, case)
@@ -240,3 +243,14 @@ def _keeps(before: Any, after: Any) -> bool:
     if isinstance(before, (list, str, dict)):
         return len(after) > 0 or not before
     return True
+
+
+def _with_equal_features(outcomes: Sequence[Outcome]) -> set[tuple[int, int]]:
+    """The pairs of arguments whose last axes are equally long in every check: cut to length 1, one of them would be
+    broadcast, which no task promises."""
+    widths = [
+        [value.shape[-1] if isinstance(value, Tensor) and value.ndim else None for value in outcome.case.arguments]
+        for outcome in outcomes
+    ]
+    pairs = itertools.combinations(range(min(map(len, widths), default=0)), 2)
+    return {(i, j) for i, j in pairs if all(each[i] is not None and each[i] == each[j] for each in widths)}

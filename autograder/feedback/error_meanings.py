@@ -51,6 +51,14 @@ MEANINGS: dict[str, str] = {  # the beginning of a message, as a regular express
     r"(\w+)\(\): argument '(\w+)' .*must be (?!Tensor,)(.+), not (\w+)": (
         "Look at what the line passes as {1}: was it meant for another argument of {0}?"
     ),
+    r"expected Tensor as element \d+ in argument \d+, but got (list|tuple)": (
+        "One of the items there is a {0} of its own. Is a list nested, or does this function take its tensors one by "
+        "one, as with * before the list?"
+    ),
+    r"\"bitwise_\w+\" not implemented for '\w+'": (
+        "torch has no such operation for this dtype. & and | combine booleans, which a comparison or .bool() makes."
+    ),
+    r"unsupported operand type\(s\) for \^": "^ is no power in Python. A power is written **.",
     r"expected Tensor as element \d+ in argument \d+, but got (\w+)": (
         "A list of tensors is expected there, and one of its items is of type {0}."
     ),

@@ -54,6 +54,13 @@ NO_CONSTRUCTOR = re.compile(r"\w+\.__init__\(\) takes 1 positional argument but"
 FUNCTIONAL = re.compile(r"\b(?:F|functional)\.linear\(")
 WEIGHT_FIRST = "F.linear takes its weight as (outputs, inputs), the transpose of what x @ W takes."
 PRODUCTS = ("@", "matmul", ".bmm", ".mm")
+ASKED_WHOLE = re.compile(r"\b(and|or|not)\b")
+ENTRY_BY_ENTRY = {
+    "and": "`and` asks a whole tensor whether it is true. & combines two masks entry by entry.",
+    "or": "`or` asks a whole tensor whether it is true. | combines two masks entry by entry; `is None` asks for an "
+    "argument that was left out.",
+    "not": "`not` asks a whole tensor whether it is true. ~ turns each entry of a mask around.",
+}
 TRUTH = "A tensor of several numbers is neither true nor false: check whether it `is None`, or compare its entries."
 UNMADE = "super().__init__() has to come first in the constructor: before it, a module can hold no layers."
 OF_IDS = "A row of a table is selected by its id, a whole number. Floats are given: are the arguments in their order?"
@@ -166,6 +173,8 @@ def _about_message(error: Raised) -> str:
     """A sentence about what Python or torch says, and about the shapes in the failing line."""
     if error.message.startswith("Boolean value of Tensor") and BUILTIN_MAXIMUM.search(error.source):
         return MAXIMUM
+    if error.message.startswith("Boolean value of Tensor") and (word := ASKED_WHOLE.search(error.source)):
+        return ENTRY_BY_ENTRY[word[1]]
     if said := [words for begins, words in TORCH_SAYS.items() if error.message.startswith(begins)]:
         return said[0]
     if error.about == ("numpy",):

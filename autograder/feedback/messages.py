@@ -58,7 +58,8 @@ VISIBLE = {
     "each step and find the first one that contains it.",
     "shape": "Compare the two shapes: which axis is missing, which is extra, which two are exchanged?",
     "dtype": "The result should keep the dtype of its input. Where does a different one come in?",
-    "own dtype": "The result has a dtype of its own, whatever the inputs have. Where does a different one come in?",
+    "own dtype": "The dtype does not come from the inputs here. Look at where your tensors are made: of whole numbers, "
+    "torch.arange and torch.tensor make int64.",
     "length": BY_HAND,
     "keys": "The keys should be exactly those that the task names.",
     "inputs": IN_PLACE,

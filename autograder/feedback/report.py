@@ -122,7 +122,8 @@ def _visible(verdict: Explained) -> list[Part]:
 def _is_to_be_worked_out(verdict: Explained, outcome: Outcome) -> bool:
     """Whether nothing but the input of the failing check can help: then it is shown."""
     unhelped = not (verdict.diagnosis or verdict.noticed or verdict.counterexample or outcome.probe.hide_expected)
-    return unhelped and not verdict.blank and outcome.difference.kind in UNEXPLAINED
+    shown = any(not callable(value) for value in outcome.case.arguments)
+    return unhelped and shown and not verdict.blank and outcome.difference.kind in UNEXPLAINED
 
 
 def _drawn(verdict: Verdict) -> list[Outcome]:

@@ -240,8 +240,11 @@ def of_another_shape(got: Tensor, expected: Tensor, outcome: Outcome) -> Iterato
 class FirstOnly(AlongAxis, name="first only"):
     """Correct only for the first item of an axis, such as the first sentence."""
 
+    rest_is_0: bool = False
+
     def say(self, names: Names) -> str:
-        return f"Only the first {self.line} is correct."
+        rest = " All others are 0: does a loop end too early, as with a `return` inside it?" if self.rest_is_0 else ""
+        return f"Only the first {self.line} is correct.{rest}"
 
 
 def first_only(got: Tensor, expected: Tensor, outcome: Outcome) -> Iterator[Fact]:
@@ -251,7 +254,7 @@ def first_only(got: Tensor, expected: Tensor, outcome: Outcome) -> Iterator[Fact
         places = (fact.axis for fact in one_place(got, expected, outcome))
         elsewhere = any(got.shape[other] > 1 for other in places if other != axis)
         if rest and not elsewhere and near(got_first, first, outcome) and not any(map(close(outcome), got_rest, rest)):
-            yield FirstOnly(axis, got.ndim)
+            yield FirstOnly(axis, got.ndim, rest_is_0=not any(bool(each.any()) for each in got_rest))
 
 
 @dataclass(frozen=True)

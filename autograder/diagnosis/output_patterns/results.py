@@ -107,7 +107,7 @@ def _about_part(failures: Sequence[Outcome], part: int) -> list[Fact]:
 def _is_vacuous(fact: Fact, pairs: Sequence[tuple[Tensor, Tensor, Outcome]]) -> bool:
     """Whether it speaks of lines where there is one or each has one number, or of one position along an axis that never
     has a second one."""
-    if fact in (scale.OFFSET_BY_LINE, scale.SCALED_BY_LINE):
+    if fact in (scale.OFFSET_BY_LINE, scale.SCALED_BY_LINE, scale.LINES_OF_0):
         return not any(pair[1].ndim > 1 and fact in scale.by_line(*pair, least=2) for pair in pairs)
     along = isinstance(fact, (axes.OnlyThe, axes.FirstOnly)) or (isinstance(fact, Afterward) and fact.along_an_axis)
     return along and all(right.ndim > fact.axis and right.shape[fact.axis] == 1 for _, right, _ in pairs)

@@ -30,6 +30,11 @@ SCALED_BY_LINE = seen(
     "Along one axis all numbers are the correct ones times one number, which differs from line to line: the factor or "
     "divisor of a whole line is wrong.",
 )
+LINES_OF_0 = seen(
+    "lines of 0",
+    "Along one axis some lines are 0 from end to end, and the others are correct: does a loop end too early, as with a "
+    "`return` inside it, or do these lines never get a value?",
+)
 OFFSET_BY_CHECK = seen(
     "offset by check",
     "All numbers are wrong by the same amount, another one in each check: something that all of them have in common is "
@@ -114,13 +119,18 @@ def by_line(got: Tensor, expected: Tensor, outcome: Outcome, least: int = 1) -> 
 
     least: numbers in a line; a line of one is a multiple of any other, so it shows nothing by itself.
     """
-    if comparable(got, expected) and bool(got.any()):
+    boolean = getattr(outcome and outcome.expected.result, "dtype", None) == torch.bool
+    if comparable(got, expected) and bool(got.any()) and not boolean:
         for axis in (axis for axis in range(got.ndim) if got.shape[axis] >= least):
             more = (got - expected).mean(axis, keepdim=True)
             times = (got * expected).sum(axis, keepdim=True) / expected.square().sum(axis, keepdim=True)
             for fact, made in ((OFFSET_BY_LINE, expected + more), (SCALED_BY_LINE, expected * times)):
                 if torch.allclose(got, made, rtol=1e-4, atol=1e-4 * float(got.abs().max())):
-                    yield fact
+                    yield LINES_OF_0 if fact == SCALED_BY_LINE and _is_0_or_1(times) else fact
+
+
+def _is_0_or_1(factors: Tensor) -> bool:
+    return bool(torch.minimum(factors.abs(), (factors - 1).abs()).nan_to_num().max() < 1e-4)
 
 
 def by_check(got: Tensor, expected: Tensor, outcome: Outcome) -> Iterator[Fact]:

@@ -120,6 +120,8 @@ def test_the_only_item_of_an_axis_and_a_line_of_one_number_show_nothing() -> Non
     assert not list(scale.by_line(column * factors, column, None, least=2))
     table = torch.cat([column, 2 * column, column + 1], dim=1)
     assert list(scale.by_line(table * factors, table, None, least=2)) == [scale.SCALED_BY_LINE]
+    kept = (torch.arange(len(table)) < 1)[:, None]
+    assert set(scale.by_line(table * kept, table, None, least=2)) == {scale.LINES_OF_0}
     assert not list(scale.by_line(table * 0, table, None))
     told = said("row-normalize", "def row_normalize(x):\n    return torch.softmax(x, dim=1) * x\n")
     assert "differs from line to line" not in told, told

@@ -220,6 +220,19 @@ def test_dropout_that_is_on_in_training_is_not_said_to_be_on_in_evaluation_mode(
     assert "dropout is on where it should be off" in told, told
 
 
+def test_an_operation_that_torch_has_not_for_a_dtype_is_not_taken_for_a_blank() -> None:
+    source = "def decoder_mask(ids, pad):\n    return (ids != pad)[:, None, None] & torch.ones(len(ids[0]), 1)\n"
+    told = said("decoder-mask", source)
+    assert "& and | combine booleans" in told and "TODO" not in told, told
+
+
+def test_the_smallest_input_keeps_the_widths_that_every_check_has_in_common() -> None:
+    source = "def add_positions(x, pe, offset=0):\n    return x + pe[offset: offset + x.shape[1]].sin()\n"
+    exercise = catalogue.find("add-positions")
+    found = judge_and_explain(exercise, LocalEndpoint(namespace_of(source)), b"key", disclosed=True).counterexample
+    assert found is None or found.case.arguments[0].shape[-1] == found.case.arguments[1].shape[-1]
+
+
 def test_what_lies_before_the_rows_is_called_by_its_axis_since_it_may_be_time_or_the_heads() -> None:
     turned = "def swap_batch_time(x):\n    out = x.transpose(0, 1).clone()\n    out[1:] *= 3\n    return out\n"
     assert "Only the first item along axis 0 is correct." in said("swap-batch-time", turned)
