@@ -59,7 +59,8 @@ def damaged(g: torch.Generator, without: tuple[str, ...] = (), put: tuple[tuple[
     case = weights(g, sizes)
     entries = {name: torch.randn(*shape, generator=g).half() for name, shape in put}
     sd, given = case.arguments
-    return Case((sd, given | {"damage": {"without": list(without), "put": entries}}))
+    # the damage first and what is put in before that, so that a report that cuts the text shows the entry's name
+    return Case((sd, {"damage": {"put": entries, "without": list(without)}, **given}))
 
 
 def the_same(*arguments: Any, **options: Any) -> Case:
@@ -96,6 +97,27 @@ def other_weights(evidence: Evidence) -> str:
         f"{len(off)} of the model's {len(wanted)} parameters {'is' if len(off) == 1 else 'are'} wrong: "
         f"{listed(off)}.{also}"
     )
+
+
+def what_got_through(evidence: Evidence) -> str:
+    """The first entry that makes the file unfit, by its whole name, and why it does."""
+    sd, given = evidence.arguments
+    for name, value in given["damage"]["put"].items():
+        if name in sd:
+            return f"The check's file has an entry of a different shape, {name} {tuple(value.shape)}."
+        return f"The check's file has an entry that is in no line of the table, {name}."
+    return f"The check's file lacks an entry, {given['damage']['without'][0]}."
+
+
+def files_dtype(evidence: Evidence) -> bool | None:
+    """Whether parameters have the file's dtype where the model had a different one; None where the two agree, or where
+    a file should be refused."""
+    if "weights" not in evidence.expected:
+        return None
+    stored = {value.dtype for value in evidence.arguments[0].values() if value.is_floating_point()}
+    own = {value.dtype for value in evidence.expected["weights"].values()}
+    now = {value.dtype for value in evidence.got["weights"].values()}
+    return None if stored == own else bool(now & stored)
 
 
 def _close(got: Any, wanted: Tensor) -> bool:

@@ -125,12 +125,15 @@ IF_NOT = "if not chosen(full):"
 BEGINNING_OF_A_NAME = Family("the beginning of a name is enough", """Names that merely begin alike are taken for the
     same: `head_norm` begins with `head`, and `encoder.layers.10` with `encoder.layers.1`. After the name comes a dot,
     or nothing.""")
+REFUSED_A_NAME = Family("a name refused that means something", """Your code raises ValueError for a name that means
+    something in this model. A name may have dots. It means the parameter with exactly that name, and all parameters
+    whose names begin with it and a dot; refuse only a name that matches nothing in this way.""")
 LAST_NAME = Family("the last name alone", """Each name undoes the one before: only what the last of them means learns.
     A parameter learns if *any* name means it.""")
 # fmt: on
 
 EXERCISE = Exercise(
-    id="freeze-except", number="15.3", difficulty=2, minutes=20, visible_points=1, hidden_points=4,
+    id="freeze-except", number="15.3", difficulty=2, minutes=30, visible_points=1, hidden_points=4,
     reference=freeze_except, normalize=what_became, harness="freezing", section=FREEZE, quotes=learns,
     probes=(
         visible("the head alone", given(2, ["head"])),
@@ -185,8 +188,9 @@ EXERCISE = Exercise(
                 RIGHT.without(SET).but("if chosen(full)]", "if parameters[full].requires_grad]"), FREEZE,
             """Everything still has requires_grad. What is not named has to be frozen: the flag becomes False."""),
         mistake("old gradients kept", RIGHT.without(FORGET).without(IF_NOT), FREEZE,
-            """requires_grad is off, but the earlier gradients are still there, and an optimizer that holds these
-            parameters moves whatever has a gradient. Forget them: .grad becomes None.""", quotes=moved),
+            """requires_grad is off, but the frozen parameters still hold a gradient: the earlier one, or one of zeros.
+            An optimizer that was made before moves whatever has a gradient, and with weight decay even zeros shrink the
+            weights. Remove it: .grad becomes None.""", quotes=moved),
         mistake("old gradients set to zero", RIGHT.but(FORGET, "parameter.grad = torch.zeros_like(parameter)"), FREEZE,
             """What is frozen has a gradient of zeros now. That is not no gradient: an optimizer with weight decay still
             shrinks the weights, and one with momentum goes on in its old direction. Only None is passed over.""",
@@ -218,7 +222,7 @@ EXERCISE = Exercise(
             "whole name."),
         mistake("the other way round",
                 RIGHT.but(SET, "parameter.requires_grad = not chosen(full)").but(IF_NOT, "if chosen(full):"), FREEZE,
-            "What was named is frozen and the rest learns: the other way round."),
+            "The named parameters are frozen and the rest learns: it is the other way round."),
         mistake("the other way round, in the list too",
                 RIGHT.but("return any(full == name", "return not any(full == name"), FREEZE,
             "The named parameters are frozen and the rest learns, in the returned list too: it is the other way "
@@ -246,12 +250,10 @@ EXERCISE = Exercise(
                 RIGHT.but(CHOSEN, 'return full.split(".")[0] in names').but(KNOWN, "if False:"), FREEZE,
             """Only the parts that the model itself has, up to the first dot, were compared with the names, so
             `encoder.layers.1` found nothing. A name may have dots of its own."""),
-        mistake("one word between the dots",
-                RIGHT.but(CHOSEN, 'return any(name in full.split(".") for name in names)').but(
-                  KNOWN, 'if not any(name in full.split(".") for full in parameters):'), FREEZE,
-            """A name was looked for among the words between the dots. One that has dots of its own, such as
-            `encoder.layers.1`, is never found there, and `norm` is found where it was not meant. Compare with the
-            beginning of the full name."""),
+        # by what is visible, other ways to miss names with dots look alike, such as to compare up to the last dot
+        REFUSED_A_NAME(RIGHT.but(CHOSEN, 'return any(name in full.split(".") for name in names)').but(
+                  KNOWN, 'if not any(name in full.split(".") for full in parameters):'),
+            FREEZE, name="one word between the dots"),
         mistake("evaluation mode", RIGHT.but(SET, "pass").but(FORGET, "model.eval()").but(IF_NOT, "if True:"), FREEZE,
             """The model was put into evaluation mode. That switches dropout off and freezes nothing: every weight still
             gets its gradient and moves."""),
@@ -267,6 +269,8 @@ EXERCISE = Exercise(
         mistake("only if no name means anything", RIGHT.but(KNOWN, "if not any(map(chosen, parameters)):"), FREEZE,
             "One name of the list matches nothing, and was passed over because the others match. Each name has to "
             "match something."),
+        REFUSED_A_NAME(RIGHT.but(CHOSEN, "return full in names").but(KNOWN, "if name not in parameters:"),
+            FREEZE, name="only whole names, others refused"),
         families.ASSERTED(RIGHT.but(RAISED, "assert False"), FREEZE),
         mistake("stops with KeyError", RIGHT.but("raise ValueError", "raise KeyError"), FREEZE,
             "A name that matches nothing ends in a KeyError. Raise a ValueError, so that a caller can tell it from a "
@@ -409,8 +413,8 @@ EXERCISE = Exercise(
     ),
     omits={"precision": "no number is computed"},
     hints=(
-        "does `head` mean `head_norm`? And what does an optimizer do with a parameter that has no requires_grad but "
-        "still a gradient?",
+        "does `head` mean `head_norm`? And a frozen parameter still holds an earlier gradient: what does an optimizer "
+        "do with that?",
         "named_parameters gives pairs of a full name and a parameter; each gets one flag, and what is frozen no "
         "gradient; a list of names comes back.",
         "for each name: does any full name equal it or begin with it and a dot? If none, ValueError. For each "

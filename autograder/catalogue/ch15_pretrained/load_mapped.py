@@ -12,10 +12,12 @@ from autograder.catalogue.ch15_pretrained.foreign_file import (
     among,
     as_it_was,
     damaged,
+    files_dtype,
     foreign,
     other_weights,
     the_same,
     weights,
+    what_got_through,
     what_is_held,
 )  # fmt: skip
 from autograder.catalogue.ch15_pretrained.shared import sections
@@ -112,10 +114,12 @@ LAX = RIGHT.but("strict=True", "strict=False")
 NOT_TURNED = Family("not turned", """The matrices of the file have inputs along their rows, and nn.Linear has outputs
     there: they must be transposed. Where inputs and outputs differ in number, torch stops; a square one goes in as it
     is, and no error is raised.""")
+MASK_LOOKED_UP = Family("masks looked up", """The file has an entry `attn.mask` in each block, and your code looked it
+    up among the weights. It is not a weight: the last lines of the table say what is left out.""")
 # fmt: on
 
 EXERCISE = Exercise(
-    id="load-mapped", number="15.4", difficulty=3, minutes=40, visible_points=1, hidden_points=4,
+    id="load-mapped", number="15.4", difficulty=3, minutes=45, visible_points=1, hidden_points=4,
     reference=load_mapped, normalize=what_is_held, harness="loading", section=MAP, quotes=other_weights, seconds=30.0,
     probes=(
         visible("two layers, in float16", the_same()),
@@ -172,14 +176,18 @@ EXERCISE = Exercise(
                   'if transposed and name.endswith(".weight") and value.shape[0] != value.shape[1]:'), FUSED,
             """The square matrix of attn.out was not transposed. Its shape is right either way, so nothing stops; the
             table says which ones are transposed, not their shape."""),
+        mistake("reshaped, not transposed",
+                RIGHT.but(TURN, "value = value.reshape(value.shape[1], value.shape[0])"), FUSED,
+            """The shapes are right and the values are in a different order: reshape and view read a matrix row by row
+            and fill the new rows in the same order. To transpose is to make each row a column."""),
         mistake("everything turned", RIGHT.but(TURNED, "transposed = True"), FUSED,
             "The tables of words and positions were transposed as well. They are not linear layers: row i "
             "belongs to id i, "
             "in the file as here."),
         mistake("queries, keys, values", RIGHT.but("keys, queries, values = value", "queries, keys, values = value"),
                 FUSED,
-            """Queries and keys are exchanged. No shape can show it, and the model runs: each word's scores are those of
-            the others for it. The file has the keys first."""),
+            """Queries and keys are exchanged. No shape can show it, and the model runs, but its scores are transposed:
+            each row holds what the column of that number should hold. The file has the keys first."""),
         *(mistake(order, RIGHT.but("keys, queries, values = value", f"{order} = value"), FUSED,
                 "The three thirds went to the wrong projections. The file has keys, queries, values, in this order.")
           for order in ("queries, values, keys", "values, keys, queries", "values, queries, keys",
@@ -285,6 +293,10 @@ EXERCISE = Exercise(
                   'if transposed and value.is_floating_point() and name.endswith(".weight")'), MAP,
             "The entries `attn.mask` were refused. They are not weights, and the table says what happens to them: they "
             "are left out."),
+        MASK_LOOKED_UP(RIGHT.but(SKIP, 'if name.startswith("head."):').but(
+                  UNKNOWN, 'raise KeyError(name.split(".", 3)[-1])'), MAP),
+        MASK_LOOKED_UP(RIGHT.but(SKIP, 'if name.startswith("head."):').but(UNKNOWN, "raise KeyError(name)"),
+            MAP, name="masks looked up by their whole names"),
         mistake("the model made float32", RIGHT.but(LOAD, f"model.float()\n    {LOAD}"), MAP,
             """The model has become float32, whatever it was. It keeps its own dtype: the numbers go into the parameters
             that are there, and become what these are."""),
@@ -304,6 +316,10 @@ EXERCISE = Exercise(
         mistake("the file's own memory", HAND.but(COPIED, "parameter.data = ours[name].to(parameter.dtype)"), MAP,
             """Where the dtypes agree, the parameters share memory with sd: training the model changes the file's
             tensors too, and a second model that is loaded from them. Copy the values."""),
+        mistake("the file's tensors as the model's", HAND.but(COPIED, "parameter.data = ours[name]"), MAP,
+            """Parameters of the model have the dtype of the file now. That happens where a tensor of the file is put
+            into the model as it is, for example by .data =. The model keeps its own dtype and memory: copy the values
+            into its parameters.""", quotes=None, shows=files_dtype),
         mistake("frozen on the way", HAND.but(COPIED, f"{COPIED}\n            parameter.requires_grad_(False)"), MAP,
             "The model's parameters do not learn any more: requires_grad was switched off and stayed so. Leave the "
             "flag as it is."),
@@ -373,9 +389,10 @@ EXERCISE = Exercise(
         mistake("what does not fit goes by", HAND.but("if set(parameters) != set(ours):", "if False:").but(
                   "if parameter.shape != ours[name].shape:", "if False:").but(UNKNOWN, "continue").but(COPIED,
                   "parameter.copy_(ours.get(name, parameter))"), STRICT,
-            """A file that does not fit was loaded without a word. Three things make it unfit: an entry that is missing,
-            one that is in no line of the table, and one of another shape, which copy_ may repeat until it fits. Refuse
-            each.""",
+            """A file that does not fit was loaded without an error. Three things make a file unfit: an entry that is
+            missing, one that is in no line of the table, and one of a different shape, which copy_ may repeat until it
+            fits. Refuse each.""",
+            quotes=what_got_through,
             shows=lambda evidence: evidence.got.get(REFUSED) is False),
     ),
     correct=(

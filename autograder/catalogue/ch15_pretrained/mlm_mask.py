@@ -1,4 +1,4 @@
-"""15.1: which words are covered, and what replaces them."""
+"""15.1: which words are chosen, and what replaces them."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ CHANCE = 0.045  # at least five times as much as such a share differs by chance
 SMALL = 1_000  # with fewer tokens, only what chance has no part in is looked at
 FORM, RIGHT_FORM = "what came back", "two tables, both (B, T) and long"
 COVERED, STAYED, OTHER = (
-    "share of the chosen that the mask covers", "share of the chosen that stays",
+    "share of the chosen that becomes the mask", "share of the chosen that stays",
     "share of the chosen that becomes another word"
 )
 CHOSEN = "share of the words that is chosen"
@@ -218,7 +218,7 @@ FOUND = "special = special | (ids == s)"
 AMONG = {"atol": CHANCE, "rtol": 0.0}
 
 EXERCISE = Exercise(
-    id="mlm-mask", number="15.1", difficulty=2, minutes=25, visible_points=1, hidden_points=4,
+    id="mlm-mask", number="15.1", difficulty=2, minutes=30, visible_points=1, hidden_points=4,
     reference=mlm_mask, normalize=what_happened, section=MLM, quotes=shares, seconds=60.0,
     omits={"precision": "ids are whole numbers, and shares are compared as far as chance allows"},
     probes=(
@@ -268,7 +268,7 @@ EXERCISE = Exercise(
                   labels = torch.where(chosen, inputs, -100)
                   return inputs, labels"""), EIGHTY,
             """The labels hold what is there *now*: where the mask is, the label is the mask. The label is the
-            word that was covered.""",
+            word that was masked.""",
             quotes=tables),
         mistake("the other way round", RIGHT.but("torch.where(chosen, ids, -100)", "torch.where(chosen, -100, ids)"),
                 EIGHTY,
@@ -341,12 +341,12 @@ EXERCISE = Exercise(
         mistake("two draws for one fate", RIGHT.but(
                   "chosen & (fate >= 0.9), other", "chosen & (torch.rand(ids.shape, generator=g) < 0.1), other"),
                   EIGHTY,
-            """Two draws decided what becomes of a chosen word: one of ten covered words was exchanged afterwards, and
+            """Two draws decided what becomes of a chosen word: one of ten masked words was exchanged afterwards, and
             18 % stay. One draw decides between all three, so that 80, 10 and 10 % add up."""),
         mistake("only covered words are asked", RIGHT.but(RETURN, """
                   labels = torch.where(inputs == mask_id, ids, -100)
                   return inputs, labels"""), EIGHTY,
-            """Only words that the mask covers have a label. Tokens that were exchanged, and those that stayed, have
+            """Only words that became the mask have a label. Tokens that were exchanged, and those that stayed, have
             labels too: the model must not know that what it sees is right.""", shows=only_covered),
         mistake("ids from 1 to V",
                 RIGHT.but("torch.randint(V, ids.shape, generator=g)",
@@ -389,8 +389,16 @@ EXERCISE = Exercise(
             "Fractions came back. Ids and labels are whole numbers, of the dtype of ids; no table of words can be "
             "read with a fraction."),
         in_place("ids", RIGHT.but(COVER, "inputs = ids\n    inputs[chosen & (fate < 0.8)] = mask_id"), MLM,
-                 "inputs = ids is another name for the same tensor, so covering its words covers the caller's, and "
+                 "inputs = ids is another name for the same tensor, so masking its words masks the caller's, and "
                  "the labels that share it."),
+        mistake("ids changed in place, and labels taken from them", RIGHT.without(LABELED).but(
+                  COVER, "inputs = ids\n    inputs[chosen & (fate < 0.8)] = mask_id").but(
+                  SWAP, "inputs[chosen & (fate >= 0.9)] = other[chosen & (fate >= 0.9)]").but(RETURN, """
+                  labels = torch.where(chosen, ids, -100)
+                  return inputs, labels"""), MLM,
+            """The caller's ids were changed, and the labels were read from them afterwards, so they hold the mask.
+            inputs = ids is another name for the same tensor, not a copy: what is written into one is written into the
+            other.""", quotes=tables),
         mistake("other shares", RIGHT.but("fate < 0.8", "fate < 0.9").but("fate >= 0.9", "fate >= 0.95"), EIGHTY,
             """Of the chosen words 80 % become the mask, 10 % another word, and 10 % stay.""",
             shows=lambda evidence: near(evidence, CHOSEN) and not near(evidence, COVERED, STAYED, OTHER)),
@@ -483,11 +491,11 @@ EXERCISE = Exercise(
     ),
     hints=(
         "three questions, one after the other: may this word be chosen at all, is it chosen, and what replaces it?",
-        "everything is (B, T): a table that says which are ordinary words, one of the chosen, one of random numbers "
-        "from 0 to 1, one of random ids.",
+        "everything is (B, T): a table of True and False for the ordinary words, a second one for the chosen words, a "
+        "table of random numbers from 0 to 1, and a table of random ids.",
         "chosen: ordinary, and a draw below p. labels: the id where chosen, else -100. A second draw: below .8 the "
         "mask, from .8 to .9 "
-        "another id drawn from 0 to V - 1, else the word itself.",
+        "any id, drawn from 0 to V - 1, else the word itself.",
     ),
 )  # fmt: skip
 

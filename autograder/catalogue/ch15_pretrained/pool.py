@@ -47,6 +47,13 @@ def inputs(
     return Case(((h + at).to(dtype), mask, how))
 
 
+def in_bfloat16(g: torch.Generator) -> Case:
+    """Whole numbers and counts of 4, 2 and 1, so that every step of a mean is exact in bfloat16, in any order."""
+    h = torch.randint(-8, 9, (3, 4, 5), generator=g).to(torch.bfloat16)
+    mask = torch.arange(4) < torch.tensor([4, 2, 1])[:, None]  # (batch, length)
+    return Case((h, mask, "mean"))
+
+
 def far_and_turned(g: torch.Generator) -> Case:
     """Large numbers that lie in memory as after a transpose."""
     case = inputs(g, 3, 4, 5, "mean", torch.float64, FAR)  # one sentence has 3 tokens, and 1/3 is not a round number
@@ -61,9 +68,23 @@ def zeros_missing(evidence: Evidence) -> bool:
         rtol=1e-4)
 
 
-def a_little_small(evidence: Evidence) -> bool:
+def filled(evidence: Evidence) -> bool:
+    """Whether all wrong numbers of a maximum are one and the same negative number, which no token has and which is
+    above the right maximum, or is there for a sentence of only pads."""
+    h, mask, how = evidence.arguments
+    got, wanted = evidence.got.double(), evidence.expected.double()
+    wrong = ~torch.isclose(got, wanted)
+    fill = got[wrong][0]
+    alone = ~mask.any(dim=1, keepdim=True)
+    explained = (got == fill) & ((fill > wanted) | alone)
+    return how == "max" and -float("inf") < fill < 0 and not (h == fill).any() and bool(explained[wrong].all())
+
+
+def a_little_small(evidence: Evidence) -> bool | None:
     """Whether every number of a mean is nearer to 0 than it should be, by more than float32 rounds and by at most 2
-    %."""
+    %. None where the dtype differs, since bfloat16 cannot show it."""
+    if evidence.got.dtype != evidence.expected.dtype:
+        return None
     ratio = evidence.got.double() / evidence.expected.double()
     return evidence.arguments[2] == "mean" and bool(((ratio > 0.98) & (ratio < 1 - 1.2e-7)).all())
 
@@ -112,7 +133,7 @@ ANOTHER_WORD = Family("another word goes by", """A word that is none of the thre
 # fmt: on
 
 EXERCISE = Exercise(
-    id="pool", number="15.2", difficulty=1, minutes=15, visible_points=1, hidden_points=4,
+    id="pool", number="15.2", difficulty=1, minutes=25, visible_points=1, hidden_points=4,
     reference=pool, section=POOL, quotes=first_word,
     probes=(
         visible("by hand: mean", by_hand("mean")),
@@ -145,6 +166,8 @@ EXERCISE = Exercise(
         hidden("an empty word", inputs, 2, 3, 4, "", announced_by="Any other word raises ValueError"),
         hidden("a word that begins like one of them", inputs, 2, 3, 4, "meanmax",
                announced_by="Any other word raises ValueError"),
+        # the last, since a report is about the first failure, and other mistakes matter more
+        hidden("mean in bfloat16", in_bfloat16, announced_by="of the dtype of h"),
     ),
     mistakes=(
         mistake("pads averaged", RIGHT.but(TOTAL, "total = h.sum(dim=1)").but(COUNT, "count = h.shape[1]"), POOL,
@@ -249,6 +272,12 @@ EXERCISE = Exercise(
             """The maximum over nothing came out as minus infinity, or as what you filled the pads with. A sentence
             without a real token has zeros.""",
             shows=lambda evidence: evidence.arguments[2] == "max" and zeros_missing(evidence)),
+        mistake("pads not low enough, and no zeros",
+                RIGHT.but('float("-inf")', "-1e4").but(BIGGEST, "return largest"), POOL,
+            """The pads were set to a low number, and where the real values are lower still, that number is the maximum.
+            Minus infinity loses against all. A sentence of nothing but pads needs zeros, whatever the pads are set
+            to.""",
+            shows=filled),
         mistake("no zeros for pads alone", RIGHT.but(".clamp(min=1)", "").but(BIGGEST, "return largest"), POOL,
             """A sentence without a real token ended in 0 divided by 0, or in what the pads were filled with. One such
             number spoils the loss of the whole batch. Its vector is zeros.""", shows=zeros_missing),
@@ -298,6 +327,9 @@ EXERCISE = Exercise(
                 POOL,
             """The quotients lost digits: mask and count are not floats, and dividing them gives float32, seven digits,
             whatever h is. Give one of them the dtype of h first."""),
+        mistake("the mask in float32", RIGHT.but(TOTAL, "total = (h * real.float()).sum(dim=1)"), POOL,
+            """Something in your mean is float32, such as a mask after .float(), so the mean of an h in bfloat16 is
+            float32 too. It has the dtype of h: give the mask that dtype."""),
         mistake("something added to the count", RIGHT.but(COUNT, "count = real.sum(dim=1) + 1e-6"), POOL,
             """What was added to the count, to keep 0 from being divided by, makes every mean a little too small. Raise
             only counts of 0 to 1: clamp(min=1).""", shows=a_little_small),
