@@ -119,6 +119,8 @@ def known(verdict: Verdict) -> str:
 def seen(exercise: Exercise, outcome: Outcome) -> str:
     """The difference from the correct answer, as part of a sentence."""
     parted = outcome.difference
+    if isinstance(parted.got, Remark):
+        return parted.got
     results = "".join(_step(exercise, part) for part in parted.where if part.kind == "result")
     inner = [part for part in parted.where if part.kind in ("index", "key")]
     if len(inner) > 1:
@@ -151,6 +153,8 @@ def unexplained(exercise: Exercise, outcome: Outcome, noticed: Sequence[Fact] = 
         return facts
     if kind == "value" and not isinstance(result, torch.Tensor):
         return BY_HAND  # a list or a text has no rows
+    if isinstance(outcome.difference.got, Remark):
+        return ""
     if kind == "dtype" and outcome.difference.expected == torch.bool:
         return "A boolean tensor is expected: True or False in every position."
     if kind == "dtype" and not _has_dtype(outcome.case.arguments, outcome.difference.expected):
@@ -222,8 +226,6 @@ def _step(exercise: Exercise, part: Part) -> str:
 def _parted(exercise: Exercise, outcome: Outcome, parted: Difference) -> str:
     """A difference in words, without its position in the result."""
     quiz, wanted, got = outcome.probe.hide_expected, parted.expected, parted.got
-    if isinstance(got, Remark):
-        return got
     match parted.kind:
         case "error":
             return said_by(got)

@@ -1,9 +1,12 @@
 """10.4: the learning rate of each step."""
 
+import math
+from itertools import product
+
 import torch
 
 from autograder.catalogue.ch10_training.shared import sections, the_number
-from autograder.catalogue.exercise import Case, Exercise
+from autograder.catalogue.exercise import Case, Evidence, Exercise
 from autograder.catalogue.known_answers import answer, correct, mistake
 from autograder.catalogue.probes import PROMISED, hidden, second_call, visible
 from transformer_ref.training.schedule import noam_rate
@@ -20,6 +23,21 @@ def some(g: torch.Generator, steps: tuple[int, int], warmups: tuple[int, int]) -
     """A step, a width and a length of the warm-up, drawn from ranges that leave out their ends."""
     step, d, warmup = (int(torch.randint(*ends, (), generator=g)) for ends in (steps, (20, 2000), warmups))
     return Case((step, d, warmup))
+
+
+def halved_afterwards(evidence: Evidence) -> bool:
+    """Whether a power of -1/2 or -3/2, or several, were computed as a power of -1 or -3 and then divided by 2."""
+    step, d, warmup = evidence.arguments
+    roots = ((step**-0.5, step**-1 / 2), (d**-0.5, d**-1 / 2), (warmup**-1.5, warmup**-3 / 2))
+    rates = [width * min(falling, step * rising) for falling, width, rising in product(*roots)]
+    return any(math.isclose(evidence.got, rate, rel_tol=1e-6) for rate in rates[1:])
+
+
+def rises_to_1(evidence: Evidence) -> bool:
+    """Whether the line is step / warmup, up to where it meets the curve or up to the end of the warm-up."""
+    step, d, warmup = evidence.arguments
+    lines = [min(step / warmup, step**-0.5), *([step / warmup] if step <= warmup else [])]
+    return any(math.isclose(evidence.got, d**-0.5 * line, rel_tol=1e-6) for line in lines)
 
 
 RIGHT = answer("""
@@ -93,7 +111,13 @@ EXERCISE = Exercise(
         mistake("warm-up to the power -1", RIGHT.but("-1.5", "-1"), SCHEDULE,
             "The line rises from 0 to 1, as a *fraction* of the peak. With the power -1.5 it meets the falling curve "
             "where the warm-up ends.",
-            quotes=the_number),
+            quotes=the_number, shows=rises_to_1),
+        mistake("warm-up to the power -2/3", RIGHT.but("-1.5", "(-2 / 3)"), SCHEDULE,
+            "The line rises too fast: warmup has the power -2/3, a fraction upside down. With -3/2 the two meet "
+            "exactly at step = warmup.", quotes=the_number),
+        mistake("a power without brackets", RIGHT.but(WIDTH, "d ** -1 / 2"), SCHEDULE,
+            """This is what comes out where -1/2 (or -3/2) after ** has no brackets: Python computes the power of -1 (or
+            -3) first, and divides the result by 2.""", quotes=the_number, shows=halved_afterwards),
         mistake("counted from 0", RIGHT.but(CHECK, 'if step < 0:\n        raise ValueError\n    step = step + 1\n    '),
                 SCHEDULE,
             "Your steps are one further than they should be: 1 was added. Steps count from 1 here, and step "
@@ -190,7 +214,8 @@ EXERCISE = Exercise(
         "repeated items": "three numbers are given, no tensor",
     },
     hints=(
-        "one part rises with the step and one falls. Which is smaller at the beginning?",
+        "the rate follows the smaller of two numbers. One grows with the step, the other falls. Which of them is "
+        "smaller at step 1, and which long after the warm-up?",
         "three numbers in, one plain float out. Both parts are equal where step = warmup.",
         "below 1: ValueError; the smaller of step to the power -.5 and step times warmup to the power -1.5; divided "
         "by the root of d.",

@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from autograder.catalogue.ch10_training.shared import Seen, sections
+from autograder.catalogue.ch10_training.shared import Seen, Unreadable, sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise
 from autograder.catalogue.known_answers import Answer, answer, correct, mistake
 from autograder.catalogue.numbers import number
@@ -17,10 +17,11 @@ from autograder.catalogue.probes import hidden, visible
 from transformer_ref.config import ModelConfig
 from transformer_ref.data.eight_pairs import EightPairs, eight_pairs
 
-OVERFIT, SYMPTOMS, LIAR, FLOOR = sections("overfit symptoms liar floor")
+OVERFIT, SYMPTOMS, LIAR, FLOOR, SHIFT = sections("overfit symptoms liar floor shift")
 WANTED, OF = 7, 8  # translations that must be right, and how many there are
 SMALL = 1e-3  # a difference of scores, relative to the largest of them, that is just rounding
 LEARNED, NEW = 0.3, 0.85  # a loss that is nearly nothing; the share of ln V that a model begins at
+RARE = 0.2  # a probability; in many training runs a word that was never a label stayed below 0.12, others reached 0.7
 
 
 def overfit_one_batch(cfg: ModelConfig) -> nn.Module:
@@ -81,6 +82,7 @@ def asked(g: torch.Generator, look: str) -> Case:
             (batch.source, changed),
             (batch.source, batch.target_input),
             (batch.source.roll(1, 0), batch.target_input),
+            (batch.source, batch.labels.roll(-1, 1)),
             *((source, batch.target_input[row : row + 1]) for source, row in zip(alone, few, strict=True)),
         ],
         "translate": [batch.source],
@@ -102,15 +104,16 @@ LOOKS = {  # what is looked at -> how a report says it
 def facts(case: Case, result: Any) -> Any:
     """The facts that the model's outputs show; for the rest see `Seen`."""
     if not isinstance(result, dict) or not isinstance(result.get("scores"), list):
-        kind = result.get("model") if isinstance(result, dict) else type(result).__name__
-        return Seen({"a model that can be asked": False}, {"kind": str(kind)[:40]})
+        kind = str(result.get("model") if isinstance(result, dict) else type(result).__name__)[:40]
+        kind = {"nothing": "None", "NoneType": "None", "type": "a class"}.get(kind, f"a value of type {kind}")
+        return Unreadable(f"{kind} came back, where a trained model is expected", {"kind": kind})
     scores = [each for each in result["scores"] if isinstance(each, Tensor) and each.is_floating_point()]
     shape = (*the_batch().labels.shape, CFG.target_vocabulary)
     translations = result.get("translations")
     fit = len(scores) == len(case.arguments[1]["score"]) and isinstance(translations, list) and len(translations) == 1
     if not fit or tuple(scores[0].shape) != shape:
-        found = tuple(scores[0].shape) if scores else "none"
-        return Seen({f"logits of shape {shape}": False}, {"shape": str(found)})
+        found = str(tuple(scores[0].shape) if scores else "none")
+        return Unreadable(f"expected logits of shape {shape}, got {found}", {"shape": found})
     told = _told(case.arguments[1], [each.double() for each in scores], translations[0])
     look = case.arguments[1]["look"]
     judged = {TRANSLATIONS: told["right"] >= WANTED}
@@ -124,10 +127,12 @@ def _told(questions: dict[str, Any], scores: list[Tensor], said: Tensor) -> dict
     """Numbers about the model: its loss with the right words before it, its translations, and what changes its
     scores."""
     batch = the_batch()
-    sound, padded, changed, again, other, *alone = scores
+    sound, padded, changed, again, other, left, *alone = scores
     labels, real = batch.labels, batch.labels != CFG.pad
     costs = -sound.log_softmax(-1).gather(-1, labels[..., None])[..., 0].masked_fill(~real, 0)  # (8, target)
     of_rows = costs.sum(1) / real.sum(1)
+    known = of_rows < LEARNED
+    elsewhere = real & ~known[:, None] & ~torch.isin(labels, labels[known])  # words that no known pair contains
     words = [_until_end(row) for row in said.tolist()]
     wanted = [_until_end(row) for row in labels.tolist()]
     guesses, largest = sound.argmax(-1), 1 + float(sound.abs().max())
@@ -139,13 +144,15 @@ def _told(questions: dict[str, Any], scores: list[Tensor], said: Tensor) -> dict
     place, rows = questions["place"], questions["alone"]
     return {
         "loss": float(costs.sum() / real.sum()), "at first": float(costs[:, 0].mean()),
-        "later": float(costs[:, 1:].sum() / later.sum()), "known rows": int((of_rows < LEARNED).sum()),
+        "later": float(costs[:, 1:].sum() / later.sum()), "known rows": int(known.sum()),
+        "elsewhere": max((-costs[elsewhere]).exp().tolist(), default=1.0),
         "right": sum(map(list.__eq__, words, wanted)),
         "first right": sum(a[:1] == b[:1] for a, b in zip(words, wanted, strict=True)),
         "without end": sum(CFG.eos not in row and row[: len(want) - 1] == want[:-1] for row,
                            want in zip(words, wanted, strict=True)),
         "different": len(set(map(tuple, words))), "first": [batch.italian[i] for i in words[0]],
         "repeats its input": float((guesses[:, 1:] == batch.target_input[:, 1:])[later].float().mean()),
+        "right, shifted left": float((left.argmax(-1) == labels)[real].float().mean()),
         "sure": float(sound.softmax(-1).amax(-1)[real].mean()), "finite": bool(sound.isfinite().all()),
         "are shares": bool((sound >= 0).all() and ((sound.sum(-1) - 1).abs() < 1e-3).all()),
         "padding": gap(padded, sound[questions["order"]]), "future": gap(changed[:, :place], sound[:, :place]),
@@ -169,13 +176,13 @@ def if_told(holds: Callable[[dict[str, Any]], bool]) -> Callable[[Evidence], boo
 def how_it_says(evidence: Evidence) -> str:
     """The number of correct translations, the loss, and the first translation."""
     told = evidence.got.told
-    return (f"{told['right']} of your {OF} translations are right, at a loss of {number(told['loss'])}. "
-            f"The first one reads: {' '.join(told['first'])}.")  # fmt: skip
+    return (f"{told['right']} of your {OF} translations are right; here, on the input shifted right, the loss is "
+            f"{number(told['loss'])}. The first translation reads: {' '.join(told['first'])}.")  # fmt: skip
 
 
 def kind_of(evidence: Evidence) -> str:
     kind = evidence.got.told["kind"]
-    return "Nothing came back." if kind in ("nothing", "NoneType") else f"What came back is of the type {kind}."
+    return f"{kind[0].upper()}{kind[1:]} came back."
 
 
 def shape_of(evidence: Evidence) -> str:
@@ -224,7 +231,7 @@ def after_training(body: str) -> Answer:
 
 
 EXERCISE = Exercise(
-    id="overfit-one-batch", number="10.7", difficulty=3, minutes=35, visible_points=2, hidden_points=5, seconds=60.0,
+    id="overfit-one-batch", number="10.7", difficulty=3, minutes=30, visible_points=2, hidden_points=5, seconds=60.0,
     reference=overfit_one_batch, normalize=facts, harness="training", section=OVERFIT,
     probes=(
         visible("eight pairs, translated word by word", asked, "translations"),
@@ -245,18 +252,19 @@ EXERCISE = Exercise(
             quotes=shape_of,
             shows=lambda evidence: "shape" in evidence.got.told),
         mistake("no numbers any more", RIGHT.but(RATE, "lr=1e30").but(STEPS, "range(4)"), SYMPTOMS,
-            "The scores are not numbers any more (NaN or infinite). The steps are far too large: a smaller rate, or "
-            "clipped gradients.",
+            """The scores are not numbers any more (NaN or infinite). The steps were far too large: the rate is too
+            high, or gradients of earlier steps were never reset and add up (10.6). Clipped gradients help too.""",
             shows=if_told(lambda told: not told["finite"])),
         mistake("it answers otherwise each time", after_training("return F.dropout(model(source, target), 0.4)"),
                 SYMPTOMS,
             """Called twice with the same input, your model gives two results. Something in it is random at each call,
             as dropout is; the check puts it in evaluation mode, so it must be something that ignores the mode.""",
             shows=if_told(lambda told: told["again"] > SMALL)),
-        mistake("it repeats its input", RIGHT.but("batch.target_input)", "batch.labels)").but(STEPS, "range(30)"), LIAR,
-            """At every position your model outputs the word that it has just been given. In training its input must
-            have been the answer itself, so it only had to copy, and its loss fell to 0. See 10.1: the input is the
-            labels *shifted*.""",
+        mistake("it repeats its input", RIGHT.but("batch.target_input)", "batch.labels)").but(STEPS, "range(30)"),
+                SHIFT,
+            """After <bos>, your model mostly outputs the word that it has just read. In your training its input must
+            have been the answer itself, so it only had to copy, and a loss near 0 there means nothing. The input is
+            the labels *shifted* to the right (10.1).""",
             quotes=how_it_says, shows=if_told(lambda told: told["right"] < WANTED and told["repeats its input"] > 0.5)),
         mistake("it reads the future",
                 other_model("encoded = self.encode(source)\neverything = torch.ones(1, 1, target.shape[1], "
@@ -267,11 +275,19 @@ EXERCISE = Exercise(
             causal mask), 10.1 (the shift) and 06.2 (heads merged without a transpose mix the positions).""",
             quotes=how_it_says,
             shows=if_told(lambda told: told["right"] < WANTED and told["future"] > SMALL)),
+        mistake("trained on another input",
+                RIGHT.but("batch.target_input)", "batch.labels.roll(-1, 1))").but(STEPS, "range(30)"), SHIFT,
+            """Your model is right where its input is the labels shifted to the *left*, so it was trained on those:
+            position t reads the word after the one that it has to predict, and position t - 1 has already read the
+            answer. Position t should read the word *before* it, so the shift goes to the right (10.1).""",
+            quotes=how_it_says,
+            shows=if_told(lambda told: told["right"] < WANTED and told["right, shifted left"] > 0.8)),
         mistake("it has not learned anything", RIGHT.but(MOVE, "pass"), SYMPTOMS,
             f"""An untrained model guesses among all {CFG.target_vocabulary} tokens, which costs about ln
-            {CFG.target_vocabulary} = {LN_V:.2f}; yours still does. No step has moved it: a gradient that is detached,
-            gradients that are set to zero before the step, an optimizer without parameters (or with those of a
-            different model), no step(), a rate near 0; or what you returned is not the model that you trained.""",
+            {CFG.target_vocabulary} = {LN_V:.2f}; yours is no better. Most often no step moves it: a gradient that is
+            detached, gradients that are set to zero before the step, an optimizer without parameters (or with those of
+            a different model), no step(), a rate near 0, too few steps; or what you returned is not the model that you
+            trained.""",
             quotes=how_it_says,
             shows=if_told(lambda told: told["right"] < WANTED and told["source"] > 1e-6 and not told["are shares"]
                             and told["sure"] < 0.5 and NEW * LN_V < told["loss"] < 2 * LN_V)),
@@ -297,9 +313,10 @@ EXERCISE = Exercise(
                 RIGHT.but("batch = eight_pairs()",
                           "batch = eight_pairs()\n    source, begun, labels = (part[:2] for part in batch[:3])").but(
                   SCORED, "model(source, begun)").but("batch.labels.flatten()", "labels.flatten()"), SYMPTOMS,
-            "A few pairs were learned by heart and the others never seen. All eight belong to the batch.",
+            """Some pairs were learned by heart, and no word that only the other pairs contain ever becomes probable: it
+            seems that those pairs were never trained on. All eight belong to the batch.""",
             quotes=how_it_says,
-            shows=if_told(lambda told: told["right"] < WANTED and 1 <= told["known rows"] <= 5 and told["loss"] > 1.0)),
+            shows=if_told(lambda told: told["right"] < WANTED and told["known rows"] and told["elsewhere"] < RARE)),
         mistake("the first word alone",
                 after_training("return torch.cat([model(source, target[:, t:t + 1]) for t in "
                                "range(target.shape[1])], dim=1)"), SYMPTOMS,
@@ -308,28 +325,24 @@ EXERCISE = Exercise(
             input that was shifted twice.""", quotes=how_it_says,
             shows=if_told(lambda told: told["right"] < WANTED and told["first right"] >= 6
                             and told["at first"] < LEARNED < told["later"] and told["later"] > 5 * told["at first"])),
-        mistake("trained on another input",
-                RIGHT.but("batch.target_input)", "batch.labels.roll(-1, 1))").but(STEPS, "range(30)"), LIAR,
-            """Your model is sure of itself and wrong: it has learned something, from another input or to other labels
-            than these. Position t reads the word *before* the one that it has to predict (10.1); shifted to the other
-            side, it reads the one after it, and its loss falls to 0.""",
-            quotes=how_it_says,
-            shows=if_told(lambda told: told["right"] < WANTED and told["sure"] > 0.5 and told["source"] > 0.05
-                                                and told["loss"] > LN_V)),
         mistake("far too large steps", RIGHT.but(RATE, "lr=3.0").but(STEPS, "range(12)"), SYMPTOMS,
             f"""Your model is worse than one that knows nothing, whose loss is ln {CFG.target_vocabulary} =
-            {LN_V:.2f}: the steps were too large. Use a smaller learning rate, or clip the gradients.""",
-            quotes=how_it_says, shows=if_told(lambda told: told["right"] < WANTED and told["loss"] > 1.2 * LN_V)),
+            {LN_V:.2f}. Look at the loss of every step, in the notebook. If it rises or jumps, the steps are too large:
+            the rate is too high, or gradients of earlier steps were never reset and add up (10.6). If it falls to
+            nearly 0, your model learns something else: its input or its labels are not those of the batch.""",
+            quotes=how_it_says, shows=if_told(lambda told: told["right"] < WANTED and told["loss"] > LN_V)),
         mistake("the first word guessed", RIGHT.but("model(batch.source,", "model(torch.full_like(batch.source, 4),"),
                 SYMPTOMS,
-            """Once a sentence has begun your model knows how it goes on, but its first word is a guess, since only the
-            source determines it. In training the source had no influence: was it given to the model, and do gradients
-            reach the encoder?""", quotes=how_it_says,
+            """Once a sentence has begun your model knows how it goes on, but its first word is a guess, and only the
+            source determines that one. Is the source given to the model in training, and do gradients reach the
+            encoder? If so, train on, or look at the loss of every step, in the notebook: if it jumps, the rate is too
+            high, or gradients of earlier steps were never reset and add up (10.6).""", quotes=how_it_says,
             shows=if_told(lambda told: told["right"] < WANTED and told["later"] < LEARNED and told["at first"] > 1.0)),
         mistake("not yet", RIGHT.but(STEPS, "range(3)"), OVERFIT,
             """Your model has begun to learn, but it does not know the eight pairs by heart yet. Look at the loss of
-            every step: if it still falls, take more steps; if it jumps up and down, the rate is too high, or gradients
-            add up from step to step. If it stays where it is, train on one pair and see which word is wrong.""",
+            every step, in the notebook: if it still falls, take more steps; if it rises again, or jumps, the rate is
+            too high, or gradients of earlier steps were never reset and add up (10.6). If it stays where it is, train
+            on one pair and see which word is wrong.""",
             quotes=how_it_says, shows=if_told(lambda told: told["right"] < WANTED)),
         mistake("it heeds the pads",
                 other_model("encoded = self.encode(source)\nencoded = "
@@ -457,9 +470,10 @@ EXERCISE = Exercise(
         "precision": "training does not work with numbers of 100,000,000",
     },
     hints=(
-        "it is the loop of 10.6 around one and the same batch. When has the model learned it?",
-        "source (8, S), target input and labels (8, T); logits (8, T, V). A model of d_model 32 needs some fifty "
-        "steps at a rate of 0.01.",
+        "it is the step of 10.6, again and again on the same three tensors: `batch.source`, `batch.target_input` and "
+        "`batch.labels`. When has the model learned them?",
+        "source (8, S), target input and labels (8, T); logits (8, T, V). A model of d_model 32 needs some twenty "
+        "steps of Adam at a rate of 0.01.",
         "a model of cfg; an optimizer of its parameters; many times: logits, mean loss over the real labels, reset the "
         "gradients, backward, step; return the model.",
     ),

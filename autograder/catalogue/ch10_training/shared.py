@@ -5,7 +5,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from autograder.catalogue.exercise import Case, Evidence
+from autograder.catalogue.exercise import Case, Evidence, Remark
 from autograder.catalogue.numbers import number
 from autograder.catalogue.sections import of_chapter
 
@@ -51,3 +51,14 @@ class Seen(dict):
     def __init__(self, judged: dict[str, Any], told: dict[str, Any]) -> None:
         super().__init__(judged)
         self.told = told
+
+
+class Unreadable(Remark):
+    """Why nothing of a result can be judged, as the end of a sentence; `told` is only quoted."""
+
+    told: dict[str, Any]
+
+    def __new__(cls, remark: str, told: dict[str, Any]) -> "Unreadable":
+        made = super().__new__(cls, remark)
+        made.told = told
+        return made

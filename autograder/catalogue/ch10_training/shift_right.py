@@ -52,9 +52,9 @@ EXERCISE = Exercise(
         hidden("other sizes, a sentence that comes twice", twice_the_same, announced_by=PROMISED),
         hidden("one sentence of one label", inputs, 1, 1, 11, announced_by=PROMISED),
         hidden("bos = 0", inputs, 3, 5, 0, 29, announced_by="bos: the id to begin with, any id"),
-        hidden("labels of -100", inputs, 3, 6, 17, -100, announced_by="of any size and sign"),
+        hidden("labels of -100", inputs, 3, 6, 17, -100, announced_by="the ids may be negative"),
         hidden("transposed in memory", transposed, announced_by=PROMISED),
-        hidden("large ids", inputs, 2, 5, LARGE_ID + 3, 0, LARGE_ID + 5, rtol=0.0, announced_by="whole numbers"),
+        hidden("large ids", inputs, 2, 5, LARGE_ID + 3, 0, LARGE_ID + 5, rtol=0.0, announced_by="or very large"),
         second_call(inputs, 4, 6, 13),
     ),
     mistakes=(
@@ -136,7 +136,8 @@ EXERCISE = Exercise(
                       moved = torch.cat([first, labels[:, :-1]], dim=1)
                       return moved.masked_fill(moved == 2, 0)
             """), SHIFT, """An <eos> in the middle of the row became a pad. Only the last position of each row falls
-            off; everything else moves as it is, since what follows an <eos> counts nowhere."""),
+            off; everything else moves unchanged, an <eos> too. (The position that reads it has a pad as its label, so
+            its loss is not counted.)"""),
         mistake("the last word dropped, not the last place", answer("""
                   def shift_right(labels, bos):
                       rows = []

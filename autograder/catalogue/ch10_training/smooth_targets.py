@@ -100,7 +100,7 @@ EXERCISE = Exercise(
         hidden("one word", some, 1, 1, 5, 0, announced_by=PROMISED),
         hidden("three ids", some, 2, 4, 3, 1, announced_by="V: size of the vocabulary, 3 or more"),
         hidden("exactly one pad", one_pad, announced_by="label is a pad are all 0"),
-        hidden("no smoothing: eps = 0", inputs, 2, 5, 6, 0.0, 3, announced_by="0 among them"),
+        hidden("no smoothing: eps = 0", inputs, 2, 5, 6, 0.0, 3, announced_by="0 <= eps"),
         hidden("a sentence that comes twice", equal_rows, announced_by=PROMISED),
         second_call(some, 2, 6, 8, 5),
     ),

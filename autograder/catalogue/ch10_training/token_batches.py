@@ -7,14 +7,14 @@ from typing import Any
 import torch
 
 from autograder.catalogue.ch10_training.shared import Seen, sections
-from autograder.catalogue.exercise import Case, Evidence, Exercise
+from autograder.catalogue.exercise import Case, Evidence, Exercise, Remark
 from autograder.catalogue.families import in_place
 from autograder.catalogue.known_answers import answer, correct, mistake
 from autograder.catalogue.probes import PROMISED, hidden, second_call, visible
 from transformer_ref.data import batching
 
 (BATCHES,) = sections("batches")
-BATCHES_OF_PLACES = "a list of lists of places"
+BATCHES_OF_PLACES, NONE = "a list of lists of indices", "none"
 MORE_PADDING, MORE_BATCHES = 0.10, 2  # than sorting and filling up gives
 
 
@@ -60,26 +60,29 @@ def judged(case: Case, result: Any) -> Any:
     if isinstance(result, torch.Tensor) or max(lengths) > max_tokens:  # there an error is expected
         return result
     kind = _kind(result)
-    batches = [_items(batch) for batch in result] if kind == BATCHES_OF_PLACES else []
+    if kind != BATCHES_OF_PLACES:
+        return Remark(f"{kind} came back, where {BATCHES_OF_PLACES} is expected")
+    batches = [_items(batch) for batch in result]
     times = Counter(i for batch in batches for i in batch)
     found = [[lengths[i] for i in batch if 0 <= i < len(lengths)] for batch in batches]
     beyond = [batch for batch in found if batch and max(batch) * len(batch) > max_tokens]
     best = [[lengths[i] for i in batch] for batch in batching.token_batches(lengths, max_tokens)]
     padding, least = padding_share(found), padding_share(best)
+    foreign = sorted(set(times) - set(range(len(lengths))))
+    gone = [i for i in range(len(lengths)) if i not in times]
+    twice = [i for i, count in sorted(times.items()) if count > 1]
     return Seen(
         {
-            "what came back": kind,
-            "places that nothing stands at": sorted(set(times) - set(range(len(lengths))))[:3],
-            "items left out": [i for i in range(len(lengths)) if i not in times][:3],
-            "items twice": [i for i, count in sorted(times.items()) if count > 1][:3],
+            "indices of no sentence": _listed(foreign, f"not among 0 to {len(lengths) - 1}"),
+            "sentences left out": _listed(gone, "in no batch"),
+            "sentences twice": _listed(twice, "in your batches more than once"),
             "empty batches": len(batches) - len([batch for batch in batches if batch]),
             "batches beyond the limit": len(beyond),
             "too much padding": padding > least + MORE_PADDING,
             "too many batches": len(batches) > MORE_BATCHES * len(best) + len(set(lengths)),
         },
         {"padding": padding, "least": least, "batches": batches, "best": len(best), "beyond": beyond,
-         "limit": max_tokens,
-         "items": len(lengths)},
+         "limit": max_tokens, "gone": gone},
     )  # fmt: skip
 
 
@@ -89,6 +92,17 @@ def padding_share(batches: list[list[int]]) -> float:
     return 1 - sum(map(sum, batches)) / cells if cells else 0.0
 
 
+def _listed(indices: list[int], what: str) -> str:
+    """The first of some indices and what is wrong with them."""
+    return Remark(f"{listed(indices)} {'is' if len(indices) == 1 else 'are'} {what}") if indices else NONE
+
+
+def listed(indices: list[int]) -> str:
+    """The first three of some indices in words."""
+    shown = [*map(str, indices[:3]), *(["others"] if len(indices) > 3 else [])]
+    return " and ".join(filter(None, [", ".join(shown[:-1]), shown[-1]]))
+
+
 def _items(batch: Any) -> Any:
     return batch.tolist() if isinstance(batch, torch.Tensor) else batch
 
@@ -96,7 +110,7 @@ def _items(batch: Any) -> Any:
 def _kind(result: Any) -> str:
     """The type of the result in words."""
     if not isinstance(result, (list, tuple)):
-        return "nothing" if result is None else "no list"
+        return "None" if result is None else "something that is not a list"
     batches = [_items(batch) for batch in result]
     if not all(isinstance(batch, (list, tuple)) for batch in batches):
         return "a list of numbers" if all(type(batch) is int for batch in batches) else "a list of something else"
@@ -130,7 +144,7 @@ def all_in_one(evidence: Evidence) -> bool:
 
 
 def leaves_out(evidence: Evidence) -> bool:
-    return bool(evidence.got["items left out"])
+    return bool(evidence.got.told["gone"])
 
 
 def cells(evidence: Evidence) -> str:
@@ -146,9 +160,11 @@ def padding(evidence: Evidence) -> str:
 
 
 def left_out(evidence: Evidence) -> str:
-    """Which items are in no batch."""
-    gone = ", ".join(map(str, evidence.got["items left out"]))
-    return f"No batch holds item {gone}, for one." if gone else ""
+    """Which sentences are in no batch."""
+    gone = evidence.got.told["gone"]
+    if len(gone) == 1:
+        return f"Sentence {gone[0]} is in no batch."
+    return f"Sentences {listed(gone)} are in no batch." if gone else ""
 
 
 def count(evidence: Evidence) -> str:

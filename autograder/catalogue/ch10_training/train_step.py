@@ -7,7 +7,7 @@ from torch import nn
 
 from autograder.catalogue import families
 from autograder.catalogue.ch10_training.shared import Seen, sections
-from autograder.catalogue.exercise import Case, Evidence, Exercise
+from autograder.catalogue.exercise import Case, Evidence, Exercise, Remark
 from autograder.catalogue.known_answers import answer, correct, mistake
 from autograder.catalogue.numbers import number
 from autograder.catalogue.probes import PROMISED, UNTOUCHED, hidden, normal, second_call, visible
@@ -57,15 +57,21 @@ def what_became(case: Case, result: Any) -> Any:
     """The returned losses and the weights afterwards; of each dictionary only the loss counts."""
     if not isinstance(result, dict) or not isinstance(result.get("returned"), list):
         return result
-    losses = [each.get("loss") if isinstance(each, dict) and "loss" in each else _NoLoss for each in result["returned"]]
-    if _NoLoss in losses:
-        return {"what came back": result["returned"][0]}
+    for each in result["returned"]:
+        if isinstance(each, dict) and "loss" not in each:
+            return Remark("the dictionary that came back has no key 'loss'")
+        if not isinstance(each, dict):
+            return Remark(f"{_in_words(each)} came back, where a dictionary with the loss is expected")
+    losses = [each["loss"] for each in result["returned"]]
     return Seen({"loss of each step": losses, "weights afterwards": result.get("weights")},
                 {"diary": result.get("diary")})
 
 
-class _NoLoss:
-    """Placeholder for a missing loss."""
+def _in_words(value: Any) -> str:
+    if value is None or type(value) in (int, float):
+        return "None" if value is None else number(value)
+    kinds = {torch.Tensor: "a tensor", tuple: "a tuple", list: "a list", str: "a text", bool: "a bool"}
+    return kinds.get(type(value), "something else")
 
 
 def losses(evidence: Evidence) -> str:
@@ -144,7 +150,7 @@ EXERCISE = Exercise(
         visible("three steps on one batch", inputs, 3, 5, 4, 0, 0.3),
         visible("a model that comes in evaluation mode", inputs, 2, 4, 5, 0, 50.0, 1, training=False),
         hidden("gradients that were there before", inputs, 3, 4, 6, 0, 0.3, 2, stale=5.0,
-               announced_by="whatever gradients the weights come with"),
+               announced_by="Its weights may come with gradients"),
         hidden("gradients below the limit", inputs, 2, 6, 4, 0, 1000.0, 2, announced_by="at most `clip`"),
         hidden("an optimizer with momentum", inputs, 3, 5, 7, 0, 0.4, 3, 0.9,
                announced_by="opt: any optimizer of torch"),

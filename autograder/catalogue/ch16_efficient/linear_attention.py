@@ -16,8 +16,8 @@ from transformer_ref.beyond import efficient
 
 BRACKETS, PHI, STEPS = sections("brackets phi rnn")
 AS_N = "it grows like n"
-AS_SQUARE = Remark("it grows like n times n; it should grow like n")
-UNSEEN = Remark("torch saw hardly any of it; it should be done by torch's operations")
+AS_SQUARE = Remark("the work grows like n times n; it should grow like n")
+UNSEEN = Remark("torch saw hardly any of the work; it should be done by torch's operations")
 LINEAR = 3.0  # twice the words are twice the work in a linear answer, and four times as much in a square one
 
 

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from autograder.catalogue.ch16_efficient.shared import Seen, sections
-from autograder.catalogue.exercise import Case, Evidence, Exercise
+from autograder.catalogue.exercise import Case, Evidence, Exercise, Remark
 from autograder.catalogue.families import usual_mistakes
 from autograder.catalogue.known_answers import answer, correct, mistake
 from autograder.catalogue.probes import FAR, PROMISED, hidden, normal, second_call, turned, visible
@@ -17,6 +17,9 @@ from autograder.inside.fixtures.base import Reading
 from transformer_ref.beyond import efficient
 
 TILES, RESCALE = sections("tiles rescale")
+ALL_HELD = Remark("a number for every key is held at once, where those of one block are enough")
+READ_AGAIN = Remark("blocks are read a second time, where once is enough")
+READ_OUTSIDE = Remark("torch did not see the blocks being read; its operations should read them")
 AGAIN = 2  # blocks that may be looked at twice, such as for a shape
 
 
@@ -108,9 +111,9 @@ def how_it_reads(case: Case, result: Any) -> Any:
     if len(blocks) < Reading.MANY or not counted:
         return result
     keys, times = sum(scores.shape[-1] for scores, _ in blocks), result["again"] > AGAIN
-    held, read = "all blocks" if result["largest"] >= keys else "one block", "twice" if times else "once"
+    held, read = ALL_HELD if result["largest"] >= keys else "one block", READ_AGAIN if times else "once"
     if result["unseen"] == len(blocks):
-        read = "outside torch"
+        read = READ_OUTSIDE
     seen = {"result": result["result"], "held at once": held, "each block is read": read}
     return Seen(seen, {"largest": result["largest"]})
 
@@ -126,11 +129,11 @@ def put_together(evidence: Evidence) -> bool:
 
 
 def read_again(evidence: Evidence) -> bool:
-    return right_otherwise(evidence) and evidence.got["each block is read"] == "twice"
+    return right_otherwise(evidence) and evidence.got["each block is read"] == READ_AGAIN
 
 
 def read_outside(evidence: Evidence) -> bool:
-    return right_otherwise(evidence) and evidence.got["each block is read"] == "outside torch"
+    return right_otherwise(evidence) and evidence.got["each block is read"] == READ_OUTSIDE
 
 
 def largest(evidence: Evidence) -> str:

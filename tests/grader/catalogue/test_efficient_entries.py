@@ -76,7 +76,7 @@ def test_the_report_quotes_how_the_work_grew():
 
 def test_the_report_says_how_the_work_grows_and_how_it_should():
     said = report_on("linear-attention", linear(BEGUN_ANEW))
-    assert "400 words, causal: at key 'work': it grows like n times n; it should grow like n" in said
+    assert "400 words, causal: the work grows like n times n; it should grow like n" in said
 
 
 def test_the_report_says_from_which_check_it_quotes_a_word():
