@@ -233,6 +233,18 @@ def test_the_smallest_input_keeps_the_widths_that_every_check_has_in_common() ->
     assert found is None or found.case.arguments[0].shape[-1] == found.case.arguments[1].shape[-1]
 
 
+def test_a_forgotten_zero_grad_is_not_said_to_be_another_input_or_pairs_left_out() -> None:
+    right = catalogue.find("overfit-one-batch").correct[0].source
+    told = said("overfit-one-batch", right.without("opt.zero_grad()").but("range(50)", "range(60)"))
+    assert "never trained on" not in told and "shifted to the *left*" not in told, told
+    assert "gradients of earlier steps were never reset" in told, told
+
+
+def test_a_power_without_brackets_is_named_wherever_it_stands() -> None:
+    source = "def noam_lr(step, d, warmup):\n    return d ** -1 / 2 * min(step ** -1 / 2, step * warmup ** -3 / 2)\n"
+    assert "has no brackets" in said("noam-lr", source)
+
+
 def test_what_lies_before_the_rows_is_called_by_its_axis_since_it_may_be_time_or_the_heads() -> None:
     turned = "def swap_batch_time(x):\n    out = x.transpose(0, 1).clone()\n    out[1:] *= 3\n    return out\n"
     assert "Only the first item along axis 0 is correct." in said("swap-batch-time", turned)
