@@ -199,7 +199,7 @@ EMPTY, LONG = "not pair[0].strip() or not pair[1].strip()", "any(len(line.split(
 OTHERS = 'if name != "train" for pair in split'
 
 EXERCISE = Exercise(
-    id="audit", number="12.1", difficulty=2, minutes=30, visible_points=1, hidden_points=4,
+    id="audit", number="12.1", difficulty=2, minutes=45, visible_points=1, hidden_points=4,
     reference=audit, section=DATA,
     omits={"precision": "pairs are counted, no number is given"},
     probes=(
@@ -363,6 +363,11 @@ EXERCISE = Exercise(
                   "for pair in split if not is_empty(pair)]", "for pair in split]"), DATA,
             """Empty pairs were counted a second time, as duplicates or as overlap: all empty lines are equal. They are
             counted as empty and nowhere else.""", quotes=counted),
+        mistake("lines of empty pairs known",
+                RIGHT.but("known = {line for pair in train for line in pair}",
+                          'known = {normal(line) for pair in splits["train"] for line in pair}'), DATA,
+            """A line that training has only in an empty pair counted as known. Empty pairs are dropped, so no model
+            trains on their other line: it is not among the lines of training.""", quotes=counted),
         mistake("empty pairs too long", RIGHT.but("pairs = [pair for pair in pairs if not is_empty(pair)]", "pass"),
                 DATA,
             "A pair with one empty and one long line was counted as too long as well. Empty pairs are counted as "

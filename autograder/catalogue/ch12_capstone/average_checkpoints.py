@@ -84,6 +84,8 @@ def misfit(g: torch.Generator, kind: str) -> Case:
         odd["another.bias"] = normal(g, 5)
     elif kind == "newest has more":
         states[-1]["another.bias"] = normal(g, 5)
+    elif kind == "renamed":  # as many names and the same shapes
+        odd["another.bias"] = odd.pop("norm.bias")
     elif kind == "older":  # of another model, and not among the last three
         del states[0]["norm.bias"]
     elif kind == "order":  # which says nothing
@@ -142,10 +144,12 @@ NAMES, SHAPES = (
     "if state.keys() != newest.keys():", "if any(state[name].shape != newest[name].shape for name in newest):"
 )
 KEPT = "mean[name] = tensor.clone()"
+BELOW_1 = """A k of 0 or less gave a result, but the last 0 states have no mean. Written as a slice from -0 they are
+    even the whole list. A k below 1 raises ValueError."""
 OTHER_NAMES = RIGHT.but(NAMES, "if False:").but("in newest):", "in newest.keys() & state.keys()):")
 
 EXERCISE = Exercise(
-    id="average-checkpoints", number="12.4", difficulty=1, minutes=20, visible_points=1, hidden_points=4,
+    id="average-checkpoints", number="12.4", difficulty=1, minutes=40, visible_points=1, hidden_points=4,
     reference=average_checkpoints, section=AVERAGE,
     probes=(
         visible("by hand: the last two of 1, 4, 10", by_hand([1.0, 4.0, 10.0], 2)),
@@ -163,19 +167,21 @@ EXERCISE = Exercise(
         second_call(inputs, 4, 3),
         hidden("a name too many", misfit, "more", announced_by="names or shapes that differ"),
         hidden("a name too many in the newest", misfit, "newest has more", announced_by="names or shapes that differ"),
+        hidden("the same number of names, one of them different", misfit, "renamed",
+               announced_by="names or shapes that differ"),
         hidden("a shape that would broadcast", misfit, "row", announced_by="names or shapes that differ"),
         hidden("an axis of size 1 too many", misfit, "axis", announced_by="names or shapes that differ"),
         hidden("the same names in another order", misfit, "order", announced_by="names or shapes that differ"),
         hidden("another model before the last three", misfit, "older", announced_by="differ among the last k states"),
         hidden("another vocabulary", misfit, "vocabulary", announced_by="names or shapes that differ"),
-        hidden("the last 0", inputs, 3, 0, announced_by="Any other k"),
-        hidden("fewer than none", inputs, 3, -1, announced_by="Any other k"),
-        hidden("more than there are", inputs, 3, 4, announced_by="Any other k"),
+        hidden("the last 0", inputs, 3, 0, announced_by="A k below 1 or above len(states)"),
+        hidden("fewer than none", inputs, 3, -1, announced_by="A k below 1 or above len(states)"),
+        hidden("more than there are", inputs, 3, 4, announced_by="A k below 1 or above len(states)"),
     ),
     mistakes=(
         mistake("counters averaged", RIGHT.but("if tensor.is_floating_point():", "if True:"), AVERAGE,
-            """The counter of steps was averaged as well, and cut to a whole number again: no model has taken 150 steps.
-            Counters and flags come from the newest state.""", quotes=first_number),
+            """The counter of steps was averaged like a weight, but the mean of several counts is not the number of
+            steps taken. Counters and flags come from the newest state.""", quotes=first_number),
         mistake("counters averaged into fractions", RIGHT.but("if tensor.is_floating_point():", "if True:").but(
                   "(total / k).to(tensor.dtype)",
                   "(total / k).to(tensor.dtype if tensor.is_floating_point() else torch.float32)"), AVERAGE,
@@ -236,8 +242,9 @@ EXERCISE = Exercise(
                   total = last[0][name]
                   for state in last[1:]:
                       total += state[name]"""), AVERAGE,
-            """The sum was written into one of the states, which are the caller's: += changes a tensor in place. Called
-            again, it averages what it has changed itself. Begin with a new tensor."""),
+            """The sum was written into one of the states, which are the caller's: one of their dictionaries or tensors
+            was changed. Called again, your function averages what it has changed itself. Begin with a new dictionary of
+            new tensors."""),
         mistake("written into the newest",
                 RIGHT.but(DIVIDED, "mean[name] = tensor.copy_((total / k).to(tensor.dtype))"), AVERAGE,
             """The mean was written into the newest state, which is the caller's: what copy_ or an assignment to a slice
@@ -281,9 +288,9 @@ EXERCISE = Exercise(
         mistake("k beyond the list", RIGHT.but("if k > len(states):", "if False:"), AVERAGE,
             """The last 4 of 3 states gave a result: a slice never complains, and the sum of 3 was divided by 4. A k
             beyond the list raises ValueError."""),
-        mistake("k of 0", RIGHT.but("if k < 1:", "if False:"), AVERAGE,
-            "The last 0 states have no mean. Written as a slice from -0 they are even the whole list. k below 1 "
-            "raises ValueError."),
+        mistake("k of 0", RIGHT.but("if k < 1:", "if False:"), AVERAGE, BELOW_1),
+        mistake("k of 0, divided by the number taken",
+                RIGHT.but("if k < 1:", "if False:").but("total / k", "total / len(last)"), AVERAGE, BELOW_1),
     ),
     correct=(
         correct("sum in double", RIGHT),

@@ -144,7 +144,7 @@ DROPS_INVERTED = Family("drops the other way round", """Your drops have the othe
 # fmt: on
 
 EXERCISE = Exercise(
-    id="export-attention", number="12.5", difficulty=2, minutes=30, visible_points=1, hidden_points=4,
+    id="export-attention", number="12.5", difficulty=2, minutes=40, visible_points=1, hidden_points=4,
     reference=(export_attention, ablate), section=LOOK,
     omits={"a second call": "nothing is kept that a batch or a claim could leave behind",
            "precision": "weights are copied, and a score is a float",
@@ -165,7 +165,7 @@ EXERCISE = Exercise(
                announced_by="The queries are the rows"),
         hidden("float64", inputs, [(4, 5), (3, 2)], dtype=torch.float64, checks=UNTOUCHED, announced_by=PROMISED),
         hidden("pairs of heads", tested, 3, 2, 0.3, (0.1, 0.0, 0.05), together=0.03,
-               announced_by="as many as in `heads`"),
+               announced_by="as many heads as `heads`"),
         hidden("a control that costs more", tested, 4, 2, 0.2, (0.01, 0.25, 0.0, 0.1),
                announced_by="larger than the drop of every control"),
         hidden("equal to a control", tested, 2, 1, 0.25, (0.25, 0.0), whole=0.75,
@@ -247,8 +247,8 @@ EXERCISE = Exercise(
             something: the claim is that *these* matter, so removing as many other heads must cost less. That is what a
             control is for.""", quotes=numbers),
         mistake("the mean of the controls", RIGHT.but(HOLDS, "holds = drop > sum(control) / len(control)"), CONTROL,
-            """The claimed heads were compared with the mean of the controls. One group that is missed more than they
-            are suffices to refute the claim.""", quotes=numbers),
+            """The claimed heads were compared with the mean of the controls. They must cost more than every control:
+            a single one that costs as much, or more, refutes the claim.""", quotes=numbers),
         mistake("the first control alone", RIGHT.but(HOLDS, "holds = drop > control[0]"), CONTROL,
             "Only the first control was compared with. Every one of them must cost less.", quotes=numbers),
         mistake("better than one of them", RIGHT.but(HOLDS, "holds = drop > min(control)"), CONTROL,
@@ -296,6 +296,11 @@ EXERCISE = Exercise(
                   CONTROL,
             """Heads were switched off one at a time and their drops added up. Two heads can replace each other:
             switch a group off together."""),
+        mistake("each head of a control by itself",
+                RIGHT.but(CONTROLS, "control = [whole - score([head]) for others in controls for head in others]"),
+                CONTROL,
+            """There is a drop for each head of the controls: they were switched off one at a time. Switch off all heads
+            of a control together, as those of the claim: two heads can replace each other.""", quotes=numbers),
         mistake("controls on top of the claim",
                 RIGHT.but(CONTROLS, "control = [whole - score(heads + others) for others in controls]"), CONTROL,
             "The claimed heads were still off while the controls were measured. Each group is switched off by itself.",

@@ -151,6 +151,15 @@ def otherwise_alone(evidence: Evidence) -> bool | None:
     return together == again != alone
 
 
+def cut_in_a_batch(evidence: Evidence) -> bool | None:
+    """Nearly all lines that become something else separately are its beginning among others; None as above."""
+    if not (otherwise := otherwise_alone(evidence)):
+        return otherwise
+    together, alone, _ = _thrice(evidence)
+    changed = [(one, other) for one, other in zip(together, alone, strict=True) if one != other]
+    return sum(other.startswith(one) for one, other in changed) >= 0.8 * len(changed)
+
+
 def quoted_alone(evidence: Evidence) -> str:
     """A line, what it became among others, and what by itself."""
     together, alone, _ = _thrice(evidence)

@@ -198,10 +198,15 @@ SPELLED, IDS = (
     "self.ids = {word: 260 + place for place, word in enumerate(self.words)}"
 )
 WORD, END = 'text += b" " + self.words[number - 260].encode("utf-8")', 'return text.decode("utf-8").strip()'
+SPELLED_BY_ORD = RIGHT.but(SPELLED, "ids += [4 + ord(letter) for letter in spelled]").but(
+    "text += bytes([number - 4])", 'text += chr(number - 4).encode("utf-8")')
+BY_ORD = """Unknown words were spelled by the numbers of their characters, as ord gives them. From 256 on these run into
+    the ids of the words, and decode stops because no word has such an id. Spell in the bytes of UTF-8: each is below
+    256."""
 SEEN, KNOWN = "words += line.split()", "for word in line.split():"
 
 EXERCISE = Exercise(
-    id="tokenizer", number="12.2", difficulty=3, minutes=45, visible_points=1, hidden_points=4,
+    id="tokenizer", number="12.2", difficulty=3, minutes=60, visible_points=1, hidden_points=4,
     reference=Tokenizer, methods=True, section=TOKENS, normalize=facts, quotes=gave,
     omits={"a second call": "a probe makes a second tokenizer in addition to the first",
            "precision": "ids are whole numbers"},
@@ -264,6 +269,15 @@ EXERCISE = Exercise(
                           'text += bytes([number - 4]).decode("utf-8", "replace").encode("utf-8")'), TOKENS,
             """Each byte was decoded separately. A character outside ASCII has two to four bytes, which only have a
             meaning together: collect the bytes, then decode them at once."""),
+        mistake("a character for each byte",
+                RIGHT.but("text += bytes([number - 4])", 'text += chr(number - 4).encode("utf-8")'), TOKENS,
+            """Letters outside ASCII came back as two to four others, *\u00e9* as *\u00c3\u00a9*: each byte became a
+            character. The bytes of a letter only have a meaning together: collect the bytes, then decode them at
+            once."""),
+        mistake("the number of a character instead of its bytes",
+                SPELLED_BY_ORD.but(IDS, IDS + "\n        self.back = dict(zip(self.ids.values(), self.ids))").but(
+                  "self.words[number - 260]", "self.back[number]"), TOKENS, BY_ORD),
+        mistake("the number of a character instead of its bytes, and a list of words", SPELLED_BY_ORD, TOKENS, BY_ORD),
         mistake("capitals lost",
                 RIGHT.but(SEEN, "words += line.lower().split()").but(KNOWN, "for word in line.lower().split():"),
                 TOKENS,
@@ -273,6 +287,11 @@ EXERCISE = Exercise(
             "The words came back without the spaces between them. Something has to remember where a word begins."),
         mistake("spelled words run together", RIGHT.but('spelled = " " + word', 'spelled = word'), TOKENS,
             "A word that was spelled out is joined to the one before it: its own first space has no id."),
+        mistake("unknown words run together",
+                RIGHT.but('spelled = " " + word', "spelled = word").but(WORD, WORD + ' + b" "'), TOKENS,
+            """Two words that fit has not seen came back as one when they follow each other, as *nota* for *not a*: both
+            are spelled in bytes, and nothing says where one ends. The space between them is a byte too, and needs its
+            id."""),
         mistake("a space after each letter",
                 RIGHT.but("text += bytes([number - 4])", 'text += bytes([number - 4]) + b" " * (number < 132)'), TOKENS,
             "A word that was spelled came back with a space after each letter: the pieces were joined as if "

@@ -130,6 +130,12 @@ EXERCISE = Exercise(
         mistake("the first word lost", says('text = " ".join(words[1:])'), SYMPTOMS,
             "The first word of each line is missing: <bos> was dropped, and then one more.",
             shows=most(symptoms.first_lost), quotes=quoted),
+        mistake("all end where one ends", RIGHT.but(LINE, """
+                  shortest = min((len(ITALIAN[each].split()) for each in lines if each), default=0)
+                  words = ITALIAN[line].split()[:shortest]"""), SYMPTOMS,
+            """Among other lines your translations stop early, and separately they go on. Does the loop end when *one*
+            line of the batch has ended? It has to go on until *every* line has. Or is each line cut where a different
+            one ends?""", shows=symptoms.cut_in_a_batch, quotes=symptoms.quoted_alone),
         mistake("the end comes too early", says('text = " ".join(words[: max(len(words) // 2, 1)])'), SYMPTOMS,
             """Your lines begin well and stop early. Is there a limit on the length that is too small, does the loop end
             when *one* line of the batch has ended, or did <eos> count too much in the loss?""",
