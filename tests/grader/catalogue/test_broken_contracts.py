@@ -35,7 +35,6 @@ def earned(exercise_id: str, source: str) -> float:
 
 # exercise, which word of the contract is broken, the change of the correct answer as pairs of old and new
 WRONG = [
-    ("online-softmax", "the maximum after a hidden first block", [("largest = new", "largest = safe")]),
     (
         "online-softmax",
         "a hidden block among low scores",
@@ -145,6 +144,11 @@ WRONG = [
         "average-checkpoints",
         "shapes that differ",
         [(".shape != newest[name].shape", ".numel() != newest[name].numel()")],
+    ),
+    (
+        "average-checkpoints",
+        "as many names, one of them different",
+        [("state.keys() != newest.keys()", "len(state) != len(newest)")],
     ),
     ("average-checkpoints", "names in any order", [("state.keys() != newest.keys()", "list(state) != list(newest)")]),
     ("load-mapped", "names of the head, and no others", [('name.startswith("head.")', 'name.startswith("head")')]),
