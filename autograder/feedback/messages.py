@@ -44,8 +44,8 @@ HIDDEN = {
 SETTINGS = {  # as the answerer calls them
     "the default dtype": "torch's default dtype, a global setting, was changed and not restored",
     "the gradient mode": "torch's gradient mode, a global setting, was changed and not restored",
-    "the global random state": "it draws from torch's global random state, which all other code uses too. Use no "
-    "random numbers, or draw them from a torch.Generator of your own (a new layer, such as nn.Linear, draws)",
+    "the global random state": "it draws from torch's global random state, or seeds it, and all other code uses it "
+    "too. Use no random numbers, or draw them from your own torch.Generator (a new layer, such as nn.Linear, draws)",
 }
 BY_HAND = "This is not one of the known mistakes. Work this example by hand, and compare step by step."
 SCORE = (

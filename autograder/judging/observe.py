@@ -19,7 +19,7 @@ from autograder.judging.observation import Observation, Part, Raised, Structure
 from autograder.judging.parameter_matching import blocks, roles, stacks
 
 MAX_CALLBACKS = 10_000
-MAX_CALLBACK_NUMBERS = 20_000  # given to the functions that an exercise hands over, in all of its probes together
+MAX_CALLBACK_NUMBERS = 100_000  # given to the functions that an exercise hands over, in all of its probes together
 MAX_RECEIVED = (4 * wire.MAX_HEADER_BYTES, 4 * wire.MAX_BODY_BYTES)  # of one exercise, by headers and bodies
 MAX_PARAMETERS, MAX_PARAMETER_NUMBERS = 1_000, 10_000_000
 MUCH_NEARER = 0.5  # than the most likely way to read the parameters

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from autograder.catalogue.ch07_positional_encoding.shared import sections
-from autograder.catalogue.exercise import Case, Exercise
+from autograder.catalogue.exercise import Case, Evidence, Exercise
 from autograder.catalogue.families import in_place, usual_mistakes
 from autograder.catalogue.known_answers import answer, correct, formula, mistake
 from autograder.catalogue.probes import FAR, PROMISED, hidden, normal, usual_probes, visible
@@ -34,6 +34,17 @@ def far(g: torch.Generator) -> Case:
 
 def without_offset(g: torch.Generator) -> Case:
     return Case(inputs(g, 2, 4, 5, 7, 0).arguments[:2])
+
+
+def same_row(evidence: Evidence) -> bool | None:
+    """Whether the same row, whichever it is, was added to every word; a sentence of one word cannot show it."""
+    x, got = evidence.arguments[0], evidence.got
+    if not isinstance(got, Tensor) or got.shape != x.shape:
+        return False
+    if x.shape[1] < 2:
+        return None
+    added = got.double() - x.double()
+    return torch.allclose(added, added[:1, :1].expand_as(added), atol=1e-5) and bool(added.abs().max() > 1e-3)
 
 
 RIGHT = answer("""
@@ -93,9 +104,15 @@ EXERCISE = Exercise(
         mistake("as many rows as sentences", RIGHT.but(ROWS, "rows = pe[offset:offset + x.shape[0]]"), ADD,
             """As many rows were taken as there are *sentences*: x.shape[0] counts those. Words are counted by the
             second axis, x.shape[1]."""),
+        mistake("one row too few", RIGHT.but(ROWS, "rows = pe[offset:offset + T - 1]"), ADD,
+            """One row is missing: T - 1 rows were taken for T words. The row at which a slice ends is not part of it,
+            so nothing has to be subtracted."""),
+        mistake("rows transposed", RIGHT.but(ROWS, "rows = pe[offset:offset + T].T"), ADD,
+            """The rows were transposed, so features were counted as positions. T rows of the table are (T, D), as the
+            words of a sentence are."""),
         mistake("one row for all words", RIGHT.but(ROWS, "rows = pe[offset]"), ADD,
             "Every word got the same row, so all positions look alike. Each word gets the row of its own "
-            "position."),
+            "position.", shows=same_row),
         mistake("indexed by the sentence", RIGHT.but(ROWS, "rows = pe[offset:offset + x.shape[0], None]"), ADD,
             "Sentence b got row b: the table was laid along the batch. Positions run along the words, "
             "the second axis."),
@@ -111,9 +128,9 @@ EXERCISE = Exercise(
         mistake("positions scaled", RIGHT.but("x + rows", "x + rows / x.shape[-1] ** 0.5"), ADD,
             "The rows were scaled. They are added as they are."),
         mistake("positions to be learned", RIGHT.but("x + rows", "x + nn.Parameter(rows.clone())"), ADD,
-            """The result is right, but no gradient reaches the table that was passed in: a new nn.Parameter, or
-            .detach(), cuts it off. Add the rows as they are. A table of sines is not learned, but another table may
-            be."""),
+            """The result is right, but no gradient reaches the table that was passed in: a new nn.Parameter,
+            .detach() or torch.tensor(...) cuts it off. Add the rows as they are. A table of sines is not learned, but
+            another table may be."""),
         mistake("the words alone", RIGHT.but("x + rows", "x.clone()"), ADD,
                 "The words came back as they were: nothing was added."),
         in_place("x", RIGHT.but("x + rows", "x.add_(rows)"), ADD),

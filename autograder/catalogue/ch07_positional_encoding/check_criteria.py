@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from autograder.catalogue.ch07_positional_encoding.shared import sections
@@ -74,11 +75,19 @@ def nearly_weekdays(T: int, d: int) -> Tensor:
     return weekdays(T, d).double() + 1e-8 * torch.arange(T)[:, None]
 
 
-def zigzag(T: int, d: int) -> Tensor:
-    """Neighbors are all equally far apart, others are not: a step to the right, up, right, down, and so on."""
+def far_and_late(T: int, d: int) -> Tensor:
+    """Rows of one 1 each: equal rows are at distance 0, all others at 1.414. The first ten repeat after five positions,
+    later ones after six: distances differ from start to start only for gaps of 5 and more, from the fourth start on.
+    """
     places = torch.arange(T)
-    table = torch.zeros(T, d)
-    table[:, 0], table[:, 1] = (places + 1) // 2, (places // 2) % 2
+    column = torch.where(places < 10, places % 5, (places - 11) % 6)
+    return F.pad(torch.eye(6)[column], (0, d - 6))
+
+
+def one_number_grows(T: int, d: int) -> Tensor:
+    """Ones, except for the last number of the row in the middle: at T = 10,000 it is 20, at T = 1,000 it is 2."""
+    table = torch.ones(T, d)
+    table[T // 2, -1] = T / 500
     return table
 
 
@@ -114,8 +123,8 @@ def small_squares(T: int, d: int) -> Tensor:
 
 
 def logarithm(T: int, d: int) -> Tensor:
-    """At T = 10,000 it is 3.8 times as large as at T = 10."""
-    return numbered(T, d).log1p()
+    """At T = 10,000 it is 3.8 times as large as at T = 10. Every row has the sum 0."""
+    return numbered(T, d).log1p() * torch.where(torch.arange(d) % 2 == 0, 1, -1)
 
 
 def levels_off(T: int, d: int) -> Tensor:
@@ -128,12 +137,14 @@ def constant(T: int, d: int) -> Tensor:
 
 
 def random_table(seed: int) -> Encoding:
-    """A different table at each call, without equal numbers in a column."""
+    """A different table at each call, except for its first row, without equal numbers in a column."""
     generator = torch.Generator().manual_seed(seed)
 
     def fn(T: int, d: int) -> Tensor:
         places = torch.stack([torch.randperm(T, generator=generator) for _ in range(d)], dim=1)
-        return (places + 0.5 * torch.rand(T, d, generator=generator)) / T
+        table = (places + 0.5 * torch.rand(T, d, generator=generator)) / T
+        table[0] = -0.1
+        return table
 
     return fn
 
@@ -152,6 +163,15 @@ def as_told(evidence: Evidence) -> str:
         f"You said {', '.join(f'{key} = {got.get(key)}' for key in off)}; it is "
         f"{', '.join(str(wanted[key]) for key in off)}."
     )
+
+
+def option_two_passes(evidence: Evidence) -> bool | None:
+    """Whether only "consistent" is wrong, and is True; a function that is the same at lengths 5 and 10 cannot show it.
+    """
+    (fn,), got, wanted = evidence.arguments, evidence.got, evidence.expected
+    if not isinstance(got, dict) or wanted["consistent"] or got != wanted | {"consistent": True}:
+        return False
+    return True if not torch.equal(fn(5, 8), fn(10, 8)[:5]) else None
 
 
 def another_length(evidence: Evidence) -> bool:
@@ -186,7 +206,7 @@ BOUNDED = "bool(fn(10000, 8).abs().max() <= 3 * fn(10, 8).abs().max())"
 CONSISTENT = "all(max(found) - min(found) < 1e-3 for found in seen.values())"
 
 EXERCISE = Exercise(
-    id="check-criteria", number="07.3", difficulty=3, minutes=35, visible_points=2, hidden_points=3,
+    id="check-criteria", number="07.3", difficulty=3, minutes=45, visible_points=2, hidden_points=3,
     reference=check_criteria, normalize=bools, section=CRITERIA,
     probes=(
         visible("the sinusoids", Case((sinusoid,))),
@@ -202,10 +222,12 @@ EXERCISE = Exercise(
         hidden("the fraction of the sentence, beyond ten words", Case((share_beyond_ten,)),
                announced_by="in sentences of every length, such as 5, 10 and 20"),
         hidden("rows and distances that differ by little", Case((small_squares,)), announced_by="up to 0.001"),
-        hidden("neighbors alike, others not", Case((zigzag,)), announced_by="for each gap"),
+        hidden("neighbors alike, others not", Case((far_and_late,)), announced_by="for each gap, small or large"),
         hidden("bounded, far from 1", Case((loud_weekdays,)), announced_by="no more than three times that at T = 10"),
         hidden("the position with a minus", Case((downward,)), announced_by="without its sign"),
         hidden("only the last row grows", Case((one_row_grows,)), announced_by="the largest number at T = 10,000"),
+        hidden("only one number in the middle grows", Case((one_number_grows,)),
+               announced_by="the largest number at T = 10,000"),
         hidden("the root of the position", Case((root,)), announced_by="no more than three times that at T = 10"),
         hidden("3.8 times as large in the end", Case((logarithm,)),
                announced_by="no more than three times that at T = 10"),
@@ -222,15 +244,23 @@ EXERCISE = Exercise(
     },
     mistakes=(
         mistake("one length only", RIGHT.but("(5, 10, 20, 40)", "(40,)"), OPTIONS,
-            """Distances were compared within one length. Option 2 passes that: its steps are all alike in one sentence,
-            and others in the next. Compare lengths, such as 5 and 10.""", quotes=as_told),
+            """Distances that change with the length do not count in your result, so option 2 passes: its steps are all
+            alike in one sentence, and different in the next. Compare lengths 5, 10 and 20 with each other. (In a loop,
+            does a later comparison overwrite an earlier False?)""", quotes=as_told, shows=option_two_passes),
+        mistake("the sign of the difference not taken away",
+                RIGHT.but("(5, 10, 20, 40)", "(40, 20, 10, 5)").but("max(found) - min(found)", "max(found) - found[0]"),
+                CRITERIA,
+            """Codes whose distances shrink are consistent for your code; those whose distances grow are not. Was a
+            difference of two distances compared with its sign? Take its size."""),
         mistake("the neighbors only", RIGHT.but("range(i + 1, T)", "range(i + 1, min(i + 2, T))"), CRITERIA,
-            """Only neighbors were compared. Return one distance for *each* gap: two positions apart, three, and so
-            on.""",
+            """One code keeps the distances of small gaps and changes those of larger gaps later in the sentence; your
+            code does not see that. Were only neighbors compared, only small gaps, or only the first starts? Compare the
+            distances of *each* gap, two positions apart, three, and so on, at every start.""",
             quotes=as_told),
         mistake("from the first place only", RIGHT.but("for i in range(T):", "for i in range(1):"), CRITERIA,
-            """Distances were measured from position 0 only, so there is nothing to compare within a sentence. The same
-            gap must be as wide everywhere.""", quotes=as_told),
+            """Your code notices when a code changes with the length, and not when distances differ within one sentence:
+            it measures them from position 0 only, or compares the rows of two tables. Compare the distances of one gap
+            at every start.""", quotes=as_told),
         mistake("all gaps alike", RIGHT.but("seen.setdefault(j - i, [])", "seen.setdefault(0, [])"), CRITERIA,
             """Distances of different gaps were compared with each other. Gap 1 and gap 3 may be as far as they like;
             gap 1 must be the same everywhere.""", quotes=as_told),
@@ -243,8 +273,10 @@ EXERCISE = Exercise(
             "Rows that differ by less than a millionth count as the same. Yours must be equal to the last digit."),
         mistake("distances equal to the last digit",
                 RIGHT.but("max(found) - min(found) < 1e-3", "max(found) == min(found)"), CRITERIA,
-            "Your code requires distances to agree to the last digit, which rounding prevents. Allow a thousandth.",
-            quotes=as_told),
+            """Here the distances of each gap agree to a thousandth, and your code does not accept that. Either it
+            requires them to agree to the last digit, which rounding prevents, or it compares something other than
+            Euclidean distances of one gap: the sum of the differences (the Manhattan distance), difference vectors, or
+            distances in proportion to the gap.""", quotes=as_told),
         mistake("a row compared with itself", RIGHT.but(" & ~torch.eye(50, dtype=torch.bool)", ""), CRITERIA,
             "Every row equals itself, so nothing is ever unique. Compare each row with the *others*.", quotes=as_told),
         mistake("neighbors compared for uniqueness",
@@ -283,7 +315,11 @@ EXERCISE = Exercise(
             CRITERIA, """The *lengths* of the rows were compared. Two rows can be equally long and far apart, and the
             other way round; take the length of their difference.""", quotes=as_told),
         mistake("asked once", RIGHT.but("again = fn(50, 8)", "again = table"), CRITERIA,
-            "The function was called once and the table compared with itself. Ask twice."),
+            """Two calls return different tables, and your code does not see it. Was a table compared with itself, or
+            only a single row? Call the function twice with the same T and d, and compare whole tables."""),
+        mistake("torch's random state seeded", RIGHT.before("again = fn(50, 8)", "torch.manual_seed(0)"), CRITERIA,
+            """All four results are right, but torch's global random state has changed, which all other code uses too: a
+            seed was set, or a random number drawn. Two calls are compared as they are."""),
         mistake("asked for other lengths", RIGHT.but("again = fn(50, 8)", "again = fn(60, 8)[:50]"), CRITERIA,
             """Deterministic was taken for *the same in every length*. It means that two equal calls agree; what changes
             with the length is a matter of consistency.""", quotes=as_told, shows=another_length),
@@ -340,8 +376,7 @@ EXERCISE = Exercise(
     hints=(
         "what would have to happen for each of the four to be False? Make the function show it.",
         "fn(T, d) is (T, d): compare its rows with each other, with those of another T, and with a second call.",
-        "unique: all pairs of rows; consistent: for each gap, the distances at every start and in two lengths; "
-        "bounded: T = 10,000 "
-        "against 10; deterministic: twice.",
+        "unique: all pairs of rows; consistent: for each gap, the distances at every start and in lengths 5, 10 and "
+        "20; bounded: T = 10,000 against 10; deterministic: twice.",
     ),
 )  # fmt: skip

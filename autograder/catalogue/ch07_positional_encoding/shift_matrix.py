@@ -7,7 +7,7 @@ from torch import Tensor
 
 from autograder.catalogue import families
 from autograder.catalogue.ch07_positional_encoding.shared import in_single_precision, off_row, sections
-from autograder.catalogue.exercise import Case, Exercise
+from autograder.catalogue.exercise import Case, Evidence, Exercise
 from autograder.catalogue.known_answers import answer, correct, mistake
 from autograder.catalogue.probes import PROMISED, hidden, second_call, visible
 
@@ -28,6 +28,19 @@ def some(g: torch.Generator, steps: tuple[int, int], halves: tuple[int, int]) ->
     """A shift and an even width, drawn from ranges."""
     k, half = (int(torch.randint(*ends, (), generator=g)) for ends in (steps, halves))
     return Case((k, 2 * half))
+
+
+def first_pair_only(evidence: Evidence) -> bool | None:
+    """Whether the first pair is rotated as it should be, and all others are left unchanged or left out."""
+    _, d = evidence.arguments
+    got, expected = evidence.got, evidence.expected
+    if not isinstance(got, Tensor) or got.shape != (d, d):
+        return False
+    first = torch.zeros(d, d, dtype=torch.float64)
+    first[:2, :2] = expected[:2, :2]
+    rest = torch.eye(d, dtype=torch.float64)
+    rest[:2] = 0.0
+    return any(torch.allclose(got.double(), first + other, atol=1e-3) for other in (rest, torch.zeros_like(rest)))
 
 
 RIGHT = answer("""
@@ -53,6 +66,8 @@ EXERCISE = Exercise(
         hidden("one hand", Case((2, 2)), atol=1e-3, announced_by="d: even, 2 or more"),
         hidden("no shift", Case((0, 4)), atol=1e-3, announced_by="0 and negative ones too"),
         hidden("other shifts and widths", some, (2, 9), (2, 7), atol=1e-3, announced_by=PROMISED),
+        # Wide enough for an error in the hands after the fourth; "least squares" finds M up to about d = 20.
+        hidden("eight hands", Case((7, 16)), atol=1e-3, announced_by="d: even, 2 or more"),
         hidden("a long way", some, (40, 90), (2, 5), atol=1e-3, announced_by=PROMISED),
         hidden("backwards", Case((-2, 6)), atol=1e-3, announced_by="0 and negative ones too"),
         second_call(some, (2, 6), (2, 5), atol=1e-3),
@@ -116,14 +131,38 @@ EXERCISE = Exercise(
         mistake("one step whatever k", RIGHT.but(ANGLE, "1 / 10000 ** (i / d)"), ROTATION,
             "The matrix is that of one step, whatever k is.", quotes=off_row),
         mistake("forward whatever the sign", RIGHT.but(ANGLE, "abs(k) / 10000 ** (i / d)"), ROTATION,
-            "The sign of k is lost: for k = -2 your matrix goes two positions *on*. A negative angle turns backward by "
-            "itself.",
+            "The sign of k is lost: for a negative k your matrix goes *on*, not back. A negative angle turns backward "
+            "by itself.",
             quotes=off_row),
         mistake("the step's matrix times k", RIGHT.but(ANGLE, "1 / 10000 ** (i / d)").but("return M", "return k * M"),
                 ROTATION,
-            "The matrix of one step was multiplied by k. Going k steps is doing it k times: a power, or k "
-            "times the angle.",
+            "The matrix of one step was multiplied by k. Going k steps is doing it k times: a matrix product with "
+            "itself, or k times the angle.",
             quotes=off_row),
+        mistake("a power of each entry", RIGHT.but(ANGLE, "1 / 10000 ** (i / d)").but("return M", "return M ** k"),
+                ROTATION,
+            """Each entry of the matrix of one step was raised to the power of k. Going k steps is the *matrix* product
+            of that matrix with itself, in which rows meet columns; or it is one turn by k times the angle.""",
+            quotes=off_row),
+        mistake("only the first pair", RIGHT.but("torch.zeros(d, d)", "torch.eye(d)").but("range(0, d, 2)", "range(1)"),
+                ROTATION,
+            """Only the first pair is rotated. Each of the d/2 pairs has a block of its own. (Does a loop over the
+            pairs return too early, or does // cut the slower pairs' angles to 0?)""",
+            quotes=off_row, shows=first_pair_only),
+        mistake("a speed for every column", """
+            def shift_matrix(k, d):
+                M = torch.zeros(d, d)
+                for j in range(d):
+                    angle = k / 10000 ** (j / d)
+                    M[j, j] = math.cos(angle)
+                    if j % 2 == 0:
+                        M[j, j + 1] = -math.sin(angle)
+                    else:
+                        M[j, j - 1] = math.sin(angle)
+                return M
+        """, SPEEDS,
+            """The two rows of a block have different speeds. Columns 2i and 2i + 1 are the two numbers of *one* hand,
+            so all four entries of a block share one angle, with the exponent 2i / d.""", quotes=off_row),
         families.BASE_1000(RIGHT.but("10000", "1000"), SPEEDS, quotes=off_row),
         mistake("degrees", RIGHT.but(ANGLE, "math.radians(k / 10000 ** (i / d))"), ROTATION,
             "The angles were taken for degrees; sine and cosine take radians.", quotes=off_row),

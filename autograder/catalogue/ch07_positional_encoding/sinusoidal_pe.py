@@ -80,6 +80,8 @@ EXERCISE = Exercise(
         hidden("other sizes", some, (7, 30), (2, 12), announced_by=PROMISED),
         hidden("an odd d", Case((5, 7)), announced_by="odd ones too"),
         hidden("an odd d, drawn", some, (4, 20), (2, 9), odd=1, announced_by="odd ones too"),
+        # float32 angles near 1,000 are known to about 0.0001, in some spellings less exactly
+        hidden("a long table", some, (900, 1_100), (2, 5), atol=2e-3, announced_by="a thousand too"),
         hidden("d = 1", Case((6, 1)), announced_by="number of columns, 1 or more"),
         hidden("d = 2", Case((6, 2)), announced_by="number of columns, 1 or more"),
         hidden("one position", Case((1, 7)), announced_by="number of positions, 1 or more"),
@@ -148,6 +150,41 @@ EXERCISE = Exercise(
             quotes=off_row),
         mistake("odd d stops", RIGHT.but("torch.cos(angle)[:, : d // 2]", "torch.cos(angle)"), TABLE,
             "For an odd d your code stops: there is one sine more than cosines."),
+        mistake("a cosine for the last sine of an odd d", """
+            def sinusoidal_pe(T, d):
+                table = torch.zeros(T, d)
+                for pos in range(T):
+                    for j in range(0, d, 2):
+                        angle = pos / 10000 ** (j / d)
+                        table[pos, j] = math.sin(angle)
+                        table[pos, j + 1] = math.cos(angle)
+                return table
+        """, TABLE,
+            """For an odd d your code stops: the last column holds a sine, and there is no column after it for a
+            cosine."""),
+        mistake("as many pairs as columns", """
+            def sinusoidal_pe(T, d):
+                table = torch.zeros(T, d)
+                pos = torch.arange(T)
+                for i in range(d):
+                    angle = pos / 10000 ** (2 * i / d)
+                    table[:, 2 * i] = torch.sin(angle)
+                    table[:, 2 * i + 1] = torch.cos(angle)
+                return table
+        """, SPEEDS,
+            """Your code stops at a column that the table does not have. If i counts pairs, its columns are 2i and
+            2i + 1, so there are only half as many pairs as columns; for an odd d the last pair has only a sine."""),
+        mistake("position and pair exchanged", """
+            def sinusoidal_pe(T, d):
+                table = torch.zeros(T, d)
+                for i in range(T):
+                    for pos in range(d):
+                        angle = pos / 10000 ** (2 * i / d)
+                        table[i, pos] = math.sin(angle) if pos % 2 == 0 else math.cos(angle)
+                return table
+        """, TABLE,
+            """Position and pair are exchanged: your angles are the column over a power with the row in its exponent.
+            The position is the number of the row; i counts the pairs of columns.""", quotes=row_zero),
         mistake("odd d loses a column",
                 RIGHT.but("table = torch.zeros(T, d)", "d = d // 2 * 2\n").but(PAIRS,
                     "two_i = torch.arange(0, d // 2 * 2, 2).float()").but(

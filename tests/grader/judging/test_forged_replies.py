@@ -221,7 +221,7 @@ def test_a_handed_over_function_works_on_so_many_numbers_in_all():
         torch.ones(0, 10**6),
         ["x"] * (MAX_CALLBACK_NUMBERS + 1),
         "x" * (MAX_CALLBACK_NUMBERS + 1),
-        {"a": torch.ones(30_000)},
+        {"a": torch.ones(MAX_CALLBACK_NUMBERS)},
     ],
 )
 def test_a_handed_over_function_is_not_called_with_too_much(argument):
