@@ -101,6 +101,11 @@ EXERCISE = Exercise(
         mistake("rows and columns exchanged", RIGHT.but(RULE, "(key <= query).T"), CAUSAL,
             "Rows and columns are exchanged. A row belongs to the query, a column to the key.",
             quotes=first_row),
+        mistake("no axes for rows and columns",
+                RIGHT.but(QUERY, "query = torch.arange(Tq) + offset").but(KEY, "key = torch.arange(Tq + offset)"),
+            CAUSAL, """Two lists of positions were compared entry by entry: query i met only key i, and lists of
+            different lengths do not fit. To compare every query with every key, give each list an axis of size 1:
+            the queries run down, (Tq, 1), and the keys run across, (1, offset + Tq)."""),
         families.ONES_AND_ZEROS(RIGHT.but(RULE, "(key <= query).float()"), CONVENTION),
         mistake("whole numbers", RIGHT.but(RULE, "(key <= query).long()"), CONVENTION,
             "The mask holds whole numbers. Return a boolean one."),

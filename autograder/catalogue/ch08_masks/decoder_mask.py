@@ -4,13 +4,14 @@ import torch
 from torch import Tensor
 
 from autograder.catalogue import families
-from autograder.catalogue.ch08_masks.shared import PAD, SENTENCES, open_cells, sections, sentences, spread
+from autograder.catalogue.ch08_masks.shared import PAD, SENTENCES, open_cells_of, sections, sentences, spread
 from autograder.catalogue.exercise import Case, Exercise
 from autograder.catalogue.known_answers import answer, correct, formula, mistake
 from autograder.catalogue.probes import PROMISED, hidden, second_call, visible
 from transformer_ref.model import masks
 
 BOTH, AXIS, CAUSAL, CONVENTION = sections("both axis causal convention")
+open_rows = open_cells_of("the rows of words (not those of pads)")
 
 
 def decoder_mask(ids: Tensor, pad: int) -> Tensor:
@@ -70,48 +71,54 @@ EXERCISE = Exercise(
     ),
     mistakes=(
         mistake("padding only", RIGHT.but("real & past", "real.expand(-1, 1, T, T)"), BOTH,
-            "The future is open: this is only the padding mask.", quotes=open_cells),
-        mistake("or instead of and", RIGHT.but("real & past", "real | past"), BOTH,
-            """A pad is visible when it is in the past, and the future is visible where it contains words. Both
-            conditions must hold at once.""", quotes=open_cells),
+            """The future is open: your mask closes pads and nothing else. (Is there a comparison without brackets next
+            to an &? Python then computes the & first.)""", quotes=open_rows),
         mistake("added", RIGHT.but("real & past", "real.long() + past.long()"), BOTH,
             "The sum of two masks holds 0, 1 and 2. Both conditions must hold: True where both are True."),
         mistake("exclusive or", RIGHT.but("real & past", "real ^ past"), BOTH,
-            "Cells are open where exactly one condition holds. Both must hold at once.", quotes=open_cells),
+            "Cells are open where exactly one condition holds. Both must hold at once.", quotes=open_rows),
         mistake("pads on the query axis", RIGHT.but("[:, None, None, :]", "[:, None, :, None]"), AXIS,
-            """Words still attend to pads that came before them: the pads were hidden as queries, or not at all (or only
-            where every sentence has one). Hide each sentence's own as *keys*, on the last axis.""",
-            quotes=open_cells),
+            """Words still attend to pads that came before them. Perhaps you hid the pads as queries; perhaps your
+            mask closes only the future. Hide the pads of each sentence as *keys*, on the last axis.""",
+            quotes=open_rows),
         mistake("counted from the front", RIGHT.but("real = (ids != pad)[:, None, None, :]",
                   "real = (torch.arange(T) < (ids != pad).sum(dim=1, keepdim=True))[:, None, None, :]"), BOTH,
             """The words of a sentence were counted, and as many tokens opened from its beginning. Pads may come first:
-            check each token separately.""", quotes=open_cells),
+            check each token separately.""", quotes=open_rows),
         mistake("ends at the first pad", RIGHT.but(REAL, "real = (ids != pad).cumprod(dim=1).bool()[:, None, None, :]"),
                 BOTH,
             "Everything after the first pad is closed. Pads may come first, and words after them: check each token "
             "separately.",
-            quotes=open_cells),
+            quotes=open_rows),
         mistake("everything open", RIGHT.but("real & past", "torch.ones(len(ids), 1, T, T, dtype=torch.bool)"), BOTH,
-            "Every cell is open: words attend to pads and to the future.", quotes=open_cells),
+            "Every cell is open: words attend to pads and to the future.", quotes=open_rows),
         mistake("the first sentence's for all", RIGHT.but("real & past", "(real[:1] & past).expand(len(ids), 1, T, T)"),
                 BOTH,
-            "Every sentence got the mask of the first. Each has its own pads.", quotes=open_cells),
+            "Every sentence got the mask of the first. Each has its own pads.", quotes=open_rows),
         mistake("no batch axis", RIGHT.but("real & past", "(ids != pad).all(dim=0) & past"), BOTH,
             "One table for the whole batch came back. Each sentence has its own pads, so B tables are needed.",
-            quotes=open_cells),
+            quotes=open_rows),
         mistake("no head axis", RIGHT.but("real & past", "(ids != pad)[:, None, :] & past"), AXIS,
             """The shape is (B, T, T). Against the scores (B, h, T, T) the sentences would meet the heads: an axis of
-            size 1 belongs between.""", quotes=open_cells),
+            size 1 belongs between.""", quotes=open_rows),
         mistake("pads the wrong way round", RIGHT.but("!=", "=="), CONVENTION,
-            "Words may only attend to pads: the padding mask is inverted.", quotes=open_cells),
+            "Words may only attend to pads: the padding mask is inverted.", quotes=open_rows),
         mistake("the future instead of the past", RIGHT.but("tril", "triu"), CAUSAL,
-            "Words see what comes after them: the causal mask is the wrong way round.", quotes=open_cells),
+            "Words see what comes after them: the causal mask is the wrong way round.", quotes=open_rows),
         mistake("both the wrong way round", RIGHT.but("real & past", "~(real & past)"), CONVENTION,
-            "The mask is True where looking is forbidden. In this course True means *may attend*.", quotes=open_cells),
+            "The mask is True where looking is forbidden. In this course True means *may attend*.", quotes=open_rows),
+        mistake("or instead of and", RIGHT.but("real & past", "real | past"), BOTH,
+            """A pad is visible when it is in the past, and the future is visible where it contains words. Both
+            conditions must hold at once.""", quotes=open_rows),
         mistake("the diagonal blocked", RIGHT.but("tril()", "tril(-1)"), CAUSAL,
-            "A word cannot see itself, so the first word of each sentence has no key to attend to.", quotes=open_cells),
+            "A word cannot see itself, so the first word of each sentence has no key to attend to.", quotes=open_rows),
         mistake("one word of the future open", RIGHT.but("tril()", "tril(1)"), CAUSAL,
-            "Each word sees exactly the word that it should predict.", quotes=open_cells),
+            "Each word sees exactly the word that it should predict.", quotes=open_rows),
+        mistake("& before the comparison", RIGHT.but(PAST, "places = torch.arange(T)").but(
+                  "real & past", "real & places <= places[:, None]"), BOTH,
+            """From the second query on every key is open, pads and the future among them. Is there a comparison next to
+            an & without brackets around it? & binds more strongly than !=, == and <=, so Python computes it first.""",
+            quotes=open_rows),
         families.PAD_0_WRITTEN_IN(RIGHT.but("!= pad", "!= 0"), BOTH, function="mask looks for", which="second"),
         families.ONES_AND_ZEROS(RIGHT.but("real & past", "(real & past).float()"), CONVENTION),
     ),

@@ -36,11 +36,14 @@ def leaking(g: torch.Generator, mix, B: int, T: int, t: int, **options) -> Case:
     return sound(g, mix, B, T, t, **options)
 
 
-def sized(g: torch.Generator, mix, B: int, T: int, t: int, **options) -> Case:
+def sized(g: torch.Generator, mix, B: int, T: int, t: int, later: int | None = None, **options) -> Case:
     """A causal or a leaking model. Its sizes are drawn, so that they do not show which; the distance of t from the end
-    stays."""
+    stays. later: the id of all tokens from t on, where a test that writes it changes nothing; None draws them."""
     sentences, words = torch.randint(0, 4, (2,), generator=g).tolist()
-    return sound(g, mix, B + sentences, T + words, t + words, **options)
+    case = sound(g, mix, B + sentences, T + words, t + words, **options)
+    if later is not None:
+        case.arguments[1][:, t + words:] = later
+    return case
 
 
 def full_of_the_highest(g: torch.Generator) -> Case:
@@ -105,26 +108,27 @@ EXERCISE = Exercise(
                announced_by="Sound models may differ by rounding"),
         hidden("a leak: one sentence", leaking, attention(everything), 1, 4, 2, announced_by="ids: (B, T)"),
         second_call(sound, attention(past), 2, 5, 3, name="a sound model, after a different one"),
-        hidden("a leak: one word of the future open", sized, attention(one_more), 2, 6, 3,
+        hidden("a leak: one word of the future open", sized, attention(one_more), 2, 6, 3, later=1,
                announced_by="sound ones and leaking ones of many kinds"),
-        hidden("a leak: the mask the wrong way round", sized, attention(future), 3, 5, 2,
+        hidden("a leak: the mask the wrong way round", sized, attention(future), 3, 5, 2, later=2,
                announced_by="sound ones and leaking ones of many kinds"),
-        hidden("a leak: the mask after the softmax", sized, attention(past, hide=False), 2, 5, 4,
+        hidden("a leak: the mask after the softmax", sized, attention(past, hide=False), 2, 5, 4, later=3,
                announced_by="sound ones and leaking ones of many kinds"),
-        hidden("a leak: softmax over the queries", sized, attention(past, axis=-2), 2, 6, 3,
+        hidden("a leak: softmax over the queries", sized, attention(past, axis=-2), 2, 6, 3, later=4,
                announced_by="sound ones and leaking ones of many kinds"),
-        hidden("a leak: heads cut by view", sized, models.heads_by_view, 2, 6, 5,
+        hidden("a leak: heads cut by view", sized, models.heads_by_view, 2, 6, 5, later=5,
                announced_by="sound ones and leaking ones of many kinds"),
         hidden("a leak: a norm over the words, ids all the highest", full_of_the_highest,
                announced_by="its ids are 0 to V - 1"),
-        hidden("a leak: what one score gains others lose", sized, attention(everything), 2, 6, 3, even=True,
+        hidden("a leak: what one score gains others lose", sized, attention(everything), 2, 6, 3, even=True, later=6,
                announced_by="sound ones and leaking ones of many kinds"),
         hidden("a leak: read backwards, ids all 0", full_of_zeros, models.backwards, 3, 4,
                announced_by="its ids are 0 to V - 1"),
-        hidden("a leak: a faint one", sized, models.faint, 2, 6, 3, announced_by="by less than 0.0001"),
-        hidden("a leak: only into the position before", sized, models.last_place_only, 2, 6, 5,
+        hidden("a leak: a faint one", sized, models.faint, 12, 20, 19, later=V - 1,
+               announced_by="by less than 0.0001"),
+        hidden("a leak: only into the position before", sized, models.last_place_only, 2, 6, 5, later=7,
                announced_by="every position before t"),
-        hidden("a leak: only into the last position but two", sized, models.two_on, 2, 9, 8,
+        hidden("a leak: only into the last position but two", sized, models.two_on, 2, 9, 8, later=8,
                announced_by="every position before t"),
         visible("a leak: reads only what comes after", leaking, models.after_only, 2, 2, 1, bare=True),
         hidden("a leak: other words raise every score", counted, 1, 2, 4,
@@ -133,7 +137,7 @@ EXERCISE = Exercise(
                announced_by="sound ones and leaking ones of many kinds"),
         hidden("a leak: in the first sentence only", sized, models.first_sentence_only, 3, 5, 2,
                announced_by="Every sentence"),
-        hidden("a leak: every position sees the last word", sized, models.reads_the_last, 2, 6, 2,
+        hidden("a leak: every position sees the last word", sized, models.reads_the_last, 2, 6, 2, later=9,
                announced_by="every token from t on"),
         hidden("a leak: in the last sentence only", sized, models.last_sentence_only, 4, 5, 2,
                announced_by="Every sentence"),
@@ -174,8 +178,28 @@ EXERCISE = Exercise(
             """You changed the order of the tokens. Where they are all alike nothing changed, and a model that does not
             look at the order hides its leak."""),
         mistake("nothing changed", RIGHT.without(CHANGE), LEAK,
-            """To your test every model looks sound: is the second sentence really another one, and are its results
-            compared with the first one's? A test that cannot fail tests nothing."""),
+            """Your test calls every model sound. Do the second ids really differ from the first ones, and do you
+            compare the logits for both? A test that cannot fail tests nothing."""),
+        mistake("nothing returned", RIGHT.but("return bool(gap > 1e-4)", "found = bool(gap > 1e-4)"), LEAK,
+            """Your function returned nothing. print only shows a result: give it back with `return`, at the end of
+            every path."""),
+        mistake("only larger logits", RIGHT.but(".abs()", ""), LEAK,
+            """A leak that moves all logits in one direction was missed, so the sign of the difference decides in your
+            test. A change of either sign is a leak: compare absolute differences."""),
+        mistake("only the position before t", RIGHT.but("model(ids)[:, :t]", "model(ids)[:, t - 1]").but(
+                  "model(changed)[:, :t]", "model(changed)[:, t - 1]"), LEAK,
+            """A leak into an earlier position was missed: you compared only position t - 1. Compare all positions
+            before t."""),
+        mistake("the sentence cut at t", RIGHT.without(CHANGE).but("model(changed)", "model(changed[:, :t])"), LEAK,
+            """Cutting the sentence at t is not the same as changing its tokens: a model for which *missing* tokens and
+            the ones that were there give the same logits goes free. Keep the length, and change every token from t
+            on."""),
+        mistake("every logit must move", RIGHT.but(".max()", ".min()"), LEAK,
+            """Your test reports a leak only if every logit before t moves. A leak may show in one sentence, or at one
+            position: a single logit that moves is enough."""),
+        mistake("a faint leak missed", RIGHT.but(".max()", ".mean()"), LEAK,
+            """A faint leak, at one position of one sentence, was missed. Either you allow too large a difference, or
+            you average over positions that did not move: the largest absolute difference decides."""),
         mistake("the earlier tokens changed", RIGHT.but(CHANGE, "changed[:, :t] = (ids[:, :t] + 1) % vocabulary"), LEAK,
             "The tokens *before* t were changed. Every model answers otherwise then. Change those from t on."),
         mistake("left in training mode", RIGHT.without("model.eval()").without("model.train(was_training)"), LEAK,
@@ -198,8 +222,9 @@ EXERCISE = Exercise(
             difference sees each change."""),
         mistake("the token at t left as it was",
                 RIGHT.but(CHANGE, "changed[:, t + 1:] = (ids[:, t + 1:] + 1) % vocabulary"), LEAK,
-            """Token t itself was left as it was, so a model that peeks one word ahead goes free, and at the last
-            position nothing is changed at all. Change the tokens from t on, t among them."""),
+            """A model that peeks one word ahead goes free. Either token t itself was left as it was, or position t - 1,
+            the last one before t, was not compared. Change the tokens from t on, t among them, and compare all
+            positions before t."""),
         mistake("sound and leaking exchanged", RIGHT.but("gap > 1e-4", "gap <= 1e-4"), LEAK,
             "True should mean that the model leaks. Yours returns it for sound models."),
         mistake("only token t", RIGHT.but(CHANGE, "changed[:, t] = (ids[:, t] + 3) % vocabulary"), LEAK,

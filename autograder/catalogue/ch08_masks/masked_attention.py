@@ -141,7 +141,7 @@ def hides_by(constant: str) -> str:
 
 
 EXERCISE = Exercise(
-    id="masked-attention", number="08.4", difficulty=3, minutes=40, visible_points=2, hidden_points=6,
+    id="masked-attention", number="08.4", difficulty=3, minutes=30, visible_points=2, hidden_points=6,
     reference=masked_attention, section=SCORES, forbidden=FUSED,
     omits={"precision": "a share has the same seven digits in either precision"},
     probes=(
@@ -188,7 +188,8 @@ EXERCISE = Exercise(
         mistake("always causal", RIGHT.but("~mask", "~torch.ones(scores.shape[-2:]).tril().bool()"), SCORES,
             "Your code makes a causal mask of its own. Use the mask that it is given, whatever that hides."),
         mistake("mask ignored", RIGHT.but(HIDE, "pass"), SCORES,
-            "The mask was not used: every word attends to every other, including the future.", quotes=first_row),
+            """The mask was not used: every word attends to every other, including the future. (masked_fill returns a
+            new tensor: its result has to be kept.)""", quotes=first_row),
         mistake("minus a hundred", hides_by("-100.0"), CONSTANTS,
             """Your constant is -100 or so. Scores of -200 occur, and beat it: then the hidden words get everything. Use
             minus infinity, or the least number that the dtype has."""),
@@ -262,7 +263,30 @@ EXERCISE = Exercise(
             *broadcasts* to (B, h, Tq, Tk). masked_fill and where broadcast."""),
         in_place("Q", RIGHT.but("Q @ K.transpose(-2, -1) / Q.shape[-1] ** 0.5",
                                 "Q.div_(Q.shape[-1] ** 0.5) @ K.transpose(-2, -1)"), SCORES),
-        *usual_mistakes(RIGHT, detached=SCORES, float32=SCORES, squeezed=SCORES),
+        mistake("a small number added to the sum", RIGHT.but(HIDE, "pass").but(WEIGHTS, """
+            weights = torch.exp(scores - scores.amax(dim=-1, keepdim=True))
+            if mask is not None:
+                weights = weights * mask
+        """).but(NAN, "weights = weights / (weights.sum(dim=-1, keepdim=True) + 1e-9)"), NOBODY,
+            """Rows whose allowed scores are very low came out as 0, or as too little: the exponentials of these scores
+            are too small for a float, or too small next to a constant such as 1e-9 in their sum. The largest *allowed*
+            score of a row is the one to subtract before the exponentials. A softmax does that if the others are hidden
+            first."""),
+        mistake("divided by the root of d_v", RIGHT.but("Q.shape[-1]", "V.shape[-1]"), SCORES,
+            """The scores were divided by the root of d_v, the width of the values. They are products of queries and
+            keys: their width is d_k."""),
+        mistake("infinity times the mask", RIGHT.but(HIDE, "scores = scores + ~mask * float('-inf')").without(NAN),
+                SCORES,
+            """With a mask every weight is NaN. Was the mask multiplied by infinity? 0 times infinity is not a number,
+            and a mask of ones and zeros gives that product in every row. Fill in minus infinity, do not multiply by
+            it."""),
+        mistake("plus infinity", RIGHT.but("'-inf'", "'inf'"), SCORES,
+            """Every query with a hidden key got zeros: its softmax was NaN before you cleaned it. Are the hidden scores
+            *plus* infinity? Softmax subtracts the largest score, and infinity minus infinity is not a number. Only
+            minus infinity becomes a weight of 0."""),
+        *usual_mistakes(RIGHT, detached=SCORES, squeezed=SCORES),
+        mistake("always float32", RIGHT.ending_in(".float()"), SCORES,
+            "The input was not float32, and float32 came out. The result keeps the dtype of the input."),
     ),
     correct=(
         correct("fill, softmax, nan_to_num", RIGHT),

@@ -4,13 +4,14 @@ import torch
 from torch import Tensor
 
 from autograder.catalogue import families
-from autograder.catalogue.ch08_masks.shared import SENTENCES, open_cells, over_all_queries, sections, sentences
+from autograder.catalogue.ch08_masks.shared import SENTENCES, open_cells_of, over_all_queries, sections, sentences
 from autograder.catalogue.exercise import Case, Exercise
 from autograder.catalogue.known_answers import answer, correct, formula, mistake
-from autograder.catalogue.probes import PROMISED, hidden, second_call, visible
+from autograder.catalogue.probes import PROMISED, UNTOUCHED, hidden, second_call, visible
 from transformer_ref.model import masks
 
 PADDING, AXIS, CONVENTION = sections("padding axis convention")
+open_rows = open_cells_of("all sentences and queries")
 
 
 def padding_mask(ids: Tensor, pad: int) -> Tensor:
@@ -20,6 +21,13 @@ def padding_mask(ids: Tensor, pad: int) -> Tensor:
 
 def inputs(g: torch.Generator, B: int, T: int, pad: int) -> Case:
     return Case((sentences(g, B, T, pad), pad))
+
+
+def with_a_word_0(g: torch.Generator, B: int, T: int, pad: int) -> Case:
+    """Sentences whose pad is not 0, so that the id 0 is a word: the last sentence's first."""
+    ids = sentences(g, B, T, pad)
+    ids[-1, 0] = 0
+    return Case((ids, pad))
 
 
 def turned(g: torch.Generator) -> Case:
@@ -43,7 +51,7 @@ EXERCISE = Exercise(
         visible("pad 3, no sentence without it", Case((torch.tensor([[7, 3, 3], [9, 8, 3], [4, 5, 3], [6, 3, 3]]), 3))),
         visible("a sentence without a pad", Case((torch.tensor([[7, 8, 5], [4, 0, 0]]), 0))),
         hidden("other sizes, pad 0", inputs, 3, 7, 0, announced_by=PROMISED),
-        hidden("another pad", inputs, 4, 6, 29, announced_by="it is not always 0"),
+        hidden("another pad", with_a_word_0, 4, 6, 29, checks=UNTOUCHED, announced_by="it is not always 0"),
         hidden("one sentence of one token", inputs, 1, 1, 0, announced_by=PROMISED),
         hidden("more sentences than tokens", inputs, 5, 3, 1, announced_by=PROMISED),
         hidden("transposed in memory", turned, announced_by=PROMISED),
@@ -52,14 +60,14 @@ EXERCISE = Exercise(
     mistakes=(
         mistake("on the query axis", RIGHT.but(RETURNED, "real[:, None, :, None]"), AXIS,
             """Your mask hides the *queries* that are pads; every word still attends to the pads. No query may attend to
-            a pad: the mask belongs on the axis of the keys, the last one.""", quotes=open_cells),
+            a pad: the mask belongs on the axis of the keys, the last one.""", quotes=open_rows),
         mistake("on both axes", RIGHT.but(RETURNED, "real[:, None, None, :] & real[:, None, :, None]"), AXIS,
             """Pads are hidden as keys and as queries. Then a pad's own row has no key to attend to, and its softmax is
-            NaN. Hide the keys only: what a pad gathers is never read.""", quotes=open_cells),
+            NaN. Hide the keys only: what a pad gathers is never read.""", quotes=open_rows),
         mistake("the wrong way round", RIGHT.but("!=", "=="), CONVENTION,
             """The mask is True at the pads, so words may attend to pads and to nothing else. In this course True means
             *may attend*.""",
-            quotes=open_cells),
+            quotes=open_rows),
         mistake("no axis for heads and queries", RIGHT.but(RETURNED, "real"), AXIS,
             """The shape (B, T) broadcasts against (B, h, Tq, T) from the right: its first axis meets the queries, not
             the sentences. Give it an axis of size 1 for the heads and one for the queries."""),
@@ -74,7 +82,7 @@ EXERCISE = Exercise(
             "between B and T."),
         mistake("the first sentence's for all",
                 RIGHT.but(RETURNED, "real[:1, None, None, :].expand(len(ids), -1, -1, -1)"), PADDING,
-            "Every sentence got the mask of the first. Each has its own length.", quotes=open_cells),
+            "Every sentence got the mask of the first. Each has its own length.", quotes=open_rows),
         families.PAD_0_WRITTEN_IN(RIGHT.but("pad\n", "0\n"), PADDING, function="mask looks for", which="second"),
         mistake("up to the first pad", RIGHT.but(
                   REAL, "real = torch.arange(ids.shape[1]) < (ids == pad).int().argmax(dim=1, keepdim=True)"), PADDING,
@@ -84,10 +92,13 @@ EXERCISE = Exercise(
                 RIGHT.but(REAL, "real = torch.arange(ids.shape[1]).expand_as(ids) < (ids != pad).sum()"),
             PADDING,
             """Nothing is hidden. Compare each token with the pad; or, if you count words, count each sentence's own,
-            not those of the whole batch.""", quotes=open_cells),
+            not those of the whole batch.""", quotes=open_rows),
         mistake("everything above the pad", RIGHT.but("!=", ">"), PADDING,
             """Ids below pad count as pads too. Only the id that equals pad is one: ids have an order, but it means
             nothing."""),
+        mistake("compared as objects", RIGHT.but("ids != pad", "ids is not pad"), PADDING,
+            """Your comparison gave a single True or False, not one for each token. `is` and `is not` do that: they
+            ask whether two names stand for one object. Compare the entries, as in chapter 00."""),
         mistake("ones and zeros", RIGHT.but(RETURNED, "real[:, None, None, :].float()"), CONVENTION,
             """The mask holds ones and zeros. It should be boolean: a float mask is *added* to the scores by torch's
             functions, which hides nothing."""),
@@ -100,11 +111,11 @@ EXERCISE = Exercise(
         mistake("the first pad stays", RIGHT.but(
                   REAL, "real = torch.cat([torch.ones_like(ids[:, :1], dtype=torch.bool), ids[:, :-1] != pad], dim=1)"),
                   PADDING,
-            "One pad of each sentence stays visible: the mask is shifted by one position.", quotes=open_cells),
+            "One pad of each sentence stays visible: the mask is shifted by one position.", quotes=open_rows),
         mistake("longest sentence only", RIGHT.but(REAL, "real = (ids != pad).any(dim=0).expand(len(ids), -1)"),
                 PADDING,
             "A position counts as real as soon as *some* sentence has a word there. Each sentence has its own length.",
-            quotes=open_cells),
+            quotes=open_rows),
         mistake("one axis for the batch squeezed", RIGHT.but(RETURNED, "real.squeeze()[:, None, None, :]"), AXIS,
             "With one sentence the batch axis vanished. squeeze() removes every axis of size 1; this one must stay."),
     ),

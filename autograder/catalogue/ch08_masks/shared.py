@@ -1,5 +1,6 @@
 """What the exercises of chapter 08 share."""
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -44,8 +45,28 @@ def spread(result: Any, *shape: int) -> Any:
 
 
 def open_cells(evidence: Evidence) -> str:
-    """The number of True cells in both."""
+    """The number of True cells in both, if it differs."""
     if not isinstance(evidence.got, Tensor) or evidence.got.dtype != torch.bool:
         return f"You returned {getattr(evidence.got, 'dtype', type(evidence.got).__name__)}."
-    return (f"{int(evidence.got.sum())} of your {evidence.got.numel()} cells are True; "
-            f"{int(evidence.expected.sum())} of {evidence.expected.numel()} should be.")  # fmt: skip
+    got, expected = int(evidence.got.sum()), int(evidence.expected.sum())
+    if got == expected:
+        return ""
+    return (f"{got} of your {evidence.got.numel()} cells are True; "
+            f"{expected} of {evidence.expected.numel()} should be.")
+
+
+def open_cells_of(rows: str) -> Callable[[Evidence], str]:
+    """The number of True cells in both, if it differs, of masks that were broadcast before they were compared.
+
+    rows: which rows are counted. The learner's own tensor may be smaller, so its size is not quoted.
+    """
+
+    def quote(evidence: Evidence) -> str:
+        if not isinstance(evidence.got, Tensor) or evidence.got.shape != evidence.expected.shape:
+            return ""
+        if evidence.got.dtype != torch.bool or bool(evidence.got.sum() == evidence.expected.sum()):
+            return ""
+        return (f"Counted over {rows}, {int(evidence.got.sum())} cells of your mask are True; "
+                f"{int(evidence.expected.sum())} should be.")
+
+    return quote  # fmt: skip

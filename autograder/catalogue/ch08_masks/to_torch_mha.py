@@ -30,7 +30,7 @@ RIGHT = answer("""
 """)
 
 EXERCISE = Exercise(
-    id="to-torch-mha", number="08.6", difficulty=1, minutes=8, visible_points=1, hidden_points=0,
+    id="to-torch-mha", number="08.6", difficulty=1, minutes=10, visible_points=1, hidden_points=0,
     reference=to_torch_mha, section=CONVENTION,
     probes=(
         visible("two sentences, two heads", Case((PADS & FUTURE, 2))),
