@@ -117,8 +117,8 @@ NO_NORM = Family("no norm at all", """No norm was found that has a scale and a s
     sub-layers has one of its own{where}.""")
 RMS_NORMS = Family("root mean square norms", """The norms have a scale and no shift: those are RMS norms, as later
     models have, or layer norms without a bias. Here, both are needed.""")
-NO_DROPOUT = Family("no dropout", """Evaluation is right, and in training nothing is dropped. Dropout acts on the output
-    of each sub-layer, before the sum.""")
+NO_DROPOUT = Family("no dropout", """Evaluation is right, and in training nothing is dropped where the rate is 1.
+    Dropout acts on the output of each sub-layer, before the sum.""")
 DROPOUT_NEVER_OFF = Family("dropout that never sleeps", """Numbers are dropped in evaluation too: F.dropout does that
     unless you pass `training=self.training`. nn.Dropout knows by itself.""")
 DROPOUT_ON_THE_SUM = Family("dropout after the sum", """Dropout was put on the sum, so x itself is dropped with it. It
@@ -230,7 +230,7 @@ def usual_mistakes(
             "always float32",
             right_answer.ending_in(".float()"),
             float32,
-            "float64 went in and float32 came out. The result keeps the dtype of the input.",
+            "The input was not float32, and float32 came out. The result keeps the dtype of the input.",
         )
     if single:
         yield _single_inside(right_answer, names, single)

@@ -25,8 +25,8 @@ TWO_RESULTS = (
 )
 ANEW = (  # of a class, which is constructed for each call
     "Two objects of your class, given the same weights and the same input, gave two different results. Either dropout "
-    "is on where it should be off, or there is a parameter that the task does not need: it keeps its random initial "
-    "values, as learned positions do where fixed ones are expected."
+    "is on where it should be off or has its own rate, or there is a parameter that the task does not need, which "
+    "keeps its random initial values, as learned positions do where fixed ones are expected."
 )
 KEPT = seen(
     "kept",

@@ -48,10 +48,12 @@ def _about_blocks(wanted: Sequence[Block], shown: Structure) -> str:
     if all(each.found > each.wanted for each in shown.troubles) and shown.troubles:
         too_many = " and ".join(each.what for each in shown.troubles)
         return f"You have too many {too_many}. {counted[0].upper()}{counted[1:]}. Which are to go? There are: {found}."
+    seen = f"It saw: {found}{'' if found.endswith('...') else '.'}"
+    if shown.troubles and all(each.found == each.wanted and not each.shared for each in shown.troubles):
+        return f"Your parameters do not have the sizes that the task gives: {counted}. {seen}"
     example = next(iter(wanted[-1].shapes()))
     lists = " A Python list hides its modules." if any(each.found < each.wanted for each in shown.troubles) else ""
     return (
         f"The check could not read your parameters. {counted or 'They fit no order of queries, keys and values'}."
-        f"{lists} It saw: {found}{'' if found.endswith('...') else '.'} If all are there, say which is which in the "
-        f'class body: roles = {{"{example}": "...", ...}}.'
+        f'{lists} {seen} If all are there, say which is which in the class body: roles = {{"{example}": "...", ...}}.'
     )

@@ -284,9 +284,7 @@ EXERCISE = Exercise(
             """Every query with a hidden key got zeros: its softmax was NaN before you cleaned it. Are the hidden scores
             *plus* infinity? Softmax subtracts the largest score, and infinity minus infinity is not a number. Only
             minus infinity becomes a weight of 0."""),
-        *usual_mistakes(RIGHT, detached=SCORES, squeezed=SCORES),
-        mistake("always float32", RIGHT.ending_in(".float()"), SCORES,
-            "The input was not float32, and float32 came out. The result keeps the dtype of the input."),
+        *usual_mistakes(RIGHT, detached=SCORES, float32=SCORES, squeezed=SCORES),
     ),
     correct=(
         correct("fill, softmax, nan_to_num", RIGHT),

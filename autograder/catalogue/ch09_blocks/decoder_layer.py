@@ -4,7 +4,16 @@ import torch
 from torch import Tensor
 
 from autograder.catalogue import families
-from autograder.catalogue.ch09_blocks.shared import LIBRARY, WORKED, drawn, sections, silent, with_heads, wrong_word
+from autograder.catalogue.ch09_blocks.shared import (
+    FIXED_RATE,
+    LIBRARY,
+    WORKED,
+    drawn,
+    sections,
+    silent,
+    with_heads,
+    wrong_word,
+)
 from autograder.catalogue.exercise import Block, Case, Exercise
 from autograder.catalogue.families import Family, usual_mistakes
 from autograder.catalogue.known_answers import correct, mistake
@@ -310,6 +319,13 @@ EXERCISE = Exercise(
                   POST[1], f"y = y + self.norm2(self.drop({POST_SAID[1]}))").but(POST[2],
                       f"y = y + self.norm3(self.drop({POST_SAID[2]}))"),
             PLACEMENT, x="y"),
+        *(
+            mistake(f"norm before the sum, around {which}",
+                    RIGHT.but(POST[place], f"y = y + self.norm{place + 1}(self.drop({POST_SAID[place]}))"), PLACEMENT,
+                f"In post-norm the norm around {which} is on the wrong side of the sum: y + norm(f(y)). The paper's is "
+                "norm(y + f(y)), for all three sub-layers.")
+            for place, which in enumerate(("the first attention", "the second attention", "the feed-forward network"))
+        ),
         families.ALWAYS_PRE_NORM(RIGHT.but("if self.norm_first:", "if True:"), PLACEMENT, x="y"),
         mistake("always post-norm", RIGHT.but("if self.norm_first:", "if False:"), PLACEMENT,
             "norm_first=True means y + f(norm(y)). Yours is post-norm whatever the flag says."),
@@ -327,10 +343,13 @@ EXERCISE = Exercise(
             "There are two norms. There should be three: one for each sub-layer."),
         families.DROPOUT_NEVER_OFF(RIGHT.but(DROP, "self.drop = lambda x: F.dropout(x, dropout)"), DECODER),
         families.NO_DROPOUT(RIGHT.but(DROP, "self.drop = nn.Identity()"), DECODER),
+        FIXED_RATE(RIGHT.but(DROP, "self.drop = nn.Dropout(0.1)"), DECODER, rate="the argument dropout"),
+        FIXED_RATE(RIGHT.but(DROP, "self.drop = nn.Dropout()"), DECODER, name="a fixed dropout rate of one half",
+                   rate="the argument dropout"),
         mistake("dropout missing on the second attention", both(1, "self.drop(self.cross(seen, memory, src_mask))",
                   "self.cross(seen, memory, src_mask)"), DECODER,
-            "In training one sub-layer's words are not dropped. All three sub-layers' words are, before "
-            "they are added."),
+            "In training the output of the second attention is not dropped. The outputs of all three sub-layers are, "
+            "before they are added."),
         families.NO_ACTIVATION(RIGHT.but("torch.relu(self.widen(x))", "self.widen(x)"), FEED, activation="A ReLU"),
         families.GELU(RIGHT.but("torch.relu(", "F.gelu("), FEED),
         families.TWO_RESULTS(RIGHT.ending_in(", None"),

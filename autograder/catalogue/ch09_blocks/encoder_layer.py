@@ -4,7 +4,16 @@ import torch
 from torch import Tensor
 
 from autograder.catalogue import families
-from autograder.catalogue.ch09_blocks.shared import LIBRARY, WORKED, drawn, sections, silent, with_heads, wrong_word
+from autograder.catalogue.ch09_blocks.shared import (
+    FIXED_RATE,
+    LIBRARY,
+    WORKED,
+    drawn,
+    sections,
+    silent,
+    with_heads,
+    wrong_word,
+)
 from autograder.catalogue.exercise import Block, Case, Exercise
 from autograder.catalogue.families import usual_mistakes
 from autograder.catalogue.known_answers import correct, mistake
@@ -205,6 +214,9 @@ EXERCISE = Exercise(
             "mask may be left out: then every word may attend to every word. Give it the default None."),
         families.DROPOUT_NEVER_OFF(RIGHT.but(DROP, "self.drop = lambda x: F.dropout(x, dropout)"), LAYER),
         families.NO_DROPOUT(RIGHT.but(DROP, "self.drop = nn.Identity()"), LAYER),
+        FIXED_RATE(RIGHT.but(DROP, "self.drop = nn.Dropout(0.1)"), LAYER, rate="the argument dropout"),
+        FIXED_RATE(RIGHT.but(DROP, "self.drop = nn.Dropout()"), LAYER, name="a fixed dropout rate of one half",
+                   rate="the argument dropout"),
         families.DROPOUT_ON_THE_SUM(RIGHT.but(PRE_1, "x = self.drop(x + self.attention(seen, seen, mask))").but(PRE_2,
                   "x = self.drop(x + self.think(seen))").but(
                   POST_1, "x = self.norm1(self.drop(x + self.attention(x, x, mask)))").but(POST_2,
@@ -268,6 +280,11 @@ EXERCISE = Exercise(
                                          LAYER,
             "Attention ran over the sentences of the batch. nn.MultiheadAttention expects the words on axis 0 unless "
             "you pass batch_first=True."),
+        mistake("the first sentence's attention for all",
+                RIGHT.but(PRE_1, PRE_1.replace("seen, mask)", "seen, mask)[0]")).but(
+                  POST_1, POST_1.replace("x, mask)", "x, mask)[0]")), LAYER,
+            """All sentences got what attention returned for the *first* one. Where attention returns a tensor,
+            (B, T, D), and not a pair, an index [0] after the call selects the first sentence."""),
         mistake("eps of 1e-6",
                 RIGHT.but("nn.LayerNorm(d), nn.LayerNorm(d)", "nn.LayerNorm(d, eps=0.01), nn.LayerNorm(d, eps=0.01)"),
                 EPSILON,

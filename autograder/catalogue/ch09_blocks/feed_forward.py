@@ -61,7 +61,7 @@ def instead(function: str):
 
 
 EXERCISE = Exercise(
-    id="feed-forward", number="09.2", difficulty=1, minutes=8, visible_points=1, hidden_points=2,
+    id="feed-forward", number="09.2", difficulty=1, minutes=6, visible_points=1, hidden_points=2,
     reference=feed_forward, section=FEED, quotes=wrong_word,
     probes=(
         visible("two words, two features, by hand", WORKED),

@@ -3,15 +3,15 @@
 import torch
 from torch import Tensor
 
-from autograder.catalogue.ch09_blocks.shared import WORKED, first_number, sections
+from autograder.catalogue.ch09_blocks.shared import WORKED, first_number, sections, wrong_word
 from autograder.catalogue.exercise import Case, Exercise
 from autograder.catalogue.families import in_place, usual_mistakes
 from autograder.catalogue.known_answers import answer, correct, formula, mistake
 from autograder.catalogue.probes import hidden, normal, usual_probes, visible
-from autograder.catalogue.quotes import wrong_row
 
 NORM, EPSILON, AXIS = sections("norm epsilon axis")
 EPS = 1e-5
+LIBRARY = ("layer_norm", "group_norm", "native_group_norm", "instance_norm", "batch_norm", "native_batch_norm")
 
 
 def layer_norm(x: Tensor, g: Tensor, b: Tensor, eps: float) -> Tensor:
@@ -78,8 +78,8 @@ def over(axes: str):
 
 
 EXERCISE = Exercise(
-    id="layer-norm", number="09.1", difficulty=1, minutes=12, visible_points=2, hidden_points=3,
-    reference=layer_norm, section=NORM, quotes=wrong_row, forbidden=("layer_norm",),
+    id="layer-norm", number="09.1", difficulty=1, minutes=10, visible_points=2, hidden_points=3,
+    reference=layer_norm, section=NORM, quotes=wrong_word, forbidden=LIBRARY,
     probes=(
         visible("2 4 4 6 by hand", plain(WORKED[None, None])),
         visible("hardly any spread", plain(WORKED[None, None] / 2000 - 0.002)),
@@ -90,8 +90,8 @@ EXERCISE = Exercise(
         hidden("hardly any spread, stretched", tiny_spread, announced_by="eps is *inside* the root"),
         hidden("another eps", inputs, 2, 3, 4, eps=0.3, announced_by="eps: a small number, not always the same"),
         hidden("equal numbers", equal_numbers, atol=2e-3, announced_by="a word of equal numbers gives b"),
-        hidden("four axes", inputs, 2, 3, 4, 5, announced_by="any number of axes before it"),
-        hidden("one word alone", inputs, 6, announced_by="any number of axes before it"),
+        hidden("four axes", inputs, 2, 3, 4, 5, announced_by="any number of axes before D"),
+        hidden("one word alone", inputs, 6, announced_by="any number of axes before D"),
     ),
     mistakes=(
         mistake("the mean square as variance", RIGHT.but(VARIANCE, "variance = x.pow(2).mean(dim=-1, keepdim=True)"),
@@ -129,6 +129,9 @@ EXERCISE = Exercise(
         mistake("over the batch", over("0"), AXIS,
             """Mean and variance run over the first axis, so sentences change each other: that is batch norm's way. Each
             word is normalized by itself, over its features: the last axis."""),
+        mistake("over axis 2, wherever the features are", over("2"), AXIS,
+            """Mean and variance run over axis 2, which is the last one only where x has three axes. Features are always
+            on the last axis: count it from the end."""),
         mistake("over words and features", over("(-2, -1)"), AXIS,
             """Mean and variance run over all words of the sentence together. Changing word 0 changed word 1. Each word
             is normalized by itself, over its features."""),
@@ -241,11 +244,6 @@ EXERCISE = Exercise(
             "layer_norm(x, g, b, eps)",
             "b + g * (x - x.mean(-1, True)) / (x.std(-1, correction=0, keepdim=True).square() + eps).sqrt()").replace(
             "x.std(-1, correction=0, keepdim=True).square()", "x.var(-1, correction=0, keepdim=True)")),
-        correct("one group of group_norm", """
-            def layer_norm(x, g, b, eps):
-                D = x.shape[-1]
-                return F.group_norm(x.reshape(-1, D), 1, g, b, eps).reshape(x.shape) if D > 1 else (x - x) * g + b
-        """),
     ),
     hints=(
         "which numbers belong to one word? Only they decide its mean and its variance.",

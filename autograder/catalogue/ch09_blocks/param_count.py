@@ -39,6 +39,14 @@ def counted(evidence: Evidence) -> str:
     return f"You counted {evidence.got:,} where there are {evidence.expected:,}."
 
 
+def tied_the_wrong_way_round(evidence: Evidence) -> bool:
+    """Whether three tables were counted for one, or one, of either vocabulary, for three."""
+    cfg = evidence.arguments[0]
+    source, target = cfg.source_vocabulary, cfg.target_vocabulary
+    too_many = (evidence.got - evidence.expected) / cfg.d_model
+    return too_many in ((source + target, 2 * target) if cfg.tie_embeddings else (-source - target, -2 * target))
+
+
 RIGHT = answer("""
     def param_count(cfg):
         D, F = cfg.d_model, cfg.d_ff
@@ -61,7 +69,7 @@ UNTIED, LAST = (
 SUM = "return cfg.encoder_layers * encoder + cfg.decoder_layers * decoder + tables + last"
 
 EXERCISE = Exercise(
-    id="param-count", number="09.6", difficulty=1, minutes=12, visible_points=1, hidden_points=2,
+    id="param-count", number="09.6", difficulty=1, minutes=20, visible_points=1, hidden_points=2,
     reference=param_count, section=COUNT, quotes=counted,
     probes=(
         visible("the paper's base model, one table of 37,000", Case((PAPER,))),
@@ -140,6 +148,19 @@ EXERCISE = Exercise(
         mistake("the source's table as large as the target's",
                 RIGHT.but(UNTIED, "tables = 3 * cfg.target_vocabulary * D"), ENDS,
             "All three tables were given the target's vocabulary. The source's table has source_vocabulary rows."),
+        mistake("three tables as large as the source's",
+                RIGHT.but(UNTIED, "tables = 3 * cfg.source_vocabulary * D"), ENDS,
+            "All three tables were given the source's vocabulary. Those of target and output have target_vocabulary "
+            "rows."),
+        mistake("always one table, the source's", RIGHT.but(UNTIED, "tables = cfg.source_vocabulary * D"), ENDS,
+            "You counted one table, of source_vocabulary rows, though tie_embeddings is off: then there are three."),
+        mistake("tie_embeddings the wrong way round", RIGHT.but("if not cfg.tie", "if cfg.tie"), ENDS,
+            "tie_embeddings is taken the wrong way round: one table where it is False and three where it is True. "
+            "Tied means that source, target and output share one table.", shows=tied_the_wrong_way_round),
+        mistake("an output bias where there are three tables", RIGHT.but(
+                  UNTIED, f"{UNTIED} + cfg.target_vocabulary"), ENDS,
+            "Where there are three tables, a bias was counted at the output: target_vocabulary numbers too many. "
+            "The output has none."),
         mistake("no table where it is tied", RIGHT.but("tables = cfg.target_vocabulary * D\n", "tables = 0\n"), ENDS,
             "With tie_embeddings no table was counted. One is left, and it is learned."),
         mistake("no tables", RIGHT.but(" + tables + last", " + last"), ENDS,

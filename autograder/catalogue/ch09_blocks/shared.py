@@ -6,10 +6,11 @@ import torch
 from torch import Tensor
 
 from autograder.catalogue.exercise import Block, Evidence
+from autograder.catalogue.families import Family
 from autograder.catalogue.known_answers import Answer, answer
 from autograder.catalogue.numbers import number
 from autograder.catalogue.probes import normal
-from autograder.catalogue.quotes import wrong_row
+from autograder.catalogue.quotes import row
 from autograder.catalogue.sections import of_chapter
 
 sections = of_chapter("09")
@@ -39,9 +40,16 @@ def silent(blocks: Sequence[Block]) -> dict[str, Tensor]:
             shape in shapes.items()}
 
 
-def wrong_word(evidence: Evidence) -> str:
-    """The first word that differs, and the correct one."""
-    return wrong_row(evidence, "word")
+def wrong_word(evidence: Evidence, most: int = 4) -> str:
+    """The row with the largest error, which is the one that the report shows, and the correct one."""
+    wanted, got = evidence.expected.double(), evidence.got.double()
+    off = ~torch.isclose(got, wanted, rtol=1e-4, atol=1e-5, equal_nan=True)
+    gap = torch.where(off, (got - wanted).abs().nan_to_num(nan=torch.inf), 0.0)
+    place = tuple((gap == gap.max()).nonzero()[0, :-1].tolist())
+    columns = slice(0, most) if bool(off[place][:most].any()) else slice(-most, None)
+    says = "is" if columns.start == 0 else "ends in"
+    name = place[0] if len(place) == 1 else place
+    return f"Your row {name} {says} {row(got[place][columns])}; it should be {row(wanted[place][columns])}."
 
 
 def first_number(evidence: Evidence) -> str:
@@ -49,6 +57,12 @@ def first_number(evidence: Evidence) -> str:
     got, wanted = evidence.got.flatten(), evidence.expected.flatten()
     place = int((got - wanted).abs().nan_to_num(nan=1e9).argmax())
     return f"You returned {number(got[place])} where {number(wanted[place])} belongs."
+
+
+# fmt: off
+FIXED_RATE = Family("a fixed dropout rate", """In training your dropout has a rate of its own: where {rate} says that
+    everything is dropped, some values stayed. Pass {rate} on to every dropout layer.""")
+# fmt: on
 
 
 HEADS = answer("""

@@ -6,16 +6,18 @@ import torch
 from torch import Tensor
 
 from autograder.catalogue import families
-from autograder.catalogue.ch09_blocks.shared import HEADS, LIBRARY, drawn, first_number, sections
+from autograder.catalogue.ch09_blocks.shared import FIXED_RATE, HEADS, LIBRARY, drawn, first_number, sections
 from autograder.catalogue.exercise import Block, Case, Exercise
 from autograder.catalogue.families import usual_mistakes
-from autograder.catalogue.known_answers import answer, correct, mistake
+from autograder.catalogue.known_answers import Answer, answer, correct, mistake
 from autograder.catalogue.probes import GRADIENTS, PROMISED, hidden, second_call, visible
 from transformer_ref.config import ModelConfig
 from transformer_ref.model import transformer
 
 STACK, ENDS, WHOLE, THREE, PLACEMENT = sections("stack ends whole three placement")
 NEARLY_ALL = 1 - 1e-12  # dropout that leaves nothing, of a config, which takes no 1
+# Their product overflows in float32; each of the two may even be divided by 1 - NEARLY_ALL or by the root of eps.
+LARGE, LESS_LARGE = 1e30, 1e12
 
 
 class Transformer(transformer.Transformer):
@@ -74,6 +76,19 @@ def twice_the_same(g: torch.Generator) -> Case:
     for ids in case.arguments:
         ids[2] = ids[0]
     return case
+
+
+def nan_unless_the_encoder_drops(g: torch.Generator) -> Case:
+    """In training, all dropped, with weights under which the logits are NaN if the encoder drops too little.
+
+    No finite value passes from the encoder to the logits, since cross-attention is dropped as well; but infinity times
+    0 is NaN. If the encoder drops everything, its last norm reads zeros, and its large scale has no effect. Otherwise
+    that scale and the large values of cross-attention overflow together.
+    """
+    case = inputs(g, 2, 3, 4, False, dropout=NEARLY_ALL, norm_first=True, encoder_layers=1, decoder_layers=1)
+    factors = {"encoder, last norm.scale": LARGE, "decoder layer 0, cross-attention.value": LESS_LARGE}
+    weights = {role: factors.get(role, 1.0) * weight for role, weight in (case.weights or {}).items()}
+    return Case(case.arguments, construct=case.construct, weights=weights)
 
 
 def of_real_words(case: Case, result: Any) -> Any:
@@ -172,9 +187,23 @@ TIED_SOURCE, TIED_OUTPUT = "self.source.weight = self.target.weight", "self.outp
 TYING = f"if cfg.tie_embeddings:\n            {TIED_SOURCE}\n            {TIED_OUTPUT}"
 SOURCE, TARGET = "self.embed(self.source, src)", "self.embed(self.target, tgt)"
 NO_PLACES = "self.drop(self.{0}({1}) * self.cfg.d_model ** 0.5)"
+DROP, DROPPED = "self.drop = nn.Dropout(cfg.dropout)", "return self.drop(x)"
+IN_A_LAYER = f"{DROP}\n\n    def step"
+
+
+def by_itself(source: str) -> Answer:
+    """The answer as if it were written out. Mistakes that are a change of `RIGHT` are also tried in pairs, of which a
+    grade's report tries at most 1,400 (`known_mistakes.MOST_PAIRS`), and the others make 1,315."""
+    return answer(source)
+
+
+def layers_dropping(rate: str) -> Answer:
+    """The answer whose layers have another rate of dropout."""
+    return by_itself(RIGHT.but(IN_A_LAYER, IN_A_LAYER.replace("cfg.dropout", rate)))
+
 
 EXERCISE = Exercise(
-    id="transformer", number="09.5", difficulty=3, minutes=60, visible_points=3, hidden_points=6,
+    id="transformer", number="09.5", difficulty=3, minutes=75, visible_points=3, hidden_points=6,
     reference=Transformer, roles=parts, normalize=of_real_words, section=WHOLE, quotes=first_number, forbidden=LIBRARY,
     probes=(
         visible("post-norm, three tables", inputs, 2, 4, 5, False),
@@ -202,6 +231,8 @@ EXERCISE = Exercise(
                announced_by="**Dropout** as in the layers"),
         hidden("in training, everything dropped", inputs, 2, 3, 4, dropout=NEARLY_ALL, norm_first=True,
                encoder_layers=1, decoder_layers=1, checks="training",
+               announced_by="dropout on the embedded words and on the output of every sub-layer"),
+        hidden("in training, everything dropped in the encoder", nan_unless_the_encoder_drops, checks="training",
                announced_by="dropout on the embedded words and on the output of every sub-layer"),
         second_call(inputs, 2, 4, 5, encoder_layers=1, decoder_layers=1),
     ),
@@ -295,6 +326,15 @@ EXERCISE = Exercise(
         mistake("no causal mask", RIGHT.without(CAUSAL), THREE,
             """The decoder sees words that come later: changing word 3 changed the logits of word 1. Its first attention
             needs the causal mask."""),
+        mistake("no mask on the target",
+                by_itself(RIGHT.but("layer(y, said, memory, seen)", "layer(y, None, memory, seen)")), THREE,
+            """Nothing is hidden in the decoder's first attention: later words and pads of the target changed the
+            logits of word 1. That attention needs the causal mask."""),
+        mistake("no mask at all", by_itself(RIGHT.but("x = layer(x, seen)", "x = layer(x, None)").but(
+                  "layer(y, said, memory, seen)", "layer(y, None, memory)")), THREE,
+            """No attention has a mask: later words of the target changed the logits of word 1, and pads at the end of
+            the source changed all of them. The decoder's first attention needs the causal mask, the other two the
+            source's padding mask."""),
         mistake("causal in the encoder", RIGHT.but(
                   "x = layer(x, seen)",
                   "x = layer(x, seen & torch.ones(src.shape[1], src.shape[1], dtype=torch.bool).tril())"), THREE,
@@ -319,6 +359,12 @@ EXERCISE = Exercise(
             "You wrote 0 where cfg.pad belongs: it is right until a config has another pad."),
         mistake("the masks the wrong way round", RIGHT.but("(src != self.cfg.pad)", "(src == self.cfg.pad)"), THREE,
             "The source's mask is True at its pads. True = may attend: it is True at real words."),
+        mistake("the masks the wrong way round, zeros where none is left",
+                by_itself(RIGHT.but("(src != self.cfg.pad)", "(src == self.cfg.pad)").but(
+                  "shares = torch.softmax(scores, dim=-1)", "shares = torch.softmax(scores, dim=-1).nan_to_num()")),
+                  THREE,
+            "The source's mask is True at its pads and False at its words, so where there are no pads, nothing is "
+            "read. True = may attend: it is True at real words."),
         mistake("tying ignored", RIGHT.but(TYING, "pass"), ENDS,
             """With cfg.tie_embeddings there is *one* table for source, target and output; yours has three. Let all
             three be the same parameter: a copy is equal once and then goes its own way."""),
@@ -331,7 +377,9 @@ EXERCISE = Exercise(
             "The output adds a bias to the logits. There is none there: bias=False."),
         mistake("the target embedded as the source",
                 RIGHT.but(TARGET, "self.embed(self.source, tgt % self.cfg.source_vocabulary)"), ENDS,
-            "The target's ids were looked up in the source's table. Each language has its own, unless they are tied."),
+            """Without cfg.tie_embeddings there are three tables, of source, target and output. Yours uses one of them
+            for two of these: the target's ids are looked up in the source's table, or the output has the parameters of
+            a table."""),
         mistake("no encoder", RIGHT.but("x = layer(x, seen)", "pass"), WHOLE,
             "The decoder reads the source's embeddings: the encoder's layers were made and never used."),
         mistake("as many decoder layers as encoder layers",
@@ -353,7 +401,33 @@ EXERCISE = Exercise(
         mistake("hidden vectors came back", RIGHT.but(LAST, "return y"), ENDS,
             "The decoder's vectors came back, D numbers a word. The output makes V scores of them."),
         families.TWO_RESULTS(RIGHT.but(LAST, "return self.output(y), memory"), WHOLE, result="logits"),
-        families.EMBEDDINGS_NOT_DROPPED(RIGHT.but("return self.drop(x)", "return x"), ENDS, words="words"),
+        families.EMBEDDINGS_NOT_DROPPED(RIGHT.but(DROPPED, "return x"), ENDS, words="words"),
+        mistake("no dropout on the target's embeddings",
+                by_itself(RIGHT.but(DROPPED, "return x if table is self.target else self.drop(x)")), ENDS,
+            "In training the embedded words of the target are not dropped. Those of both sides are, after the "
+            "positions are added."),
+        mistake("the encoder not dropped",
+                by_itself(RIGHT.but(DROPPED, "return x if table is self.source else self.drop(x)")), ENDS,
+            """In training something is not dropped on the encoder's side: the embedded words of the source, or the
+            output of a sub-layer. The check gives some parameters values so large that what is not dropped there
+            overflows, and the logits become NaN."""),
+        mistake("no dropout in the decoder's layers", layers_dropping("0.0 if cross else cfg.dropout"), WHOLE,
+            "In training the outputs of the decoder's sub-layers are not dropped. Those of both stacks are, before "
+            "they are added."),
+        mistake("no dropout in the layers", layers_dropping("0.0"), WHOLE,
+            "In training the embedded words are dropped, and no output of a sub-layer is, neither in the encoder nor "
+            "in the decoder."),
+        mistake("no dropout", by_itself(RIGHT.replace("nn.Dropout(cfg.dropout)", "nn.Identity()")), WHOLE,
+            "In training nothing is dropped where cfg.dropout is almost 1. Dropout acts on the embedded words and on "
+            "the output of every sub-layer, in both stacks."),
+        mistake("dropout before the positions",
+                by_itself(RIGHT.but(TABLE, TABLE.replace("table(ids)", "self.drop(table(ids))")).but(
+                  DROPPED, "return x")), ENDS,
+            "In training the positions are never dropped: dropout came before they were added. It acts on the sum of "
+            "words and positions."),
+        FIXED_RATE(by_itself(RIGHT.replace("nn.Dropout(cfg.dropout)", "nn.Dropout(0.1)")), WHOLE, rate="cfg.dropout"),
+        FIXED_RATE(by_itself(RIGHT.but(f"{DROP}\n        if cfg", "self.drop = nn.Dropout(0.1)\n        if cfg")), ENDS,
+                   name="a fixed dropout rate on the embeddings", rate="cfg.dropout"),
         mistake("sentences exchanged", RIGHT.but(
                   "memory, seen = self.encode(src)",
                   "src, tgt_in = tgt_in, src\n        memory, seen = self.encode(src)"), WHOLE,
@@ -447,7 +521,7 @@ EXERCISE = Exercise(
         "which parts have you built already, and what goes from one to the next? Draw the two stacks, and write a "
         "mask on each of the three attentions.",
         "src (B, Ts) becomes memory (B, Ts, D); tgt_in (B, Tt) becomes (B, Tt, D) and then logits (B, Tt, V). Masks: "
-        "(B, 1, 1, Ts) and (B, 1, Tt, Tt).",
+        "(B, 1, 1, Ts) and (Tt, Tt), or (B, 1, Tt, Tt) where the target's pads are hidden too.",
         "embed: table times the root of D, plus positions, dropout. Encoder layers with the source's mask. Decoder "
         "layers with memory and both masks. "
         "In pre-norm a last norm each. One matrix to the vocabulary.",
