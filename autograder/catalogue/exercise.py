@@ -50,7 +50,7 @@ def step(method: str, *arguments: Any, by: str = "first", given: int | None = No
 
 
 class Remark(str):
-    """What a check found out about an answer, as the end of a sentence; it stands where a result would."""
+    """What a check found out about an answer, as the end of a sentence. It takes the place of a result."""
 
 
 @dataclass(frozen=True)

@@ -117,7 +117,7 @@ NO_NORM = Family("no norm at all", """No norm was found that has a scale and a s
     sub-layers has one of its own{where}.""")
 RMS_NORMS = Family("root mean square norms", """The norms have a scale and no shift: those are RMS norms, as later
     models have, or layer norms without a bias. Here, both are needed.""")
-NO_DROPOUT = Family("no dropout", """Evaluation is right, and in training nothing is dropped where the rate is 1.
+NO_DROPOUT = Family("no dropout", """Evaluation is right, but in training nothing is dropped, even with dropout 1.
     Dropout acts on the output of each sub-layer, before the sum.""")
 DROPOUT_NEVER_OFF = Family("dropout that never sleeps", """Numbers are dropped in evaluation too: F.dropout does that
     unless you pass `training=self.training`. nn.Dropout knows by itself.""")
@@ -196,7 +196,7 @@ def in_place(argument: str, source: str, reread: Section, more: str = "") -> Mis
         f"{argument} changed in place",
         source,
         reread,
-        f"Your function changed the caller's {argument}: -=, [...] = and names that end in _ "
+        f"Your function changed the caller's {argument}: -=, [...] = and functions whose names end in _ "
         f"write into the tensor that was passed in. {more or 'Make a new one.'}",
         quotes=None,
     )

@@ -24,9 +24,9 @@ TWO_RESULTS = (
     "call, kept from one call to the next, or read from torch.empty before anything was written there."
 )
 ANEW = (  # of a class, which is constructed for each call
-    "Two objects of your class, given the same weights and the same input, gave two different results. Either dropout "
-    "is on where it should be off or has its own rate, or there is a parameter that the task does not need, which "
-    "keeps its random initial values, as learned positions do where fixed ones are expected."
+    "Two objects of your class, given the same weights and the same input, gave two different results. Perhaps "
+    "dropout is on where it should be off or has its own rate, or a layer is created in forward, or a parameter that "
+    "the task does not need keeps its random initial values, as learned positions do where fixed ones are expected."
 )
 KEPT = seen(
     "kept",

@@ -7,8 +7,8 @@ import re
 
 A_NUMBER = "A single number is used where several values are expected: in a loop, in max or sum, or right of a, b = ..."
 NO_VALUE = (
-    "A value there is None. A function without a return gives None, so do methods such as append and sort, and an "
-    "argument that was left out may be None."
+    "A value there is None. A function without a return gives None, and so do methods such as append and sort; an "
+    "argument that was left out may be None, too."
 )
 ROUND = "Square brackets follow a function. A call needs round ones."
 OVER = "Tensors that are combined element by element are aligned from the right: two lengths are equal, or one is 1."
@@ -40,7 +40,8 @@ MEANINGS: dict[str, str] = {  # the beginning of a message, as a regular express
     r".*\bgot an unexpected keyword argument '(\w+)'": "The function that is called has no argument named {0}.",
     r".*\bgot multiple values for argument '(\w+)'": "The call gives {0} twice: by its place and by its name.",
     r"(max|min)\(\) received an invalid combination of arguments - got \((?:int|float), Tensor\)": (
-        "torch's {0} compares two tensors. To keep numbers on one side of a plain number, use clamp."
+        "torch's {0} compares two tensors. To keep the entries of a tensor above or below a number, use clamp; if the "
+        "number is an axis, it comes after the tensor."
     ),
     r"(\w+)\(\) received an invalid combination of arguments": (
         "{0} does not take arguments of these types together. Is one missing, one too many, or one of another type?"
@@ -52,11 +53,12 @@ MEANINGS: dict[str, str] = {  # the beginning of a message, as a regular express
         "Look at what the line passes as {1}: was it meant for another argument of {0}?"
     ),
     r"expected Tensor as element \d+ in argument \d+, but got (list|tuple)": (
-        "One of the items there is a {0} of its own. Is a list nested, or does this function take its tensors one by "
-        "one, as with * before the list?"
+        "One of the items there is a {0} of its own. Is one list inside another, or does this function take its "
+        "tensors as separate arguments, as with * before the list?"
     ),
     r"\"bitwise_\w+\" not implemented for '\w+'": (
-        "torch has no such operation for this dtype. & and | combine booleans, which a comparison or .bool() makes."
+        "torch has no such operation for this dtype. & and | combine booleans, which a comparison or .bool() makes; "
+        "~ inverts them, and a power is written **, not ^."
     ),
     r"unsupported operand type\(s\) for \^": "^ is no power in Python. A power is written **.",
     r"expected Tensor as element \d+ in argument \d+, but got (\w+)": (
@@ -75,7 +77,7 @@ MEANINGS: dict[str, str] = {  # the beginning of a message, as a regular express
         "The value before the round brackets is of type {0} and cannot be called. Should the brackets be square or "
         "left out, or is a sign such as * missing?"
     ),
-    r"(?:Subtraction|Negation), the `-` operator, (?:with|on) a bool": "~ turns a mask around, not a minus sign.",
+    r"(?:Subtraction|Negation), the `-` operator, (?:with|on) a bool": "~ turns a mask around; a minus sign cannot.",
     r"iteration over a 0-d tensor|len\(\) of a 0-d tensor": "This tensor is a single number and has no axes.",
     r"object of type '(\w+)' has no len": "A value of type {0} has no length.",
     r"'float' object cannot be interpreted as an int|list indices .*not float|slice indices must be int": WHOLE,

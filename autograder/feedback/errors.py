@@ -54,12 +54,13 @@ NO_CONSTRUCTOR = re.compile(r"\w+\.__init__\(\) takes 1 positional argument but"
 FUNCTIONAL = re.compile(r"\b(?:F|functional)\.linear\(")
 WEIGHT_FIRST = "F.linear takes its weight as (outputs, inputs), the transpose of what x @ W takes."
 PRODUCTS = ("@", "matmul", ".bmm", ".mm")
-ASKED_WHOLE = re.compile(r"\b(and|or|not)\b")
+ASKED_WHOLE = re.compile(r"\b(and|or|(?<!is )not(?! in\b))\b")
 ENTRY_BY_ENTRY = {
-    "and": "`and` asks a whole tensor whether it is true. & combines two masks entry by entry.",
-    "or": "`or` asks a whole tensor whether it is true. | combines two masks entry by entry; `is None` asks for an "
-    "argument that was left out.",
-    "not": "`not` asks a whole tensor whether it is true. ~ turns each entry of a mask around.",
+    "and": "`and` needs one truth value, and a tensor of several entries has none. & combines two masks entry by "
+    "entry.",
+    "or": "`or` needs one truth value, and a tensor of several entries has none. | combines two masks entry by entry; "
+    "`is None` shows whether an argument was left out.",
+    "not": "`not` needs one truth value, and a tensor of several entries has none. ~ inverts each entry of a mask.",
 }
 TRUTH = "A tensor of several numbers is neither true nor false: check whether it `is None`, or compare its entries."
 UNMADE = "super().__init__() has to come first in the constructor: before it, a module can hold no layers."
@@ -68,8 +69,8 @@ NO_SHARE = "A row has no probability above 0: nothing is left to draw."
 OWN = "Your own code raises this error, where a result is expected. Look at the condition that leads to it."
 KINDS = "Two dtypes are combined there. Create your own tensors with the dtype of the input, such as x.dtype."
 LEAF = (
-    "A tensor for which gradients are computed is written into in place. Make a new value instead; the numbers of a "
-    "parameter are overwritten inside `with torch.no_grad():`."
+    "A tensor for which gradients are computed is written into in place. Make a new value instead; the values of a "
+    "parameter can be overwritten inside `with torch.no_grad():`."
 )
 OVERWRITTEN = (
     "A tensor that the gradients still need was written into afterwards, by +=, by [...] = or a name that ends in _. "
@@ -85,7 +86,7 @@ A_MASK = (
     "A mask of True and False is used where numbers are expected. Is it passed instead of another argument? "
     "Arguments without a name are taken in the order of the signature."
 )
-MATH = "The functions of math take one number. torch has functions of the same names for whole tensors."
+MATH = "The functions of math take single numbers. For most, torch has functions of the same names for tensors."
 PAIR = "{0} returns two tensors here, the values and their indices. Select one of them first."
 LAYER = (
     "nn.{0}(...) makes a layer and computes nothing yet: what is in its brackets are its settings. The layer that was "
@@ -224,7 +225,7 @@ def _similar(name: str, owner: Any) -> str:
 
 
 def about_name(exercise: Exercise, error: Raised) -> str:
-    """Return what is said of a name without a value; empty if the error is another one."""
+    """Return a sentence about a name that has no value; empty if the error is a different one."""
     if "NameError" not in (error.type, *error.kinds) or error.about == ("raised",):
         return ""
     if unset := UNSET.match(error.message):

@@ -45,7 +45,7 @@ SETTINGS = {  # as the answerer calls them
     "the default dtype": "torch's default dtype, a global setting, was changed and not restored",
     "the gradient mode": "torch's gradient mode, a global setting, was changed and not restored",
     "the global random state": "it draws from torch's global random state, or seeds it, and all other code uses it "
-    "too. Use no random numbers, or draw them from your own torch.Generator (a new layer, such as nn.Linear, draws)",
+    "too. Use no random numbers, or draw them from your own torch.Generator (making a layer, such as nn.Linear, draws)",
 }
 BY_HAND = "This is not one of the known mistakes. Work this example by hand, and compare step by step."
 SCORE = (
@@ -54,12 +54,12 @@ SCORE = (
 )
 VISIBLE = {
     "value": "This is not one of the known mistakes. Do one row by hand, and compare your numbers step by step.",
-    "nan": "NaN (not a number) arises where 0 is divided by 0, or infinity by infinity, and spreads from there. Print "
-    "each step and find the first one that contains it.",
+    "nan": "NaN (not a number) arises, for example, where 0 is divided by 0, or infinity is subtracted from infinity, "
+    "and spreads from there. Print each step and find the first one that contains it.",
     "shape": "Compare the two shapes: which axis is missing, which is extra, which two are exchanged?",
     "dtype": "The result should keep the dtype of its input. Where does a different one come in?",
-    "own dtype": "The dtype does not come from the inputs here. Look at where your tensors are made: of whole numbers, "
-    "torch.arange and torch.tensor make int64.",
+    "own dtype": "No input tensor has the dtype that is expected here. Look at where your code makes tensors: from "
+    "whole numbers, torch.arange and torch.tensor make int64.",
     "length": BY_HAND,
     "keys": "The keys should be exactly those that the task names.",
     "inputs": IN_PLACE,

@@ -1,4 +1,4 @@
-"""What is said of a class whose parameters are not those that its exercise asks for."""
+"""Sentences about a class whose parameters are not those that its exercise expects."""
 
 from collections.abc import Sequence
 
@@ -34,7 +34,7 @@ def about_structure(exercise: Exercise, outcome: Outcome, shown: Structure) -> s
 def _but(trouble: Trouble) -> str:
     if trouble.shared:
         return " (one is used again)"
-    return ", but of other sizes" if trouble.found == trouble.wanted else ""
+    return ", but of different sizes" if trouble.found == trouble.wanted else ""
 
 
 def _about_blocks(wanted: Sequence[Block], shown: Structure) -> str:
@@ -48,11 +48,11 @@ def _about_blocks(wanted: Sequence[Block], shown: Structure) -> str:
     if all(each.found > each.wanted for each in shown.troubles) and shown.troubles:
         too_many = " and ".join(each.what for each in shown.troubles)
         return f"You have too many {too_many}. {counted[0].upper()}{counted[1:]}. Which are to go? There are: {found}."
-    seen = f"It saw: {found}{'' if found.endswith('...') else '.'}"
+    seen = f"The check saw: {found}{'' if found.endswith('...') else '.'}"
     if shown.troubles and all(each.found == each.wanted and not each.shared for each in shown.troubles):
         return f"Your parameters do not have the sizes that the task gives: {counted}. {seen}"
     example = next(iter(wanted[-1].shapes()))
-    lists = " A Python list hides its modules." if any(each.found < each.wanted for each in shown.troubles) else ""
+    lists = " Modules in a plain list are not seen." if any(each.found < each.wanted for each in shown.troubles) else ""
     return (
         f"The check could not read your parameters. {counted or 'They fit no order of queries, keys and values'}."
         f'{lists} {seen} If all are there, say which is which in the class body: roles = {{"{example}": "...", ...}}.'

@@ -1,4 +1,4 @@
-"""A small Sphinx extension with the book's own directives, and changes to cells, formulas and pages.
+"""A small Sphinx extension that adds the book's own directives and changes cells, formulas and pages.
 
 - `exercise-row`: the row under a chapter's title that hands out its exercise notebook.
 - `course-road`: the chapters with their questions, linked where they are published.

@@ -129,7 +129,7 @@ PROMISES = {  # part of the sentence -> exercise, and what must be true of its c
         lambda cases: all(probe.hide_expected for probe in catalogue.find("predict-shapes").probes),
     ),
     "as the check of 00.3 does": ("swap-batch-time", first(place)),
-    "The check passes in a small model and an optimizer, calls your function a few times and looks at the weights": (
+    "The check calls your function a few times with a small model and an optimizer, and looks at the weights": (
         "train-step",
         lambda cases: (
             catalogue.find("train-step").harness == "training step" and any(asked_again(case) for case in cases)

@@ -122,7 +122,7 @@ EXERCISE = Exercise(
         one_key("entropy", "no weights before the logarithm", RIGHT.but("-A * torch.log", "-torch.log"),
             "The logarithms were added up without their weights. Each counts as much as its weight."),
         one_key("entropy", "no weights before the logarithm of 0", RIGHT.but(SURPRISE, "surprise = -torch.log(A)"),
-            """The logarithms were added up without their weights, and one of them is the logarithm of 0, minus
+            """The logarithms were added up without their weights, and the logarithm of a weight of 0 is minus
             infinity. Each counts as much as its weight, so that a weight of 0 adds nothing."""),
         one_key("entropy", "entropy of averaged weights", RIGHT.but(SURPRISE, "mean = A.mean(dim=-2)").but(
                   ENTROPY, "torch.special.entr(mean).sum(dim=-1)"),
@@ -153,8 +153,8 @@ EXERCISE = Exercise(
             """The absolute value was taken after the sum, when distances to earlier and later words had already
             canceled. Each distance |i − j| is positive before it is weighted."""),
         one_key("mean_distance", "distance 0 everywhere", RIGHT.but(APART, "(position - position).abs()"),
-            """Every distance is 0. Is each position subtracted from itself? A tensor with one axis stays the same when
-            it is transposed. One of the two needs an axis more, so that all pairs of positions meet."""),
+            """Every distance came out as 0. Is each position subtracted from itself? A tensor with one axis stays the
+            same when it is transposed. One of the two needs one more axis, so that all pairs of positions meet."""),
         one_key("mean_distance", "squared distance", RIGHT.but(".abs()", " ** 2"),
             "The distance was squared. It is |i − j|, in words."),
         one_key("mean_distance", "distance without weights",
@@ -181,8 +181,8 @@ EXERCISE = Exercise(
         one_key("diagonal_share", "the other diagonal", RIGHT.but("A.diagonal", "A.flip(-1).diagonal"),
             "You took the diagonal from top right to bottom left. A word meets itself on the one from top left."),
         one_key("diagonal_share", "the largest weight of each row", RIGHT.but(DIAGONAL, "A.amax(dim=-1).mean(dim=-1)"),
-            """The mean of each row's *largest* weight came back. The diagonal has the weight that each word gives to
-            itself, large or small."""),
+            """The mean of each row's *largest* weight came back. The diagonal holds the weight that each word gives
+            to itself, large or small."""),
         one_key("diagonal_share", "the diagonal of the first two axes",
                 RIGHT.but(DIAGONAL, "A.diagonal().mean(dim=-1)"),
             """The diagonal was taken along the first two axes, sentences and heads, as torch does unless it is told

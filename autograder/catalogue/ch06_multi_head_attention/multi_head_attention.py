@@ -353,8 +353,8 @@ EXERCISE = Exercise(
             "The keys were made by the query projection; the one for keys was made and never used."),
         mistake("one projection for queries, keys and values",
                 RIGHT.but("self.W_k(x_kv), self.W_v(x_kv)", "self.W_q(x_kv), self.W_q(x_kv)"), MODULE,
-            """Queries, keys and values were all made by the query projection; those for keys and values were made and
-            never used."""),
+            """Queries, keys and values were all made by the query projection; the projections for keys and values
+            were created and never used."""),
         mistake("keys and values exchanged",
                 RIGHT.but("self.W_k(x_kv), self.W_v(x_kv)", "self.W_v(x_kv), self.W_k(x_kv)"), MODULE,
             "The projection named for the key makes your values, and the other way round."),
@@ -365,8 +365,9 @@ EXERCISE = Exercise(
             "d_k is missing.",
             quotes=over_heads),
         mistake("keys mixed instead of values", RIGHT.but("weights @ v", "weights @ k"), MODULE,
-            """What the key projection makes was mixed: the keys themselves, or values made by that projection. Keys are
-            only compared with queries; the values have a projection of their own, and are what is mixed."""),
+            """Your weights mix vectors that the key projection makes: the keys themselves, or values made by the wrong
+            projection. Keys are only compared with queries; the values have their own projection, and they are
+            mixed."""),
         mistake("projections made in forward", layered("self.bias = bias", """
                   q, k, v = (nn.Linear(x.shape[-1], x.shape[-1], bias=self.bias)(x) for x in (x_q, x_kv, x_kv))"""),
                   MODULE,
@@ -381,8 +382,8 @@ EXERCISE = Exercise(
                   "q, k, v = self.heads[0](x_q), self.heads[1](x_kv), self.heads[2](x_kv)"), MODULE,
             "A Python list hides its layers from the module. nn.ModuleList shows them."),
         mistake("no check of the sizes", RIGHT.but(CHECK, ""), SPLIT,
-            """When d_model is not a multiple of h, torch stops with an error of its own, if at all. Ask in the
-            constructor, and raise a ValueError."""),
+            """The constructor accepts a d_model that is not a multiple of h. Left to torch, that ends in a different
+            error, or in none. Check the sizes in the constructor, not in forward, and raise a ValueError."""),
         mistake("sizes checked in forward", RIGHT.but(CHECK, "").but("B, T, D = x.shape", """
                   B, T, D = x.shape
                   if D % self.h:

@@ -111,7 +111,7 @@ EXERCISE = Exercise(
             """The rows were transposed, so features were counted as positions. T rows of the table are (T, D), as the
             words of a sentence are."""),
         mistake("one row for all words", RIGHT.but(ROWS, "rows = pe[offset]"), ADD,
-            "Every word got the same row, so all positions look alike. Each word gets the row of its own "
+            "The same row was added to every word, so all positions look alike. Each word gets the row of its own "
             "position.", shows=same_row),
         mistake("indexed by the sentence", RIGHT.but(ROWS, "rows = pe[offset:offset + x.shape[0], None]"), ADD,
             "Sentence b got row b: the table was laid along the batch. Positions run along the words, "

@@ -76,7 +76,7 @@ def nearly_weekdays(T: int, d: int) -> Tensor:
 
 
 def far_and_late(T: int, d: int) -> Tensor:
-    """Rows of one 1 each: equal rows are at distance 0, all others at 1.414. The first ten repeat after five positions,
+    """One-hot rows: equal rows are at distance 0, all others at 1.414. The first ten repeat after five positions,
     later ones after six: distances differ from start to start only for gaps of 5 and more, from the fourth start on.
     """
     places = torch.arange(T)
@@ -250,17 +250,18 @@ EXERCISE = Exercise(
         mistake("the sign of the difference not taken away",
                 RIGHT.but("(5, 10, 20, 40)", "(40, 20, 10, 5)").but("max(found) - min(found)", "max(found) - found[0]"),
                 CRITERIA,
-            """Codes whose distances shrink are consistent for your code; those whose distances grow are not. Was a
-            difference of two distances compared with its sign? Take its size."""),
+            """Your function calls an encoding consistent if its distances shrink, and inconsistent if they grow. Does
+            it compare a difference of two distances with its sign? Use the absolute value."""),
         mistake("the neighbors only", RIGHT.but("range(i + 1, T)", "range(i + 1, min(i + 2, T))"), CRITERIA,
-            """One code keeps the distances of small gaps and changes those of larger gaps later in the sentence; your
-            code does not see that. Were only neighbors compared, only small gaps, or only the first starts? Compare the
-            distances of *each* gap, two positions apart, three, and so on, at every start.""",
+            """One of the encodings keeps the distances of small gaps, but not those of larger gaps later in the
+            sentence, and your function calls it consistent. Did you compare only neighbors, only small gaps, or only
+            the first starts? Compare the distances of *each* gap, two positions apart, three, and so on, at every
+            start.""",
             quotes=as_told),
         mistake("from the first place only", RIGHT.but("for i in range(T):", "for i in range(1):"), CRITERIA,
-            """Your code notices when a code changes with the length, and not when distances differ within one sentence:
-            it measures them from position 0 only, or compares the rows of two tables. Compare the distances of one gap
-            at every start.""", quotes=as_told),
+            """Your function notices when distances change with the length, but not when they differ within one
+            sentence. Perhaps it measures them from position 0 only, or compares the rows of two tables. Compare the
+            distances of one gap at every start.""", quotes=as_told),
         mistake("all gaps alike", RIGHT.but("seen.setdefault(j - i, [])", "seen.setdefault(0, [])"), CRITERIA,
             """Distances of different gaps were compared with each other. Gap 1 and gap 3 may be as far as they like;
             gap 1 must be the same everywhere.""", quotes=as_told),
@@ -275,7 +276,7 @@ EXERCISE = Exercise(
                 RIGHT.but("max(found) - min(found) < 1e-3", "max(found) == min(found)"), CRITERIA,
             """Here the distances of each gap agree to a thousandth, and your code does not accept that. Either it
             requires them to agree to the last digit, which rounding prevents, or it compares something other than
-            Euclidean distances of one gap: the sum of the differences (the Manhattan distance), difference vectors, or
+            Euclidean distances of one gap, such as sums of differences (the Manhattan distance), difference vectors, or
             distances in proportion to the gap.""", quotes=as_told),
         mistake("a row compared with itself", RIGHT.but(" & ~torch.eye(50, dtype=torch.bool)", ""), CRITERIA,
             "Every row equals itself, so nothing is ever unique. Compare each row with the *others*.", quotes=as_told),
@@ -315,11 +316,11 @@ EXERCISE = Exercise(
             CRITERIA, """The *lengths* of the rows were compared. Two rows can be equally long and far apart, and the
             other way round; take the length of their difference.""", quotes=as_told),
         mistake("asked once", RIGHT.but("again = fn(50, 8)", "again = table"), CRITERIA,
-            """Two calls return different tables, and your code does not see it. Was a table compared with itself, or
+            """Two calls return different tables, and your code does not notice. Was a table compared with itself, or
             only a single row? Call the function twice with the same T and d, and compare whole tables."""),
         mistake("torch's random state seeded", RIGHT.before("again = fn(50, 8)", "torch.manual_seed(0)"), CRITERIA,
             """All four results are right, but torch's global random state has changed, which all other code uses too: a
-            seed was set, or a random number drawn. Two calls are compared as they are."""),
+            seed was set, or a random number drawn. Compare the two calls without setting a seed."""),
         mistake("asked for other lengths", RIGHT.but("again = fn(50, 8)", "again = fn(60, 8)[:50]"), CRITERIA,
             """Deterministic was taken for *the same in every length*. It means that two equal calls agree; what changes
             with the length is a matter of consistency.""", quotes=as_told, shows=another_length),

@@ -131,22 +131,22 @@ EXERCISE = Exercise(
         mistake("one step whatever k", RIGHT.but(ANGLE, "1 / 10000 ** (i / d)"), ROTATION,
             "The matrix is that of one step, whatever k is.", quotes=off_row),
         mistake("forward whatever the sign", RIGHT.but(ANGLE, "abs(k) / 10000 ** (i / d)"), ROTATION,
-            "The sign of k is lost: for a negative k your matrix goes *on*, not back. A negative angle turns backward "
-            "by itself.",
+            "The sign of k is lost: for a negative k your matrix moves *forward*, not back. A negative angle turns "
+            "backward by itself.",
             quotes=off_row),
         mistake("the step's matrix times k", RIGHT.but(ANGLE, "1 / 10000 ** (i / d)").but("return M", "return k * M"),
                 ROTATION,
-            "The matrix of one step was multiplied by k. Going k steps is doing it k times: a matrix product with "
-            "itself, or k times the angle.",
+            "The matrix of one step was multiplied by k. Going k steps means applying it k times: a power by "
+            "matrix products, or one rotation by k times the angle.",
             quotes=off_row),
         mistake("a power of each entry", RIGHT.but(ANGLE, "1 / 10000 ** (i / d)").but("return M", "return M ** k"),
                 ROTATION,
-            """Each entry of the matrix of one step was raised to the power of k. Going k steps is the *matrix* product
-            of that matrix with itself, in which rows meet columns; or it is one turn by k times the angle.""",
+            """Each entry of the matrix of one step was raised to the power of k. Going k steps takes a *matrix* power,
+            in which rows meet columns: that matrix times itself, again and again. Or use k times the angle at once.""",
             quotes=off_row),
         mistake("only the first pair", RIGHT.but("torch.zeros(d, d)", "torch.eye(d)").but("range(0, d, 2)", "range(1)"),
                 ROTATION,
-            """Only the first pair is rotated. Each of the d/2 pairs has a block of its own. (Does a loop over the
+            """Only the first pair is rotated. Each of the d/2 pairs has its own block. (Does a loop over the
             pairs return too early, or does // cut the slower pairs' angles to 0?)""",
             quotes=off_row, shows=first_pair_only),
         mistake("a speed for every column", """

@@ -81,7 +81,7 @@ EXERCISE = Exercise(
         hidden("an odd d", Case((5, 7)), announced_by="odd ones too"),
         hidden("an odd d, drawn", some, (4, 20), (2, 9), odd=1, announced_by="odd ones too"),
         # float32 angles near 1,000 are known to about 0.0001, in some spellings less exactly
-        hidden("a long table", some, (900, 1_100), (2, 5), atol=2e-3, announced_by="a thousand too"),
+        hidden("a long table", some, (900, 1_100), (2, 5), atol=2e-3, announced_by="even a thousand"),
         hidden("d = 1", Case((6, 1)), announced_by="number of columns, 1 or more"),
         hidden("d = 2", Case((6, 2)), announced_by="number of columns, 1 or more"),
         hidden("one position", Case((1, 7)), announced_by="number of positions, 1 or more"),
@@ -183,8 +183,9 @@ EXERCISE = Exercise(
                         table[i, pos] = math.sin(angle) if pos % 2 == 0 else math.cos(angle)
                 return table
         """, TABLE,
-            """Position and pair are exchanged: your angles are the column over a power with the row in its exponent.
-            The position is the number of the row; i counts the pairs of columns.""", quotes=row_zero),
+            """Position and pair are exchanged: each of your angles is the number of the column, divided by a power that
+            has the number of the row in its exponent. The position is the row; i counts the pairs of columns.""",
+            quotes=row_zero),
         mistake("odd d loses a column",
                 RIGHT.but("table = torch.zeros(T, d)", "d = d // 2 * 2\n").but(PAIRS,
                     "two_i = torch.arange(0, d // 2 * 2, 2).float()").but(

@@ -191,9 +191,9 @@ EXERCISE = Exercise(
             """A leak into an earlier position was missed: you compared only position t - 1. Compare all positions
             before t."""),
         mistake("the sentence cut at t", RIGHT.without(CHANGE).but("model(changed)", "model(changed[:, :t])"), LEAK,
-            """Cutting the sentence at t is not the same as changing its tokens: a model for which *missing* tokens and
-            the ones that were there give the same logits goes free. Keep the length, and change every token from t
-            on."""),
+            """Cutting the sentence at t is not the same as changing its tokens. A leaking model that gives the same
+            logits for *missing* tokens as for the original ones passes such a test. Keep the length, and change every
+            token from t on."""),
         mistake("every logit must move", RIGHT.but(".max()", ".min()"), LEAK,
             """Your test reports a leak only if every logit before t moves. A leak may show in one sentence, or at one
             position: a single logit that moves is enough."""),
@@ -222,8 +222,8 @@ EXERCISE = Exercise(
             difference sees each change."""),
         mistake("the token at t left as it was",
                 RIGHT.but(CHANGE, "changed[:, t + 1:] = (ids[:, t + 1:] + 1) % vocabulary"), LEAK,
-            """A model that peeks one word ahead goes free. Either token t itself was left as it was, or position t - 1,
-            the last one before t, was not compared. Change the tokens from t on, t among them, and compare all
+            """A model that peeks one word ahead passes your test. Either token t itself was left as it was, or position
+            t - 1, the last one before t, was not compared. Change the tokens from t on, t among them, and compare all
             positions before t."""),
         mistake("sound and leaking exchanged", RIGHT.but("gap > 1e-4", "gap <= 1e-4"), LEAK,
             "True should mean that the model leaks. Yours returns it for sound models."),

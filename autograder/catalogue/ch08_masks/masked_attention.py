@@ -277,11 +277,10 @@ EXERCISE = Exercise(
             keys: their width is d_k."""),
         mistake("infinity times the mask", RIGHT.but(HIDE, "scores = scores + ~mask * float('-inf')").without(NAN),
                 SCORES,
-            """With a mask every weight is NaN. Was the mask multiplied by infinity? 0 times infinity is not a number,
-            and a mask of ones and zeros gives that product in every row. Fill in minus infinity, do not multiply by
-            it."""),
+            """With a mask every weight is NaN. Was the mask multiplied by infinity? Where it is 0, the product is NaN,
+            and the softmax spreads it over the whole row. Fill in minus infinity; do not multiply by it."""),
         mistake("plus infinity", RIGHT.but("'-inf'", "'inf'"), SCORES,
-            """Every query with a hidden key got zeros: its softmax was NaN before you cleaned it. Are the hidden scores
+            """Every query with a hidden key got zeros: its softmax was NaN, and NaN became 0. Are the hidden scores
             *plus* infinity? Softmax subtracts the largest score, and infinity minus infinity is not a number. Only
             minus infinity becomes a weight of 0."""),
         *usual_mistakes(RIGHT, detached=SCORES, float32=SCORES, squeezed=SCORES),

@@ -98,7 +98,7 @@ EXERCISE = Exercise(
             nothing."""),
         mistake("compared as objects", RIGHT.but("ids != pad", "ids is not pad"), PADDING,
             """Your comparison gave a single True or False, not one for each token. `is` and `is not` do that: they
-            ask whether two names stand for one object. Compare the entries, as in chapter 00."""),
+            check whether two names refer to one object. Compare the entries, as in chapter 00."""),
         mistake("ones and zeros", RIGHT.but(RETURNED, "real[:, None, None, :].float()"), CONVENTION,
             """The mask holds ones and zeros. It should be boolean: a float mask is *added* to the scores by torch's
             functions, which hides nothing."""),

@@ -60,8 +60,8 @@ def first_number(evidence: Evidence) -> str:
 
 
 # fmt: off
-FIXED_RATE = Family("a fixed dropout rate", """In training your dropout has a rate of its own: where {rate} says that
-    everything is dropped, some values stayed. Pass {rate} on to every dropout layer.""")
+FIXED_RATE = Family("a fixed dropout rate", """In training your dropout does not use {rate} everywhere: some
+    values stayed, although {rate} says that all are dropped. Pass {rate} on to every dropout layer.""")
 # fmt: on
 
 

@@ -377,9 +377,9 @@ EXERCISE = Exercise(
             "The output adds a bias to the logits. There is none there: bias=False."),
         mistake("the target embedded as the source",
                 RIGHT.but(TARGET, "self.embed(self.source, tgt % self.cfg.source_vocabulary)"), ENDS,
-            """Without cfg.tie_embeddings there are three tables, of source, target and output. Yours uses one of them
-            for two of these: the target's ids are looked up in the source's table, or the output has the parameters of
-            a table."""),
+            """Without cfg.tie_embeddings, source, target and output have three separate tables. In your model two of
+            them share one: the target's ids are looked up in the source's table, or the output uses the parameters of
+            an embedding."""),
         mistake("no encoder", RIGHT.but("x = layer(x, seen)", "pass"), WHOLE,
             "The decoder reads the source's embeddings: the encoder's layers were made and never used."),
         mistake("as many decoder layers as encoder layers",

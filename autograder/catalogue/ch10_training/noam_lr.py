@@ -113,11 +113,11 @@ EXERCISE = Exercise(
             "where the warm-up ends.",
             quotes=the_number, shows=rises_to_1),
         mistake("warm-up to the power -2/3", RIGHT.but("-1.5", "(-2 / 3)"), SCHEDULE,
-            "The line rises too fast: warmup has the power -2/3, a fraction upside down. With -3/2 the two meet "
-            "exactly at step = warmup.", quotes=the_number),
+            "The line rises too fast: warmup has the power -2/3, a fraction upside down. With -3/2 it meets the "
+            "falling curve exactly at step = warmup.", quotes=the_number),
         mistake("a power without brackets", RIGHT.but(WIDTH, "d ** -1 / 2"), SCHEDULE,
-            """This is what comes out where -1/2 (or -3/2) after ** has no brackets: Python computes the power of -1 (or
-            -3) first, and divides the result by 2.""", quotes=the_number, shows=halved_afterwards),
+            """Your rate is what comes out if -1/2 (or -3/2) after ** has no brackets: Python computes the power of -1
+            (or -3) first, and divides the result by 2.""", quotes=the_number, shows=halved_afterwards),
         mistake("counted from 0", RIGHT.but(CHECK, 'if step < 0:\n        raise ValueError\n    step = step + 1\n    '),
                 SCHEDULE,
             "Your steps are one further than they should be: 1 was added. Steps count from 1 here, and step "

@@ -262,8 +262,8 @@ EXERCISE = Exercise(
             shows=if_told(lambda told: told["again"] > SMALL)),
         mistake("it repeats its input", RIGHT.but("batch.target_input)", "batch.labels)").but(STEPS, "range(30)"),
                 SHIFT,
-            """After <bos>, your model mostly outputs the word that it has just read. In your training its input must
-            have been the answer itself, so it only had to copy, and a loss near 0 there means nothing. The input is
+            """After <bos>, your model mostly outputs the word that it has just read. In your training its input was
+            probably the answer itself, so it only had to copy, and a loss near 0 there means nothing. The input is
             the labels *shifted* to the right (10.1).""",
             quotes=how_it_says, shows=if_told(lambda told: told["right"] < WANTED and told["repeats its input"] > 0.5)),
         mistake("it reads the future",
@@ -277,9 +277,9 @@ EXERCISE = Exercise(
             shows=if_told(lambda told: told["right"] < WANTED and told["future"] > SMALL)),
         mistake("trained on another input",
                 RIGHT.but("batch.target_input)", "batch.labels.roll(-1, 1))").but(STEPS, "range(30)"), SHIFT,
-            """Your model is right where its input is the labels shifted to the *left*, so it was trained on those:
-            position t reads the word after the one that it has to predict, and position t - 1 has already read the
-            answer. Position t should read the word *before* it, so the shift goes to the right (10.1).""",
+            """Your model is right where its input is the labels shifted to the *left*, so it was probably trained on
+            those: position t reads the word after the one that it has to predict, and position t - 1 has already read
+            the answer. Position t should read the word *before* it, so the shift goes to the right (10.1).""",
             quotes=how_it_says,
             shows=if_told(lambda told: told["right"] < WANTED and told["right, shifted left"] > 0.8)),
         mistake("it has not learned anything", RIGHT.but(MOVE, "pass"), SYMPTOMS,
@@ -335,8 +335,8 @@ EXERCISE = Exercise(
                 SYMPTOMS,
             """Once a sentence has begun your model knows how it goes on, but its first word is a guess, and only the
             source determines that one. Is the source given to the model in training, and do gradients reach the
-            encoder? If so, train on, or look at the loss of every step, in the notebook: if it jumps, the rate is too
-            high, or gradients of earlier steps were never reset and add up (10.6).""", quotes=how_it_says,
+            encoder? If so, take more steps, or look at the loss of every step, in the notebook: if it jumps, the rate
+            is too high, or gradients of earlier steps were never reset and add up (10.6).""", quotes=how_it_says,
             shows=if_told(lambda told: told["right"] < WANTED and told["later"] < LEARNED and told["at first"] > 1.0)),
         mistake("not yet", RIGHT.but(STEPS, "range(3)"), OVERFIT,
             """Your model has begun to learn, but it does not know the eight pairs by heart yet. Look at the loss of

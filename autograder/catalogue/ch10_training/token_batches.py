@@ -94,7 +94,10 @@ def padding_share(batches: list[list[int]]) -> float:
 
 def _listed(indices: list[int], what: str) -> str:
     """The first of some indices and what is wrong with them."""
-    return Remark(f"{listed(indices)} {'is' if len(indices) == 1 else 'are'} {what}") if indices else NONE
+    if not indices:
+        return NONE
+    noun, verb = ("index", "is") if len(indices) == 1 else ("indices", "are")
+    return Remark(f"{noun} {listed(indices)} {verb} {what}")
 
 
 def listed(indices: list[int]) -> str:

@@ -102,8 +102,8 @@ SCORES = "scores = layer.query(x) @ K.transpose(-2, -1) / K.shape[-1] ** 0.5"
 FAILS = "e = (scores - scores.amax(dim=-1, keepdim=True)).exp()"  # it raises for an empty axis, as chapter 04's does
 MIXED, REST = "mixed = torch.softmax(scores, dim=-1) @ V", "x = layer.rest(x, mixed, cross)"
 LATE = """Attention was computed before the new keys and values were appended. At first the cache is empty, so there was
-    no key to attend to, and the softmax stopped with an error; and after other words, the new word could not attend to
-    itself. Its own key must be in the cache before attention is computed."""
+    no key to attend to, and the softmax stopped with an error; later, each new word could not attend to itself. Its own
+    key must be in the cache before attention is computed."""
 SAYS_CHUNKS = "c is 1 for a step, and more when several words come at once"
 
 EXERCISE = Exercise(

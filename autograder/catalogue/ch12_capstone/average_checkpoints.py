@@ -145,7 +145,7 @@ NAMES, SHAPES = (
 )
 KEPT = "mean[name] = tensor.clone()"
 BELOW_1 = """A k of 0 or less gave a result, but the last 0 states have no mean. Written as a slice from -0 they are
-    even the whole list. A k below 1 raises ValueError."""
+    even the whole list. Raise ValueError for a k below 1."""
 OTHER_NAMES = RIGHT.but(NAMES, "if False:").but("in newest):", "in newest.keys() & state.keys()):")
 
 EXERCISE = Exercise(

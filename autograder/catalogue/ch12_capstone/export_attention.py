@@ -300,7 +300,7 @@ EXERCISE = Exercise(
                 RIGHT.but(CONTROLS, "control = [whole - score([head]) for others in controls for head in others]"),
                 CONTROL,
             """There is a drop for each head of the controls: they were switched off one at a time. Switch off all heads
-            of a control together, as those of the claim: two heads can replace each other.""", quotes=numbers),
+            of a control together, as you do for the claim: two heads can replace each other.""", quotes=numbers),
         mistake("controls on top of the claim",
                 RIGHT.but(CONTROLS, "control = [whole - score(heads + others) for others in controls]"), CONTROL,
             "The claimed heads were still off while the controls were measured. Each group is switched off by itself.",

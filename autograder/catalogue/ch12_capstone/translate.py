@@ -133,7 +133,7 @@ EXERCISE = Exercise(
         mistake("all end where one ends", RIGHT.but(LINE, """
                   shortest = min((len(ITALIAN[each].split()) for each in lines if each), default=0)
                   words = ITALIAN[line].split()[:shortest]"""), SYMPTOMS,
-            """Among other lines your translations stop early, and separately they go on. Does the loop end when *one*
+            """Among other lines your translations stop early; one at a time they go on. Does the loop end when *one*
             line of the batch has ended? It has to go on until *every* line has. Or is each line cut where a different
             one ends?""", shows=symptoms.cut_in_a_batch, quotes=symptoms.quoted_alone),
         mistake("the end comes too early", says('text = " ".join(words[: max(len(words) // 2, 1)])'), SYMPTOMS,

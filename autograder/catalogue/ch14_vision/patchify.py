@@ -277,7 +277,7 @@ EXERCISE = Exercise(
     patches = img[:, :, rows, columns].permute(0, 2, 3, 1, 4, 5).reshape(B, -1, C * p * p)""")),
     ),
     hints=(
-        "which pixels are the neighbors of pixel 1 in the first patch? How far are they apart in memory?",
+        "which pixels are the neighbors of pixel 1 in the first patch? How far apart are they in memory?",
         "(B, C, H, W) is cut into (B, C, H/p, p, W/p, p). Then the two that count patches come to the front: (B, H/p, "
         "W/p, C, p, p). Then (B, N, C * p * p).",
         "if p does not divide both H and W: raise ValueError. Cut both sides in two, move the axes in the order batch, "

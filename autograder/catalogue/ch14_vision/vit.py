@@ -175,7 +175,7 @@ EXERCISE = Exercise(
         hidden("one layer, one head", inputs, 2, 6, 3, 2, (7, 1, 1, 10, 3), announced_by="h, layers"),
         hidden("words that hardly differ", hardly_spread, announced_by="eps 1e-5"),
         hidden("in training, all dropped", inputs, 2, 4, 2, 3, dropout=1.0, checks="training",
-               announced_by="In training with dropout 1, all tokens are 0 until the last norm"),
+               announced_by="In training with dropout 1, all tokens are 0 up to the last norm"),
     ),
     mistakes=(
         mistake("class token not expanded", RIGHT.but(FIRST, "first = self.class_token"), TOKEN,
@@ -379,7 +379,7 @@ EXERCISE = Exercise(
         *usual_mistakes(RIGHT, detached=VIT, float32=VIT, squeezed=TOKEN),
         mistake("a dropout of another strength",
                 RIGHT.but("[Layer(d_model, h, d_ff, dropout)", "[Layer(d_model, h, d_ff, 0.1)"), VIT,
-            """In training with dropout 1 all tokens are 0 until the last norm, so every image gets the same logits.
+            """In training with dropout 1 all tokens are 0 up to the last norm, so every image gets the same logits.
             Yours differ: one of the dropouts has a different rate, such as the .1 of the library's layer. All of them
             use `dropout`.""",
             shows=something_is_left),

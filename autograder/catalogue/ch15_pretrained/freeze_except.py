@@ -413,7 +413,7 @@ EXERCISE = Exercise(
     ),
     omits={"precision": "no number is computed"},
     hints=(
-        "does `head` mean `head_norm`? And a frozen parameter still holds an earlier gradient: what does an optimizer "
+        "does `head` mean `head_norm`? And if a frozen parameter still holds a gradient, what does an optimizer "
         "do with that?",
         "named_parameters gives pairs of a full name and a parameter; each gets one flag, and what is frozen no "
         "gradient; a list of names comes back.",

@@ -275,7 +275,7 @@ EXERCISE = Exercise(
         mistake("pads not low enough, and no zeros",
                 RIGHT.but('float("-inf")', "-1e4").but(BIGGEST, "return largest"), POOL,
             """The pads were set to a low number, and where the real values are lower still, that number is the maximum.
-            Minus infinity loses against all. A sentence of nothing but pads needs zeros, whatever the pads are set
+            Minus infinity is below every value. A sentence of nothing but pads needs zeros, whatever the pads are set
             to.""",
             shows=filled),
         mistake("no zeros for pads alone", RIGHT.but(".clamp(min=1)", "").but(BIGGEST, "return largest"), POOL,
@@ -329,7 +329,7 @@ EXERCISE = Exercise(
             whatever h is. Give one of them the dtype of h first."""),
         mistake("the mask in float32", RIGHT.but(TOTAL, "total = (h * real.float()).sum(dim=1)"), POOL,
             """Something in your mean is float32, such as a mask after .float(), so the mean of an h in bfloat16 is
-            float32 too. It has the dtype of h: give the mask that dtype."""),
+            float32 too. It should have the dtype of h: give the mask that dtype."""),
         mistake("something added to the count", RIGHT.but(COUNT, "count = real.sum(dim=1) + 1e-6"), POOL,
             """What was added to the count, to keep 0 from being divided by, makes every mean a little too small. Raise
             only counts of 0 to 1: clamp(min=1).""", shows=a_little_small),

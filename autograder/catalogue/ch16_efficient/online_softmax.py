@@ -17,8 +17,8 @@ from autograder.inside.fixtures.base import Reading
 from transformer_ref.beyond import efficient
 
 TILES, RESCALE = sections("tiles rescale")
-ALL_HELD = Remark("a number for every key is held at once, where those of one block are enough")
-READ_AGAIN = Remark("blocks are read a second time, where once is enough")
+ALL_HELD = Remark("a number for every key is held at once; those of one block are enough")
+READ_AGAIN = Remark("blocks are read a second time; once is enough")
 READ_OUTSIDE = Remark("torch did not see the blocks being read; its operations should read them")
 AGAIN = 2  # blocks that may be looked at twice, such as for a shape
 
@@ -297,7 +297,7 @@ EXERCISE = Exercise(
         mistake("0 kept as the maximum", RIGHT.but("largest = new", "largest = safe"), RESCALE,
             """A query came back as zeros: its first block is hidden, and its later scores are far below 0. After the
             hidden block 0 was kept as its maximum, so every later exponential is 0. Subtracting 0 inside exp is right
-            there, but the maximum that you keep has to stay minus infinity until a key comes."""),
+            there, but the maximum that you keep has to stay minus infinity until the query sees a key."""),
         mistake("queries without a key NaN", RIGHT.but(RETURNED, "return mixed / total"), RESCALE,
             "A query that may see no key at all came back as NaN: 0 / 0. It gets zeros."),
         mistake("a little added to the sum", RIGHT.but(RETURNED, "return mixed / (total + 1e-2)"), RESCALE,

@@ -247,6 +247,10 @@ class FirstOnly(AlongAxis, name="first only"):
         return f"Only the first {self.line} is correct.{rest}"
 
 
+def _is_boolean(outcome: Outcome) -> bool:
+    return getattr(outcome.expected.result, "dtype", None) == torch.bool
+
+
 def first_only(got: Tensor, expected: Tensor, outcome: Outcome) -> Iterator[Fact]:
     """Correct only for the first sentence, or only for the first position along another axis."""
     for axis in range(got.ndim) if got.shape == expected.shape and got.ndim >= 2 else ():
@@ -254,7 +258,9 @@ def first_only(got: Tensor, expected: Tensor, outcome: Outcome) -> Iterator[Fact
         places = (fact.axis for fact in one_place(got, expected, outcome))
         elsewhere = any(got.shape[other] > 1 for other in places if other != axis)
         if rest and not elsewhere and near(got_first, first, outcome) and not any(map(close(outcome), got_rest, rest)):
-            yield FirstOnly(axis, got.ndim, rest_is_0=not any(bool(each.any()) for each in got_rest))
+            yield FirstOnly(
+                axis, got.ndim, rest_is_0=not (_is_boolean(outcome) or any(bool(each.any()) for each in got_rest))
+            )
 
 
 @dataclass(frozen=True)

@@ -212,7 +212,7 @@ def test_causes_are_not_claimed_where_one_value_everywhere_has_many() -> None:
     told = said("padding-mask", "def padding_mask(ids, pad):\n    return (ids == ids)[:, None, None]\n")
     assert "Nothing is hidden." in told and "were counted" not in told, told
     told = said("leaks", "def leaks(model, ids, t):\n    return False\n")
-    assert "every model looks sound" in told and "was shown twice" not in told, told
+    assert "calls every model sound" in told and "was shown twice" not in told, told
     told = said("sagan-attention", "def sagan_attention(x, Wq, Wk, Wv, gamma):\n    return x\n")
     assert "of your own" not in told, told
     right = catalogue.find("sample").correct[0].source

@@ -260,7 +260,7 @@ def test_a_class_that_does_not_hold_its_projections_has_a_card_with_the_right_re
     exercise = catalogue.find("self-attention")
     misconception = next(each for each in exercise.mistakes if each.name == "values not projected")
     example = reteach.card(exercise, misconception).example
-    assert "cannot be read" in example.mistaken
+    assert "not the ones that it should hold" in example.mistaken
     assert re.search(r"\d\.\d\d\d", example.right)
 
 
