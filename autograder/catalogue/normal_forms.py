@@ -8,6 +8,14 @@ from torch import Tensor
 from autograder.catalogue.exercise import Case
 
 
+class JudgedParts(dict):
+    """The parts of a result that are judged, by key; `told` is only quoted."""
+
+    def __init__(self, judged: dict[str, Any], told: dict[str, Any]) -> None:
+        super().__init__(judged)
+        self.told = told
+
+
 def bools(case: Case, result: Any) -> Any:
     """Convert a tensor that holds one bool to that bool, in a dictionary too: `bool` and `if` accept either."""
     if isinstance(result, dict):

@@ -4,8 +4,8 @@ from typing import Any
 
 import torch
 
+from autograder.catalogue.numbers import number
 from autograder.inside import wire
-from autograder.judging.compare import number
 
 MAX_DECIMALS = 9
 

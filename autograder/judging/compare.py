@@ -197,11 +197,3 @@ def _gradient_difference(expected: Observation, got: Observation) -> Difference 
         if value_difference(wanted, found, 1e-3, 1e-6) is not None:
             return Difference("gradient", (place,), wanted, found)
     return None
-
-
-def number(value: Any) -> str:
-    """A number with three decimals; with more digits only if three would show 0."""
-    value = float(value)
-    if math.isnan(value) or math.isinf(value) or value == 0:
-        return str(value) if value else "0.000"
-    return f"{value:.3f}" if 1e-3 <= abs(value) < 1e5 else f"{value:.3g}"

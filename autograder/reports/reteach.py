@@ -8,10 +8,10 @@ from typing import Any
 import torch
 
 from autograder.catalogue.exercise import Exercise, Misconception, Section
+from autograder.catalogue.numbers import number
 from autograder.diagnosis.evidence import argument_names
 from autograder.diagnosis.known_mistakes import namespace_of
 from autograder.feedback.messages import seen
-from autograder.judging.compare import number
 from autograder.judging.judge import judge
 from autograder.judging.observation import Outcome, Raised, Structure
 from autograder.judging.observe import LocalEndpoint

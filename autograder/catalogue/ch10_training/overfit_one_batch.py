@@ -9,9 +9,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from autograder.catalogue.ch10_training.shared import Seen, Unreadable, sections
+from autograder.catalogue.ch10_training.shared import Unreadable, sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise
 from autograder.catalogue.known_answers import Answer, answer, correct, mistake
+from autograder.catalogue.normal_forms import JudgedParts
 from autograder.catalogue.numbers import number
 from autograder.catalogue.probes import hidden, visible
 from transformer_ref.config import ModelConfig
@@ -102,7 +103,7 @@ LOOKS = {  # what is looked at -> how a report says it
 
 
 def facts(case: Case, result: Any) -> Any:
-    """The facts that the model's outputs show; for the rest see `Seen`."""
+    """The facts that the model's outputs show; for the rest see `JudgedParts`."""
     if not isinstance(result, dict) or not isinstance(result.get("scores"), list):
         kind = str(result.get("model") if isinstance(result, dict) else type(result).__name__)[:40]
         kind = {"nothing": "None", "NoneType": "None", "type": "a class"}.get(kind, f"a value of type {kind}")
@@ -120,7 +121,7 @@ def facts(case: Case, result: Any) -> Any:
     if look in LOOKS:
         changes = told[look] > SMALL
         judged[LOOKS[look]] = judged[TRANSLATIONS] and changes == (look == "heard")
-    return Seen(judged, told)
+    return JudgedParts(judged, told)
 
 
 def _told(questions: dict[str, Any], scores: list[Tensor], said: Tensor) -> dict[str, Any]:

@@ -45,14 +45,6 @@ def the_number(evidence: Evidence) -> str:
     return f"You return {number(evidence.got)}; it should be {number(evidence.expected)}."
 
 
-class Seen(dict):
-    """The judged parts of a result, by key; `told` is only quoted."""
-
-    def __init__(self, judged: dict[str, Any], told: dict[str, Any]) -> None:
-        super().__init__(judged)
-        self.told = told
-
-
 class Unreadable(Remark):
     """Why nothing of a result can be judged, as the end of a sentence; `told` is only quoted."""
 

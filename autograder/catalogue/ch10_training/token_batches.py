@@ -6,10 +6,11 @@ from typing import Any
 
 import torch
 
-from autograder.catalogue.ch10_training.shared import Seen, sections
+from autograder.catalogue.ch10_training.shared import sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise, Remark
 from autograder.catalogue.families import in_place
 from autograder.catalogue.known_answers import answer, correct, mistake
+from autograder.catalogue.normal_forms import JudgedParts
 from autograder.catalogue.probes import PROMISED, hidden, second_call, visible
 from transformer_ref.data import batching
 
@@ -71,7 +72,7 @@ def judged(case: Case, result: Any) -> Any:
     foreign = sorted(set(times) - set(range(len(lengths))))
     gone = [i for i in range(len(lengths)) if i not in times]
     twice = [i for i, count in sorted(times.items()) if count > 1]
-    return Seen(
+    return JudgedParts(
         {
             "indices of no sentence": _listed(foreign, f"not among 0 to {len(lengths) - 1}"),
             "sentences left out": _listed(gone, "in no batch"),

@@ -6,9 +6,10 @@ import torch
 from torch import nn
 
 from autograder.catalogue import families
-from autograder.catalogue.ch10_training.shared import Seen, sections
+from autograder.catalogue.ch10_training.shared import sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise, Remark
 from autograder.catalogue.known_answers import answer, correct, mistake
+from autograder.catalogue.normal_forms import JudgedParts
 from autograder.catalogue.numbers import number
 from autograder.catalogue.probes import PROMISED, UNTOUCHED, hidden, normal, second_call, visible
 from transformer_ref.training.loss import masked_cross_entropy
@@ -63,7 +64,7 @@ def what_became(case: Case, result: Any) -> Any:
         if not isinstance(each, dict):
             return Remark(f"{_in_words(each)} came back, where a dictionary with the loss is expected")
     losses = [each["loss"] for each in result["returned"]]
-    return Seen({"loss of each step": losses, "weights afterwards": result.get("weights")},
+    return JudgedParts({"loss of each step": losses, "weights afterwards": result.get("weights")},
                 {"diary": result.get("diary")})
 
 

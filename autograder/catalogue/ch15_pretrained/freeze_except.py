@@ -5,10 +5,11 @@ from typing import Any
 import torch
 
 from autograder.catalogue import families
-from autograder.catalogue.ch15_pretrained.shared import Seen, listed, sections
+from autograder.catalogue.ch15_pretrained.shared import listed, sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise
 from autograder.catalogue.families import Family
 from autograder.catalogue.known_answers import answer, correct, mistake
+from autograder.catalogue.normal_forms import JudgedParts
 from autograder.catalogue.probes import PROMISED, UNTOUCHED, hidden, second_call, visible
 from transformer_ref.beyond.pretrained import freeze_except
 
@@ -40,7 +41,7 @@ def what_became(case: Case, result: Any) -> Any:
         names = sorted(set(names))
     judged = {what: result.get(what) for what in LOOKED_AT}
     modes = [name or "the model itself" for name in result.get("other mode", ())]
-    return Seen(judged | {"other mode": modes, "what came back": names}, {"flags": flags})
+    return JudgedParts(judged | {"other mode": modes, "what came back": names}, {"flags": flags})
 
 
 ENCODER = [

@@ -6,10 +6,11 @@ import torch
 from torch import Tensor
 
 from autograder.catalogue import families
-from autograder.catalogue.ch15_pretrained.shared import Seen, sections
+from autograder.catalogue.ch15_pretrained.shared import sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise
 from autograder.catalogue.families import in_place
 from autograder.catalogue.known_answers import answer, correct, mistake
+from autograder.catalogue.normal_forms import JudgedParts
 from autograder.catalogue.probes import PROMISED, hidden, second_call, visible
 from transformer_ref.beyond import pretrained
 
@@ -76,7 +77,7 @@ def what_happened(case: Case, result: Any) -> Any:
         found[TWINS] = float((came[1:] == came[:-1]).double().mean()) if followed and len(came) > 1 else 0.0
         enough = len(came) > 15 * V
         found[WORDS] = len(set(range(V)) - {mask_id, *specials} - set(came.tolist())) if enough else 0
-    return Seen(found, {"inputs": inputs, "labels": labels} if form == RIGHT_FORM else {})
+    return JudgedParts(found, {"inputs": inputs, "labels": labels} if form == RIGHT_FORM else {})
 
 
 def _form(result: Any, ids: Tensor) -> str:
@@ -156,7 +157,7 @@ def shares(evidence: Evidence) -> str:
 
 def tables(evidence: Evidence) -> str:
     """The first sentence's ids, inputs and labels."""
-    if not isinstance(evidence.got, Seen) or not evidence.got.told:
+    if not isinstance(evidence.got, JudgedParts) or not evidence.got.told:
         return ""
     rows = [evidence.arguments[0][0], evidence.got.told["inputs"][0], evidence.got.told["labels"][0]]
     ids, read, labels = (" ".join(map(str, row[:6].tolist())) + (" ..." if len(row) > 6 else "") for row in rows)

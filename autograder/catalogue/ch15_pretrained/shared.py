@@ -1,7 +1,6 @@
 """What the exercises of chapter 15 share."""
 
 from collections.abc import Iterable
-from typing import Any
 
 from autograder.catalogue.sections import of_chapter
 
@@ -13,11 +12,3 @@ def listed(names: Iterable[str], most: int = 3) -> str:
     names = list(names)
     told = ", ".join(names[:most])
     return f"{told} and {len(names) - most} more" if len(names) > most else told or "nothing"
-
-
-class Seen(dict):
-    """The judged parts of a result, by key; `told` is only quoted."""
-
-    def __init__(self, judged: dict[str, Any], told: dict[str, Any]) -> None:
-        super().__init__(judged)
-        self.told = told

@@ -5,10 +5,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from autograder.catalogue.ch16_efficient.shared import Seen, sections
+from autograder.catalogue.ch16_efficient.shared import sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise, Remark
 from autograder.catalogue.families import in_place, usual_mistakes
 from autograder.catalogue.known_answers import answer, correct, mistake
+from autograder.catalogue.normal_forms import JudgedParts
 from autograder.catalogue.probes import FAR, UNTOUCHED, hidden, normal, second_call, turned, usual_probes, visible
 from autograder.catalogue.quotes import wrong_row
 from autograder.inside.fixtures.base import Growth
@@ -68,7 +69,7 @@ def how_it_grows(case: Case, result: Any) -> Any:
         grows = UNSEEN
     else:
         grows = AS_N if whole < LINEAR * half else AS_SQUARE
-    return Seen({"result": result["result"], "work": grows}, {"numbers": (half, whole)})
+    return JudgedParts({"result": result["result"], "work": grows}, {"numbers": (half, whole)})
 
 
 def square(evidence: Evidence) -> bool:
@@ -84,7 +85,7 @@ def unseen(evidence: Evidence) -> bool:
 def _right_with(evidence: Evidence, work: str) -> bool:
     got, wanted = evidence.got, evidence.expected
     return bool(
-        isinstance(got, Seen)
+        isinstance(got, JudgedParts)
         and got["work"] == work
         and isinstance(got["result"], Tensor)
         and torch.allclose(got["result"].double(), wanted["result"].double(), rtol=1e-3, atol=1e-4)

@@ -7,10 +7,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from autograder.catalogue.ch16_efficient.shared import Seen, sections
+from autograder.catalogue.ch16_efficient.shared import sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise, Remark
 from autograder.catalogue.families import usual_mistakes
 from autograder.catalogue.known_answers import answer, correct, mistake
+from autograder.catalogue.normal_forms import JudgedParts
 from autograder.catalogue.probes import FAR, PROMISED, hidden, normal, second_call, turned, visible
 from autograder.catalogue.quotes import wrong_row
 from autograder.inside.fixtures.base import Reading
@@ -115,12 +116,12 @@ def how_it_reads(case: Case, result: Any) -> Any:
     if result["unseen"] == len(blocks):
         read = READ_OUTSIDE
     seen = {"result": result["result"], "held at once": held, "each block is read": read}
-    return Seen(seen, {"largest": result["largest"]})
+    return JudgedParts(seen, {"largest": result["largest"]})
 
 
 def right_otherwise(evidence: Evidence) -> bool:
     got, wanted = evidence.got, evidence.expected
-    comparable = isinstance(got, Seen) and isinstance(got["result"], Tensor)
+    comparable = isinstance(got, JudgedParts) and isinstance(got["result"], Tensor)
     return comparable and torch.allclose(got["result"].double(), wanted["result"].double(), rtol=1e-3, atol=1e-4)
 
 
