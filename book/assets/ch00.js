@@ -6,7 +6,7 @@
 (() => {
   "use strict";
 
-  const { html, head, column, rowHead, choices } = window.widgets;
+  const { html, head, column, rowHead, choices, onArrow, stepped } = window.widgets;
 
   // ---- the live translator -------------------------------------------------------------------------------
 
@@ -164,15 +164,10 @@
 
     const choose = (place) => { chosen = place; draw(); tables.querySelector(`[data-place="${place}"]`)?.focus(); };
 
-    const moved = (event, sizes) => {
-      const last = sizes.length - 1;
-      const by = { ArrowLeft: [last, -1], ArrowRight: [last, 1], ArrowUp: [last - 1, -1], ArrowDown: [last - 1, 1] }[event.key];
-      if (!by || by[0] < 0) return;
-      event.preventDefault();
-      const place = [...chosen];
-      place[by[0]] = Math.min(sizes[by[0]] - 1, Math.max(0, place[by[0]] + by[1]));
-      choose(place);
-    };
+    const withKeys = (sizes) => onArrow((right, down) => {
+      const axis = sizes.length - (right ? 1 : 2);
+      if (axis >= 0) choose(chosen.map((at, each) => each === axis ? stepped(at, right || down, sizes[axis]) : at));
+    });
 
     const draw = () => {
       const { sizes, strides } = strip.ways[way].of(strip.sizes), count = reads(sizes.map((size) => size - 1), strides) + 1;
@@ -186,7 +181,7 @@
         const number = reads(place, strides), here = String(place) === String(chosen);
         return html("td", { role: "gridcell", tabindex: here ? 0 : -1, "aria-selected": here ? "true" : "false", "data-place": String(place),
           class: `${dark(number) ? "odd" : ""}${here ? " chosen" : ""}`.trim() || null,
-          onclick: () => choose(place), onkeydown: (event) => moved(event, sizes) }, String(number));
+          onclick: () => choose(place), onkeydown: withKeys(sizes) }, String(number));
       };
       const last = sizes.length - 1;
       const table = (front) => {

@@ -6,7 +6,7 @@
 (() => {
   "use strict";
 
-  const { html, svg, head, column, rowHead, softmax, choices, handle } = window.widgets;
+  const { html, svg, head, column, rowHead, softmax, choices, handle, onArrow, stepped } = window.widgets;
 
   // ---- the formula -------------------------------------------------------------------------------------
 
@@ -169,12 +169,7 @@
         Object.assign(attributes, {
           role: "gridcell", tabindex: isChosen ? 0 : -1, "aria-selected": isChosen ? "true" : "false", "data-cell": `${row}-${column}`,
           onclick: () => onPick(row, column, true),
-          onkeydown: (event) => {
-            const by = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] }[event.key];
-            if (!by) return;
-            event.preventDefault();
-            onPick(Math.min(rows.length - 1, Math.max(0, row + by[0])), Math.min(columns.length - 1, Math.max(0, column + by[1])), true);
-          },
+          onkeydown: onArrow((right, down) => onPick(stepped(row, down, rows.length), stepped(column, right, columns.length), true)),
         });
       }
       return html("td", attributes, tidy(number, digits));

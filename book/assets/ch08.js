@@ -11,22 +11,19 @@
 
   // ---- small tools -------------------------------------------------------------------------------------
 
-  const { html, svg, head, column, rowHead, digits, grid, softmax, choice } = window.widgets;
+  const { html, svg, head, column, rowHead, digits, grid, softmax, choice, onArrow } = window.widgets;
 
   /** Arrow keys move between the buttons of a table; Tab goes to one of them alone. */
   const roam = (table, columns) => {
     const buttons = [...table.querySelectorAll("button")];
     buttons.forEach((button, index) => button.setAttribute("tabindex", index ? -1 : 0));
-    table.addEventListener("keydown", (event) => {
-      const at = buttons.indexOf(document.activeElement);
-      const by = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -columns, ArrowDown: columns }[event.key];
-      const next = buttons[at + by];
+    table.addEventListener("keydown", onArrow((right, down) => {
+      const at = buttons.indexOf(document.activeElement), next = buttons[at + right + down * columns];
       if (at < 0 || !next) return;
-      event.preventDefault();
       buttons[at].setAttribute("tabindex", -1);
       next.setAttribute("tabindex", 0);
       next.focus();
-    });
+    }));
   };
 
   // ---- W08a: the mask painter ------------------------------------------------------------------------------

@@ -6,7 +6,7 @@
 (() => {
   "use strict";
 
-  const { html, column, rowHead } = window.widgets;
+  const { html, column, rowHead, onArrow, stepped } = window.widgets;
 
   const MINIATURE = 56; // the side of a small map, in pixels
 
@@ -35,13 +35,10 @@
       if (focus) buttons[group][head].focus();
     };
     // Left and right go through the heads of a layer, up and down through the layers; only the chosen one is a tab stop.
-    const onKey = (event) => {
-      const step = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] }[event.key];
-      if (!step) return;
-      event.preventDefault();
-      const group = Math.min(Math.max(chosen[0] + step[0], 0), groups.length - 1);
-      choose(group, Math.min(Math.max(chosen[1] + step[1], 0), groups[group].heads.length - 1), true);
-    };
+    const onKey = onArrow((right, down) => {
+      const group = stepped(chosen[0], down, groups.length);
+      choose(group, stepped(chosen[1], right, groups[group].heads.length), true);
+    });
     const draw = () => {
       const { kind, layer, heads } = groups[chosen[0]], rows = heads[chosen[1]], [asking, asked] = sides(kind);
       buttons.forEach((row, g) => row.forEach((button, h) => {

@@ -63,17 +63,25 @@
     return html("div", {}, html("label", { for: id }, name), " ", input, " ", shown);
   };
 
+  /** A listener for keys that calls `move(right, down)` for an arrow key, each of them -1, 0 or 1. */
+  const onArrow = (move) => (event) => {
+    const by = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[event.key];
+    if (!by) return;
+    event.preventDefault();
+    move(...by);
+  };
+
+  /** `index + by`, kept within the places of a list of this length. */
+  const stepped = (index, by, length) => Math.min(length - 1, Math.max(0, index + by));
+
   /** A handle in a picture: arrow keys move its point by a step, and a pointer to what `read` makes of a place in pixels.
       `move(index, point)` draws all anew. size: the picture's width in its own pixels. */
   const handle = (picture, index, label, { point: [x, y], step, size, read, move }, ...drawn) => svg("g", {
     class: "handle", tabindex: 0, role: "button", "data-index": index, "aria-label": label,
-    onkeydown: (event) => {
-      const by = { ArrowLeft: [-step, 0], ArrowRight: [step, 0], ArrowUp: [0, step], ArrowDown: [0, -step] }[event.key];
-      if (!by) return;
-      event.preventDefault();
-      move(index, [x + by[0], y + by[1]]);
+    onkeydown: onArrow((right, down) => {
+      move(index, [x + right * step, y - down * step]);
       picture.querySelector(`[data-index="${index}"]`).focus();
-    },
+    }),
     onpointerdown: (event) => {
       event.preventDefault();
       const box = picture.getBoundingClientRect(), scale = size / box.width;
@@ -84,7 +92,7 @@
     },
   }, ...drawn);
 
-  window.widgets = { html, svg, head, column, rowHead, digits, thousands, grid, softmax, choice, choices, slider, handle };
+  window.widgets = { html, svg, head, column, rowHead, digits, thousands, grid, softmax, choice, choices, slider, onArrow, stepped, handle };
 
   // ---- every page ----------------------------------------------------------------------------------------
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from bs4 import BeautifulSoup
+from bs4 import BeautifulSoup, Tag
 from playwright.sync_api import Browser, Page
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -28,6 +28,12 @@ class Built(NamedTuple):
     def soup(self, page: str) -> BeautifulSoup:
         """Return one page, parsed once; a test that modifies it must copy it."""
         return _parsed(self.site / f"{page}.html")
+
+    def section(self, page: str, label: str) -> Tag:
+        """Return the section of a page that has this label."""
+        marked = self.soup(page).find(id=label)
+        assert marked is not None, f"no section of {page} has the label {label}"
+        return marked if marked.name == "section" else marked.find_parent("section")
 
     def pages(self) -> list[str]:
         """Return the names of the pages in the table of contents."""

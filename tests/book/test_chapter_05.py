@@ -56,7 +56,6 @@ def test_the_letter_after_an_underscore_is_low_and_the_rest_is_back_on_the_line(
     assert float(low["dy"]) == -float(back["dy"]) > 0
 
 
-def test_keys_left_behind_give_another_vector_and_keys_moved_the_same(book):
-    printed = "\n".join(node.get_text() for node in book.soup(CHAPTER).select(".cell_output"))
+def test_keys_left_behind_give_another_vector_and_keys_moved_the_same(printed):
     rows = dict(re.findall(r"(before|both moved|keys stay) +tensor\(\[(\d\.\d+, \d\.\d+)\]\)", printed))
     assert rows == {"before": "1.340, 0.330", "both moved": "1.340, 0.330", "keys stay": "1.000, 0.670"}

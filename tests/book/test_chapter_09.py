@@ -129,15 +129,6 @@ def test_the_worked_numbers_come_out_of_the_cells(printed, numbers):
     assert re.search(numbers, printed)
 
 
-def test_five_questions_have_folded_answers_and_seven_lines_of_lectures_are_to_be_judged(book):
-    page = book.soup(CHAPTER)
-    sections = {label: page.find(id=f"sec-09-{label}") for label in ("self-check", "wrong-slides")}
-    for label, found in sections.items():
-        sections[label] = found if found.name == "section" else found.find_parent("section")
-    assert len(sections["self-check"].select("details.sd-dropdown")) == 5
-    assert len(sections["wrong-slides"].select(".predict")) == 7
-
-
 @pytest.mark.browser
 def test_a_box_of_the_machine_chosen_by_key_shows_its_line_with_a_link_to_its_section(chapter):
     widget = chapter.locator("#W09a")

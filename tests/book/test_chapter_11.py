@@ -46,15 +46,6 @@ def test_the_worked_numbers_come_out_of_the_cells(printed, numbers):
     assert re.search(numbers, printed)
 
 
-def test_five_questions_have_folded_answers_and_five_lines_are_to_be_judged(book):
-    page = book.soup(CHAPTER)
-    sections = {label: page.find(id=f"sec-11-{label}") for label in ("self-check", "wrong-slides")}
-    for label, found in sections.items():
-        sections[label] = found if found.name == "section" else found.find_parent("section")
-    assert len(sections["self-check"].select("details.sd-dropdown")) == 5
-    assert len(sections["wrong-slides"].select(".predict")) == 5
-
-
 def test_what_the_prose_says_of_the_trained_model_is_what_its_cells_print(printed):
     """Sentences without a decimal number, which no other test compares with the cells."""
     drawn = {float(tau): int(many) for tau, many in re.findall(r"tau ([\d.]+): (\d+) of 200", printed)}

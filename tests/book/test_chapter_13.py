@@ -119,15 +119,6 @@ def test_two_heads_fetch_the_name_and_without_them_it_is_a_guess(printed):
     assert of / 2 < cut["3.1 and 3.3"] < of
 
 
-def test_five_questions_have_folded_answers_and_five_lines_are_to_be_judged(book):
-    page = book.soup(CHAPTER)
-    sections = {label: page.find(id=f"sec-13-{label}") for label in ("self-check", "wrong-slides")}
-    for label, found in sections.items():
-        sections[label] = found if found.name == "section" else found.find_parent("section")
-    assert len(sections["self-check"].select("details.sd-dropdown")) == 5
-    assert len(sections["wrong-slides"].select(".predict")) == 5
-
-
 def test_the_comparison_with_chapter_09_is_of_the_code_that_runs(book):
     shown = book.soup(CHAPTER).select_one("pre.ch13-diff")
     gone = " ".join(node.get_text() for node in shown.select("del"))

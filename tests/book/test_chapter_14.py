@@ -44,12 +44,6 @@ def test_the_worked_numbers_come_out_of_the_cells(printed, numbers):
     assert re.search(numbers, printed)
 
 
-def test_five_questions_have_folded_answers(book):
-    found = book.soup(CHAPTER).find(id="sec-14-self-check")
-    section = found if found.name == "section" else found.find_parent("section")
-    assert len(section.select("details.sd-dropdown")) == 5
-
-
 def test_the_recording_is_of_three_seeds_and_says_how_it_was_made():
     assert RECORD["command"] == "python -m book.recorded.vision"
     for part in ("compare", "pixels", "questions"):

@@ -40,12 +40,6 @@ def test_the_worked_numbers_come_out_of_the_cells(printed, numbers):
     assert re.search(numbers, printed)
 
 
-def test_five_questions_have_folded_answers(book):
-    found = book.soup(CHAPTER).find(id="sec-15-self-check")
-    found = found if found.name == "section" else found.find_parent("section")
-    assert len(found.select("details.sd-dropdown")) == 5
-
-
 def test_what_the_prose_says_of_pretraining_is_what_was_recorded():
     """Words without a label: a coin for a new encoder and for one of other English, nearly all for one of reviews."""
     assert 0.3 < min(scores("new", "other words")) and max(scores("new", "other words")) < 0.7
