@@ -123,7 +123,7 @@ def _train(options: argparse.Namespace, processes: Processes) -> None:
     asked = {name: getattr(options, name) for name in names}
     config = changed(own_settings(recipe.training, code) if code else recipe.training, **asked)
     if not (options.resume or options.overwrite):
-        processes.first_alone(lambda: _expect_nothing_to_lose(output))
+        processes.first_alone(lambda: expect_nothing_to_lose(output, ": --output, --resume or --overwrite"))
     recipe, start = _recipe(recipe, options, device)
     lines = processes.first_alone(lambda: [_split(options, split, languages) for split in ("train", "validation")])
     expect_writable(output)
@@ -184,8 +184,7 @@ def _validation_bleu(count: int, run: Run, lines: Parallel | ParallelFiles, line
 
 
 def _split(options: argparse.Namespace, split: str, languages: tuple[str, str]) -> Parallel | ParallelFiles:
-    """Return the lines of a split; of a large one, if a cache is named, its files, which are then prepared in the
-    cache."""
+    """Return the lines of a split; or the files of a large one, or of one with a cache, where they are prepared."""
     files = find_split(options.corpus, split, *languages, options.data_dir)
     if files and (options.cache_dir or files.size() > LARGE):
         return files
@@ -213,13 +212,6 @@ def _whose(notes: Mapping[str, Any]) -> list[str]:
     parts = notes.get("parts", {})
     by_owner = {owner: [name for name, whose in parts.items() if whose == owner] for owner in parts.values()}
     return [f"{owner}: {', '.join(names)}" for owner, names in by_owner.items()]
-
-
-def _expect_nothing_to_lose(output: Path) -> None:
-    try:
-        expect_nothing_to_lose(output)
-    except ValueError as error:
-        raise ValueError(f"{error}: --output, --resume or --overwrite") from error
 
 
 def _say_what_is_coming(run: Run, device: torch.device) -> None:
@@ -262,7 +254,8 @@ def run_translate(options: argparse.Namespace) -> None:
             answers = translator.n_best(lines, options.n_best, first_line=number + 1, **settings)
             for place, translations in enumerate(answers):
                 for each in translations:
-                    print(f"{number + place} ||| {_one_field(each.text)} ||| {each.score:.4f}")
+                    text = each.text.replace("|||", "&#124;&#124;&#124;")  # not the separator; Moses writes it so too
+                    print(f"{number + place} ||| {text} ||| {each.score:.4f}")
         else:
             for translation in translator.translate(lines, first_line=number + 1, **settings):
                 print(translation)
@@ -272,11 +265,6 @@ def run_translate(options: argparse.Namespace) -> None:
             progress(number)
     if progress:
         progress.end()
-
-
-def _one_field(text: str) -> str:
-    """Return a text without the separator of fields; Moses writes its bars the same way."""
-    return text.replace("|||", "&#124;&#124;&#124;")
 
 
 def run_evaluate(options: argparse.Namespace) -> None:
@@ -298,8 +286,7 @@ def run_evaluate(options: argparse.Namespace) -> None:
     seconds = time.perf_counter() - start
     print(
         f"{notes['corpus']} {options.split}: {len(translations):,} sentences in {seconds:.1f} s, beam "
-        f"{options.beam_size}, "
-        f"length penalty {options.length_penalty:g}, {translator.precision}"
+        f"{options.beam_size}, length penalty {options.length_penalty:g}, {translator.precision}"
     )
     for line in _whose(notes):
         print(line)
@@ -314,13 +301,9 @@ def run_evaluate(options: argparse.Namespace) -> None:
         _say(note)
     if translator.precision == "int8":
         _compare_with_fp32(translator, lines, translations, options, tokenize)
-    scores = {}
-    for name, result in (
-        ("BLEU", bleu(translations, lines.target, tokenize)),
-        ("chrF", chrf(translations, lines.target)),
-    ):
+    scores = {"BLEU": bleu(translations, lines.target, tokenize), "chrF": chrf(translations, lines.target)}
+    for name, result in scores.items():
         print(f"{name:12}  {result.score:7.2f}  {result.signature}")
-        scores[name] = result
     if options.show is not None:
         print("", *samples(lines.source, translations, lines.target, options.show), sep="\n")
     if add_scores(options.checkpoint, options.split, options.beam_size, scores, translator.precision):
@@ -328,11 +311,7 @@ def run_evaluate(options: argparse.Namespace) -> None:
 
 
 def _compare_with_fp32(
-    translator: Translator,
-    lines: Parallel,
-    translations: Sequence[str],
-    options: argparse.Namespace,
-    tokenize: str,
+    translator: Translator, lines: Parallel, translations: Sequence[str], options: argparse.Namespace, tokenize: str
 ) -> None:
     """Print what int8 costs: how many translations equal those of fp32, and the scores of fp32."""
     precise = Translator(translator.model, translator.source_tokenizer, translator.target_tokenizer)
@@ -363,8 +342,7 @@ def run_export(options: argparse.Namespace) -> None:
 
 
 def _to_export(options: argparse.Namespace, folder: Path) -> Checkpoint:
-    """Return the checkpoint with the package's model; a learner's model is converted, and its outputs are compared
-    first."""
+    """Return the checkpoint with the package's model; a learner's is converted, and its outputs are compared first."""
     code = OwnCode.read(options.model) if options.model else None
     found = load_checkpoint(folder, choose_device(options.device), code=code, run_its_code=options.run_its_code)
     if isinstance(found.model, OwnTransformer):

@@ -49,8 +49,7 @@ class Experiment(NamedTuple):
 
 
 class Trained(NamedTuple):
-    """The records of a training run: each step's loss, (step, loss) on validation, and the attention weights at those
-    steps."""
+    """The records of a training run: each step's loss, (step, loss) on validation, and the model's states then."""
 
     losses: list[float]
     validations: list[tuple[int, float]]

@@ -6,7 +6,7 @@ A default is written here and nowhere else.
 import dataclasses
 import math
 from dataclasses import dataclass
-from typing import Any, Literal, get_args, get_origin
+from typing import Any, Literal, TypeVar, get_args, get_origin
 
 from transformer_ref.special_tokens import BOS, EOS, PAD
 
@@ -20,6 +20,7 @@ Schedule = Literal["cosine", "linear", "inverse_sqrt"]
 SCHEDULES = get_args(Schedule)
 LARGEST_SEED = 2**63 - 1  # that torch's generators take
 LARGEST_EXPONENT = 10  # 1 is a mean; beyond some 2 every score is nearly 0
+Config = TypeVar("Config", bound="Stored")
 
 
 def fields_from(owner: type, values: dict[str, Any]) -> dict[str, Any]:
@@ -50,8 +51,33 @@ def expect_types(config: Any) -> None:
             raise ValueError(f"{field.name}: expected a finite number, got {value}")
 
 
+def expect_length_penalty(length_penalty: float) -> None:
+    """Check the exponent that ranks hypotheses; raise ValueError for NaN and values out of range."""
+    if not 0 <= length_penalty <= LARGEST_EXPONENT:
+        raise ValueError(f"length_penalty: expected a number from 0 to {LARGEST_EXPONENT}, got {length_penalty:g}")
+
+
+def _expect_at_least(least: int, config: Any, *names: str) -> None:
+    for name in names:
+        if getattr(config, name) < least:
+            raise ValueError(f"{name}: expected at least {least}, got {getattr(config, name)}")
+
+
+class Stored:
+    """A config that a checkpoint stores."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields as plain values, ready for JSON."""
+        return dataclasses.asdict(self)
+
+    @classmethod
+    def from_dict(cls: type[Config], values: dict[str, Any]) -> Config:
+        """Return the config that `to_dict` described; an unknown field raises ValueError."""
+        return cls(**fields_from(cls, values))
+
+
 @dataclass(frozen=True)
-class ModelConfig:
+class ModelConfig(Stored):
     """The size and the variant of an encoder-decoder Transformer.
 
     Defaults are the base model of Vaswani et al. 2017, table 3, except `tie_embeddings`, which the paper
@@ -96,18 +122,8 @@ class ModelConfig:
 
     def __post_init__(self) -> None:
         expect_types(self)
-        for name in (
-            "source_vocabulary",
-            "target_vocabulary",
-            "d_model",
-            "heads",
-            "encoder_layers",
-            "decoder_layers",
-            "d_ff",
-            "max_length",
-        ):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name}: expected at least 1, got {getattr(self, name)}")
+        _expect_at_least(1, self, "source_vocabulary", "target_vocabulary", "d_model", "heads")
+        _expect_at_least(1, self, "encoder_layers", "decoder_layers", "d_ff", "max_length")
         if self.d_model % self.heads:
             raise ValueError(f"d_model: expected a multiple of heads ({self.heads}), got {self.d_model}")
         if not 0 <= self.dropout < 1:
@@ -132,18 +148,9 @@ class ModelConfig:
         """Width of one head's queries, keys and values."""
         return self.d_model // self.heads
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the fields as plain values, ready for JSON."""
-        return dataclasses.asdict(self)
-
-    @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> "ModelConfig":
-        """Return the config that `to_dict` described; an unknown field raises ValueError."""
-        return cls(**fields_from(cls, values))
-
 
 @dataclass(frozen=True)
-class TrainingConfig:
+class TrainingConfig(Stored):
     """How a model is trained: for a number of steps or, if `minutes` is given, for that time.
 
     tokens_per_batch: padded tokens of a batch's longer side.
@@ -188,31 +195,18 @@ class TrainingConfig:
 
     def __post_init__(self) -> None:
         expect_types(self)
-        for name in ("steps", "tokens_per_batch", "grad_accumulation_steps", "num_validations"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name}: expected at least 1, got {getattr(self, name)}")
+        _expect_at_least(1, self, "steps", "tokens_per_batch", "grad_accumulation_steps", "num_validations")
         for name in ("beta_1", "beta_2", "muon_momentum", "label_smoothing", "ema_decay"):
             if not 0 <= getattr(self, name) < 1:
                 raise ValueError(f"{name}: expected at least 0 and below 1, got {getattr(self, name)}")
         for name in ("learning_rate", "max_grad_norm"):
             if not getattr(self, name) > 0:
                 raise ValueError(f"{name}: expected more than 0, got {getattr(self, name)}")
-        for name in ("warmup_steps", "muon_rate", "weight_decay", "muon_weight_decay", "seed", "patience"):
-            if getattr(self, name) < 0:
-                raise ValueError(f"{name}: expected at least 0, got {getattr(self, name)}")
+        _expect_at_least(0, self, "warmup_steps", "muon_rate", "weight_decay", "muon_weight_decay", "seed", "patience")
         if self.seed > LARGEST_SEED:
             raise ValueError(f"seed: expected at most {LARGEST_SEED}, got {self.seed}")
         if self.minutes is not None and not self.minutes > 0:
             raise ValueError(f"minutes: expected more than 0, got {self.minutes}")
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the fields as plain values, ready for JSON."""
-        return dataclasses.asdict(self)
-
-    @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> "TrainingConfig":
-        """Return the config that `to_dict` described; an unknown field raises ValueError."""
-        return cls(**fields_from(cls, values))
 
 
 @dataclass(frozen=True)
@@ -232,12 +226,6 @@ class DecodingConfig:
 
     def __post_init__(self) -> None:
         expect_types(self)
-        for name in ("beam_size", "batch_size"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name}: expected at least 1, got {getattr(self, name)}")
-        if self.extra_length < 0:
-            raise ValueError(f"extra_length: expected at least 0, got {self.extra_length}")
-        if not 0 <= self.length_penalty <= LARGEST_EXPONENT:
-            raise ValueError(
-                f"length_penalty: expected a number from 0 to {LARGEST_EXPONENT}, got {self.length_penalty:g}"
-            )
+        _expect_at_least(1, self, "beam_size", "batch_size")
+        _expect_at_least(0, self, "extra_length")
+        expect_length_penalty(self.length_penalty)

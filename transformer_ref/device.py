@@ -1,9 +1,15 @@
 """The device and the precision of tensors, chosen on request and never at import."""
 
+import platform
+import re
+from pathlib import Path
+
 import torch
 
 from transformer_ref.config import PRECISIONS, Precision
 from transformer_ref.machine import DTYPES, faster_precision
+
+CPU_INFO = Path("/proc/cpuinfo")
 
 
 def choose_device(request: str | torch.device) -> torch.device:
@@ -27,6 +33,15 @@ def choose_device(request: str | torch.device) -> torch.device:
             f'device: expected one that this machine has, got "{request}", the GPU of a Mac with Apple silicon'
         )
     return torch.device(request)
+
+
+def device_name(device: torch.device) -> str:
+    """Return the name of a GPU, or of the processor, such as "AMD EPYC 7763 64-Core Processor" on Linux."""
+    if device.type == "cuda":
+        return torch.cuda.get_device_name(device)
+    described = CPU_INFO.read_text(encoding="utf-8", errors="replace") if CPU_INFO.is_file() else ""
+    found = re.search(r"^model name\s*: (.+)$", described, flags=re.MULTILINE)
+    return found[1].strip() if found else platform.processor() or platform.machine()
 
 
 def choose_precision(request: Precision, device: torch.device) -> torch.dtype:

@@ -41,8 +41,7 @@ class CorpusScore(NamedTuple):
 
 
 class Sample(NamedTuple):
-    """One line of a split and its translation. chrf: of this line only. Words that only one of the two texts has are in
-    [brackets]."""
+    """One line of a split and its translation. Words that only one text has are in [brackets]. chrf: of this line."""
 
     line: int
     chrf: float
@@ -103,11 +102,7 @@ def sense_accuracy(translations: Sequence[str], pairs: Sequence[Pair]) -> float:
     Pairs without an ambiguous word are left out; NaN if all are.
     """
     _expect_as_many(translations, pairs)
-    right = [
-        shows_sense(translation, pair.sense)
-        for translation, pair in zip(translations, pairs, strict=True)
-        if pair.sense
-    ]
+    right = [shows_sense(text, pair.sense) for text, pair in zip(translations, pairs, strict=True) if pair.sense]
     return sum(right) / len(right) if right else math.nan
 
 

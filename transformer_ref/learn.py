@@ -13,15 +13,8 @@ from transformer_ref.data.parallel_text import Parallel
 from transformer_ref.device import choose_device
 from transformer_ref.faster import freed_memory_kept
 from transformer_ref.text.lines import list_of_lines
-from transformer_ref.training.recipes import SMALL, SMALL_TRAINING, Recipe, subwords, varied
-from transformer_ref.training.run import (
-    Watcher,
-    changed,
-    expect_nothing_to_lose,
-    expect_writable,
-    prepare,
-    train,
-)
+from transformer_ref.training.recipes import SMALL, SMALL_TRAINING, Recipe, Subwords, varied
+from transformer_ref.training.run import Watcher, changed, expect_nothing_to_lose, expect_writable, prepare, train
 from transformer_ref.translate import Translator, open_model
 
 CORPUS = "lists"  # what a checkpoint says it was trained on
@@ -64,7 +57,7 @@ def learn(
             "start: expected no vocabulary and no field of the model except dropout with it, got "
             + ", ".join([*(["vocabulary"] if vocabulary is not None else []), *(model or {})])
         )
-    small = Recipe(languages, str(folder), subwords(VOCABULARY), SMALL, SMALL_TRAINING)
+    small = Recipe(languages, str(folder), Subwords(VOCABULARY), SMALL, SMALL_TRAINING)
     recipe = varied(small, vocabulary=vocabulary, model=model)
     config = changed(SMALL_TRAINING, **fields_from(TrainingConfig, settings))
     held_back = min(max(int(HELD_BACK * len(sources)), 1), MOST_HELD_BACK)

@@ -59,10 +59,7 @@ def pack_tensors(tensors: dict[str, Tensor]) -> dict[str, Any]:
         floats.append(scale.flatten())
         bytes_.append((tensor / scale).round().to(torch.int8).flatten())
     data = torch.cat(floats).numpy().astype("<f4").tobytes() + torch.cat(bytes_).numpy().tobytes()
-    return {
-        "tensors": [[name, list(tensor.shape)] for name, tensor in named],
-        "data": base64.b64encode(data).decode(),
-    }
+    return {"tensors": [[name, list(tensor.shape)] for name, tensor in named], "data": base64.b64encode(data).decode()}
 
 
 def unpack_tensors(packed: dict[str, Any]) -> dict[str, Tensor]:
@@ -96,8 +93,7 @@ def unpack(packed: dict[str, Any]) -> Packed:
 
 
 def _described(tokenizer: Tokenizer) -> dict[str, Any]:
-    """Return the tokens in the order of their ids, for subwords the merges in their order, and the Unicode
-    normalization, if any."""
+    """Return the tokens by id, for subwords the merges in their order, and the Unicode normalization, if any."""
     if isinstance(tokenizer, WordTokenizer):
         normalization = {"normalization": tokenizer.normalization} if tokenizer.normalization else {}
         return {"tokens": list(tokenizer.vocabulary.tokens), **normalization}

@@ -23,25 +23,15 @@ from transformer_ref.processors import usable_processors
 
 VARIABLE = "ATTENTION_BY_HAND_MACHINE"
 DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16}
-VALUES: dict[str, tuple[str, ...]] = {  # what can be chosen, and from what; from nothing: a number, at least 1
-    "precision": ("fp32", "bf16"),
-    "muon": ("fp32", "bf16"),
-    "attention": ("kernel", "products"),
-    "top_k": (),
-    "linear": ("plain", "packed"),
-    "products": ("plain", "outputs", "all"),
-    "int8": ("fbgemm", "onednn", "qnnpack"),
-    "threads": (),
-}
-SENTENCES = {
-    "precision": "matrix products: {}",
-    "muon": "Muon's matrix products: {}",
-    "attention": "attention in bf16: {}",
-    "top_k": "top k in pieces: from {} tokens on",
-    "linear": "linear layers while decoding in fp32: {}",
-    "products": "linear layers while training in fp32: {}",
-    "int8": "products in int8: {}",
-    "threads": "threads: {}",
+VALUES: dict[str, tuple[str, tuple[str, ...]]] = {  # name -> sentence, values; no values: a number, at least 1
+    "precision": ("matrix products: {}", ("fp32", "bf16")),
+    "muon": ("Muon's matrix products: {}", ("fp32", "bf16")),
+    "attention": ("attention in bf16: {}", ("kernel", "products")),
+    "top_k": ("top k in pieces: from {} tokens on", ()),
+    "linear": ("linear layers while decoding in fp32: {}", ("plain", "packed")),
+    "products": ("linear layers while training in fp32: {}", ("plain", "outputs", "all")),
+    "int8": ("products in int8: {}", ("fbgemm", "onednn", "qnnpack")),
+    "threads": ("threads: {}", ()),
 }
 SET_BY_USER = ("OMP_NUM_THREADS", "MKL_NUM_THREADS")
 
@@ -67,7 +57,7 @@ class Choice(NamedTuple):
 
     def __str__(self) -> str:
         value = self.value if isinstance(self.value, str) else f"{self.value:,}"
-        return f"{SENTENCES[self.name].format(value)} ({self.why})"
+        return f"{VALUES[self.name][0].format(value)} ({self.why})"
 
 
 _made: dict[tuple[str, str], Choice] = {}
@@ -104,7 +94,7 @@ def _given() -> dict[str, int | str]:
         name, _, value = entry.partition("=")
         if name not in VALUES:
             raise ValueError(f"{VARIABLE}: expected NAME=VALUE with a name among {', '.join(VALUES)}, got {entry!r}")
-        values = VALUES[name]
+        _, values = VALUES[name]
         if not (value in values if values else value.isdecimal() and int(value) > 0):
             expected = " or ".join(values) or "a number from 1 on"
             raise ValueError(f"{VARIABLE}: expected {expected} for {name}, got {value!r}")
@@ -113,8 +103,7 @@ def _given() -> dict[str, int | str]:
 
 
 def faster_precision(device: torch.device) -> Choice:
-    """Return whether matrices are multiplied faster in "fp32" or in "bf16": processors and GPUs without bf16 units are
-    many times slower in it.
+    """Return whether matrices are multiplied faster in "fp32" or in "bf16", which without bf16 units is slow.
 
     fp32 follows torch's setting: on a GPU without TF32, unless `torch.set_float32_matmul_precision` allowed it.
     """
@@ -183,13 +172,6 @@ def _seconds(function: Callable[[], Tensor]) -> float:
     if last.device.type == "cpu" and sys.platform == "linux":  # elsewhere it is coarse, or the library has own threads
         return time.thread_time() - of_this_thread
     return time.perf_counter() - on_the_clock
-
-
-def is_traced() -> bool:
-    """Return whether torch is tracing or compiling. A trace must run on any machine, so no choice may be measured in
-    it."""
-    compiling = getattr(torch.compiler, "is_compiling", None)  # torch 2.3 has it
-    return torch.jit.is_tracing() or bool(compiling and compiling())
 
 
 def limit_threads() -> Choice:

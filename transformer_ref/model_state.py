@@ -17,8 +17,7 @@ COUNT = "n_averaged"  # what an AveragedModel saves besides
 
 
 def unwrapped(model: object) -> Any:
-    """Return the module inside any wrappers; if parts of it are wrapped, a view without wrappers that shares its
-    tensors.
+    """Return the module inside any wrappers, or, if only parts are wrapped, a view of the same tensors.
 
     Anything but an nn.Module is returned unchanged.
     """

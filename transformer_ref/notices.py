@@ -12,8 +12,7 @@ class Notice(UserWarning):
 
 
 def warn_user(text: str) -> None:
-    """Warn with the file and line of the nearest caller outside this package (Python 3.12 calls it
-    skip_file_prefixes)."""
+    """Warn at the line of the nearest caller outside this package (`skip_file_prefixes` in Python 3.12)."""
     frame, level = sys._getframe(1), 2  # 2 is the caller of this function
     while frame is not None and frame.f_code.co_filename.startswith(PACKAGE):
         frame, level = frame.f_back, level + 1

@@ -45,14 +45,17 @@ def expect_padding_last(name: str, ids: Tensor, pad: int) -> None:
     checks a batch on the CPU, before it is copied.
     """
     expect_ids(name, ids, "batch", "length")
-    if ids.device.type != "cpu" and torch.is_grad_enabled():
-        return
-    compiling = getattr(torch.compiler, "is_compiling", None)  # torch 2.3 has it
-    if (compiling is not None and compiling()) or torch.jit.is_tracing():
+    if (ids.device.type != "cpu" and torch.is_grad_enabled()) or is_traced():
         return
     real = ids != pad  # (batch, length)
     if (real[:, 1:] & ~real[:, :-1]).any():
         raise ValueError(f"{name}: expected padding (id {pad}) at the end of a row only, got a token after it")
+
+
+def is_traced() -> bool:
+    """Return whether torch is tracing or compiling: a graph must fit other tensors, and other machines."""
+    compiling = getattr(torch.compiler, "is_compiling", None)  # torch 2.3 has it
+    return torch.jit.is_tracing() or bool(compiling and compiling())
 
 
 def expect_mask(name: str, mask: Tensor, *sizes: int) -> None:

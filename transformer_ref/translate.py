@@ -15,9 +15,10 @@ from torch import Tensor
 from transformer_ref.checkpoint import CPU, Checkpoint, Code, load_checkpoint
 from transformer_ref.config import DECODING_PRECISIONS, DecodingConfig, DecodingPrecision, fields_from
 from transformer_ref.data.batching import moved, pad_sequences
-from transformer_ref.decoding.arguments import expect_ready
+from transformer_ref.decoding.arguments import expect_evaluation_mode
 from transformer_ref.decoding.beam_search import Hypothesis, beam_search
 from transformer_ref.decoding.greedy import greedy_decode
+from transformer_ref.decoding.length_limit import limits_by_source
 from transformer_ref.device import choose_device, choose_precision
 from transformer_ref.faster import accelerate, for_inference, freed_memory_kept, top_k
 from transformer_ref.interop.marian import load_marian_folder
@@ -95,8 +96,7 @@ class Translator:
     def load(
         cls, folder: str | Path, device: str | torch.device = "cpu", precision: DecodingPrecision = "fp32"
     ) -> "Translator":
-        """Return the translator that `train` or `learn` wrote into a folder, or that of a Marian folder, such as one of
-        OPUS-MT.
+        """Return the translator that `train` or `learn` wrote into a folder, or that of a Marian (OPUS-MT) folder.
 
         precision: "fp32", "bf16", "auto" or "int8", see `Translator`.
         Raises what `open_model`, `choose_device` and `Translator` raise.
@@ -156,13 +156,12 @@ class Translator:
 
     @torch.inference_mode()
     def attention(self, source: str, target: str | None = None) -> Attention:
-        """Return the attention weights of every layer and head for a sentence and its translation, by default the
-        model's own.
+        """Return the attention weights of all layers and heads for a sentence and a translation (default: the model's).
 
         Raises ValueError for a target longer than the model can read, or a model in training mode, TypeError for
         anything but a string.
         """
-        expect_ready(self.model, max_length=1)
+        expect_evaluation_mode(self.model)
         for name, text in (("source", source), ("target", target)):
             if not isinstance(text, str) and (name, text) != ("target", None):
                 raise TypeError(f"{name}: expected one string, got {text!r}")
@@ -188,11 +187,9 @@ class Translator:
     def _decode(
         self, model: Transformer, sources: list[list[int]], config: DecodingConfig, scored: bool
     ) -> list[list[Hypothesis]]:
-        pad, longest = self.model.config.pad, self.model.config.max_length
         device = next(self.model.parameters()).device
-        source_ids = moved(pad_sequences(sources, pad), device)  # (batch, source)
-        # a limit for each line, so that its translation does not depend on the other lines of the batch
-        max_length = [min(len(source) + config.extra_length, longest) for source in sources]
+        source_ids = moved(pad_sequences(sources, self.model.config.pad), device)  # (batch, source)
+        max_length = limits_by_source(sources, config, self.model.config.max_length)
         greedy, beam = getattr(self.model, "searches", (greedy_decode, beam_search))  # a learner's model has its own
         if config.beam_size == 1 and not scored:
             ids = greedy(model, source_ids, max_length)

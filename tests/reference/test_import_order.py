@@ -13,7 +13,7 @@ import transformer_ref
 PACKAGE = Path(transformer_ref.__file__).parent
 
 ROWS = (  # the table of ARCHITECTURE; a folder stands for all modules in it
-    ("special_tokens", "shapes", "notices", "model_state", "config", "processors", "machine", "device"),
+    ("special_tokens", "shapes", "notices", "model_state", "config", "atomic_write", "processors", "machine", "device"),
     (
         "text.vocabulary",
         "text.byte_pair_encoding",

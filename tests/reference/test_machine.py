@@ -29,7 +29,6 @@ from transformer_ref.fast.loss import PackedLoss
 from transformer_ref.fast.top_k import quick_top_k, top_k_length
 from transformer_ref.faster import accelerate, measure_machine, top_k
 from transformer_ref.machine import (
-    VALUES,
     VARIABLE,
     choices_made,
     faster_muon_precision,
@@ -194,8 +193,7 @@ def test_what_is_not_understood_is_refused_by_name(given, message, monkeypatch):
         faster_precision(CPU)
 
 
-def test_every_choice_can_be_set_and_has_a_sentence():
-    assert VALUES.keys() == machine.SENTENCES.keys()
+def test_every_precision_has_a_dtype():
     assert set(machine.DTYPES) == set(PRECISIONS) - {"auto"}
 
 

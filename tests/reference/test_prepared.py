@@ -13,12 +13,12 @@ from transformer_ref.data import prepared as module
 from transformer_ref.data.parallel_text import ParallelFiles, find_parallel, load_parallel
 from transformer_ref.data.prepared import Store, prepared, prepared_tokenizer
 from transformer_ref.text.tokenizer import WordTokenizer
-from transformer_ref.training.recipes import SMALL, SMALL_TRAINING, Recipe, subwords
+from transformer_ref.training.recipes import SMALL, SMALL_TRAINING, Recipe, Subwords
 from transformer_ref.training.run import prepare
 
 WORDS = ["uno", "due", "tre", "perche\u0301", "l'amico.", "窓"]
 SIZES = dict(d_model=12, heads=2, encoder_layers=1, decoder_layers=1, d_ff=16)
-RECIPE = Recipe(("en", "it"), "", subwords(290), {**SMALL, **SIZES, "max_length": 20}, SMALL_TRAINING)
+RECIPE = Recipe(("en", "it"), "", Subwords(290), {**SMALL, **SIZES, "max_length": 20}, SMALL_TRAINING)
 CONFIG = TrainingConfig(steps=2, tokens_per_batch=64, muon_rate=0.0)
 
 
@@ -69,7 +69,7 @@ def test_the_digest_of_many_sequences_is_that_of_one_after_another(folder, monke
 
 def test_what_is_prepared_is_not_prepared_again_until_the_text_or_the_tokenizer_changes(folder, monkeypatch):
     files, store = find_parallel(folder, "train", "en", "it"), Store(folder / "cache", workers=1)
-    learn = subwords(290)
+    learn = Subwords(290)
     tokenizer = prepared_tokenizer(files, learn, store)
     first = prepared(files, [tokenizer] * 2, 19, store)
     started = []

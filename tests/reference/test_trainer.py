@@ -220,8 +220,8 @@ def test_fit_needs_no_transformer():
 
 def test_an_overfitted_model_says_every_sentence_right_greedily():
     run = training(dropout=0.0, steps=220, warmup_steps=20, ema_decay=0.0, label_smoothing=0.0)
-    run.stream.sources, run.stream.targets, run.stream._lengths = (
-        part[:8] for part in (run.stream.sources, run.stream.targets, run.stream._lengths)
+    run.stream.sources, run.stream.targets, run.stream.lengths = (
+        part[:8] for part in (run.stream.sources, run.stream.targets, run.stream.lengths)
     )
     fit(run)
     run.model.eval()

@@ -30,8 +30,7 @@ class Contender(NamedTuple):
 
 
 class Row(NamedTuple):
-    """The measured speed of one contender, in target tokens (training, recipe) or sentences (greedy, beam) per
-    second."""
+    """The measured speed of one contender, in target tokens (training, recipe) or sentences per second."""
 
     work: str  # training, recipe, greedy or beam
     config: str  # the model's size, d256 or d128; for a recipe the corpus, grammar or multi30k
@@ -83,14 +82,8 @@ def rows_of(
     share_of_peak: (precision, speed) -> share of the peak; called only for this package, since a peer may do
     unnecessary work.
     """
-    return [
-        Row(
-            work,
-            config,
-            contender.name,
-            contender.precision,
-            speed,
-            share_of_peak(contender.precision, speed) if share_of_peak and contender.name == OURS else None,
-        )
-        for contender, speed in zip(contenders, speeds, strict=True)
-    ]
+    rows = []
+    for contender, speed in zip(contenders, speeds, strict=True):
+        share = share_of_peak(contender.precision, speed) if share_of_peak and contender.name == OURS else None
+        rows.append(Row(work, config, contender.name, contender.precision, speed, share))
+    return rows

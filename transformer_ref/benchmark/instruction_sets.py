@@ -5,12 +5,11 @@ are environment variables that each library reads when it is loaded, so each set
 """
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import NamedTuple
 
 import torch
 
-CPU_INFO = Path("/proc/cpuinfo")
+from transformer_ref.device import CPU_INFO
 
 
 class InstructionSet(NamedTuple):
@@ -33,8 +32,7 @@ AVX2 = InstructionSet(
 
 
 def instruction_sets(device: torch.device) -> list[InstructionSet]:
-    """Return the instruction sets that can be measured here: AVX2 if the processor can be limited to it, then its
-    own."""
+    """Return the instruction sets that can be measured here: AVX2, if it can be set, then the processor's own."""
     own = InstructionSet(own_name(device), {})
     return [AVX2, own] if own.name.startswith("AVX512") else [own]
 

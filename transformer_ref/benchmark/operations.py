@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from transformer_ref.config import ModelConfig
 from transformer_ref.data.batching import Batch
 from transformer_ref.training.cost import operations_per_pair
-from transformer_ref.training.optimizer import OptimizerGroup
 
 MEASURED_BATCHES = 20  # to know the mean number of operations a token
 
@@ -28,17 +27,3 @@ def operations_per_token(config: ModelConfig, batches: Iterator[Batch], per_step
         operations += per_step
         tokens += int(real.sum())
     return operations / tokens
-
-
-def muon_operations(optimizer: OptimizerGroup) -> float:
-    """Return the operations of Muon's Newton-Schulz iterations in one step; 0 without Muon.
-
-    For a matrix X with r <= c sides, an iteration computes X X^T (2 r r c), its square (2 r r r) and the product of
-    their sum with X (2 r r c).
-    """
-    operations = 0
-    for group in (group for each in optimizer.optimizers for group in each.param_groups if "ns_steps" in group):
-        for matrix in group["params"]:
-            shorter, longer = sorted(matrix.shape)
-            operations += group["ns_steps"] * (4 * shorter**2 * longer + 2 * shorter**3)
-    return float(operations)

@@ -6,13 +6,14 @@ from typing import NamedTuple
 import torch
 
 from transformer_ref.benchmark.contest import OURS, Contender
-from transformer_ref.benchmark.operations import muon_operations, operations_per_token
+from transformer_ref.benchmark.operations import operations_per_token
 from transformer_ref.benchmark.sentences import invented_stream
 from transformer_ref.config import ModelConfig
 from transformer_ref.device import choose_precision
 from transformer_ref.faster import TrainingLoss, accelerate, freed_memory_kept
 from transformer_ref.model.transformer import Transformer
 from transformer_ref.training.average import WeightAverage
+from transformer_ref.training.cost import muon_operations
 from transformer_ref.training.optimizer import build_optimizer
 from transformer_ref.training.recipes import RECIPES, load_split
 from transformer_ref.training.run import prepare
@@ -41,7 +42,8 @@ def measured_recipe(corpus: str, device: torch.device) -> MeasuredRecipe:
     training.config = dataclasses.replace(training.config, precision="bf16" if is_bf16 else "fp32")
     stream = training.stream
     steps = STEPS[corpus] * (1 if device.type == "cpu" else TIMES_AS_MANY)
-    operations = operations_per_token(training.model.config, iter(stream), muon_operations(training.optimizer))
+    of_muon = muon_operations(training.model.config) if training.config.muon_rate else 0.0
+    operations = operations_per_token(training.model.config, iter(stream), of_muon)
     stream.epoch = stream.position = 0
     contender = Contender(
         OURS,

@@ -12,8 +12,7 @@ SHORT_BEGIN, SHORT_END = "<!-- benchmark in short: begin -->", "<!-- benchmark i
 
 
 def record(result: Path, page: Path, readme: Path) -> None:
-    """Add a result to the recorded one, and write its tables into the page and a short table into README, between
-    marks.
+    """Add a result to the recorded one, and write its tables between the marks of the page and of README.
 
     An entry replaces the recorded one of the same device and instruction set; the others stay.
     Raises FileNotFoundError where there is no result yet, ValueError where a file lacks the marks.

@@ -19,7 +19,6 @@ import hashlib
 import json
 import os
 import platform
-import re
 from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -27,8 +26,10 @@ from typing import Any
 
 import torch
 
+from transformer_ref.atomic_write import atomic_write
 from transformer_ref.benchmark.contest import Row
 from transformer_ref.benchmark.instruction_sets import AVX2
+from transformer_ref.device import device_name
 
 WORKS = ("training", "recipe", "greedy", "beam")
 CONFIGS = ("d256", "d128", "grammar", "multi30k")  # sizes of models, and corpora of recipes
@@ -40,7 +41,7 @@ Entry = dict[str, Any]  # {"machine": ..., "rows": [...]}
 def machine(device: torch.device, instruction_set: str) -> dict[str, Any]:
     """Return the conditions of a measurement: device, instruction set, threads, versions."""
     return {
-        "device": torch.cuda.get_device_name(device) if device.type == "cuda" else _processor(),
+        "device": device_name(device),
         "instruction_set": instruction_set,
         "limited": any(name in os.environ for name in AVX2.environment),
         "threads": torch.get_num_threads(),
@@ -78,15 +79,9 @@ def read(path: Path) -> list[Entry]:
     return entries
 
 
-def rows_measured(entries: Sequence[Entry], described: dict[str, Any], work: str, config: str) -> list[dict[str, Any]]:
-    """Return the rows of a work and a model that were measured on this machine, with this code."""
-    return [
-        row
-        for entry in entries
-        if entry["machine"] == described
-        for row in entry["rows"]
-        if (row["work"], row["config"]) == (work, config)
-    ]
+def rows_here(entries: Sequence[Entry], described: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the rows that were measured on this machine, with this code."""
+    return [row for entry in entries if entry["machine"] == described for row in entry["rows"]]
 
 
 def add(path: Path, described: dict[str, Any], rows: Sequence[Row]) -> None:
@@ -97,13 +92,7 @@ def add(path: Path, described: dict[str, Any], rows: Sequence[Row]) -> None:
     """
     entries, place = read(path), (described["device"], described["instruction_set"])
     new = {(row.work, row.config) for row in rows}
-    kept = [
-        row
-        for entry in entries
-        if entry["machine"] == described
-        for row in entry["rows"]
-        if (row["work"], row["config"]) not in new
-    ]
+    kept = [row for row in rows_here(entries, described) if (row["work"], row["config"]) not in new]
     entry = {"machine": described, "rows": sorted([*kept, *map(_rounded, rows)], key=_order)}
     others = [each for each in entries if place_of(each) != place]
     write(path, [*others, entry])
@@ -112,10 +101,7 @@ def add(path: Path, described: dict[str, Any], rows: Sequence[Row]) -> None:
 def write(path: Path, entries: Sequence[Entry]) -> None:
     """Write a result file, its entries in the order of their instruction sets."""
     text = json.dumps({"machines": sorted(entries, key=lambda entry: place_of(entry)[::-1])}, indent=1)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_suffix(f".{os.getpid()}.tmp")
-    temporary.write_text(text + "\n", encoding="utf-8")
-    os.replace(temporary, path)
+    atomic_write(path, text + "\n")
 
 
 def place_of(entry: Entry) -> tuple[str, str]:
@@ -137,12 +123,3 @@ def _version(package: str) -> str | None:
         return version(package)
     except PackageNotFoundError:
         return None
-
-
-def _processor() -> str:
-    try:
-        described = Path("/proc/cpuinfo").read_text(encoding="utf-8")
-    except OSError:
-        return platform.processor() or platform.machine()
-    found = re.search(r"^model name\s*: (.+)$", described, flags=re.MULTILINE)
-    return found.group(1) if found else platform.machine()

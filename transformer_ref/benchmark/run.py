@@ -20,8 +20,8 @@ from transformer_ref.benchmark.decoding import BEAM, decoding_contenders, endles
 from transformer_ref.benchmark.instruction_sets import InstructionSet, instruction_sets
 from transformer_ref.benchmark.operations import operations_per_token
 from transformer_ref.benchmark.recipes import measured_recipe
-from transformer_ref.benchmark.result import CONFIGS, RESULT_FILE, WORKS, add, machine, read, rows_measured
-from transformer_ref.benchmark.sentences import invented_batches
+from transformer_ref.benchmark.result import CONFIGS, RESULT_FILE, WORKS, add, machine, read, rows_here
+from transformer_ref.benchmark.sentences import invented_stream
 from transformer_ref.benchmark.training import tokens_per_batch, training_contenders
 from transformer_ref.config import ModelConfig, TrainingConfig
 from transformer_ref.device import choose_precision
@@ -134,8 +134,8 @@ def _chosen(sets: Sequence[InstructionSet], only: Sequence[str] | None) -> dict[
 
 def is_measured(output: Path, device: torch.device, piece: Piece) -> bool:
     """Return whether the result file has the piece, measured on this machine with this code."""
-    described = machine(device, piece.instruction_set)
-    return bool(rows_measured(read(output / RESULT_FILE), described, piece.work, piece.config))
+    rows = rows_here(read(output / RESULT_FILE), machine(device, piece.instruction_set))
+    return any((row["work"], row["config"]) == (piece.work, piece.config) for row in rows)
 
 
 def _in_a_process(
@@ -172,7 +172,7 @@ def _training_rows(
 ) -> list[Row]:
     config = model_config(size)
     contenders = training_contenders(config, device, precisions)
-    operations = operations_per_token(config, invented_batches(VOCABULARY, tokens_per_batch(device)))
+    operations = operations_per_token(config, iter(invented_stream(VOCABULARY, tokens_per_batch(device))))
     return _rows_with_share("training", size, contenders, operations, device, repeats, say)
 
 

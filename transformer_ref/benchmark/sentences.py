@@ -1,10 +1,8 @@
 """Sentences of a natural length and no meaning, always the same ones."""
 
-from collections.abc import Iterator
-
 import torch
 
-from transformer_ref.data.batching import Batch, BatchStream
+from transformer_ref.data.batching import BatchStream
 from transformer_ref.special_tokens import BOS, EOS, PAD, SPECIAL_TOKENS
 
 SENTENCES, MEAN_LENGTH, DEVIATION = 2_000, 14, 5  # lengths as in Multi30k
@@ -28,8 +26,3 @@ def invented_sentences(vocabulary: int, count: int) -> tuple[Ids, Ids]:
 def invented_stream(vocabulary: int, tokens_per_batch: int) -> BatchStream:
     """Return endless training batches of such sentences."""
     return BatchStream(*invented_sentences(vocabulary, SENTENCES), tokens_per_batch, PAD, BOS, EOS, seed=1)
-
-
-def invented_batches(vocabulary: int, tokens_per_batch: int) -> Iterator[Batch]:
-    """Return an iterator over such batches."""
-    return iter(invented_stream(vocabulary, tokens_per_batch))

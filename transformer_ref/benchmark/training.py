@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from transformer_ref.benchmark.contest import OURS, Contender
-from transformer_ref.benchmark.sentences import invented_batches
+from transformer_ref.benchmark.sentences import invented_stream
 from transformer_ref.config import ModelConfig, TrainingConfig
 from transformer_ref.data.batching import Batch
 from transformer_ref.faster import TrainingLoss, accelerate, freed_memory_kept
@@ -49,12 +49,7 @@ def training_contenders(config: ModelConfig, device: torch.device, precisions: l
         peers.append(("x-transformers", _x_transformers))
     for name, build in peers:
         contenders += [
-            _contender(
-                name,
-                precision,
-                _theirs(*build(config), config, device, precision == "bf16"),
-                device,
-            )
+            _contender(name, precision, _theirs(*build(config), config, device, precision == "bf16"), device)
             for precision in precisions
         ]
     return contenders
@@ -75,7 +70,7 @@ def _ours(config: ModelConfig, device: torch.device, precision: str) -> Step:
     model = accelerate(Transformer(config, torch.Generator().manual_seed(1)).to(device))
     optimizer, loss = build_optimizer(model, SETTINGS), TrainingLoss(config.pad, SETTINGS.label_smoothing)
     gradients = Gradients(BF16Copy(model) if precision == "bf16" else None)
-    batches = invented_batches(config.target_vocabulary, tokens_per_batch(device))
+    batches = iter(invented_stream(config.target_vocabulary, tokens_per_batch(device)))
 
     def step() -> int:
         return train_step(model, next(batches), optimizer, loss, SETTINGS.max_grad_norm, gradients).tokens
@@ -90,7 +85,7 @@ def _theirs(
     model = model.to(device).train()
     loss_of_batch = loss_of(model)
     optimizer = torch.optim.AdamW(model.parameters(), lr=SETTINGS.learning_rate, betas=(0.9, 0.98), weight_decay=0.0)
-    batches = invented_batches(config.target_vocabulary, tokens_per_batch(device))
+    batches = iter(invented_stream(config.target_vocabulary, tokens_per_batch(device)))
 
     def step() -> int:
         batch = next(batches).to(device)

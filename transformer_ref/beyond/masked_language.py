@@ -27,19 +27,8 @@ HIDDEN_SHARE = 0.15  # of the tokens (Devlin et al. 2019, section 3.1)
 
 def small_config(vocabulary: int) -> ModelConfig:
     """Return the sizes of this chapter's encoder; its decoder's fields are not used."""
-    return ModelConfig(
-        source_vocabulary=vocabulary,
-        target_vocabulary=vocabulary,
-        d_model=48,
-        heads=4,
-        encoder_layers=2,
-        decoder_layers=1,
-        d_ff=96,
-        dropout=0.0,
-        norm_first=True,
-        max_length=32,
-        activation="gelu",
-    )
+    sizes = dict(d_model=48, heads=4, encoder_layers=2, decoder_layers=1, d_ff=96, max_length=32)
+    return ModelConfig(vocabulary, vocabulary, dropout=0.0, norm_first=True, activation="gelu", **sizes)
 
 
 class WordList:
@@ -67,8 +56,7 @@ def split(text: str) -> list[str]:
 
 
 class MaskedLanguageModel(nn.Module):
-    """An encoder that scores the word at each position; the output table is the embedding (Devlin et al. 2019, section
-    3.1)."""
+    """An encoder that scores the word at each position; the embedding is the output table (Devlin et al., 3.1)."""
 
     def __init__(self, config: ModelConfig, generator: torch.Generator | None = None) -> None:
         super().__init__()
@@ -88,8 +76,7 @@ class MaskedLanguageModel(nn.Module):
         return self.encoder(x, padding_mask(ids, PAD), need_weights)
 
     def forward(self, ids: Tensor) -> Tensor:
-        """Return logits (batch, length, vocabulary) of the word at each position, or of the word that was masked
-        there."""
+        """Return logits (batch, length, vocabulary) of the word at each position, masked there or not."""
         return self.encode(ids).memory @ self.embedding.weight.T + self.bias
 
 
@@ -116,8 +103,7 @@ def pretrain(
     batch: int = 64,
     rate: float = 3e-3,
 ) -> list[float]:
-    """Train on texts as rows of ids, (length,) each, with another 15 % of the words masked at each step; return the
-    losses."""
+    """Train on texts as rows of ids, (length,) each, 15 % of them masked anew at each step; return the losses."""
     optimizer = torch.optim.AdamW(model.parameters(), lr=rate, weight_decay=0.01)
     fall = torch.optim.lr_scheduler.OneCycleLR(optimizer, rate, total_steps=steps, pct_start=0.1)
     losses: list[float] = []

@@ -26,6 +26,7 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.profiler import ProfilerActivity, profile
 
+from transformer_ref.atomic_write import atomic_write
 from transformer_ref.beyond.efficient import (
     attention_memory,
     cache_bytes,
@@ -35,7 +36,7 @@ from transformer_ref.beyond.efficient import (
     linear_step,
     tiled_attention,
 )
-from transformer_ref.device import choose_device
+from transformer_ref.device import choose_device, device_name
 from transformer_ref.model.attention import explicit_attention
 from transformer_ref.model.masks import causal_mask
 from transformer_ref.training.run import expect_writable
@@ -77,8 +78,7 @@ def calls_of(length: int, causal: bool, device: torch.device, room: float = ROOM
 
 
 def steps_of(length: int, device: torch.device) -> dict[str, tuple[Call, int]]:
-    """Return, by the kind of memory, a call that computes one more token after `length` of them, and the bytes kept for
-    it."""
+    """Return, by the kind of memory, a call for one more token after `length` of them, and the bytes kept for it."""
     g, found = torch.Generator().manual_seed(length), {}
     query, key, value = torch.randn(3, 1, HEADS, 1, D_HEAD, generator=g).to(device)  # (1, heads, 1, d_head)
     for groups in GROUPS:
@@ -100,8 +100,7 @@ def steps_of(length: int, device: torch.device) -> dict[str, tuple[Call, int]]:
 def least_seconds(
     calls: dict[str, Call], repeats: int, device: torch.device, clock: Clock = time.perf_counter
 ) -> dict[str, float]:
-    """Return the least time of each call: one sample of each in every round, so that a busy moment affects all of
-    them."""
+    """Return the least time of each call, one sample a round, so that a busy moment affects all of them."""
     for call in calls.values():
         _timed(call, 1, device, clock)  # the first call finds memory and kernels
     counts = {name: max(1, round(SAMPLE / _timed(call, 1, device, clock))) for name, call in calls.items()}
@@ -126,8 +125,7 @@ def _wait(device: torch.device) -> None:
 
 
 def peak_bytes(call: Call, device: torch.device | None = None) -> int:
-    """Return the peak of bytes that torch allocated during a call, its result included, beyond what was allocated
-    before."""
+    """Return the peak of bytes that torch allocated during a call, result included, beyond those before."""
     if device is not None and device.type == "cuda":
         _wait(device)
         torch.cuda.reset_peak_memory_stats(device)
@@ -210,18 +208,8 @@ def measure(
 
 def machine(device: torch.device) -> dict[str, Any]:
     """Return what the measurements depend on: the processor's name, threads, and the versions of Python and torch."""
-    name = torch.cuda.get_device_name(device) if device.type == "cuda" else _processor()
-    threads = torch.get_num_threads()
+    name, threads = device_name(device), torch.get_num_threads()
     return {"name": name, "threads": threads, "python": platform.python_version(), "torch": torch.__version__}
-
-
-def _processor() -> str:
-    told = Path("/proc/cpuinfo")
-    if told.is_file():
-        for line in told.read_text(encoding="utf-8", errors="replace").splitlines():
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
-    return platform.processor() or platform.machine()
 
 
 def _short(seconds: float | None) -> float | None:
@@ -346,13 +334,10 @@ def _expect_file(path: Path) -> None:
 
 def save(record: dict[str, Any], path: Path, drawn: bool = True) -> None:
     """Write a record as JSON, a line for each way, and its figures next to it unless they are switched off."""
-    path.parent.mkdir(parents=True, exist_ok=True)
     text = json.dumps(record, ensure_ascii=False).replace("}, ", "},\n ").replace('"all":', '\n "all":')
-    written = {path: text + "\n"} | ({path.with_suffix(".html"): page(record)} if drawn else {})
-    for target, words in written.items():
-        draft = target.with_name(f"{target.name}.new")
-        draft.write_text(words, encoding="utf-8")
-        draft.replace(target)
+    atomic_write(path, text + "\n")
+    if drawn:
+        atomic_write(path.with_suffix(".html"), page(record))
 
 
 if __name__ == "__main__":

@@ -66,8 +66,7 @@ def scenes(count: int, generator: Generator, prior: float | None = None) -> Scen
 
 
 def swapped(told: Scenes, food: int, topping: Tensor | int) -> Scenes:
-    """Return the same scenes with another topping on one food, as a control. topping: one for all scenes, or one per
-    scene."""
+    """Return the scenes with another topping on one food, as a control. topping: one for all, or one a scene."""
     toppings = told.toppings.clone()
     toppings[:, food] = topping
     return told._replace(toppings=toppings)
@@ -139,8 +138,7 @@ class Looked(NamedTuple):
 
 
 class QuestionAttention(nn.Module):
-    """A question attends to the patches of a scene once; the answer is computed from the question and what it
-    retrieved."""
+    """A question attends to a scene's patches once; the answer is computed from it and what it retrieved."""
 
     def __init__(self, d_model: int = 32, d_ff: int = 64) -> None:
         super().__init__()

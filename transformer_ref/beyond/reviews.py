@@ -33,8 +33,7 @@ class Review(NamedTuple):
 
 
 def write_reviews(count: int, seed: int, words: tuple[list[str], list[str]] = (PRAISE, BLAME)) -> list[Review]:
-    """Return this many reviews, praise and blame with equal probability; equal arguments give equal reviews on every
-    machine.
+    """Return this many reviews, praise as often as blame; equal arguments give equal ones on every machine.
 
     words: of praise and of blame, what the reviews choose from: all, SEEN or UNSEEN.
     """

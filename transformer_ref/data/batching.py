@@ -26,8 +26,7 @@ class Batch(_Ids):
     real: Tensor | None = None
 
     def counted(self, pad: int) -> "Batch":
-        """Return the batch with `real`. On a GPU this would synchronize, so call it before the batch is copied
-        there."""
+        """Return the batch with `real`; before it is copied to a GPU, where this would synchronize."""
         if self.real is not None:
             return self
         batch = Batch(*self)
@@ -106,7 +105,8 @@ class BatchStream:
 
     sources, targets: ids without special tokens; max_tokens: cells of the longer side of a batch.
     pad, bos, eos: the special ids; seed: what the order depends on, and nothing else.
-    pack, shift: functions with the signatures of `token_batches` and `shift_right`.
+    pack, shift: functions with the signatures of `token_batches` and `shift_right`. `lengths` are the tokens of each
+    pair's longer side, eos included.
     """
 
     def __init__(
@@ -129,7 +129,7 @@ class BatchStream:
         self.pad, self.bos, self.eos, self.seed = pad, bos, eos, seed
         self.epoch, self.position = 0, 0
         self._pack, self._shift = pack, shift
-        self._lengths = _longer_lengths(sources, targets)
+        self.lengths = _longer_lengths(sources, targets)
 
     def __iter__(self) -> Iterator[Batch]:
         while True:
@@ -151,7 +151,7 @@ class BatchStream:
 
     def one_epoch(self) -> Iterator[Batch]:
         """Yield each item once, from short to long, whatever the state of the stream."""
-        return (self.batch(items) for items in self._pack(self._lengths, self.max_tokens))
+        return (self.batch(items) for items in self._pack(self.lengths, self.max_tokens))
 
     def batch(self, items: Sequence[int]) -> Batch:
         """Return these items as one batch."""
@@ -161,7 +161,7 @@ class BatchStream:
 
     def _order(self) -> list[list[int]]:
         generator = torch.Generator().manual_seed((self.seed * 1_000_003 + self.epoch) % 2**63)
-        return self._pack(self._lengths, self.max_tokens, generator)
+        return self._pack(self.lengths, self.max_tokens, generator)
 
 
 class NextBatch:

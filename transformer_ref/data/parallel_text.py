@@ -44,8 +44,7 @@ class ParallelFiles(NamedTuple):
         return sides
 
     def pairs(self) -> Iterator[tuple[str, str]]:
-        """Yield each line and its translation, without keeping them in memory. Raises ValueError where one side ends
-        before the other."""
+        """Yield each line and its translation, one at a time. Raises ValueError where one side ends first."""
         return zip(*(_lines(path) for path in self), strict=True)
 
     def sha256(self) -> str:

@@ -18,6 +18,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from transformer_ref.atomic_write import atomic_write
 from transformer_ref.data.parallel_text import ParallelFiles
 from transformer_ref.processors import usable_processors
 from transformer_ref.text.tokenizer import Tokenizer, tokenizer_from_json
@@ -79,7 +80,7 @@ def prepared_tokenizer(files: ParallelFiles, learn: Callable[[list[str]], Tokeni
     if not path.is_file():
         text = files.load()
         tokenizer = learn([*text.source, *text.target])
-        _write(path, tokenizer.to_json().encode())
+        atomic_write(path, tokenizer.to_json())
     return tokenizer_from_json(path.read_text(encoding="utf-8"))
 
 
@@ -105,7 +106,7 @@ def prepared(files: ParallelFiles, tokenizers: Sequence[Tokenizer], longest: int
     empty, fitting = int((~filled).sum()), int(kept.sum())
     digest = folder / f"sha256-{longest}"
     if not digest.is_file():
-        _write(digest, _sha256(sides).encode())
+        atomic_write(digest, _sha256(sides))
     return Prepared(*sides, empty, len(kept) - empty - fitting, meta["lines_sha256"], digest.read_text())
 
 
@@ -114,7 +115,7 @@ def _prepare(files: ParallelFiles, described: list[str], folder: Path, store: St
     parts = folder.with_suffix(f".{BLOCK}.parts")
     parts.mkdir(parents=True, exist_ok=True)
     for side, text in zip(SIDES, described, strict=True):
-        _write(parts / f"{side}.json", text.encode())
+        atomic_write(parts / f"{side}.json", text)
     workers = store.workers or usable_processors()
     job = dict(files=[str(files.source), str(files.target)], parts=str(parts), workers=workers, block=BLOCK)
     command = [sys.executable, "-m", "transformer_ref.data.prepared"]
@@ -179,7 +180,7 @@ def _join(parts: Path, folder: Path, files: ParallelFiles) -> None:
     finally:
         for output in outputs:
             output.close()
-    _write(joined / META, json.dumps({"version": VERSION, "lines_sha256": files.lines_sha256()}).encode())
+    atomic_write(joined / META, json.dumps({"version": VERSION, "lines_sha256": files.lines_sha256()}))
     if not (folder / META).is_file():  # else another run has been quicker
         shutil.rmtree(folder, ignore_errors=True)
         os.replace(joined, folder)
@@ -204,7 +205,7 @@ def _encode_blocks(job: dict[str, Any]) -> None:
                     ids[side].extend(encoded)
             content = (*lengths, *ids)
             sizes = array("q", map(len, content))
-            _write(path, b"".join(each.tobytes() for each in (sizes, *content)))
+            atomic_write(path, b"".join(each.tobytes() for each in (sizes, *content)))
         print(len(block), flush=True)
 
 
@@ -252,17 +253,6 @@ def _digest(*texts: str) -> str:
     for text in texts:
         digest.update(text.encode() + b"\0")
     return digest.hexdigest()[:32]
-
-
-def _write(path: Path, content: bytes) -> None:
-    """Write under a name of this process, then rename."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f"{path.name}.{os.getpid()}.tmp")
-    try:
-        partial.write_bytes(content)
-        os.replace(partial, path)
-    finally:
-        partial.unlink(missing_ok=True)
 
 
 if __name__ == "__main__":

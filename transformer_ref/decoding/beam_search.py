@@ -1,5 +1,4 @@
-"""Beam search: several hypotheses side by side, so that a more probable first word does not hide a better sentence
-(chapter 11).
+"""Beam search (chapter 11): several hypotheses side by side, since a likely first word may hide a better sentence.
 
 The probability of a hypothesis is the product over its tokens, so log p is a sum. Hypotheses are compared by
 
@@ -16,7 +15,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from transformer_ref.decoding.arguments import expect_length_penalty, expect_ready, kept_rows, length_limits
+from transformer_ref.config import expect_length_penalty
+from transformer_ref.decoding.arguments import expect_evaluation_mode, kept_rows
+from transformer_ref.decoding.length_limit import length_limits
 from transformer_ref.model.transformer import Transformer
 
 TopK = Callable[[Tensor, int], tuple[Tensor, Tensor]]  # values and places of each row's largest, the largest first
@@ -60,13 +61,13 @@ def beam_search(
     ones. Raises ValueError when the model is in training mode, `beam_size` or `max_length` is below 1, or
     `length_penalty` is not from 0 to 10.
     """
-    expect_ready(model, max_length)
+    expect_evaluation_mode(model)
+    limits = length_limits(source_ids, max_length)
     expect_length_penalty(length_penalty)
     if beam_size < 1:
         raise ValueError(f"beam_size: expected at least 1, got {beam_size}")
     eos = model.config.eos
     encoded = model.encode(source_ids)  # (open, ...)
-    limits = length_limits(source_ids, max_length)
     found = Found(len(source_ids), beam_size, max(limits, default=0))
     beams = _first_beams(source_ids, limits, beam_size, model.config.bos)
     cache = model.new_cache()

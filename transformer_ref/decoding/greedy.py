@@ -5,7 +5,8 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from transformer_ref.decoding.arguments import expect_ready, kept_rows, length_limits
+from transformer_ref.decoding.arguments import expect_evaluation_mode, kept_rows
+from transformer_ref.decoding.length_limit import length_limits
 from transformer_ref.model.transformer import Transformer
 
 
@@ -21,7 +22,7 @@ def greedy_decode(
     Returns (batch, at most max_length + 1): bos, the tokens, eos where it was reached, then pads.
     Raises ValueError when the model is in training mode or max_length is below 1.
     """
-    expect_ready(model, max_length)
+    expect_evaluation_mode(model)
     config, limits = model.config, length_limits(source_ids, max_length)
     encoded = model.encode(source_ids)
     cache = model.new_cache() if use_cache else None

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from transformer_ref.decoding.arguments import expect_ready, length_limits
+from transformer_ref.decoding.arguments import expect_evaluation_mode
+from transformer_ref.decoding.length_limit import length_limits
 from transformer_ref.model.softmax import softmax
 from transformer_ref.model.transformer import Transformer
 
@@ -74,7 +75,7 @@ def sample_decode(
     pads.
     Raises ValueError when the model is in training mode, max_length is below 1 or a logit is NaN.
     """
-    expect_ready(model, max_length)
+    expect_evaluation_mode(model)
     config, limits = model.config, length_limits(source_ids, max_length)
     encoded, cache = model.encode(source_ids), model.new_cache()
     target = source_ids.new_full((source_ids.shape[0], max(limits, default=0) + 1), config.pad)  # (batch, target)

@@ -11,7 +11,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from transformer_ref.machine import MARGIN, Choice, choose, is_traced, speedup
+from transformer_ref.machine import MARGIN, Choice, choose, speedup
+from transformer_ref.shapes import is_traced
 
 # Keys: a CPU's softmax over fewer is not vectorized, and takes up to ten times as long. Torch's widest vectors hold 16
 # floats (AVX512), and narrower ones divide 16.
@@ -36,8 +37,7 @@ def quick_attention(
 
 
 def without_cudnn() -> AbstractContextManager[None]:
-    """Return a context in which a GPU does not use cuDNN's attention kernel, which builds a plan for each new shape:
-    batches of sentences have hundreds of shapes."""
+    """Return a context without cuDNN's attention, which on a GPU makes a plan for each of hundreds of shapes."""
     try:
         from torch.nn.attention import SDPBackend, sdpa_kernel
     except ImportError:  # torch before 2.3, which has no such kernel

@@ -205,8 +205,7 @@ class InferenceTransformer:
 
 
 class _InferenceLayer:
-    """The matrix products of an encoder or a decoder layer. In a decoder layer, the scale of the scores is part of the
-    query weights."""
+    """The matrix products of an encoder or decoder layer. A decoder layer's query weights hold the scores' scale."""
 
     def __init__(self, layer: Any, linear: Callable[..., Product]) -> None:
         attention, self.is_decoder = layer.self_attention, isinstance(layer, DecoderLayer)
@@ -290,8 +289,7 @@ def _hiding(mask: Tensor, like: Tensor) -> Tensor:
 
 
 def _attended(query: Tensor, key: Tensor, value: Tensor, bias: Tensor, like: Tensor) -> Tensor:
-    """Return the attention output of each query, all heads side by side, (batch, query, d_model), in the dtype of
-    `like`.
+    """Return the attention output of each query, all heads side by side, (batch, query, d_model), dtype as `like`.
 
     query: (batch, heads, query, d_head), scaled; key, value: (batch, heads, key, d_head); bias: broadcastable to
     (batch * heads, query, key).

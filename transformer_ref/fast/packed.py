@@ -56,6 +56,5 @@ def _measured() -> tuple[str, str]:
 
 
 def _last(layers: list, inputs: list[Tensor]) -> Tensor:
-    """Return the output of the last of all layers; so many weights are read that none is in the cache when it is read
-    again."""
+    """Return the output of the last layer; all weights together are too large to stay in the cache."""
     return [layer(x) for layer, x in zip(layers, inputs, strict=True)][-1]

@@ -11,7 +11,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from transformer_ref.machine import MARGIN, Choice, choose, is_traced, speedup
+from transformer_ref.machine import MARGIN, Choice, choose, speedup
+from transformer_ref.shapes import is_traced
 
 FEWEST_ROWS = 64
 MARGIN_OF_OUTPUTS = 1.05  # on AMD processors the ratio is 1.1 to 1.2 with AVX2 and 2.2 with AVX512
@@ -50,8 +51,7 @@ def product(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
 
 
 def of_weight(gradient: Tensor, x: Tensor) -> Tensor:
-    """Return the gradient of a weight, (out, in), for that of the layer's output, (rows, out), and its input, x, (rows,
-    in)."""
+    """Return the gradient of a weight, (out, in), for that of the output, (rows, out), and x, (rows, in)."""
     if products().value != "all":
         return gradient.T @ x
     if gradient.shape[1] < x.shape[1]:  # the first factor is copied, and should be the smaller one
@@ -79,8 +79,7 @@ class _Linear(torch.autograd.Function):
 
 
 def products() -> Choice:
-    """Return how a linear layer of many rows is fastest on this CPU in fp32: "plain", by oneDNN but for the gradients
-    of its weights ("outputs"), or "all" by oneDNN."""
+    """Return what oneDNN computes faster: nothing ("plain"), all but weights' gradients ("outputs"), or "all"."""
     return choose("products", torch.device("cpu"), _measured)
 
 

@@ -3,7 +3,8 @@
 import torch
 from torch import Tensor
 
-from transformer_ref.machine import MARGIN_OF_LENGTHS, Choice, choose, is_traced, speedup
+from transformer_ref.machine import MARGIN_OF_LENGTHS, Choice, choose, speedup
+from transformer_ref.shapes import is_traced
 
 # Cells of a row in which a maximum is looked for. The work is a maximum over each row and a ranking of as many pieces
 # and of `count` of them, so it is least near the root of the row's length, 50 to 200 for vocabularies, and flat there.

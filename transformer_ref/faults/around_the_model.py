@@ -1,6 +1,7 @@
 """Mistakes around a sound model: in its batches, its loss, its steps, and in how it is made to translate."""
 
 from collections.abc import Callable
+from typing import Literal
 
 import torch
 import torch.nn.functional as F
@@ -78,34 +79,23 @@ def part(**parts) -> Callable[[Experiment], None]:
     return put
 
 
-def with_dropout_on(experiment: Experiment, source_ids: Tensor, max_length: int) -> Tensor:
-    """Greedy decoding by a model in training mode."""
-    return by_hand(experiment, source_ids, max_length, training=True)
-
-
-def from_eos(experiment: Experiment, source_ids: Tensor, max_length: int) -> Tensor:
-    """Greedy decoding whose first input is the wrong special token."""
-    return by_hand(experiment, source_ids, max_length, first=experiment.model.config.eos)
-
-
-def first_place(experiment: Experiment, source_ids: Tensor, max_length: int) -> Tensor:
-    """Greedy decoding that reads the logits at the first position instead of the last."""
-    return by_hand(experiment, source_ids, max_length, place=0)
-
-
 @torch.inference_mode()
 def by_hand(
     experiment: Experiment,
     source_ids: Tensor,
     max_length: int,
     training: bool = False,
-    first: int | None = None,
+    first: Literal["bos", "eos"] = "bos",
     place: int = -1,
 ) -> Tensor:
-    """Return greedy translations, with the whole prefix read at each step; the arguments choose the faults."""
+    """Return greedy translations, with the whole prefix read at each step.
+
+    The arguments choose the faults. training: dropout is on; first: the special token that the decoder reads first;
+    place: the position whose logits choose the next token.
+    """
     model, config = experiment.model, experiment.model.config
     model.train(training)
-    target = torch.full((len(source_ids), 1), config.bos if first is None else first)
+    target = torch.full((len(source_ids), 1), getattr(config, first))
     done = torch.zeros(len(source_ids), dtype=torch.bool)
     for _ in range(max_length):
         chosen = model(source_ids, target)[:, place].argmax(dim=-1)  # (batch,)

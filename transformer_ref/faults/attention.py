@@ -15,9 +15,12 @@ from transformer_ref.model.transformer import Transformer
 HIDDEN = -1e9  # what a hidden score is set to
 
 
-def shares(scores: Tensor, mask: Tensor) -> Tensor:
-    """Return the weight that each query gives to each key."""
-    return torch.softmax(scores.masked_fill(~mask, HIDDEN), dim=-1)
+def softmax_over(axis: int) -> Callable[[Tensor, Tensor], Tensor]:
+    """Return the function of scores and mask that makes weights along an axis; -1, the keys, is correct."""
+    return lambda scores, mask: torch.softmax(scores.masked_fill(~mask, HIDDEN), dim=axis)
+
+
+over_keys = softmax_over(-1)
 
 
 @dataclass
@@ -27,7 +30,7 @@ class Steps:
     split: Callable[[Tensor, int], Tensor] = split_heads
     scale: Callable[[int], float] = lambda d_head: d_head**0.5
     mask: Callable[[Tensor], Tensor] = lambda mask: mask
-    shares: Callable[[Tensor, Tensor], Tensor] = shares
+    shares: Callable[[Tensor, Tensor], Tensor] = over_keys
     merge: Callable[[Tensor], Tensor] = merge_heads
     keys_from: Callable[[Tensor, Tensor], Tensor] = lambda asking, answering: answering
 
@@ -92,10 +95,6 @@ def mean_of_heads(x: Tensor) -> Tensor:
     return x.mean(dim=1).repeat(1, 1, x.shape[1])  # (batch, length, d_model)
 
 
-def softmax_over(axis: int) -> Callable[[Tensor, Tensor], Tensor]:
-    return lambda scores, mask: torch.softmax(scores.masked_fill(~mask, HIDDEN), dim=axis)
-
-
 def mask_after_softmax(scores: Tensor, mask: Tensor) -> Tensor:
     return torch.softmax(scores, dim=-1) * mask
 
@@ -113,8 +112,7 @@ def one_future_open(mask: Tensor) -> Tensor:
 
 
 def diagonal_blocked(mask: Tensor) -> Tensor:
-    length = mask.shape[-1]
-    return mask & ~torch.eye(length, dtype=torch.bool)[-mask.shape[-2] :]
+    return mask & ~torch.eye(mask.shape[-1], dtype=torch.bool)[-mask.shape[-2] :]
 
 
 def all_true(mask: Tensor) -> Tensor:

@@ -14,11 +14,6 @@ from transformer_ref.training.loss import MeanLoss
 from transformer_ref.training.trainer import train_step
 
 
-def same_batch(batch: Batch) -> Batch:
-    """Return the batch as it is."""
-    return batch
-
-
 def sound_step(experiment: "Experiment", batch: Batch, optimizer: torch.optim.Optimizer) -> float:
     """Take one training step and return the loss."""
     return train_step(experiment.model, batch, optimizer, experiment.loss, max_grad_norm=1.0).loss
@@ -41,7 +36,7 @@ class Experiment:
 
     model: Transformer
     loss: MeanLoss
-    batch: Callable[[Batch], Batch] = same_batch  # what becomes of a batch before it is used
+    batch: Callable[[Batch], Batch] = lambda batch: batch  # what becomes of a batch before it is used
     step: Callable[["Experiment", Batch, torch.optim.Optimizer], float] = sound_step
     weights: Callable[[nn.Module], list[nn.Parameter]] = every_weight
     translate: Callable[["Experiment", Tensor, int], Tensor] = sound_translations

@@ -1,5 +1,7 @@
 """The classic mistakes: the line as people write it, the line as it should be, and the test that finds it."""
 
+from functools import partial
+
 import torch
 from torch import nn
 
@@ -36,7 +38,7 @@ FAULTS = (
     Fault("scores times mask", "softmax(scores * mask, -1)", "softmax(scores.masked_fill(~mask, -inf), -1)",
           "later_words_change_nothing", opened(shares=wrong.scores_times_mask)),
     Fault("no padding mask", "mask = None", "mask = padding_mask(source, pad)",
-          "padding_changes_nothing", layers.without_source_mask),
+          "padding_changes_nothing", opened("encoder cross", mask=wrong.all_true)),
     Fault("padding mask the wrong way round", "source == pad", "source != pad",
           "padding_changes_nothing", opened("encoder cross", mask=torch.logical_not)),
     Fault("causal mask in the encoder too", "encoder(x, causal_mask(S))", "encoder(x, padding_mask(source, pad))",
@@ -81,9 +83,9 @@ FAULTS = (
     Fault("learning rate thirty times too large", "lr = 0.12", "lr = 0.004",
           "every_step_on_one_batch_lowers_the_loss", around.part(rate=30.0)),
     Fault("translates with dropout on", "model.train()", "model.eval()",
-          "two_translations_agree", around.part(translate=around.with_dropout_on)),
+          "two_translations_agree", around.part(translate=partial(around.by_hand, training=True))),
     Fault("translation begins with <eos>", "target = [eos]", "target = [bos]",
-          "greedy_is_teacher_forcing_on_its_own_words", around.part(translate=around.from_eos)),
+          "greedy_is_teacher_forcing_on_its_own_words", around.part(translate=partial(around.by_hand, first="eos"))),
     Fault("reads the first place's scores", "logits[:, 0].argmax(-1)", "logits[:, -1].argmax(-1)",
-          "greedy_is_teacher_forcing_on_its_own_words", around.part(translate=around.first_place)),
+          "greedy_is_teacher_forcing_on_its_own_words", around.part(translate=partial(around.by_hand, place=0))),
 )  # fmt: skip

@@ -5,7 +5,6 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
-from transformer_ref.faults.attention import all_true, opened
 from transformer_ref.faults.experiment import Experiment
 from transformer_ref.model.positional_encoding import SinusoidalPositions
 from transformer_ref.model.residual import Residual
@@ -74,10 +73,6 @@ def by_sentence(experiment: Experiment) -> None:
 
 def unscaled(experiment: Experiment) -> None:
     experiment.model.source_embedding.scale = experiment.model.target_embedding.scale = 1.0
-
-
-def without_source_mask(experiment: Experiment) -> None:
-    opened("encoder cross", mask=all_true)(experiment)
 
 
 def linear_feed_forward(experiment: Experiment) -> None:

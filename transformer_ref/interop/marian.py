@@ -6,7 +6,6 @@ Reading and writing its folder needs no library of theirs.
 """
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from pickle import UnpicklingError
 from typing import Any, NamedTuple
@@ -22,23 +21,10 @@ from transformer_ref.model_state import unwrapped
 from transformer_ref.text.sentence_pieces import PieceTokenizer
 
 ACTIVATIONS = {"relu": "relu", "gelu": "gelu", "silu": "silu", "swish": "silu"}
-NEEDED = (
-    "model_type",
-    "vocab_size",
-    "d_model",
-    "encoder_attention_heads",
-    "decoder_attention_heads",
-    "encoder_layers",
-    "decoder_layers",
-    "encoder_ffn_dim",
-    "decoder_ffn_dim",
-    "dropout",
-    "max_position_embeddings",
-    "pad_token_id",
-    "decoder_start_token_id",
-    "eos_token_id",
-    "activation_function",
-    "scale_embedding",
+NEEDED = (  # fields of config.json
+    *("model_type", "vocab_size", "d_model", "encoder_attention_heads", "decoder_attention_heads"),
+    *("encoder_layers", "decoder_layers", "encoder_ffn_dim", "decoder_ffn_dim", "dropout", "max_position_embeddings"),
+    *("pad_token_id", "decoder_start_token_id", "eos_token_id", "activation_function", "scale_embedding"),
 )
 FLAGS = {
     "normalize_before": False,
@@ -46,14 +32,11 @@ FLAGS = {
     "add_final_layer_norm": False,
     "static_position_embeddings": True,
 }
-COPIES = (
-    "model.encoder.embed_tokens.weight",
-    "model.decoder.embed_tokens.weight",
-    "lm_head.weight",
-    "model.encoder.embed_positions.weight",
-    "model.decoder.embed_positions.weight",
+COPIES = (  # of the shared table, of the sinusoids, and what a model may do without
+    *("model.encoder.embed_tokens.weight", "model.decoder.embed_tokens.weight", "lm_head.weight"),
+    *("model.encoder.embed_positions.weight", "model.decoder.embed_positions.weight"),
     "final_logits_bias",
-)  # of the shared table, of the sinusoids, and what a model may do without
+)
 OF_LAYERS = {  # our module's name in a layer -> Marian's
     "self_attention.q_proj": "self_attn.q_proj",
     "self_attention.k_proj": "self_attn.k_proj",
@@ -113,7 +96,8 @@ def load_marian(folder: str | Path) -> Transformer:
     tensors = _read(folder)
     model = Transformer(config).eval()
     names = {name: _their_name(name, tensors) for name, _ in model.named_parameters()}
-    _expect_no_others(tensors, {*names.values(), *COPIES})
+    if others := sorted(set(tensors) - {*names.values(), *COPIES}):
+        raise ValueError(f"{others[0]}: expected no weight of this name, since our model has no place for it")
     with torch.no_grad():
         for name, parameter in model.named_parameters():
             their = names[name]
@@ -143,8 +127,11 @@ def save_marian(model: Transformer, folder: str | Path) -> None:
     ):
         if getattr(config, name) != wanted:
             raise ValueError(f"{name}: expected {wanted!r}, which Marian has, got {getattr(config, name)!r}")
-    names = dict(_parameter_names(model))
-    tensors = {their: model.get_parameter(our).detach().float().cpu().contiguous() for our, their in names.items()}
+    shared = {"model.shared.weight": model.output.weight}
+    tensors = {
+        _their_name(name, shared): parameter.detach().float().cpu().contiguous()
+        for name, parameter in model.named_parameters()
+    }
     tensors["final_logits_bias"] = tensors.get("final_logits_bias", torch.zeros(config.target_vocabulary)).unsqueeze(0)
     folder.mkdir(parents=True, exist_ok=True)
     save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
@@ -224,12 +211,6 @@ def their_config(config: ModelConfig) -> dict[str, Any]:
     }
 
 
-def _parameter_names(model: Transformer) -> Iterator[tuple[str, str]]:
-    """Yield each parameter's name and Marian's name for it."""
-    for name, _ in model.named_parameters():
-        yield name, _their_name(name, {"model.shared.weight": model.output.weight})
-
-
 def _their_name(name: str, tensors: dict[str, Tensor]) -> str:
     """Return Marian's name of a parameter; whether the embeddings are shared is seen from `tensors`."""
     if name == "output.bias":
@@ -245,11 +226,6 @@ def _their_name(name: str, tensors: dict[str, Tensor]) -> str:
     stack, layers, index, module = name.split(".", 3)
     module, part = module.rsplit(".", 1)
     return f"model.{stack}.{layers}.{index}.{OF_LAYERS[module]}.{part}"
-
-
-def _expect_no_others(tensors: dict[str, Tensor], known: set[str]) -> None:
-    if others := sorted(set(tensors) - known):
-        raise ValueError(f"{others[0]}: expected no weight of this name, since our model has no place for it")
 
 
 def _json(path: Path) -> dict[str, Any]:

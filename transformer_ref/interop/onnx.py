@@ -12,6 +12,13 @@ from transformer_ref.model_state import unwrapped
 
 ENCODER_FILE, DECODER_FILE = "encoder.onnx", "decoder.onnx"
 OPSET = 17
+AXES = {  # of any size, by the name of a tensor
+    "source_ids": {0: "batch", 1: "source"},
+    "target_ids": {0: "batch", 1: "target"},
+    "memory": {0: "batch", 1: "source"},
+    "mask": {0: "batch", 3: "source"},
+    "logits": {0: "batch", 1: "target"},
+}
 
 
 class _Encoder(nn.Module):
@@ -54,51 +61,22 @@ def save_onnx(model: Transformer, folder: str | Path) -> tuple[Path, Path]:
     encoder, decoder = _Encoder(model).eval(), _Decoder(model).eval()  # the exporter gives them back as they came
     with torch.no_grad():
         memory, mask = encoder(source_ids)
-    _export(
-        encoder,
-        (source_ids,),
-        folder / ENCODER_FILE,
-        ["source_ids"],
-        ["memory", "mask"],
-        {
-            "source_ids": {0: "batch", 1: "source"},
-            "memory": {0: "batch", 1: "source"},
-            "mask": {0: "batch", 3: "source"},
-        },
-    )
-    _export(
-        decoder,
-        (target_ids, memory, mask),
-        folder / DECODER_FILE,
-        ["target_ids", "memory", "mask"],
-        ["logits"],
-        {
-            "target_ids": {0: "batch", 1: "target"},
-            "memory": {0: "batch", 1: "source"},
-            "mask": {0: "batch", 3: "source"},
-            "logits": {0: "batch", 1: "target"},
-        },
-    )
-    return folder / ENCODER_FILE, folder / DECODER_FILE
+    paths = folder / ENCODER_FILE, folder / DECODER_FILE
+    _export(encoder, {"source_ids": source_ids}, paths[0], ["memory", "mask"])
+    _export(decoder, {"target_ids": target_ids, "memory": memory, "mask": mask}, paths[1], ["logits"])
+    return paths
 
 
-def _export(
-    module: nn.Module,
-    example: tuple[Tensor, ...],
-    path: Path,
-    inputs: list[str],
-    outputs: list[str],
-    axes: dict[str, dict[int, str]],
-) -> None:
+def _export(module: nn.Module, example: dict[str, Tensor], path: Path, outputs: list[str]) -> None:
     with warnings.catch_warnings():  # tracing warns of every check of a shape, which it rightly leaves out
         warnings.simplefilter("ignore")
         torch.onnx.export(
             module,
-            example,
+            tuple(example.values()),
             path,
-            input_names=inputs,
+            input_names=list(example),
             output_names=outputs,
-            dynamic_axes=axes,
+            dynamic_axes={name: AXES[name] for name in (*example, *outputs)},
             opset_version=OPSET,
             dynamo=False,
         )

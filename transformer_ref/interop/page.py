@@ -2,12 +2,12 @@
 
 import html
 import json
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from transformer_ref import live_model
+from transformer_ref.atomic_write import atomic_write
 from transformer_ref.model.transformer import Transformer
 from transformer_ref.model_state import unwrapped
 from transformer_ref.text.tokenizer import Tokenizer
@@ -84,13 +84,14 @@ def save_page(
         title=html.escape(f"A translator: {names[0]} to {names[1]}"),
         story=f"A Transformer of {weights:,} learned numbers, whole in this file. It works without a network, "
         "and what you write stays on your machine.",
-        style=_part("page.css"),
+        style=(PARTS / "page.css").read_text(encoding="utf-8"),
         weights=_in_script(live_model.pack(model, source_tokenizer)),
         about=_in_script(about),
         engine=live_model.ENGINE.read_text(encoding="utf-8"),
-        script=_part("page.js"),
+        script=(PARTS / "page.js").read_text(encoding="utf-8"),
     )
-    return _write(Path(path), text)
+    atomic_write(Path(path), text)
+    return Path(path).stat().st_size
 
 
 def _facts(model: Transformer, tokenizer: Tokenizer, notes: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -106,19 +107,6 @@ def _facts(model: Transformer, tokenizer: Tokenizer, notes: Mapping[str, Any]) -
     ]
 
 
-def _part(name: str) -> str:
-    return (PARTS / name).read_text(encoding="utf-8")
-
-
 def _in_script(value: Any) -> str:
     """Return JSON in ASCII that cannot end the script element it is written into."""
     return json.dumps(value, separators=(",", ":")).replace("<", "\\u003c")
-
-
-def _write(path: Path, text: str) -> int:
-    """Write under a temporary name, then rename."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(path.name + ".partial")
-    partial.write_text(text, encoding="utf-8", newline="\n")
-    os.replace(partial, path)
-    return path.stat().st_size

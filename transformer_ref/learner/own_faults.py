@@ -94,8 +94,7 @@ def _same_fault(own: OwnTransformer) -> Fault | None:
 
 
 def _with_fault(sound: Transformer, fault: Fault, source: Tensor, target: Tensor) -> Tensor | None:
-    """Return the model's output with a fault in it; None if the fault does not concern the model or cannot be
-    applied."""
+    """Return the model's output with a fault in it; None for a fault that the model cannot have."""
     experiment = Experiment(copy.deepcopy(sound), MeanLoss(sound.config.pad))
     try:
         fault.put(experiment)

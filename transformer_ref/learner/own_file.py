@@ -17,14 +17,8 @@ from transformer_ref.learner.mine import MODULE, NOT_MINE, run_text
 
 MODEL = "Transformer"
 PARTS = (  # what a training run and a translation take from the file where it is there, else from the package
-    MODEL,
-    "masked_ce",
-    "smooth_targets",
-    "noam_lr",
-    "token_batches",
-    "shift_right",
-    "greedy_decode",
-    "beam_search",
+    *(MODEL, "masked_ce", "smooth_targets", "noam_lr", "token_batches", "shift_right"),
+    *("greedy_decode", "beam_search"),
 )
 
 
@@ -78,8 +72,7 @@ class LearnersFile:
         return found if callable(found) and not imported else None
 
     def whose(self) -> dict[str, str]:
-        """Return the author of each part: "yours", "the course's" (as `assemble --fill` wrote it) or "the
-        package's"."""
+        """Return each part's author: "yours", "the course's" (`assemble --fill` wrote it) or "the package's"."""
         filled = getattr(self.module, NOT_MINE, ())
         return {
             name: "the package's" if self.part(name) is None else "the course's" if name in filled else "yours"
@@ -88,8 +81,7 @@ class LearnersFile:
 
     @contextmanager
     def called(self, what: str) -> Iterator[None]:
-        """Turn any exception of the learner's code in the block into an OwnCodeError that says what was called, and
-        where.
+        """Turn any exception of the learner's code in the block into an OwnCodeError: what was called, and where.
 
         what: such as "masked_ce(logits (2, 3, 5), labels (2, 3), pad)".
         """

@@ -21,7 +21,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from transformer_ref.config import ModelConfig
 from transformer_ref.learner.own_file import LearnersFile, OwnCodeError
 from transformer_ref.learner.own_model import OwnTransformer
-from transformer_ref.learner.own_weights import MOST_READINGS, SAME, NotFound, gap, readings
+from transformer_ref.learner.own_weights import MOST_READINGS, SAME, NotFound, gap, readable, readings
 from transformer_ref.model.transformer import Transformer
 
 ACTIVATION: dict[str, Callable[[Tensor], Tensor]] = {"silu": F.silu, "gelu": F.gelu}
@@ -89,23 +89,12 @@ class OwnMarian(OwnTransformer):
         source, target = _ids(model.config)
         with torch.no_grad():
             wanted, least = model(source, target), math.inf
-            try:
+            with readable(code.name):
                 for _ in _fillings(inner, _state(model)):
                     apart = gap(self(source, target), wanted)
                     if apart < SAME:
                         return
                     least = min(least, apart)
-            except NotFound as seen:
-                raise OwnCodeError(
-                    f"{code.name}: Transformer: expected weights whose roles can be identified, got {seen}"
-                ) from None
-            except (RuntimeError, ValueError) as error:
-                if isinstance(error, OwnCodeError):
-                    raise
-                said = " ".join(str(error).split())[:200]
-                raise OwnCodeError(
-                    f"{code.name}: Transformer: expected weights of the usual shapes, got {said}"
-                ) from error
         raise OwnCodeError(
             f"{code.name}: Transformer: expected the arithmetic of the paper, whose weights these are, got logits that "
             f"differ by {least:.2g} of the largest; the checks of chapters 06 to 09 tell where"

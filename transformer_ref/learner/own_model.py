@@ -63,8 +63,7 @@ class OwnTransformer(nn.Module):
             raise OwnCodeError(f"{code.name}: {MODEL}: expected an nn.Module with parameters, got {got}")
 
     def __deepcopy__(self, memory: dict) -> "OwnTransformer":
-        """Return a new model with these weights and buffers: what a learner's modules keep of their last call cannot be
-        copied."""
+        """Return a new model with these weights and buffers: what modules keep of their last call cannot be copied."""
         with torch.random.fork_rng(devices=[]):
             copy = OwnTransformer(self.code, self.config)
         first = next(self.parameters())
@@ -91,8 +90,7 @@ class OwnTransformer(nn.Module):
         return logits
 
     def encode(self, source_ids: Tensor, need_weights: bool = False) -> OwnSource:
-        """Return the source itself. Raises OwnCodeError if weights are requested, which the learner's model does not
-        return."""
+        """Return the source itself. Raises OwnCodeError for weights, which the learner's model does not return."""
         if need_weights:
             raise OwnCodeError(
                 f"{self.code.name}: {MODEL}: attention weights are not available for your own model; run `export` first"

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
-from transformer_ref.decoding.arguments import length_limits
 from transformer_ref.decoding.beam_search import Hypothesis, TopK, beam_search
 from transformer_ref.decoding.greedy import greedy_decode
+from transformer_ref.decoding.length_limit import length_limits
 from transformer_ref.learner.own_file import OwnCodeError
 
 
@@ -36,15 +36,9 @@ def own_greedy(model: nn.Module, source_ids: Tensor, max_length: int | Sequence[
 
 @torch.inference_mode()
 def own_beam(
-    model: nn.Module,
-    source_ids: Tensor,
-    beam: int,
-    max_length: int | Sequence[int],
-    length_penalty: float,
-    top_k: TopK,
+    model: nn.Module, source_ids: Tensor, beam: int, max_length: int | Sequence[int], length_penalty: float, top_k: TopK
 ) -> list[list[Hypothesis]]:
-    """Return what `beam_search` returns, computed by the learner's function, one sentence after another. Raises
-    OwnCodeError."""
+    """Return what `beam_search` returns, by the learner's function, sentence by sentence. Raises OwnCodeError."""
     code, config = model.code, model.config
     own = code.part("beam_search")
     if own is None:

@@ -99,8 +99,7 @@ class OwnLoss(MeanLoss):
     def cross_entropy(
         self, logits: Tensor, labels: Tensor, pad: int | None = None, real: Tensor | None = None
     ) -> Tensor:
-        """Return the mean loss by the learner's `masked_ce`, else by the package's. pad: ignored, the instance has its
-        own."""
+        """Return the mean loss, by the learner's `masked_ce` or the package's. pad: not used, since it is known."""
         own = self.code.part("masked_ce")
         if own is None:
             return super().cross_entropy(logits, labels, self.pad, real)
@@ -133,8 +132,7 @@ def own_rate(code: LearnersFile, d_model: int) -> Callable[[TrainingConfig, int,
 
 
 def own_packer(code: LearnersFile) -> Callable[..., list[list[int]]]:
-    """Return the function that makes batches of lengths: the learner's `token_batches`, shuffled as the package's are,
-    or the package's."""
+    """Return what makes batches of lengths: the package's, or the learner's, shuffled as the package's are."""
     own = code.part("token_batches")
     if own is None:
         return token_batches
@@ -183,8 +181,7 @@ def own_shift(code: LearnersFile) -> Callable[[Tensor, int], Tensor]:
 
 
 def rehearse(model: OwnTransformer, batch: Batch, loss: MeanLoss) -> list[str]:
-    """Run one batch forward and backward, so that a model that cannot be trained is reported now, not by a traceback
-    later.
+    """Run one batch forward and backward, so that a model that cannot be trained is reported now, not later.
 
     Returns sentences about what will train but not translate. Raises OwnCodeError. No weight changes.
     """
@@ -205,8 +202,7 @@ def rehearse(model: OwnTransformer, batch: Batch, loss: MeanLoss) -> list[str]:
 
 @torch.no_grad()
 def _doubts(model: OwnTransformer, batch: Batch) -> list[str]:
-    """Return sentences about what lowers the loss but spoils the translations, or makes a sentence depend on its
-    batch."""
+    """Return sentences about what spoils translations at a low loss, or makes a sentence depend on its batch."""
     model.eval()
     source, target = batch.source[:4], batch.target_input[:4]
     room = model.config.max_length - source.shape[1]

@@ -10,6 +10,7 @@ import dataclasses
 import itertools
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from types import ModuleType
 
 import torch
@@ -72,8 +73,7 @@ def reference_of(model: nn.Module, config: ModelConfig) -> Transformer:
 
 
 def as_reference(model: OwnTransformer) -> Transformer:
-    """Return the package's Transformer with the learner's weights, in evaluation mode; on random ids the outputs are
-    equal.
+    """Return the package's Transformer with the learner's weights; on random ids their outputs are equal.
 
     Raises OwnCodeError if a role is not found or the outputs differ.
     """
@@ -84,18 +84,13 @@ def as_reference(model: OwnTransformer) -> Transformer:
     with torch.no_grad():
         wanted = own(source, target)  # (batch, target, vocabulary)
     least = float("inf")
-    try:
+    with readable(name):
         for reference in references(own):
             with torch.no_grad():
                 apart = gap(reference(source, target), wanted)
             if apart < SAME:
                 return reference.to(next(model.parameters()).device)
             least = min(least, apart)
-    except NotFound as seen:
-        raise OwnCodeError(f"{name}: Transformer: expected weights whose roles can be identified, got {seen}") from None
-    except (RuntimeError, ValueError) as error:  # shapes that the package's model does not have
-        said = " ".join(str(error).split())[:200]
-        raise OwnCodeError(f"{name}: Transformer: expected weights of the usual shapes, got {said}") from error
     raise OwnCodeError(
         f"{name}: Transformer: expected a model that computes what the package's does with the same weights, "
         f"got logits that differ by {least:.2g} of the largest: a page needs the same arithmetic, or "
@@ -103,9 +98,22 @@ def as_reference(model: OwnTransformer) -> Transformer:
     )
 
 
+@contextmanager
+def readable(name: str) -> Iterator[None]:
+    """Turn what `references` and `readings` raise in the block into an OwnCodeError. name: of the learner's file."""
+    try:
+        yield
+    except NotFound as seen:
+        raise OwnCodeError(f"{name}: Transformer: expected weights whose roles can be identified, got {seen}") from None
+    except OwnCodeError:
+        raise
+    except (RuntimeError, ValueError) as error:  # shapes that the package's model does not have
+        said = " ".join(str(error).split())[:200]
+        raise OwnCodeError(f"{name}: Transformer: expected weights of the usual shapes, got {said}") from error
+
+
 def references(model: OwnTransformer, most: int = MOST_READINGS) -> Iterator[Transformer]:
-    """Yield the package's Transformer with the learner's weights, in evaluation mode, the most likely assignment of
-    roles first.
+    """Yield the package's Transformer with the learner's weights, the most likely assignment of roles first.
 
     Raises NotFound if a role is not found, RuntimeError or ValueError for shapes that the package's does not have.
     """
@@ -133,8 +141,7 @@ def random_ids(config: ModelConfig) -> tuple[Tensor, Tensor]:
 
 
 def readings(parameters: dict[str, Tensor], config: ModelConfig) -> Iterator[dict[str, Tensor]]:
-    """Yield state dicts of the package's Transformer from a learner's parameters, the most likely assignment of roles
-    first.
+    """Yield state dicts of the package's Transformer, the most likely assignment of roles first.
 
     parameters: by name, in the order of their creation. The result only moves their numbers. Raises what `references`
     raises.
@@ -157,7 +164,7 @@ def readings(parameters: dict[str, Tensor], config: ModelConfig) -> Iterator[dic
     if len(norms) != wanted:
         seen = ", ".join(each.name for each in norms) or "none"
         raise NotFound(f"{len(norms)} normalizations outside the layers ({seen}), not {wanted}")
-    for ends, table, turned, swapped, by_head in itertools.product(
+    for ends, table, transposed, swapped, by_head in itertools.product(
         _orders(norms), _tables(tables, config), (False, True), (False, True), (False, True)
     ):
         state = dict(table)
@@ -165,7 +172,7 @@ def readings(parameters: dict[str, Tensor], config: ModelConfig) -> Iterator[dic
             state |= {f"{name}.norm.weight": norm.gain, f"{name}.norm.bias": norm.bias}
         for stack, found, count in (("encoder", encoder, 1), ("decoder", decoder, 2)):
             for number, layer in enumerate(found):
-                state |= _layer(f"{stack}.layers.{number}", layer, config, count, turned, swapped, by_head)
+                state |= _layer(f"{stack}.layers.{number}", layer, config, count, transposed, swapped, by_head)
         yield state
 
 
@@ -232,7 +239,9 @@ def _units(parameters: dict[str, Tensor], config: ModelConfig) -> tuple[list[Lin
     return linears, [Norm(name, gain, bias) for (name, gain), (_, bias) in pairs]
 
 
-def _layer(at: str, parameters: dict[str, Tensor], config, attentions: int, turned: bool, swapped: bool, by_head: bool):
+def _layer(
+    at: str, parameters: dict[str, Tensor], config, attentions: int, transposed: bool, swapped: bool, by_head: bool
+):
     """Return one layer's weights under the package's names. transposed: bare square matrices are (outputs, inputs);
     swapped: the cross-attention was created first; by_head: a fused matrix holds one head after the other."""
     linears, norms = _units(parameters, config)
@@ -243,22 +252,17 @@ def _layer(at: str, parameters: dict[str, Tensor], config, attentions: int, turn
         raise NotFound(f"{len(fed)} matrices of the feed-forward network and {len(norms)} normalizations in {at}")
     state: dict[str, Tensor] = {}
     for name, each, outputs in (("fc1", fed[0], config.d_ff), ("fc2", fed[1], config.d_model)):
-        matrix = (
-            each.matrix
-            if each.matrix.shape[0] == outputs and not (each.bare and config.d_ff == config.d_model)
-            else each.matrix.T
-        )
+        upright = each.matrix.shape[0] == outputs and not (each.bare and config.d_ff == config.d_model)
+        matrix = each.matrix if upright else each.matrix.T
         state |= {f"feed_forward.{name}.weight": matrix, f"feed_forward.{name}.bias": _bias(each, outputs)}
     rest = [each for each in linears if not any(each is other for other in fed)]
     parts = [rest] if attentions == 1 else _halves(rest)
     if swapped:
         parts = parts[::-1]
     for name, part in zip(("self_attention", "cross_attention"), parts, strict=False):
-        for role, (matrix, bias) in zip(NAMES, _projections(part, config, turned, by_head), strict=True):
+        for role, (matrix, bias) in zip(NAMES, _projections(part, config, transposed, by_head), strict=True):
             state |= {f"{name}.{role}.weight": matrix, f"{name}.{role}.bias": bias}
-    residuals = (
-        ("self_attention", "cross_attention", "feed_forward") if attentions == 2 else ("self_attention", "feed_forward")
-    )
+    residuals = ("self_attention", *(["cross_attention"] if attentions == 2 else []), "feed_forward")
     for name, norm in zip(residuals, norms, strict=True):
         state |= {f"{name}_residual.norm.weight": norm.gain, f"{name}_residual.norm.bias": norm.bias}
     return {f"{at}.{name}": each for name, each in state.items()}
@@ -273,21 +277,20 @@ def _halves(linears: list[Linear]) -> list[list[Linear]]:
     return [linears[: len(linears) // 2], linears[len(linears) // 2 :]]
 
 
-def _projections(linears: list[Linear], config, turned: bool, by_head: bool) -> list[tuple[Tensor, Tensor]]:
+def _projections(linears: list[Linear], config, transposed: bool, by_head: bool) -> list[tuple[Tensor, Tensor]]:
     """Return query, key, value and output projection of an attention: (outputs, inputs) and bias each."""
     d, heads = config.d_model, config.heads
     pieces: list[tuple[str, Tensor, Tensor]] = []
     for each in linears:
         matrix = each.matrix
-        if matrix.shape[1] != d or (matrix.shape[0] == d and each.bare and not turned):
+        if matrix.shape[1] != d or (matrix.shape[0] == d and each.bare and not transposed):
             matrix = matrix.T
         if matrix.shape[1] != d:
             raise NotFound(f"{each.name} of shape {tuple(each.matrix.shape)} in an attention")
         count, bias = matrix.shape[0] // d, _bias(each, matrix.shape[0])
         if count > 1:  # several roles in one
-            rows = (
-                torch.arange(len(matrix)).view(heads, count, -1).transpose(0, 1).flatten() if by_head else slice(None)
-            )
+            order = torch.arange(len(matrix)).view(heads, count, -1).transpose(0, 1).flatten()
+            rows = order if by_head else slice(None)
             both = zip(matrix[rows].chunk(count), bias[rows].chunk(count), strict=True)
             pieces += [(f"{each.name} {number}", *pair) for number, pair in enumerate(both)]
         else:

@@ -20,12 +20,12 @@ def learn_merges(word_counts: dict[str, int], merges: int) -> list[Pair]:
     Of equally frequent pairs the alphabetically smaller comes first. Learning stops early when every word
     is one piece.
     """
-    pieces = {word: _characters(word) for word in word_counts}
+    pieces = {word: [*word, END_OF_WORD] for word in word_counts}
     learned: list[Pair] = []
     while len(learned) < merges:
         pair_counts: Counter[Pair] = Counter()
         for word, count in word_counts.items():
-            for pair in _neighbors(pieces[word]):
+            for pair in pairwise(pieces[word]):
                 pair_counts[pair] += count
         if not pair_counts:
             break
@@ -42,18 +42,10 @@ def encode_word(word: str, merges: list[Pair]) -> list[str]:
     A character that was never seen stays a piece of its own.
     """
     rank = {pair: order for order, pair in enumerate(merges)}
-    pieces = _characters(word)
-    while present := [pair for pair in _neighbors(pieces) if pair in rank]:
+    pieces = [*word, END_OF_WORD]
+    while present := [pair for pair in pairwise(pieces) if pair in rank]:
         pieces = _merged(pieces, min(present, key=rank.__getitem__))
     return pieces
-
-
-def _characters(word: str) -> list[str]:
-    return [*word, END_OF_WORD]
-
-
-def _neighbors(pieces: list[str]) -> list[Pair]:
-    return list(pairwise(pieces))
 
 
 def _merged(pieces: list[str], pair: Pair) -> list[str]:

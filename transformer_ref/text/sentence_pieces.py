@@ -27,8 +27,7 @@ LANGUAGE = re.compile(r">>[^<>]+<<")  # a target language, which a model of seve
 
 
 class PieceTokenizer:
-    """Subwords of a SentencePiece model, with ids from a list; languages may share the list and have different
-    subwords."""
+    """Subwords of a SentencePiece model, with ids from a list, which languages with other subwords may share."""
 
     def __init__(self, library_tokenizer: Tokenizer, ids: Mapping[str, int]) -> None:
         for piece in (PAD_PIECE, EOS_PIECE, UNK_PIECE):

@@ -67,9 +67,7 @@ def training_cost(
     pairs = len(stream.sources)
     source = sum(map(len, stream.sources)) / pairs + 1  # eos follows
     target = sum(map(len, stream.targets)) / pairs + 1
-    longer = (
-        sum(max(len(each), len(other)) + 1 for each, other in zip(stream.sources, stream.targets, strict=True)) / pairs
-    )
+    longer = sum(stream.lengths) / pairs
     operations_per_step = operations_per_pair(model, source, target) * config.tokens_per_batch / longer
     seconds_per_step = operations_per_step / (rate * REACHED)
     if config.muon_rate:

@@ -29,11 +29,7 @@ class Muon(TorchsMuon):
     """
 
     def __init__(
-        self,
-        parameters: Iterable[Tensor],
-        processes: Processes = ALONE,
-        precision: Precision = "auto",
-        **options: Any,
+        self, parameters: Iterable[Tensor], processes: Processes = ALONE, precision: Precision = "auto", **options: Any
     ) -> None:
         if precision not in PRECISIONS:
             raise ValueError(f"precision: expected one of {', '.join(PRECISIONS)}, got {precision!r}")
@@ -41,8 +37,7 @@ class Muon(TorchsMuon):
         self._processes, self.precision = processes, precision
 
     def settle_precision(self, device: torch.device) -> Precision:
-        """Choose the precision of the products on this device, store it and return it; the first process decides for
-        all."""
+        """Choose the products' precision on this device, keep it and return it; the first process decides for all."""
         if self.precision == "auto":
             is_bf16 = self._processes.is_first and faster_muon_precision(device).value == "bf16"
             self.precision = "bf16" if self._processes.of_first(float(is_bf16), device) else "fp32"

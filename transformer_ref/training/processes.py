@@ -76,8 +76,7 @@ class Processes(NamedTuple):
         return arrived
 
     def sum_of_parts(self, parts: Tensor) -> Tensor:
-        """Return numbers, (parts,), whose sum is that of all parts of all processes, without synchronizing with a
-        GPU."""
+        """Return numbers, (parts,), whose sum is that of all parts of all processes, without waiting for a GPU."""
         if self.count == 1:
             return parts
         total = parts.sum(dtype=torch.float64)[None]
@@ -97,8 +96,7 @@ class Processes(NamedTuple):
         return self.sums([number if self.is_first else 0.0], device)[0]
 
     def first_alone(self, action: Callable[[], Result]) -> Result:
-        """Return the result of an action; the other processes begin when the first one is done, for example with a
-        download."""
+        """Return the result of an action, such as a download; the other processes begin when the first is done."""
         if not self.is_first:
             distributed.barrier()
         result = action()

@@ -14,16 +14,9 @@ SIZES = {  # Vaswani et al. 2017, table 3; the big model's dropout is that of En
     "base": dict(d_model=512, heads=8, encoder_layers=6, decoder_layers=6, d_ff=2_048, dropout=0.1),
     "big": dict(d_model=1_024, heads=16, encoder_layers=6, decoder_layers=6, d_ff=4_096, dropout=0.3),
 }
-SMALL = dict(
-    d_model=256,
-    heads=4,
-    encoder_layers=3,
-    decoder_layers=3,
-    d_ff=1_024,
-    dropout=0.1,
-    norm_first=True,
-    tie_embeddings=True,
-    max_length=256,
+PRE_NORM = dict(norm_first=True, tie_embeddings=True)
+SMALL = PRE_NORM | dict(
+    d_model=256, heads=4, encoder_layers=3, decoder_layers=3, d_ff=1_024, dropout=0.1, max_length=256
 )
 SMALL_TRAINING = TrainingConfig(
     steps=2_000, tokens_per_batch=2_048, learning_rate=2e-3, muon_rate=3e-3, ema_decay=0.99, precision="auto"
@@ -56,11 +49,6 @@ class Subwords:
         return SubwordTokenizer.learn(lines, self.size)
 
 
-def subwords(size: int) -> Callable[[list[str]], Tokenizer]:
-    """Return the function that learns a tokenizer with that many ids."""
-    return Subwords(size)
-
-
 def varied(
     recipe: Recipe, size: str | None = None, vocabulary: int | None = None, model: Mapping[str, Any] | None = None
 ) -> Recipe:
@@ -76,7 +64,7 @@ def varied(
         raise TypeError(f"vocabulary: expected int, got {vocabulary!r}")
     if vocabulary is not None and vocabulary < SubwordTokenizer.SMALLEST:
         raise ValueError(f"vocabulary: expected at least {SubwordTokenizer.SMALLEST}, got {vocabulary}")
-    learn_tokenizer = recipe.learn_tokenizer if vocabulary is None else subwords(vocabulary)
+    learn_tokenizer = recipe.learn_tokenizer if vocabulary is None else Subwords(vocabulary)
     return replace(recipe, learn_tokenizer=learn_tokenizer, model={**recipe.model, **changes})
 
 
@@ -86,17 +74,8 @@ RECIPES = {
         output="build/translator",
         learn_tokenizer=WordTokenizer.build,
         # one encoder layer for speed, with many heads: of four, some seeds leave one held-out combination unlearned
-        model=dict(
-            d_model=128,
-            heads=8,
-            encoder_layers=1,
-            decoder_layers=1,
-            d_ff=256,
-            dropout=0.0,
-            norm_first=True,
-            tie_embeddings=True,
-            max_length=128,
-        ),
+        model=PRE_NORM
+        | dict(d_model=128, heads=8, encoder_layers=1, decoder_layers=1, d_ff=256, dropout=0.0, max_length=128),
         training=TrainingConfig(
             steps=1_000,
             tokens_per_batch=1_536,
@@ -114,7 +93,7 @@ RECIPES = {
     "multi30k": Recipe(
         languages=("en", "de"),
         output="build/multi30k",
-        learn_tokenizer=subwords(8_000),
+        learn_tokenizer=Subwords(8_000),
         model=SMALL,
         training=SMALL_TRAINING,
         splits={
@@ -128,7 +107,7 @@ RECIPES = {
     "wmt14": Recipe(  # Vaswani et al. 2017, section 5: 25,000 tokens of each side in a batch, 37,000 subwords
         languages=("en", "de"),
         output="build/wmt14",
-        learn_tokenizer=subwords(37_000),
+        learn_tokenizer=Subwords(37_000),
         model=dict(**SIZES["base"], norm_first=False, tie_embeddings=True, max_length=256),
         training=TrainingConfig(
             steps=100_000,
@@ -147,7 +126,7 @@ RECIPES = {
     "files": Recipe(
         languages=("en", "de"),
         output="build/files",
-        learn_tokenizer=subwords(8_000),
+        learn_tokenizer=Subwords(8_000),
         model=SMALL,
         training=SMALL_TRAINING,
         splits={"train": "train", "validation": "val", "test": "test"},
@@ -161,8 +140,7 @@ def load_split(corpus: str, split: str, source: str, target: str, folder: str | 
 
     folder: where its files are; optional for multi30k, and the built-in corpus has no files.
     Raises ValueError for a split or a pair of languages that the corpus does not have, for a missing folder, and for a
-    folder with the built-in corpus; and what
-    `load_multi30k` and `load_parallel` raise.
+    folder with the built-in corpus; and what `load_multi30k` and `load_parallel` raise.
     """
     if corpus == "grammar":
         if folder:

@@ -19,6 +19,7 @@ from transformer_ref.faster import accelerate
 from transformer_ref.model.transformer import Transformer
 from transformer_ref.text.tokenizer import Tokenizer
 from transformer_ref.training.average import WeightAverage
+from transformer_ref.training.early_stopping import stops_early, validations_since_best
 from transformer_ref.training.optimizer import build_optimizer
 from transformer_ref.training.parts import Parts
 from transformer_ref.training.processes import ALONE, Processes
@@ -115,18 +116,18 @@ def train(run: Run, output: Path, watchers: Sequence[Watcher]) -> None:
         if int(progress.share * config.num_validations) > milestone:
             milestone = int(progress.share * config.num_validations)
             _validate(run, progress, watchers)
-            if config.patience and _validations_since_best(training) == 0:
+            if config.patience and validations_since_best(training.validations) == 0:
                 save_model(run, output)
         if progress.seconds - last_save > min(max(last_save, FIRST_SAVE), SECONDS_BETWEEN_SAVES):
             last_save = progress.seconds
             _save_training(run, output)
-        return config.patience > 0 and _validations_since_best(training) >= config.patience
+        return stops_early(training.validations, config.patience)
 
     try:
-        if not (config.patience and _validations_since_best(training) >= config.patience):  # as in one that ended so
+        if not stops_early(training.validations, config.patience):  # a resumed run may have stopped so before
             fit(training, after_step)
     finally:
-        if not (config.patience and training.validations):  # else the best one lies there already
+        if not (config.patience and training.validations):  # else the best model is there already
             save_model(run, output)
         _save_training(run, output)
 
@@ -144,12 +145,15 @@ def save_model(run: Run, output: Path) -> None:
         save_checkpoint(output, to_be_judged(training), run.source_tokenizer, run.target_tokenizer, notes)
 
 
-def expect_nothing_to_lose(output: Path) -> None:
-    """Raise ValueError if a folder holds a model or an unfinished training, which a new one would overwrite."""
+def expect_nothing_to_lose(output: Path, how: str = "") -> None:
+    """Raise ValueError if a folder holds a model or an unfinished training, which a new one would overwrite.
+
+    how: ends the sentence, such as the options that name another folder, resume or overwrite.
+    """
     if there := [name for name in (MODEL_FILE, TRAINING_FILE) if (output / name).exists()]:
         raise ValueError(
             f"output: expected a folder without a model, got {output} with {' and '.join(there)}; "
-            "name another folder, resume that training, or ask to overwrite it"
+            f"name another folder, resume that training, or ask to overwrite it{how}"
         )
 
 
@@ -254,17 +258,11 @@ def _pieces(run: Run) -> Iterator[Batch]:
         yield from (batch.rows(first, pieces) for first in range(min(pieces, len(batch.source))))
 
 
-def _validations_since_best(training: Training) -> int:
-    losses = [loss for _, loss in training.validations]
-    return len(losses) - 1 - losses.index(min(losses)) if losses else 0
-
-
 def _save_training(run: Run, output: Path) -> None:
     if run.training.processes.is_first:
         save_training(output, run.training)
 
 
 def to_be_judged(training: Training) -> Transformer:
-    """Return the model, or a copy with its averaged weights if there is an average: changing the copy does not affect
-    the training."""
+    """Return the model, or a copy with its averaged weights, if there is an average: a copy may be changed."""
     return training.average.of(training.model) if training.average else training.model

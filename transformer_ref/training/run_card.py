@@ -3,7 +3,6 @@
 import hashlib
 import itertools
 import json
-import os
 import platform
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 
 import torch
 
+from transformer_ref.atomic_write import atomic_write
 from transformer_ref.checkpoint import CARD_FILE, CURVES_FILE, PAGE_FILE
 from transformer_ref.machine import choices_made
 from transformer_ref.training.run import Run
@@ -21,6 +21,7 @@ POINTS = 200  # of a curve, at most
 def run_card(run: Run, device: torch.device) -> dict[str, Any]:
     """Return the facts about a run, as plain values."""
     training = run.training
+    processor = platform.processor() or platform.machine()
     model_config, config = training.model.config.to_dict(), training.config.to_dict()
     described = json.dumps([run.notes, model_config, config], sort_keys=True).encode()
     return {
@@ -31,7 +32,7 @@ def run_card(run: Run, device: torch.device) -> dict[str, Any]:
         "weights": sum(parameter.numel() for parameter in training.model.parameters()),
         "training": config,
         "machine": {
-            "device": _name(device),
+            "device": torch.cuda.get_device_name(device) if device.type == "cuda" else processor,
             "threads": torch.get_num_threads(),
             "processes": training.processes.count,
             "system": platform.platform(),
@@ -59,9 +60,8 @@ def thinned(losses: Sequence[float]) -> list[list[float]]:
 
 def write_run_card(folder: Path, card: Mapping[str, Any], curves: str) -> None:
     """Write the card as run.json and run.md, and the curves, an SVG, next to them."""
-    _write(folder / CURVES_FILE, curves)
-    _write(folder / CARD_FILE, json.dumps(card, indent=2, ensure_ascii=False) + "\n")
-    _write(folder / PAGE_FILE, page(card))
+    atomic_write(folder / CURVES_FILE, curves)
+    _write_card(folder, card)
 
 
 def add_scores(
@@ -82,9 +82,13 @@ def add_scores(
         raise ValueError(f"card: expected a run's card to add scores to, got {path} ({error!r})") from error
     named = {name: {"score": round(score, 2), "signature": signature} for name, (score, signature) in scores.items()}
     card["scores"] = [*kept, {"split": split, "beam_size": beam, "precision": precision, **named}]
-    _write(path, json.dumps(card, indent=2, ensure_ascii=False) + "\n")
-    _write(folder / PAGE_FILE, page(card))
+    _write_card(folder, card)
     return True
+
+
+def _write_card(folder: Path, card: Mapping[str, Any]) -> None:
+    atomic_write(folder / CARD_FILE, json.dumps(card, indent=2, ensure_ascii=False) + "\n")
+    atomic_write(folder / PAGE_FILE, page(card))
 
 
 def _how(entry: Mapping[str, Any]) -> tuple[str, int, str]:
@@ -95,7 +99,6 @@ def _how(entry: Mapping[str, Any]) -> tuple[str, int, str]:
 def page(card: Mapping[str, Any]) -> str:
     """Return the card as Markdown."""
     machine = card["machine"]
-    validation = card["curves"]["validation"]
     epochs = "whole epoch" if card["epochs"] == 1 else "whole epochs"
     lines = [
         f"# {card['corpus']}, {card['source']} to {card['target']}",
@@ -112,15 +115,9 @@ def page(card: Mapping[str, Any]) -> str:
         *([""] if card.get("doubts") else []),
         f"![the loss while it trained]({CURVES_FILE})",
         "",
-        *(
-            [
-                f"The last validation loss is {validation[-1][1]:.3f} nats a token, after {validation[-1][0]:,} steps.",
-                "",
-            ]
-            if validation
-            else []
-        ),
     ]
+    for step, loss in card["curves"]["validation"][-1:]:
+        lines += [f"The last validation loss is {loss:.3f} nats a token, after {step:,} steps.", ""]
     if card["scores"]:
         lines += ["| split | beam | precision | metric | score | signature |", "|---|---|---|---|---|---|"]
         lines += [
@@ -141,14 +138,3 @@ def page(card: Mapping[str, Any]) -> str:
     lines += ["", f"Config, SHA-256 `{card['config_sha256']}`:", "", "| setting | value |", "|---|---|"]
     lines += [f"| {name} | {value} |" for part in ("model", "training") for name, value in card[part].items()]
     return "\n".join(lines) + "\n"
-
-
-def _name(device: torch.device) -> str:
-    return torch.cuda.get_device_name(device) if device.type == "cuda" else platform.processor() or platform.machine()
-
-
-def _write(path: Path, text: str) -> None:
-    """Write under a temporary name, then rename."""
-    temporary = path.with_suffix(".tmp")
-    temporary.write_text(text, encoding="utf-8", newline="\n")
-    os.replace(temporary, path)

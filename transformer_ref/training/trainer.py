@@ -27,8 +27,7 @@ SIMPLE = Gradients()
 
 
 class StepResult(NamedTuple):
-    """The result of one step: loss in nats per token, number of real target tokens, norm of the gradients before
-    clipping."""
+    """A step's loss in nats per token, number of real target tokens, norm of the gradients before clipping."""
 
     loss: float
     tokens: int
@@ -124,8 +123,7 @@ def fit(training: Training, on_step: Callable[[Progress], bool | None] = lambda 
 
 
 def _settle_precision(training: Training, device: torch.device) -> None:
-    """Replace a precision "auto" by the choice for this machine: all processes, and a resumed training, need the
-    same."""
+    """Replace a precision "auto" by this machine's choice, the same for all processes and for a resumed run."""
     is_fast = choose_precision(training.config.precision, device) == torch.bfloat16
     is_fast = bool(training.processes.of_first(float(is_fast), device))
     muon = training.optimizer.settle_muon(training.config.muon_precision, device)
@@ -139,8 +137,7 @@ def _advance(
     gradients: Gradients,
     was_interrupted: Callable[[], bool],
 ) -> tuple[Progress, bool]:
-    """Take one step and count it. Returns the progress and whether any process was interrupted: a signal to one of
-    several ends all of them."""
+    """Take one step; return the progress, and whether a process was interrupted: a signal to one ends all."""
     config, stream, processes = training.config, training.stream, training.processes
     start, before = time.perf_counter(), (stream.epoch, stream.position)
     try:

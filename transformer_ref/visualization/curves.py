@@ -38,15 +38,22 @@ def curves(series: Mapping[str, Points], alt: str, x_label: str, y_label: str) -
         drawing.text(LEFT - 8, place(0, y)[1], _said(y), anchor="end")
     drawing.text((LEFT + WIDTH - RIGHT) / 2, TOP + PLOT + 36, x_label)
     drawing.text(16, TOP + PLOT / 2, y_label, turn=-90)
-    for number, (name, points) in enumerate(kept.items()):
-        y = TOP + PLOT + BOTTOM + LEGEND * (number + 0.5)
-        legend = [(LEFT, y), (LEFT + 20, y), (LEFT + 40, y)]
-        for line in ([place(*point) for point in points], legend):
-            drawing.polyline(line, INK, dashed=number % 2 == 1)
-            for x, height in line[:: len(line) // DOTS + 1] if number % 4 >= 2 else ():
-                drawing.circle(x, height, 3.5, PAPER, INK)
-        drawing.text(LEFT + 50, y, name, anchor="start")
+    draw_series(drawing, {name: [place(*point) for point in points] for name, points in kept.items()}, LEFT)
     return drawing
+
+
+def draw_series(drawing: Drawing, lines: Mapping[str, list[tuple[float, float]]], left: float) -> None:
+    """Draw each line in the text color, told apart by dashes and dots, and at the bottom a legend of their names.
+
+    lines: points in pixels, by name; left: of the legend. The drawing ends in LEGEND pixels for each line.
+    """
+    for number, (name, line) in enumerate(lines.items()):
+        y = drawing.height - LEGEND * (len(lines) - number - 0.5)
+        for path in (line, [(left, y), (left + 20, y), (left + 40, y)]):
+            drawing.polyline(path, INK, dashed=number % 2 == 1)
+            for x, height in path[:: len(path) // DOTS + 1] if number % 4 >= 2 else ():
+                drawing.circle(x, height, 3.5, PAPER, INK)
+        drawing.text(left + 50, y, name, anchor="start")
 
 
 def _said(mark: float) -> str:

@@ -36,8 +36,7 @@ def explore(notebook: str) -> Any:
 
 
 def _in_cells(cells: dict[str, Any], name: str) -> Callable[..., Any]:
-    """Return a function that looks up a name in the notebook at each call, so that a corrected function is used at
-    once."""
+    """Return a function that looks a name up in the notebook at each call: a corrected one is used at once."""
 
     def call(*arguments: Any) -> Any:
         from transformer_ref.visualization.explorers.panel import NotYet

@@ -3,12 +3,12 @@
 import math
 from collections.abc import Mapping, Sequence
 
+from transformer_ref.visualization.curves import LEGEND, draw_series
 from transformer_ref.visualization.drawing import Drawing
-from transformer_ref.visualization.palette import GRID, INK, PAPER
+from transformer_ref.visualization.palette import GRID
 
 WIDTH, PLOT = 350.0, 230.0  # of the picture; height of only the plot
 LEFT, RIGHT, TOP, BOTTOM = 64.0, 20.0, 30.0, 46.0  # room around the plot
-LEGEND = 22.0  # of each line below it
 UNITS = {
     "seconds": ((1e-6, "µs"), (1e-3, "ms"), (1.0, "s")),
     "bytes": ((1.0, "B"), (1e3, "kB"), (1e6, "MB"), (1e9, "GB"), (1e12, "TB")),
@@ -59,14 +59,7 @@ def growth(
         drawing.line(LEFT, y, WIDTH - RIGHT, y, GRID, width=1)
         drawing.text(LEFT - 7, y, said(10.0**power, unit), anchor="end", size=13)
     drawing.text((LEFT + WIDTH - RIGHT) / 2, TOP + PLOT + 34, size_name, size=13)
-    for number, (name, line) in enumerate(points.items()):
-        y = TOP + PLOT + BOTTOM + LEGEND * (number + 0.5)
-        legend = [(LEFT, y), (LEFT + 20, y), (LEFT + 40, y)]
-        for path in ([place(*point) for point in line], legend):
-            drawing.polyline(path, INK, dashed=number % 2 == 1)
-            for x, height in path if number % 4 >= 2 else ():
-                drawing.circle(x, height, 3.5, PAPER, INK)
-        drawing.text(LEFT + 50, y, name, anchor="start")
+    draw_series(drawing, {name: [place(*point) for point in line] for name, line in points.items()}, LEFT)
     return drawing
 
 

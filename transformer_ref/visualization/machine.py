@@ -53,7 +53,7 @@ PARTS = {
 STACKS = {
     "encoder": ["embedding", "position", "encoder", "self", "add", "feed", "add"],
     "decoder": [
-        *("embedding", "position", "decoder", "masked", "add", "cross", "add", "feed", "add", "linear", "shares"),
+        *("embedding", "position", "decoder", "masked", "add", "cross", "add", "feed", "add", "linear", "shares")
     ],
 }
 TAKEN_APART = {
@@ -133,8 +133,7 @@ def machine(address: Address, solved: Collection[str] = ()) -> Hero:
 
 
 def road_map(address: Address) -> Hero:
-    """Return the figure of the model with the chapter that builds each part; `address`: a chapter's number -> its
-    link."""
+    """Return the figure of the model with each part's chapter; `address`: a chapter's number -> its link."""
     alt = (
         "The road map. The machine in two columns, to be read upward. Encoder: words as numbers (chapter 02), position "
         "(07), then a layer of attention (05) and feed-forward (09). Decoder: words as numbers, position, then a layer "

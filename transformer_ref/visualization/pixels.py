@@ -9,11 +9,11 @@ SEAM = 0.3  # by which a square reaches into the next, or a hair of paper is see
 LEVELS = 15  # shades of a channel that can be distinguished: neighbors of one shade are drawn as one
 
 
-def paint(drawing: Drawing, pixels: Any, x: float, y: float, pixel: float, title: str = "") -> None:
+def paint(drawing: Drawing, pixels: Any, x: float, y: float, pixel: float) -> None:
     """Draw an image with its upper left corner at (x, y), each of its pixels `pixel` wide.
 
     pixels: a tensor (3, height, width), colors from 0 to 1, or (height, width), where 0 is white and 1 is black; other
-    values are clipped. title: shown when a mouse rests on it. Raises ValueError for another shape.
+    values are clipped. Raises ValueError for another shape.
     """
     if pixels.dim() == 2:
         pixels = (1 - pixels).expand(3, -1, -1)  # (3, height, width)
@@ -24,7 +24,7 @@ def paint(drawing: Drawing, pixels: Any, x: float, y: float, pixel: float, title
         ["#" + "".join(f"{shade:x}" for shade in cell) for cell in row] for row in shades.permute(1, 2, 0).tolist()
     ]
     ground = max((color for row in colors for color in row), key=[c for row in colors for c in row].count)
-    drawing.rectangle(x, y, pixel * len(colors[0]), pixel * len(colors), ground, title=title)
+    drawing.rectangle(x, y, pixel * len(colors[0]), pixel * len(colors), ground)
     boxes: dict[str, list[tuple[float, float, float, float]]] = {}  # color -> where it is
     for down, row in enumerate(colors):
         start = 0

@@ -59,9 +59,9 @@ class Plane:
         part = 1 - stop_short / length if length else 1.0
         self.drawing.arrow(x1, y1, x1 + part * (x2 - x1), y1 + part * (y2 - y1), color, width=width)
 
-    def dot(self, point: Point, color: str, *, radius: float = 7, outline: str = INK) -> None:
+    def dot(self, point: Point, color: str, *, radius: float = 7) -> None:
         """Draw a dot."""
-        self.drawing.circle(*self.place(point), radius, color, outline)
+        self.drawing.circle(*self.place(point), radius, color, INK)
 
     def label(self, point: Point, words: str, *, right: float = 12, up: float = 0, bold: bool = False) -> None:
         """Write words next to a point; a negative `right` writes them to its left."""

@@ -173,8 +173,7 @@ def weight_table(
     masked: Sequence[Sequence[bool]] | None = None,
     note: str = "",
 ) -> Table:
-    """Return the table of attention weights, with the sum of each row; queries are `words`; keys are `keys`, or the
-    same words."""
+    """Return the table of attention weights, with each row's sum; queries are `words`, keys `keys` or the same."""
     columns = words if keys is None else keys
     return Table(weights, words, columns, title, digits=digits, shares=True, asking=True, masked=masked, note=note)
 
@@ -188,8 +187,7 @@ def score_table(
     digits: int = 3,
     note: str = "",
 ) -> Table:
-    """Return the table of attention scores, any real numbers; queries are `words`; keys are `keys`, or the same
-    words."""
+    """Return the table of attention scores, any real numbers; queries are `words`, keys `keys` or the same."""
     columns = words if keys is None else keys
     return Table(scores, words, columns, title, digits=digits, signed=True, asking=True, note=note)
 

@@ -139,18 +139,10 @@ def nouns() -> dict[str, Noun]:
     """Return every noun of the lexicon's tables by its English word."""
     table = {}
     for kind, rows in lexicon.NOUNS.items():
-        for row in _rows(rows):
-            english, italian, plural, genders = row
+        for english, italian, plural, genders in _rows(rows):
             gender, _, plural_gender = genders.partition("/")
-            table[english] = Noun(
-                english,
-                english_plural(english),
-                italian,
-                None if plural == "-" else plural,
-                gender,
-                plural_gender or gender,
-                kind,
-            )
+            plurals = english_plural(english), None if plural == "-" else plural
+            table[english] = Noun(english, plurals[0], italian, plurals[1], gender, plural_gender or gender, kind)
     return table
 
 

@@ -4,12 +4,14 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from ipywidgets import Dropdown, IntSlider, Text, VBox
+from ipywidgets import Dropdown, VBox
 
 from transformer_ref import live_model
+from transformer_ref.text.tokenizer import JOINER
 from transformer_ref.translate import Translator
 from transformer_ref.visualization.drawing import Drawing
 from transformer_ref.visualization.explorers.panel import WIDE, NotYet, ask, panel
+from transformer_ref.visualization.explorers.self_attention import looks, sentence_and_head
 from transformer_ref.visualization.heat_map import heat_map
 
 MOST_WORDS = 9  # of a sentence that is read
@@ -21,9 +23,8 @@ def explorer(export_attention: Callable[..., Any]) -> VBox:
     model, tokenizer = live_model.unpack(live_model.read_weights())
     translator = Translator(model, tokenizer, tokenizer)
     config = model.config
-    sentence = Text(value="I bought new windows for my computer.", description="a sentence", style=WIDE)
+    sentence, head = sentence_and_head(config.heads)
     kind = Dropdown(options=KINDS, value="cross", description="attention", style=WIDE)
-    head = IntSlider(value=1, min=1, max=config.heads, description="head", style=WIDE)
 
     def view(sentence: str, kind: str, head: int) -> Drawing:
         text = " ".join(sentence.split()[:MOST_WORDS])
@@ -34,16 +35,13 @@ def explorer(export_attention: Callable[..., Any]) -> VBox:
         # which id a token has does not matter here, only that it is not a pad
         sides = [torch.full((1, len(tokens)), config.eos) for tokens in (seen.source, seen.target)]
         table = _table(ask(export_attention, weights, *sides, config.pad), kind, head, config.heads)
-        source, target = ([token.replace("￭", "") for token in tokens] for tokens in (seen.source, seen.target))
+        source, target = ([token.replace(JOINER, "") for token in tokens] for tokens in (seen.source, seen.target))
         asking, asked = (source if kind == "encoder" else target), (target if kind == "decoder" else source)
         if tuple(table.shape) != (len(asking), len(asked)):
             shape = (len(asking), len(asked))
             raise NotYet(f"A head of this kind should have the shape {shape}; yours has {tuple(table.shape)}.")
-        looks = "; ".join(
-            f"{token} looks most at {asked[row.argmax()]} ({row.max():.2f})"
-            for token, row in zip(asking, table, strict=True)
-        )
-        return heat_map(table, asking, asked, f"Head {head} of {config.heads}. By your function: {looks}.", digits=2)
+        alt = f"Head {head} of {config.heads}. By your function: {looks(table, asking, asked)}."
+        return heat_map(table, asking, asked, alt, digits=2)
 
     return panel("Explorer: every head of a trained translator", [sentence, kind, head], view)
 

@@ -25,8 +25,7 @@ SEEN = {"every word": False, "earlier words": True}
 
 
 class Row(NamedTuple):
-    """One way to compute attention: its name, its input, its peak memory in bytes, its least time in seconds, its
-    largest error."""
+    """One way to compute attention: name, input, peak memory in bytes, least time in seconds, largest error."""
 
     name: str
     asked: str
@@ -89,8 +88,7 @@ def _grouped(function: Callable[..., Any], n: int, g: torch.Generator) -> Row:
 
 
 def _row(name: str, asked: str, call: Callable[[], Any], right: Tensor | None) -> Row:
-    """Call a function, compare its result with the correct one, if given, and measure it. Raises NotYet for a result
-    without numbers."""
+    """Call a function, compare its result with the correct one, if given, and measure it. Raises NotYet."""
     answer, gap = call(), None
     if right is not None:
         if not isinstance(answer, Tensor) or answer.shape != right.shape:

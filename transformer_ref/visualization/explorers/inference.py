@@ -10,7 +10,7 @@ from torch import Tensor
 
 from transformer_ref import live_model
 from transformer_ref.model.transformer import Transformer
-from transformer_ref.text.tokenizer import WordTokenizer
+from transformer_ref.text.tokenizer import JOINER, WordTokenizer
 from transformer_ref.visualization.bars import share_bars
 from transformer_ref.visualization.drawing import Drawing
 from transformer_ref.visualization.explorers.panel import WIDE, NotYet, ask, panel
@@ -28,11 +28,10 @@ class Asked(NamedTuple):
     tokenizer: WordTokenizer
     source: Tensor  # (1, source)
 
-    def text(self, ids: Sequence[int]) -> str:
-        """Return a translation as text, up to its end."""
-        ids = list(ids)
-        end = ids.index(self.model.config.eos) + 1 if self.model.config.eos in ids else len(ids)
-        return self.tokenizer.decode(ids[:end])
+    def written(self, ids: Sequence[int]) -> list[int]:
+        """Return the ids after bos, up to and with eos."""
+        ids, eos = list(ids), self.model.config.eos
+        return ids[1 : ids.index(eos) + 1] if eos in ids else ids[1:]
 
     def log_probabilities(self, prefixes: Tensor) -> Tensor:
         """Return the log-probabilities of the next token for each prefix, (n, t) -> (n, vocabulary)."""
@@ -74,14 +73,13 @@ def _greedy(function: Callable[..., Any], asked: Asked) -> Drawing:
     if not isinstance(answer, Tensor) or answer.dim() != 2 or len(answer) != 1 or answer.shape[1] < 2:
         raise NotYet("Your greedy_decode should return a tensor of ids, a row for the one sentence, bos in front.")
     ids = _known(answer[0].tolist(), asked, "greedy_decode")
-    written = ids[1 : ids.index(config.eos) + 1] if config.eos in ids else ids[1:]
+    written = asked.written(ids)
     shares = asked.model(asked.source, torch.tensor([[config.bos, *written[:-1]]]))[0].softmax(-1)  # (step, vocabulary)
     own = [shares[step, id].item() for step, id in enumerate(written)]
-    names = [
-        "end" if id == config.eos else asked.tokenizer.vocabulary.tokens[id].replace("\uffed", "") for id in written
-    ]
+    names = ["end" if id == config.eos else asked.tokenizer.vocabulary.tokens[id].replace(JOINER, "") for id in written]
     alt = (
-        f"Your greedy_decode wrote: {asked.text(ids)} Each bar is the probability that the model gave to the token: "
+        f"Your greedy_decode wrote: {asked.tokenizer.decode(written)} Each bar is the probability that the model gave "
+        "to the token: "
         + ", ".join(f"{name} {share:.2f}" for name, share in zip(names, own, strict=True))
         + f". ln p = {sum(math.log(max(share, 1e-30)) for share in own):.2f}."
     )
@@ -130,12 +128,12 @@ def _translations(found: Sequence[tuple[list[int], str]], asked: Asked, opening:
     """Return the model's own translations, with the mean probability of their tokens."""
     config, labels, means, told = asked.model.config, [], [], []
     for ids, more in found:
-        written = ids[1 : ids.index(config.eos) + 1] if config.eos in ids else ids[1:]
+        written = asked.written(ids)
         if not written:
             raise NotYet("A hypothesis of yours holds bos and nothing else.")
         logs = asked.model(asked.source, torch.tensor([[config.bos, *written[:-1]]]))[0].log_softmax(-1)
         log_p = sum(logs[step, id].item() for step, id in enumerate(written))
-        text = asked.text(ids) or "(nothing)"
+        text = asked.tokenizer.decode(written) or "(nothing)"
         labels.append(text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…")
         means.append(min(1.0, math.exp(log_p / len(written))))
         told.append(f"{text} ({len(written)} tokens, ln p {log_p:.2f}{more})")

@@ -70,8 +70,7 @@ def ask(function: Callable[..., Any], *arguments: Any) -> Any:
 
 
 def tensor_from(function: Callable[..., Any], *arguments: Any, shape: Sequence[int]) -> torch.Tensor:
-    """Return the tensor that a learner's function returns, detached. Raises NotYet for anything but finite numbers of
-    that shape."""
+    """Return the tensor of a learner's function, detached. Raises NotYet unless it is finite and of that shape."""
     answer, name = ask(function, *arguments), function.__name__
     if not isinstance(answer, torch.Tensor):
         raise NotYet(f"Your {name} returned {_kind(answer)} where a tensor of shape {tuple(shape)} is needed.")
@@ -94,8 +93,7 @@ def shares_from(function: Callable[..., Any], *arguments: Any, shape: Sequence[i
 
 
 def number_from(function: Callable[..., Any], *arguments: Any) -> float:
-    """Return the finite number that a learner's function returns, as a Python number or in a tensor with one
-    element."""
+    """Return the finite number of a learner's function, a Python number or a tensor with one element."""
     answer, name = ask(function, *arguments), function.__name__
     if isinstance(answer, torch.Tensor) and answer.numel() == 1:
         answer = answer.item()

@@ -16,8 +16,7 @@ SMALLEST = 1e-9  # a share whose logarithm is taken
 
 
 def explorer(noam_lr: Callable[..., Any], smooth_targets: Callable[..., Any], masked_ce: Callable[..., Any]) -> VBox:
-    """Return the panel: width and warm-up of the schedule, smoothing of a target, and the confidence of a
-    prediction."""
+    """Return the panel: width and warm-up of the schedule, smoothing of a target, confidence of a prediction."""
     controls = [
         IntSlider(value=512, min=64, max=1024, step=64, description="d", style=WIDE),
         IntSlider(value=4_000, min=100, max=10_000, step=100, description="warm-up", style=WIDE),
