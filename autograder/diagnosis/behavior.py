@@ -15,10 +15,9 @@ from autograder.judging.probe_inputs import right_answer
 from autograder.judging.repeat_run import RepeatRun
 
 LEFT_OTHERWISE = "Leave the model unchanged, including its mode: code that switches the mode has to switch it back."
-IN_PLACE = (
-    "The caller still needs it as it was: make a new value instead of writing into that one. A name that ends "
-    "in _, += and [...] = write in place; so do append, pop and setdefault."
-)
+NEW_VALUE = "The caller still needs it as it was: make a new value instead of writing into that one."
+WRITES = "A name that ends in _, += and [...] = write in place"
+IN_PLACE = f"{NEW_VALUE} {WRITES}; so do append, pop, sort and setdefault."
 TWO_RESULTS = (
     "Two calls with the same input gave two different results: something inside is created or drawn again at each "
     "call, kept from one call to the next, or read from torch.empty before anything was written there."
@@ -48,8 +47,10 @@ class Changed(Fact, name="changed", settles=True, doubt=""):
     argument: int
 
     def say(self, names: Names) -> str:
-        model = isinstance(names.outcome.case.arguments[self.argument], torch.nn.Module)
-        return f"{names.argument(self.argument)} was changed by your code. {LEFT_OTHERWISE if model else IN_PLACE}"
+        argument = names.outcome.case.arguments[self.argument]
+        how = f"{NEW_VALUE} {WRITES}." if isinstance(argument, Tensor) else IN_PLACE
+        how = LEFT_OTHERWISE if isinstance(argument, torch.nn.Module) else how
+        return f"{names.argument(self.argument)} was changed by your code. {how}"
 
 
 @dataclass(frozen=True)

@@ -229,8 +229,8 @@ COMMON: dict[Seen, Callable[[Outcome], bool]] = {
     ): _asks_again,
     seen(
         "lost digits",
-        "It fails only in float64, with large numbers that differ by little: is something rounded to float32 on the "
-        "way, a root or an exponential taken of what is too large, or a small number added to it?",
+        "It fails only in float64, where more digits are compared: is something rounded to float32 on the way, is a "
+        "root or an exponential taken of what is too large, or is a small number added?",
     ): _loses_digits,
     seen(
         "too large",
@@ -249,8 +249,8 @@ COMMON: dict[Seen, Callable[[Outcome], bool]] = {
     ): _misses_gradients,
     seen(
         "stops with gradients",
-        "It stops only where gradients are computed: does it write into an argument, by x[...] = or an operation "
-        "whose name ends in _, or make a numpy array of it?",
+        "It stops only where gradients are computed: does it write into a tensor, by x[...] = or an operation whose "
+        "name ends in _, or make a numpy array of one?",
     ): _stops_with_gradients,
     seen(
         "another gradient",

@@ -54,7 +54,7 @@ class Traits(NamedTuple):
     exact: bool = False
     settles: bool = False
     once: bool = False
-    doubt: str = "It looks as if: "
+    doubt: str = "In one failing check: "
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -45,9 +45,10 @@ SETTINGS = {  # as the answerer calls them
     "the default dtype": "torch's default dtype, a global setting, was changed and not restored",
     "the gradient mode": "torch's gradient mode, a global setting, was changed and not restored",
     "the global random state": "it draws from torch's global random state, or seeds it, and all other code uses it "
-    "too. Use no random numbers, or draw them from your own torch.Generator (making a layer, such as nn.Linear, draws)",
+    "too. Draw only from a torch.Generator, the one that is given if there is one (making a layer draws as well)",
 }
 BY_HAND = "This is not one of the known mistakes. Work this example by hand, and compare step by step."
+STEPS = "This is not one of the known mistakes. Print the shape and some numbers after each step."
 SCORE = (
     "Read some of your translations next to their sources before you change anything: their mistakes say more than the "
     "score. If only some words are wrong, the model needs more training, or better hyperparameters."
@@ -61,7 +62,7 @@ VISIBLE = {
     "own dtype": "No input tensor has the dtype that is expected here. Look at where your code makes tensors: from "
     "whole numbers, torch.arange and torch.tensor make int64.",
     "length": BY_HAND,
-    "keys": "The keys should be exactly those that the task names.",
+    "keys": "The keys should be exactly those that the docstring describes.",
     "inputs": IN_PLACE,
     "no gradient": "The values are correct, but no gradient flows back: it is cut off by .item(), .data, .detach(), "
     "no_grad, numpy, torch.tensor(...) of a result, or a layer that holds a copy.",
@@ -152,7 +153,7 @@ def unexplained(exercise: Exercise, outcome: Outcome, noticed: Sequence[Fact] = 
     if facts and kind in ("value", "shape", "length", "keys", "inputs", "no gradient", "gradient"):
         return facts
     if kind == "value" and not isinstance(result, torch.Tensor):
-        return BY_HAND  # a list or a text has no rows
+        return STEPS if _draws(outcome) else BY_HAND  # a list or a text has no rows
     if isinstance(outcome.difference.got, Remark):
         return ""
     if kind == "dtype" and outcome.difference.expected == torch.bool:
@@ -166,6 +167,11 @@ def unexplained(exercise: Exercise, outcome: Outcome, noticed: Sequence[Fact] = 
     if kind == "score":
         return "" if outcome.difference.expected.is_nearly_full(outcome.difference.got) else SCORE
     return _about_type(outcome.difference) if kind == "type" else VISIBLE.get(kind, "")
+
+
+def _draws(outcome: Outcome) -> bool:
+    """Whether random numbers are asked for, which nobody draws by hand."""
+    return any(isinstance(argument, torch.Generator) for argument in outcome.case.arguments)
 
 
 def _has_dtype(value: Any, dtype: torch.dtype) -> bool:
@@ -400,8 +406,8 @@ def _about_type(parted: Difference) -> str:
             return "You returned a single number where a tensor of many is expected: is there a `return` inside a loop?"
         if isinstance(got, (bool, int, float)):
             return (
-                "You returned a plain Python value, through which no gradient flows: is there an .item() or a "
-                "float(...)?"
+                "You returned a plain Python value, through which no gradient flows: is there an .item(), a "
+                ".tolist() or a float(...)?"
             )
         if opaque == "layout":
             return "An ordinary tensor is expected, with every number in its place: .to_dense() makes one."

@@ -59,7 +59,7 @@ def test_what_settles_the_matter_is_said_where_a_kind_is_defined():
 def test_a_doubt_a_part_and_a_setting_come_before_the_sentence():
     fact = seen("whole", "Whole numbers came back.")
     said = sentence(Seen(fact.sentence, fact.traits, sure=False), NAMES)
-    assert said == "It looks as if: whole numbers came back."
+    assert said == "In one failing check: whole numbers came back."
     assert sentence(Seen(fact.sentence, fact.traits, part=2), NAMES) == "Of result 2: Whole numbers came back."
     partial = sentence(Seen(fact.sentence, fact.traits, partial=True), NAMES)
     assert partial == "In some of the checks that fail, though not in all: whole numbers came back."
