@@ -179,6 +179,7 @@ MEANINGS: dict[str, str] = {  # the beginning of a message, as a regular express
     r"Torch not compiled with CUDA|Expected one of cpu, cuda|Found no NVIDIA": (
         "This device is not there. Create tensors where the input is, on x.device, or name no device."
     ),
+    r".*input matrix is singular": "This matrix has no inverse, as a matrix of zeros has none.",
     # gradients
     r"you can only change requires_grad flags of leaf": (
         "requires_grad is set for parameters and inputs, not for what is computed from them. detach() returns a value "

@@ -69,8 +69,8 @@ NO_SHARE = "A row has no probability above 0: nothing is left to draw."
 OWN = "Your own code raises this error, where a result is expected. Look at the condition that leads to it."
 KINDS = "Two dtypes are combined there. Create your own tensors with the dtype of the input, such as x.dtype."
 LEAF = (
-    "A tensor for which gradients are computed is written into in place. Make a new value instead. Only the values of "
-    "your own parameters may be overwritten, inside `with torch.no_grad():`."
+    "A tensor for which gradients are computed is written into in place. Make a new value instead. (Only a layer's own "
+    "parameters may be overwritten, inside `with torch.no_grad():`.)"
 )
 OVERWRITTEN = (
     "A tensor that the gradients still need was written into afterwards, by +=, by [...] = or a name that ends in _. "

@@ -392,7 +392,8 @@ def _about_type(parted: Difference) -> str:
     if _is_number(wanted) and isinstance(got, (list, tuple, dict)):
         return "You returned several values where a single number is expected."
     if _is_number(wanted) and (got is not None or parted.where):
-        return "int(...) or float(...) makes a plain number of what holds one; None holds none."
+        kind = type(wanted).__name__
+        return f"A plain {kind} is expected there: {kind}(...) makes one, for example of a tensor with one number."
     if got is None:
         return "Your function returned nothing: is there a `return` at the end of every path?"
     if opaque == "large":

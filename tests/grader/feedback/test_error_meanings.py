@@ -167,6 +167,7 @@ MEANT = {
     "x.view(-1, -1)": "At most one of the lengths may be -1.",
     "x.flatten(1, 0)": "The first axis that is flattened does not come after the last one.",
     "torch.ones(-1)": "A length is negative there.",
+    "torch.linalg.inv(torch.zeros(2, 2))": "This matrix has no inverse",
     "torch.arange(1, 0)": "arange counts up to its second number",
     "torch.randint(3, 3, (1,))": "The range that is drawn from is empty.",
     "torch.multinomial(x, 4)": "Without replacement, at most as many are drawn",
