@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import json
 import os
@@ -25,9 +26,16 @@ class CourseError(Exception):
     """A problem with the course's files that a teacher can fix; the text says which."""
 
 
-def find_root(start: Path | None = None) -> Path:
-    """The nearest folder, from `start` upward, that holds a course; else the one this package is installed from."""
-    start = (start or Path.cwd()).resolve()
+def add_assignment(parser: argparse.ArgumentParser) -> None:
+    """Add the argument of a command that is about one assignment."""
+    parser.add_argument(
+        "assignment", metavar="ASSIGNMENT", help="name of the assignment's folder, such as 05_self_attention"
+    )
+
+
+def find_root() -> Path:
+    """The nearest folder, from this one upward, that holds a course; else the one this package is installed from."""
+    start = Path.cwd().resolve()
     for folder in (start, *start.parents, Path(__file__).resolve().parents[1]):
         if (folder / MARKER).is_file():
             return folder

@@ -18,7 +18,7 @@ SENTENCE = "I bought new windows for my computer."
 SAME = 1e-3  # numbers of size 1 that went through other roundings
 
 
-class NotYet(Exception):
+class Unusable(Exception):
     """The class cannot be used in the translator; the text says why."""
 
 
@@ -30,7 +30,7 @@ def translate_with_mine(text: str = SENTENCE) -> None:
     own = inspect.currentframe().f_back.f_globals.get("SelfAttention")
     try:
         print(_translated(own, text))
-    except NotYet as reason:
+    except Unusable as reason:
         print(f"✗ {reason}")
 
 
@@ -39,18 +39,18 @@ def _translated(own: Any, text: str) -> str:
     from transformer_ref.translate import Translator
 
     if not isinstance(own, type):
-        raise NotYet("There is no class SelfAttention in this notebook yet. Run the cell of 05.5, then this one.")
+        raise Unusable("There is no class SelfAttention in this notebook yet. Run the cell of 05.5, then this one.")
     if not isinstance(text, str) or not text.strip():
-        raise NotYet("Give it an English sentence in quotes.")
+        raise Unusable("Give it an English sentence in quotes.")
     model, tokenizer = live_model.unpack(live_model.read_weights())
     [before] = Translator(model, tokenizer, tokenizer).translate([text], beam_size=1)
     attention, gap = transplant(own, model, [*tokenizer.encode(text), model.config.eos])
     try:
         [after] = Translator(model, tokenizer, tokenizer).translate([text], beam_size=1)
-    except NotYet:
+    except Unusable:
         raise
     except Exception as error:  # whatever a learner's class may do with a sentence
-        raise NotYet(
+        raise Unusable(
             f"Your SelfAttention stopped inside the translator with {type(error).__name__}: {error}"
         ) from error
     heads, (inputs, outputs) = len(attention.heads), attention.widths
@@ -73,7 +73,7 @@ def transplant(own: type, model: Any, ids: list[int]) -> tuple[Any, float]:
     """Put copies of a class into the first encoder layer of a translator, one per head.
 
     ids: a source sentence for the comparison. Returns the new module and the largest difference between its output and
-    that of the old one. Raises NotYet.
+    that of the old one. Raises Unusable.
     """
     import torch
 
@@ -87,16 +87,16 @@ def transplant(own: type, model: Any, ids: list[int]) -> tuple[Any, float]:
         for made in _readings(own, old):
             try:
                 gap = (made(words).output - wanted).abs().max().nan_to_num(float("inf")).item()
-            except NotYet:
+            except Unusable:
                 raise
             except NotImplementedError as error:
-                raise NotYet("The forward of SelfAttention is not written yet (05.5).") from error
+                raise Unusable("The forward of SelfAttention is not written yet (05.5).") from error
             except Exception as error:
-                raise NotYet(f"Your SelfAttention stopped with {type(error).__name__}: {error}") from error
+                raise Unusable(f"Your SelfAttention stopped with {type(error).__name__}: {error}") from error
             if best is None or gap < best[1]:
                 best = made, gap
     if best is None:
-        raise NotYet(
+        raise Unusable(
             "In your SelfAttention no three projections could be found that make queries, keys and values: its check "
             "says what it saw."
         )
@@ -123,11 +123,11 @@ def _readings(own: type, old: Any) -> "list[nn.Module]":
     try:
         shapes = {name: tuple(each.shape) for name, each in own(*widths, d_head).named_parameters()}
     except NotImplementedError as error:
-        raise NotYet(
+        raise Unusable(
             "SelfAttention is not written yet. Write it in the cell of 05.5, run that cell, then this one."
         ) from error
     except Exception as error:
-        raise NotYet(f"SelfAttention({d_model + 1}, {d_head}, {d_head}) cannot be made: {error}") from error
+        raise Unusable(f"SelfAttention({d_model + 1}, {d_head}, {d_head}) cannot be made: {error}") from error
     said = getattr(own, "roles", {})
     found = []
     for reading in roles.assign(shapes, catalogue.find("self-attention").roles(*widths, d_head), said):
@@ -143,7 +143,7 @@ def _readings(own: type, old: Any) -> "list[nn.Module]":
 
 
 def _heads(copies: "list[nn.Module]", out_proj: "nn.Module", widths: tuple[int, int]) -> "nn.Module":
-    """A module in place of the layer's attention."""
+    """A module that replaces the layer's attention."""
     import torch
     from torch import nn
 
@@ -164,7 +164,7 @@ def _heads(copies: "list[nn.Module]", out_proj: "nn.Module", widths: tuple[int, 
             outputs = [answer[0] if isinstance(answer, tuple) else answer for answer in answers]
             for output in outputs:
                 if output.shape != (*x.shape[:-1], widths[1]):
-                    raise NotYet(
+                    raise Unusable(
                         f"Your SelfAttention returned the shape {tuple(output.shape)} for a sentence of "
                         f"{x.shape[1]} words where {(*x.shape[:-1], widths[1])} is needed."
                     )

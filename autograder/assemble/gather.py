@@ -1,5 +1,6 @@
 """What an answer in a notebook needs to stand alone: its own definitions, those it uses, and their imports."""
 
+import argparse
 import ast
 import re
 import symtable
@@ -7,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from autograder import course
+from autograder import catalogue, course
 from autograder.catalogue.exercise import Assignment, Exercise
 from autograder.course import CHECK_SUFFIX
 from autograder.ipython_syntax import without_magics
@@ -44,7 +45,7 @@ class Statement:
 
 
 @dataclass(frozen=True)
-class Piece:
+class Gathered:
     """An exercise's answer with all statements that it depends on, in the order of the notebook.
 
     uses: the exercises of the same notebook whose answers it calls. given: names that it takes from the package.
@@ -61,6 +62,28 @@ class Piece:
 
 class Unreadable(Exception):
     """An answer that cannot be gathered; the text says why."""
+
+
+def add_folder(parser: argparse.ArgumentParser) -> None:
+    """Add the argument that names the folder of a learner's notebooks."""
+    parser.add_argument(
+        "--from",
+        dest="folder",
+        type=Path,
+        metavar="FOLDER",
+        help="your notebooks (default: exercises/ where there is one, else this folder)",
+    )
+
+
+def own_notebooks(named: Path | None) -> tuple[Path, dict[str, list[Path]]]:
+    """The folder of a learner's notebooks, and those of the course in it. Raises CourseError if there are none."""
+    folder = named or (Path("exercises") if Path("exercises").is_dir() else Path())
+    found = notebooks(folder, catalogue.ASSIGNMENTS) if folder.is_dir() else {}
+    if not found:
+        raise course.CourseError(
+            f"There is no notebook of this course in {folder.resolve()}. `--from FOLDER` names the folder of yours."
+        )
+    return folder, found
 
 
 def notebooks(folder: Path, assignments: Sequence[Assignment]) -> dict[str, list[Path]]:
@@ -84,7 +107,7 @@ def notebooks(folder: Path, assignments: Sequence[Assignment]) -> dict[str, list
     return found
 
 
-def piece(cells: Sequence[tuple[str, str, bool]], assignment: Assignment, exercise: Exercise) -> Piece:
+def answer_of(cells: Sequence[tuple[str, str, bool]], assignment: Assignment, exercise: Exercise) -> Gathered:
     """The exercise's answer with its dependencies, from a notebook's code cells (see `course.code_cells`).
 
     Raises Unreadable when the notebook has no such cell, or its text is not Python.
@@ -103,16 +126,18 @@ def piece(cells: Sequence[tuple[str, str, bool]], assignment: Assignment, exerci
     own = {name: other.id for other in assignment.exercises for name in other.names if other is not exercise}
     uses = frozenset(own[name] for each in kept for name in each.binds if own.get(name) == each.cell)
     given = frozenset(name for each in kept for name in each.binds if _is_given(each))
-    return Piece(exercise, assignment.id, tuple(kept), uses, given)
+    return Gathered(exercise, assignment.id, tuple(kept), uses, given)
 
 
-def of_course(cells: Sequence[tuple[str, str, bool]], assignment: Assignment, exercise: Exercise, reason: str) -> Piece:
+def of_course(
+    cells: Sequence[tuple[str, str, bool]], assignment: Assignment, exercise: Exercise, reason: str
+) -> Gathered:
     """The course's answer instead of the learner's, with its dependencies from the notebook; `reason`: why."""
     answer = (exercise.id, str(exercise.correct[0].source), False)
     around = [cell for cell in cells if cell[0] != exercise.id]
     place = next((index for index, cell in enumerate(cells) if cell[0] == exercise.id), len(around))
     taken = [("", USUAL_IMPORTS, False), *around[:place], answer, *around[place:]]
-    return replace(piece(taken, assignment, exercise), instead_of=reason)
+    return replace(answer_of(taken, assignment, exercise), instead_of=reason)
 
 
 def _needed(statements: Sequence[Statement], exercise: Exercise) -> list[Statement]:

@@ -4,7 +4,6 @@ Every answer is judged separately with what it needs, and once more in the file 
 """
 
 import argparse
-import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -12,12 +11,13 @@ from pathlib import Path
 
 from autograder import catalogue, course
 from autograder.assemble import gather, judges, write
-from autograder.assemble.gather import Piece, Unreadable
+from autograder.assemble.gather import Gathered, Unreadable
 from autograder.assemble.judges import Judge
 from autograder.catalogue.exercise import Assignment, Exercise
 from autograder.feedback.messages import explanation
 from autograder.judging.observation import Structure
 from autograder.judging.verdict import Verdict
+from autograder.policy.atomic_write import atomic_write
 from transformer_ref.learner.mine import FILE
 
 KEY = b"assemble"  # hidden inputs are drawn from it: nothing is graded here, and the same notebooks give the same file
@@ -35,13 +35,7 @@ TRANSLATOR = (  # the exercises whose answers a translator can be made of
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
-    parser.add_argument(
-        "--from",
-        dest="folder",
-        type=Path,
-        metavar="FOLDER",
-        help="your notebooks (default: exercises/ where there is one, else this folder)",
-    )
+    gather.add_folder(parser)
     parser.add_argument(
         "--output", type=Path, metavar="FILE", help=f"what to write (default: {FILE} in the folder of your notebooks)"
     )
@@ -59,14 +53,8 @@ def run(chosen: argparse.Namespace) -> int:
 
     Raises CourseError for a folder without notebooks, or an existing file that this command has not written.
     """
-    folder = chosen.folder or (Path("exercises") if Path("exercises").is_dir() else Path())
-    output = chosen.output or folder / FILE
-    assignments = catalogue.ASSIGNMENTS
-    found = gather.notebooks(folder, assignments) if folder.is_dir() else {}
-    if not found:
-        raise course.CourseError(
-            f"There is no notebook of this course in {folder.resolve()}. `--from FOLDER` names the folder of yours."
-        )
+    folder, found = gather.own_notebooks(chosen.folder)
+    output, assignments = chosen.output or folder / FILE, catalogue.ASSIGNMENTS
     filled = _asked_to_fill(chosen.fill, assignments)
     _refuse_foreign(output)
     judge, apart = judges.chosen()
@@ -78,7 +66,7 @@ def run(chosen: argparse.Namespace) -> int:
         entries = list(_shown(_entries(trials, assignments, found, filled), count))
         text = _settle(trials, entries, sum(len(assignment.exercise_ids) for assignment in assignments))
     _report(assignments, found, entries)
-    kept = [entry for entry in entries if entry.piece]
+    kept = [entry for entry in entries if entry.answer]
     if not any(entry.is_own for entry in kept):
         print("Nothing passes yet, so nothing was written.")
         if all(entry.reason == BLANK for entry in entries if entry.assignment.id in found):
@@ -90,7 +78,7 @@ def run(chosen: argparse.Namespace) -> int:
     for exercise, names in text.renamed.items():
         for old, new in names.items():
             print(f"{exercise}: its {old} is called {new} in the file, where {old} is something else already.")
-    _write(output, text.text)
+    atomic_write(output, text.text)
     own = sum(entry.is_own for entry in kept)
     count = f"{own} exercises" + (f" and {len(kept) - own} of the course's answers" if own < len(kept) else "")
     print(f"{output}: {count}. In Python: from {output.stem} import {kept[-1].exercise.names[0]}")
@@ -100,8 +88,8 @@ def run(chosen: argparse.Namespace) -> int:
 
 
 @dataclass(eq=False)
-class Entry:
-    """The result for an exercise. piece: None if it is not in the file, for the `reason`.
+class ExerciseResult:
+    """The result for an exercise. answer: None if it is not in the file, for the `reason`.
 
     cells: the code cells of its notebook; fill: whether the course's answer may replace it. doubt: why it does not pass
     separately, if the cause may be an answer that it uses and that the course's replaces. attention_unread: it was
@@ -112,24 +100,24 @@ class Entry:
     exercise: Exercise
     cells: Sequence[tuple[str, str, bool]] = ()
     fill: bool = False
-    piece: Piece | None = None
+    answer: Gathered | None = None
     reason: str = ""
     doubt: str = ""
     attention_unread: bool = False
 
     @property
     def is_own(self) -> bool:
-        return self.piece is not None and not self.piece.instead_of
+        return self.answer is not None and not self.answer.instead_of
 
     def refuse(self, reason: str) -> None:
         """Take the answer out, and put the course's in if that is allowed; the course's own is not tried twice."""
-        again = self.piece is not None and bool(self.piece.instead_of)
-        self.piece, self.reason = None, reason
+        again = self.answer is not None and bool(self.answer.instead_of)
+        self.answer, self.reason = None, reason
         if self.fill and not again:
-            self.piece = gather.of_course(self.cells, self.assignment, self.exercise, reason)
+            self.answer = gather.of_course(self.cells, self.assignment, self.exercise, reason)
 
 
-def _shown(entries: Iterator[Entry], count: int) -> Iterator[Entry]:
+def _shown(entries: Iterator[ExerciseResult], count: int) -> Iterator[ExerciseResult]:
     """Yield the same entries, and show in a terminal how many have been judged."""
     for done, entry in enumerate(entries, 1):
         if sys.stderr.isatty():
@@ -151,22 +139,22 @@ def _asked_to_fill(asked: Sequence[str] | None, assignments: Sequence[Assignment
 
 def _entries(
     trials: Judge, assignments: Sequence[Assignment], found: Mapping[str, list[Path]], filled: set[str]
-) -> Iterator[Entry]:
+) -> Iterator[ExerciseResult]:
     """Each exercise of the notebooks found, judged separately; of the others, those to be filled."""
     for assignment in assignments:
         if assignment.id not in found:
             for name in assignment.exercise_ids:
                 if name in filled:
-                    yield (entry := Entry(assignment, assignment.load(name), fill=True))
+                    yield (entry := ExerciseResult(assignment, assignment.load(name), fill=True))
                     entry.refuse(NO_NOTEBOOK)
             continue
         cells = list(course.code_cells(course.read_notebook(found[assignment.id][0])))
         for exercise in assignment.exercises:
-            entry = Entry(assignment, exercise, cells, exercise.id in filled)
+            entry = ExerciseResult(assignment, exercise, cells, exercise.id in filled)
             try:
-                entry.piece = gather.piece(cells, assignment, exercise)
-                verdict = _judged(trials, exercise, "\n\n".join(each.text for each in entry.piece.statements))
-                if not verdict.passed and entry.piece.uses & filled:
+                entry.answer = gather.answer_of(cells, assignment, exercise)
+                verdict = _judged(trials, exercise, "\n\n".join(each.text for each in entry.answer.statements))
+                if not verdict.passed and entry.answer.uses & filled:
                     entry.doubt = _reason(verdict)
                 elif not verdict.passed:
                     entry.refuse(_reason(verdict))
@@ -175,22 +163,22 @@ def _entries(
             yield entry
 
 
-def _settle(trials: Judge, entries: Sequence[Entry], of: int) -> write.Written:
+def _settle(trials: Judge, entries: Sequence[ExerciseResult], of: int) -> write.Written:
     """The file of all answers that also pass within it; the others are refused."""
     modules = sorted({name for assignment in catalogue.ASSIGNMENTS for name in assignment.visible_modules})
     while True:
-        in_file = {entry.exercise.id for entry in entries if entry.piece}
-        lacking = {entry: sorted(entry.piece.uses - in_file) for entry in entries if entry.piece}
+        in_file = {entry.exercise.id for entry in entries if entry.answer}
+        lacking = {entry: sorted(entry.answer.uses - in_file) for entry in entries if entry.answer}
         if any(lacking.values()):
             for entry, names in lacking.items():
                 if names:
                     entry.refuse(f"it uses {', '.join(names)}, which is not in the file")
             continue
-        kept = [entry for entry in entries if entry.piece]
-        text = write.as_file([entry.piece for entry in kept], of)
+        kept = [entry for entry in entries if entry.answer]
+        text = write.as_file([entry.answer for entry in kept], of)
         refused = set()
         for entry in _to_ask_again(kept, text):
-            if entry.piece.uses & refused:
+            if entry.answer.uses & refused:
                 continue  # no wonder; the next round says so
             verdict = _judged(trials, entry.exercise, text.text, modules)
             entry.attention_unread = not entry.doubt and only_attention_unread(verdict)
@@ -202,14 +190,14 @@ def _settle(trials: Judge, entries: Sequence[Entry], of: int) -> write.Written:
             return text
 
 
-def _to_ask_again(kept: Sequence[Entry], text: write.Written) -> list[Entry]:
+def _to_ask_again(kept: Sequence[ExerciseResult], text: write.Written) -> list[ExerciseResult]:
     """The entries that run other code in the file than they did separately, and those that depend on them; and one that
     shows that the whole file runs."""
     names = {name for entry in kept for name in entry.exercise.names}
-    other = {entry.exercise.id for entry in kept if entry.piece.given & names} | set(text.renamed)
+    other = {entry.exercise.id for entry in kept if entry.answer.given & names} | set(text.renamed)
     other |= {entry.exercise.id for entry in kept if entry.doubt and entry.is_own}
     for entry in kept:  # in the order of the notebook, so what is used is before who uses it
-        if entry.piece.uses & other:
+        if entry.answer.uses & other:
             other.add(entry.exercise.id)
     return [entry for entry in kept if entry.exercise.id in other or entry is kept[-1]]
 
@@ -254,9 +242,9 @@ def _refuse_foreign(output: Path) -> None:
         raise course.CourseError(f"{output} was not written by this command. `--output FILE` names another file.")
 
 
-def _report(assignments: Sequence[Assignment], found: dict[str, list[Path]], entries: Sequence[Entry]) -> None:
+def _report(assignments: Sequence[Assignment], found: dict[str, list[Path]], entries: Sequence[ExerciseResult]) -> None:
     """Print a line for each exercise: whether it is in the file, or why not, and where it uses the package's code."""
-    in_file = {name for entry in entries if entry.piece for name in entry.exercise.names}
+    in_file = {name for entry in entries if entry.answer for name in entry.exercise.names}
     for assignment in assignments:
         path, *others = found.get(assignment.id, ["no notebook here"])
         print(f"{assignment.id}: {path}" + (f" (not {', '.join(map(str, others))})" if others else ""))
@@ -264,13 +252,13 @@ def _report(assignments: Sequence[Assignment], found: dict[str, list[Path]], ent
             if entry.assignment is not assignment:
                 continue
             name = f"{entry.exercise.number} {', '.join(entry.exercise.names)}"
-            if not entry.is_own and entry.piece:
+            if not entry.is_own and entry.answer:
                 print(f"  ○ {name}: the course's answer, since yours is not in ({entry.reason})")
                 continue
-            if entry.piece is None:
+            if entry.answer is None:
                 print(f"  {'·' if entry.reason == BLANK else '✗'} {name}: {entry.reason}")
                 continue
-            given = sorted(entry.piece.given)
+            given = sorted(entry.answer.given)
             said = [f"{each}: {'yours' if each in in_file else 'the package’s'}" for each in given]
             said += (
                 ["judged with the package’s attention, since the check cannot read yours"]
@@ -278,11 +266,3 @@ def _report(assignments: Sequence[Assignment], found: dict[str, list[Path]], ent
                 else []
             )
             print(f"  ✓ {name}" + (f" (with {', '.join(said)})" if said else ""))
-
-
-def _write(path: Path, text: str) -> None:
-    """Write the file under a temporary name, then rename it, so that nobody reads a part of it."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    half = path.with_name(f".{path.name}.{os.getpid()}")
-    half.write_text(text, encoding="utf-8")
-    half.replace(path)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from textwrap import wrap
 
-from autograder.assemble.gather import Piece, Statement
+from autograder.assemble.gather import Gathered, Statement
 from transformer_ref.learner import mine
 
 HEAD = "My Transformer: what I wrote in the notebooks of Attention by Hand, chapter by chapter."
@@ -27,48 +27,48 @@ class Written:
     renamed: dict[str, dict[str, str]]
 
 
-def as_file(pieces: Sequence[Piece], of: int) -> Written:
+def as_file(answers: Sequence[Gathered], of: int) -> Written:
     """The file that holds these answers, in this order. of: number of exercises in the course.
 
     If an answer imports from the package something that is an answer here, it uses the answer.
     """
-    parts = {name for piece in pieces for name in piece.exercise.names}
+    parts = {name for answer in answers for name in answer.exercise.names}
     taken = dict.fromkeys(parts, "")  # name -> the code that the file gives it; an exercise's name is not a helper's
     imports: dict[str, ast.stmt] = {}
     chapters: dict[str, list[str]] = {}
     renamed: dict[str, dict[str, str]] = {}
-    for piece in pieces:
-        kept = [each for each in piece.statements if not _is_elsewhere(each, piece, parts)]
-        names = _other_names(kept, piece, taken)
-        part = [_heading(piece)]
+    for answer in answers:
+        kept = [each for each in answer.statements if not _is_elsewhere(each, answer, parts)]
+        names = _other_names(kept, answer, taken)
+        part = [_heading(answer)]
         for statement in kept:
             text = _renamed(statement.text, names)
             if statement.imports:
                 imports.setdefault(text, ast.parse(text).body[0])
             elif not any(text in known for known in chapters.values()):
                 part.append(text)
-        chapters.setdefault(piece.chapter, []).extend(part)
+        chapters.setdefault(answer.chapter, []).extend(part)
         if names:
-            renamed[piece.exercise.id] = names
-    return Written(_laid_out(pieces, of, imports, chapters), renamed)
+            renamed[answer.exercise.id] = names
+    return Written(_laid_out(answers, of, imports, chapters), renamed)
 
 
-def _heading(piece: Piece) -> str:
-    heading = f"# {piece.exercise.number} {', '.join(piece.exercise.names)}"
-    if piece.instead_of:
-        heading += f": the course's answer, since yours is not in ({piece.instead_of})"
+def _heading(answer: Gathered) -> str:
+    heading = f"# {answer.exercise.number} {', '.join(answer.exercise.names)}"
+    if answer.instead_of:
+        heading += f": the course's answer, since yours is not in ({answer.instead_of})"
     return "\n".join(wrap(heading, WIDTH, subsequent_indent="# "))
 
 
-def _is_elsewhere(statement: Statement, piece: Piece, parts: set[str]) -> bool:
+def _is_elsewhere(statement: Statement, answer: Gathered, parts: set[str]) -> bool:
     """Whether a statement defines a name that is another part of the file."""
-    used = statement.cell in piece.uses or statement.binds <= piece.given
+    used = statement.cell in answer.uses or statement.binds <= answer.given
     return used and bool(statement.binds & parts)
 
 
-def _other_names(statements: Sequence[Statement], piece: Piece, taken: dict[str, str]) -> dict[str, str]:
-    """New names for the helpers of a piece whose name is used in the file already. The new names are recorded."""
-    helpers = [each for each in statements if not _is_own(each, piece)]
+def _other_names(statements: Sequence[Statement], answer: Gathered, taken: dict[str, str]) -> dict[str, str]:
+    """New names for the helpers of an answer whose name is used in the file already. The new names are recorded."""
+    helpers = [each for each in statements if not _is_own(each, answer)]
     names: dict[str, str] = {}
     while True:
         given: dict[str, str] = {}
@@ -81,16 +81,16 @@ def _other_names(statements: Sequence[Statement], piece: Piece, taken: dict[str,
         if not clashes:
             taken |= given
             return names
-        names |= {name: _free(name, piece, taken) for name in clashes}  # who calls them is another text now: look again
+        names |= {name: _free(name, answer, taken) for name in clashes}  # their callers have another text: look again
 
 
-def _is_own(statement: Statement, piece: Piece) -> bool:
-    return statement.cell == piece.exercise.id and bool(statement.binds & set(piece.exercise.names))
+def _is_own(statement: Statement, answer: Gathered) -> bool:
+    return statement.cell == answer.exercise.id and bool(statement.binds & set(answer.exercise.names))
 
 
-def _free(name: str, piece: Piece, taken: dict[str, str]) -> str:
+def _free(name: str, answer: Gathered, taken: dict[str, str]) -> str:
     """A name that is not used in the file yet."""
-    chapter, number = piece.chapter.partition("_")[0], piece.exercise.number.replace(".", "_")
+    chapter, number = answer.chapter.partition("_")[0], answer.exercise.number.replace(".", "_")
     tries = (f"{name}_{suffix}" for suffix in (chapter, number, *(f"{number}_{count}" for count in range(2, 1000))))
     return next(each for each in tries if each not in taken)
 
@@ -188,13 +188,15 @@ def _exchanged(text: str, old: str, new: str, places: set[tuple[int, int]]) -> s
     return "".join(lines)
 
 
-def _laid_out(pieces: Sequence[Piece], of: int, imports: dict[str, ast.stmt], chapters: dict[str, list[str]]) -> str:
+def _laid_out(
+    answers: Sequence[Gathered], of: int, imports: dict[str, ast.stmt], chapters: dict[str, list[str]]
+) -> str:
     contents = [
-        f"  {piece.exercise.number}  {', '.join(piece.exercise.names)}" + (NOT_YOURS if piece.instead_of else "")
-        for piece in pieces
+        f"  {answer.exercise.number}  {', '.join(answer.exercise.names)}" + (NOT_YOURS if answer.instead_of else "")
+        for answer in answers
     ]
-    foreign = [name for piece in pieces if piece.instead_of for name in piece.exercise.names]
-    own = sum(not piece.instead_of for piece in pieces)
+    foreign = [name for answer in answers if answer.instead_of for name in answer.exercise.names]
+    own = sum(not answer.instead_of for answer in answers)
     parts = [
         '"""' + HEAD,
         "",
@@ -208,7 +210,7 @@ def _laid_out(pieces: Sequence[Piece], of: int, imports: dict[str, ast.stmt], ch
     blocks = ["\n".join(parts), *_import_blocks(imports)]
     if foreign:
         blocks.append(f"{mine.NOT_MINE} = {json.dumps(foreign)}  # the course's answers, which `--fill` asked for")
-    text, headings = "\n\n".join(blocks), set(map(_heading, pieces))
+    text, headings = "\n\n".join(blocks), set(map(_heading, answers))
     for chapter, body in chapters.items():
         text += f"\n\n\n# {'-' * 20} {chapter.replace('_', ' ', 1)} {'-' * 20}"
         for each in body:

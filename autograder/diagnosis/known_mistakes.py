@@ -23,6 +23,11 @@ FEWEST = 2  # failures that two mistakes at once must explain
 FEW = 4  # different texts that an argument may be, to count as a setting
 MORE = "Elsewhere something else is wrong as well: fix this first, then check again."
 TWO = "Two known mistakes together give exactly your results; each is described as it looks without the other."
+NEARLY_TWO = (
+    "Two known mistakes together come close to your results, which are random; each is described as it looks without "
+    "the other."
+)
+OF_KNOWN_ANSWERS = "<answer>"  # the file that tracebacks and frames name
 SOME = "Some of your results, though not all, match a known mistake:"
 NOT_ALL = "Not every check fails in this way: fix this first, then check again."
 LOOSE = 0.01  # a tolerance, relative or not, from which on results agree by chance, as of a measurement
@@ -118,14 +123,14 @@ def _two_at_once(
         enough = loose and any(_agreement(exercise, single, asked[:1])[0] for single in (first, second))
         if agreeing and not clashes and not enough:
             first, second = (second, first) if second == one else (first, second)
-            said = f"{TWO} One: {_beside(first.message)} The other: {_beside(second.message)}"
+            said = f"{NEARLY_TWO if loose else TWO} One: {_beside(first.message)} The other: {_beside(second.message)}"
             return _identified(known, Claim(), name=first.name, reread=first.reread, message=said), None
     return None
 
 
 def is_of_two(known: Misconception) -> bool:
     """Whether it is two known mistakes at once."""
-    return known.message.startswith(TWO)
+    return known.message.startswith((TWO, NEARLY_TWO))
 
 
 def _nearest_first(exercise: Exercise, outcome: Outcome) -> list["_Pair"]:
@@ -168,7 +173,7 @@ def _in_one_setting(exercise: Exercise, asked: Sequence[Outcome]) -> tuple[Misco
             if other:
                 places.setdefault(other[0].message, []).append(where_it_is(elsewhere))
         said = [
-            f"{', and '.join([first, *map(_uncapitalized, rest)])}: {text}" for text, (first, *rest) in places.items()
+            f"{', and '.join([first, *map(uncapitalized, rest)])}: {text}" for text, (first, *rest) in places.items()
         ]
         said += [] if all(others.values()) else [MORE]
         return _identified(found[0], Claim(SETTING, wrong[0], only), message=" ".join(said)), found[1]
@@ -205,7 +210,7 @@ def where_it_is(setting: tuple) -> str:
     return f"Where {name} is {value!r}" if name else f"In {function}"
 
 
-def _uncapitalized(text: str) -> str:
+def uncapitalized(text: str) -> str:
     return text[0].lower() + text[1:]
 
 
@@ -268,7 +273,7 @@ def _executed(source: str) -> tuple[tuple[str, Any], ...]:
         ),
         namespace,
     )
-    exec(compile(source, "<answer>", "exec"), namespace)
+    exec(compile(source, OF_KNOWN_ANSWERS, "exec"), namespace)
     return tuple(namespace.items())
 
 

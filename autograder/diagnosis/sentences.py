@@ -6,7 +6,7 @@ from dataclasses import replace
 from autograder.catalogue.exercise import Exercise
 from autograder.diagnosis.behavior import Changed, Ignored, independent
 from autograder.diagnosis.evidence import Fact, Names
-from autograder.diagnosis.known_mistakes import where_it_is
+from autograder.diagnosis.known_mistakes import uncapitalized, where_it_is
 from autograder.judging.observation import Outcome
 
 TWO = "There seem to be two mistakes."
@@ -40,7 +40,7 @@ def sentence(fact: Fact, names: Names) -> str:
     """The sentence of a fact, with its setting and its certainty."""
     if fact.partial:
         said = sentence(replace(fact, partial=False), names)
-        return f"In some of the checks that fail, though not in all: {_in_the_middle(said)}"
+        return f"In some of the checks that fail, though not in all: {uncapitalized(said)}"
     if fact.where:
         return f"{where_it_is(fact.where)}: {sentence(fact.in_a_setting(), names)}"
     if fact.part:
@@ -51,8 +51,4 @@ def sentence(fact: Fact, names: Names) -> str:
             second = second.replace(right, those)
         return f"{TWO} One: {fact.beside} The other, on top of it: {second}"
     said = fact.say(names)
-    return said if fact.sure or not fact.doubt else f"{fact.doubt}{_in_the_middle(said)}"
-
-
-def _in_the_middle(said: str) -> str:
-    return said[0].lower() + said[1:]
+    return said if fact.sure or not fact.doubt else f"{fact.doubt}{uncapitalized(said)}"

@@ -38,7 +38,6 @@ c.ClearSolutions.code_stub = {"python": "raise NotImplementedError"}
 """
 RECORDED = Path(__file__).parent / "recorded_grading.json"
 CHAPTERS = Path(__file__).parent / "recorded_chapters.json"
-BEGIN, END = "<!-- grading: begin -->", "<!-- grading: end -->"
 RIGHT, MISTAKEN = 0.65, 0.25  # of the answers to each exercise: right in some style, a known mistake; the rest is blank
 
 
@@ -111,8 +110,13 @@ def record(result: Path, page: Path) -> None:
 
 def with_result(page: str) -> str:
     """The page with the recorded result between its marks."""
-    text = _text(json.loads(RECORDED.read_text(encoding="utf-8")))
-    return re.sub(f"{BEGIN}.*{END}", lambda _: f"{BEGIN}\n```text\n{text}\n```\n{END}", page, flags=re.DOTALL)
+    return with_text(page, "grading", _text(json.loads(RECORDED.read_text(encoding="utf-8"))))
+
+
+def with_text(page: str, name: str, text: str) -> str:
+    """The page with a text between the two marks of this name."""
+    begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
+    return re.sub(f"{begin}.*{end}", lambda _: f"{begin}\n```text\n{text}\n```\n{end}", page, flags=re.DOTALL)
 
 
 def _measure(root: Path, folder: Path, assignment: Assignment, size: int, workers: int | None, only_ours: bool) -> dict:

@@ -112,8 +112,8 @@ class Cluster:
             ) from error
 
     def _compare_versions(self) -> None:
-        here = package_versions()
-        for worker, there in self._client.run(package_versions).items():
+        here = changes.installed()
+        for worker, there in self._client.run(changes.installed).items():
             other = [what for what, version in here.items() if there.get(what) != version]
             if other:
                 raise CourseError(
@@ -207,8 +207,3 @@ def _end_idle(but: str, longer: float = 0.0) -> None:
         _stables[digest].end_idle(longer)
         if not _stables[digest].idle and not _stables[digest].busy:
             del _stables[digest]
-
-
-def package_versions() -> dict[str, str]:
-    """The versions of the packages that a grade depends on."""
-    return changes.installed()

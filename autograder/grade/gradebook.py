@@ -230,11 +230,11 @@ class Classroom:
         self._settled.lines.clear()
         with _inside(self.root), warnings.catch_warnings():
             warnings.simplefilter("ignore", sqlalchemy.exc.SAWarning)  # nbgrader's own, at every new submission
-            recorder = _Recorder(self._reading, self._app)
+            steps = _StepsAfterRun(self._reading, self._app)
             with nbgrader_patches.one_gradebook(self._coursedir.db_url, self._coursedir.course_id, keep=True):
-                recorder.record(result)
+                steps.record(result)
                 recorded = self._recorded(result.student)
-            recorder.run_post_convert_hook()  # a teacher's, who may look into the gradebook
+            steps.run_post_convert_hook()  # a teacher's, who may look into the gradebook
         return recorded
 
     def recorded(self, student: str) -> Recorded | None:
@@ -351,7 +351,7 @@ class Classroom:
             return self._patiently(copied)
 
 
-class _Recorder(Autograde):
+class _StepsAfterRun(Autograde):
     """nbgrader's converter for notebooks that have been run: it performs the steps after the run."""
 
     def __init__(self, coursedir, parent) -> None:

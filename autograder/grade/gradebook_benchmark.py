@@ -9,7 +9,6 @@ import argparse
 import json
 import platform
 import random
-import re
 import shutil
 import tempfile
 import time
@@ -27,13 +26,13 @@ from sqlalchemy.engine import Engine
 
 from autograder import catalogue, course
 from autograder.catalogue.exercise import Assignment
+from autograder.grade.benchmark import with_text
 from autograder.grade.gradebook import Classroom
 from autograder.grade.outdated import outdated_lateness
 from autograder.policy import gradebook_indexes, late
 from autograder.reports import results
 
 RECORDED = Path(__file__).parent / "recorded_gradebook.json"
-BEGIN, END = "<!-- gradebook: begin -->", "<!-- gradebook: end -->"
 DUE = datetime(2026, 11, 2, 12)
 ASKED = "05_self_attention"
 
@@ -139,8 +138,7 @@ def text(found: dict[str, Any]) -> str:
 
 def with_result(page: str) -> str:
     """The page with the recorded table between its marks."""
-    table = text(json.loads(RECORDED.read_text(encoding="utf-8")))
-    return re.sub(f"{BEGIN}.*{END}", lambda _: f"{BEGIN}\n```text\n{table}\n```\n{END}", page, flags=re.DOTALL)
+    return with_text(page, "gradebook", text(json.loads(RECORDED.read_text(encoding="utf-8"))))
 
 
 def _questions(folder: Path) -> dict[str, Callable[[], Any]]:

@@ -17,10 +17,14 @@ from autograder.reports import results
 
 def outdated(root: Path, assignment: str) -> dict[str, str]:
     """Student -> what has changed since they were graded, for everyone whose grade is based on older rules."""
+    return outdated_of(root, assignment, _graded(root, assignment))
+
+
+def _graded(root: Path, assignment: str) -> dict[str, Path]:
+    """Student -> the folder with their graded notebooks."""
     places = results.directory(root)
     folders = Path(places.format_path(places.autograded_directory, "*", assignment))
-    graded = {path.parent.name: path for path in root.glob(str(folders.relative_to(root))) if any(path.glob("*.ipynb"))}
-    return outdated_of(root, assignment, graded)
+    return {path.parent.name: path for path in root.glob(str(folders.relative_to(root))) if any(path.glob("*.ipynb"))}
 
 
 def outdated_of(root: Path, assignment: str, graded: Mapping[str, Path]) -> dict[str, str]:
@@ -66,10 +70,10 @@ def not_in_gradebook(root: Path, assignment: str) -> list[str]:
     places = results.directory(root)
     if not results.has_gradebook(places):
         return []
-    folders = Path(places.format_path(places.autograded_directory, "*", assignment))
-    graded = {path.parent.name for path in root.glob(str(folders.relative_to(root))) if any(path.glob("*.ipynb"))}
     with results.gradebook_of(places) as gradebook:
-        return sorted(graded - {row.student.id for row in gradebook.assignment_submissions(assignment)})
+        return sorted(
+            _graded(root, assignment).keys() - {row.student.id for row in gradebook.assignment_submissions(assignment)}
+        )
 
 
 def remarks(root: Path, assignment: str) -> list[str]:

@@ -29,11 +29,6 @@ class Progress:
         self._done = self._failed = 0
         self._began = self._said = time.monotonic()
 
-    def begin(self, text: str) -> None:
-        """Announce the next step."""
-        self._write(f"{text}\n")
-        self.show()
-
     def step(self, failure: str = "") -> None:
         """Count one submission; a failure is shown at once, above the line."""
         self._done += 1

@@ -4,7 +4,6 @@ import argparse
 import contextlib
 import sys
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import asdict
 from itertools import chain
 from pathlib import Path
@@ -14,14 +13,13 @@ import psutil
 
 from autograder import course
 from autograder.course import CourseError
+from autograder.grade import workers
 from autograder.grade.fork_server import ForkServer
 from autograder.grade.interrupt import Interrupted, interruptible
 from autograder.grade.journal import Journal, Journals, OneWriter
-from autograder.grade.messages import Batch, Result, Stopped, Submission
+from autograder.grade.messages import Result, Stopped, Submission
 from autograder.grade.options import Options
-from autograder.grade.pool import Pool
 from autograder.grade.progress import Progress, say
-from transformer_ref.processors import usable_processors
 
 if TYPE_CHECKING:
     from autograder.grade.changes import Change
@@ -32,17 +30,8 @@ ATTENTION = 1  # the exit code that says: somebody has to be looked at
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
-    parser.add_argument(
-        "assignment", metavar="ASSIGNMENT", help="name of the assignment's folder, such as 05_self_attention"
-    )
-    parser.add_argument(
-        "--workers",
-        type=_positive,
-        default=usable_processors(),
-        metavar="N",
-        help="number of worker processes (default: one for each processor that may be used)",
-    )
-    parser.add_argument("--dask", default="", metavar="SCHEDULER", help="use a Dask cluster, such as tcp://host:8786")
+    course.add_assignment(parser)
+    workers.add_arguments(parser)
     which = parser.add_mutually_exclusive_group()
     which.add_argument(
         "--force", action="store_true", help="also grade those who have a grade already; points given by hand stay"
@@ -103,7 +92,7 @@ def grade(root: Path, assignment: str, options: Options) -> int:
 
 
 def _run(root: Path, assignment: str, options: Options) -> int:
-    with OneWriter(root), _begun(assignment, options) as fork_server:
+    with OneWriter(root), workers.fork_server_for(assignment, options) as fork_server:
         from autograder.grade.gradebook import Classroom  # seconds of imports, which the fork_server has begun
         from autograder.grade.outdated import outdated_of
         from autograder.grade.plan import plan
@@ -174,9 +163,10 @@ def _grade(
     progress = Progress(classroom.assignment, len(students))
     present = [Submission(student, folders[student]) for student in students if student in folders]
     gone = [Result(student, failure="the folder is no longer there") for student in students if student not in folders]
-    with _workers(classroom.batch(options.environment), options, len(students), fork_server) as workers:
+    batch = classroom.batch(options.environment)
+    with workers.workers_for(batch, options, len(students), fork_server) as working:
         progress.show()
-        for result in chain(gone, workers.grade(present)):
+        for result in chain(gone, working.grade(present)):
             failure, retry = result.failure, result.retry
             if not failure:
                 failure, retry = _record(classroom, journal, result, folders.get(result.student), last), True
@@ -236,23 +226,3 @@ def _beside_a_person(change: "Change", by_person: Mapping[str, float]) -> "Chang
         return change
     stays = f"{change.why}; the grade stays {by_person[change.cell]:g}, which a person gave"
     return change._replace(why=stays)
-
-
-def _begun(assignment: str, options: Options) -> AbstractContextManager[ForkServer | None]:
-    """Start the fork server for this machine's workers; a cluster has its own."""
-    return contextlib.nullcontext() if options.scheduler else ForkServer(options.environment, assignment)
-
-
-def _workers(batch: Batch, options: Options, students: int, fork_server: ForkServer | None) -> AbstractContextManager:
-    if options.scheduler:
-        from autograder.grade.cluster import Cluster
-
-        return Cluster(batch, options.scheduler)
-    return Pool(batch, min(options.workers, students), fork_server)
-
-
-def _positive(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"expected at least 1, got {number}")
-    return number

@@ -34,22 +34,24 @@ def summary(
     graded, failed = ([_named(event, names) for event in journal.of(kind)] for kind in ("graded", "failed"))
     older = {names.get(student, student): why for student, why in older.items()}
     lines = [_headline(assignment, journal.seconds, len(graded), len(failed))]
-    lines += _block("not graded", _failures(failed), len(failed))
+    lines += _block("not graded", _each_once((event["student"], event["reason"]) for event in failed), len(failed))
     if any(event.get("retry") for event in failed):
         lines.append("    the submissions are not the reason: --resume tries them again")
-    lines += _block("not checked, so look at them", _unchecked(graded))
+    unchecked = [(event["student"], *each) for event in graded for each in event.get("unchecked", ())]
+    lines += _block("not checked, so look at them", [f"{who}, {what}: {reason}" for who, what, reason in unchecked])
     if graded:
         lines += _points(graded, worth)
         lines += _block("late", [_late(event, zone) for event in graded if event["late_seconds"] > 0])
         lines += _block(
             "wait for a person", [f"{e['student']}: {_counted(e['by_hand'], 'cell')}" for e in graded if e["by_hand"]]
         )
-        lines += _block("grades changed by this regrade", [_change(change) for change in _changes(graded)])
+        changes = [Change(event["student"], *change) for event in graded for change in event["changes"]]
+        lines += _block("grades changed by this regrade", [*map(_change, changes)])
         lines += _block("points for lateness changed by this regrade", [*map(_penalty, _other_penalties(graded))])
         lines += _block(
             "fewer points than before, after lateness", [_fewer(each) for each in graded if _is_fewer(each)]
         )
-        lines += _block("notes", _notes(graded))
+        lines += _block("notes", _each_once((event["student"], note) for event in graded for note in event["notes"]))
         lines += _block(
             "look at the code", [f"{e['student']}: {in_words(e['unusual'])}" for e in graded if e.get("unusual")]
         )
@@ -72,10 +74,7 @@ def of_withdrawn(students: Sequence[str]) -> list[str]:
 
 def of_older_rules(older: Mapping[str, str], assignment: str) -> list[str]:
     """Lines about students whose grades are based on older rules; none if there are none."""
-    concerned: dict[str, list[str]] = {}
-    for student, why in older.items():
-        concerned.setdefault(why, []).append(student)
-    lines = _block("graded by older rules", [f"{_listed(them)}: {why}" for why, them in concerned.items()], len(older))
+    lines = _block("graded by older rules", _each_once(older.items()), len(older))
     more = [f"    python -m autograder grade {assignment} --outdated grades them again"]
     return lines + more if lines else []
 
@@ -110,20 +109,12 @@ def _points(graded: Sequence[Mapping[str, Any]], worth: Mapping[str, float]) -> 
     return lines
 
 
-def _failures(failed: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Each reason once, with its students."""
+def _each_once(said: Iterable[tuple[str, str]]) -> list[str]:
+    """Each text once, with its students. said: (student, text)."""
     concerned: dict[str, list[str]] = {}
-    for event in failed:
-        concerned.setdefault(event["reason"], []).append(event["student"])
-    return [f"{_listed(students)}: {reason}" for reason, students in concerned.items()]
-
-
-def _unchecked(graded: Iterable[Mapping[str, Any]]) -> list[str]:
-    return [
-        f"{event['student']}, {exercise}: {reason}"
-        for event in graded
-        for exercise, reason in event.get("unchecked", ())
-    ]
+    for student, text in said:
+        concerned.setdefault(text, []).append(student)
+    return [f"{_listed(students)}: {text}" for text, students in concerned.items()]
 
 
 def _slowest(graded: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -133,15 +124,6 @@ def _slowest(graded: Sequence[Mapping[str, Any]]) -> list[str]:
     middle = statistics.median(event["seconds"] for event in graded)
     slowest = f"the slowest {slow['seconds']:.1f} s: {slow['student']}{where}"
     return [f"  a submission took {middle:.2f} s (median), {slowest}"]
-
-
-def _notes(graded: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Each note once, with its students."""
-    concerned: dict[str, list[str]] = {}
-    for event in graded:
-        for note in event["notes"]:
-            concerned.setdefault(note, []).append(event["student"])
-    return [f"{_listed(students)}: {note}" for note, students in concerned.items()]
 
 
 def _listed(students: Sequence[str]) -> str:
@@ -180,10 +162,6 @@ def _penalty(event: Mapping[str, Any]) -> str:
 def _change(change: Change) -> str:
     before, after = ("none" if points is None else f"{points:g}" for points in (change.before, change.after))
     return f"{change.student}, {change.cell.removesuffix(CHECK_SUFFIX)}: {before} -> {after} ({change.why})"
-
-
-def _changes(graded: Iterable[Mapping[str, Any]]) -> list[Change]:
-    return [Change(event["student"], *change) for event in graded for change in event["changes"]]
 
 
 def _block(title: str, lines: Sequence[str], count: int | None = None) -> list[str]:

@@ -31,6 +31,7 @@ from autograder.grade.messages import Batch, Received, Result, Submission
 from autograder.inside.safe_rmtree import remove
 from autograder.intake import take_in, untrusted_files
 from autograder.judging.unusual import unusual
+from autograder.judging.verdict import NOT_CHECKED
 from autograder.sandbox import hiding
 
 FOLDERS = {
@@ -213,14 +214,9 @@ def unchecked(notebook: dict) -> list[tuple[str, str]]:
             continue  # what other cells show is a student's
         for output in cell.get("outputs", ()):
             record = output.get("metadata", {}).get("judged")
-            if isinstance(record, dict) and _state(record) == "not checked":
-                reason = str(record.get("reason") or record.get("message", ""))  # older records hold no reason
-                found.append((str(record.get("exercise", "")), reason))
+            if isinstance(record, dict) and record["state"] == NOT_CHECKED:
+                found.append((record["exercise"], record["reason"]))
     return found
-
-
-def _state(record: dict) -> str:
-    return record["state"] if "state" in record else "" if record.get("checked", True) else "not checked"
 
 
 def _time(text: str) -> datetime:

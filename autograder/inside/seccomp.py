@@ -244,7 +244,7 @@ IN_ARGUMENTS = (
     Only((16, 29), 1, errno.EPERM, values=(TYPE_AHEAD, OF_CONSOLE, LINE_DISCIPLINE, OWNER, OWNER_OF_SOCKET)),  # ioctl
     Only((72, 25), 1, errno.EPERM, values=(SET_OWNER, SET_OWNER_BY_KIND, SET_SIGNAL, LEASE, DELEGATION)),  # fcntl
     # What lies in a socket's buffer is not a process's memory: it keeps its usual size, and sockets are counted
-    # (`usage`).
+    # (`memory_and_disk`).
     Only((54, 208), 2, 0, values=BUFFERS),  # setsockopt
     Only((41, 198), 0, errno.EAFNOSUPPORT, values=(LOCAL, INTERNET, INTERNET_6, ROUTES), others=True),  # socket
 )

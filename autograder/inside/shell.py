@@ -25,7 +25,7 @@ from autograder.inside import recorder, responder, wire
 from autograder.inside.namespace_snapshots import Snapshots
 
 
-class Recorder:
+class CellOutputs:
     """The outputs of one cell, in order, in nbformat; a notice replaces those beyond the limit."""
 
     def __init__(self) -> None:
@@ -66,7 +66,7 @@ class Recorder:
 class Stream(io.TextIOBase):
     """Replaces sys.stdout or sys.stderr."""
 
-    def __init__(self, name: str, recorder: Recorder) -> None:
+    def __init__(self, name: str, recorder: CellOutputs) -> None:
         self.name, self._recorder = name, recorder
 
     def writable(self) -> bool:
@@ -110,7 +110,7 @@ class Named(CachingCompiler):
 class Shell(InteractiveShell):
     """An IPython shell whose outputs are recorded."""
 
-    recorder: Recorder
+    recorder: CellOutputs
 
     def enable_gui(self, gui: str | None = None) -> None:
         """Do nothing: there is no window, and without this method `%matplotlib inline` would raise an exception."""
@@ -125,7 +125,7 @@ class Shell(InteractiveShell):
 
 def make() -> Shell:
     """A shell without a history file and without threads, so that the process may fork."""
-    Shell.recorder = Recorder()
+    Shell.recorder = CellOutputs()
     Shell.displayhook_class, Shell.display_pub_class, Shell.compiler_class = Shown, Published, Named
     config = Config()
     config.HistoryManager.enabled = False

@@ -23,7 +23,7 @@ from typing import Any, NoReturn
 
 import psutil
 
-from autograder.inside import confine, safe_rmtree, seccomp, usage
+from autograder.inside import confine, cpu_time, memory_and_disk, safe_rmtree, seccomp
 from autograder.inside.confine import Confinement
 from autograder.inside.landlock import Refused
 from autograder.inside.limits import Limits
@@ -48,7 +48,7 @@ class Zygote:
 
     def serve(self) -> NoReturn:
         """Execute commands, one child at a time. Ends the process."""
-        self._memory = usage.Memory()  # once: children leave the pages of this process as they were
+        self._memory = memory_and_disk.Memory()  # once: children leave the pages of this process as they were
         self._begin()
         self._control.sendall(_line({"ready": psutil.Process().num_threads()}))
         while True:
@@ -117,7 +117,7 @@ class Zygote:
 
     def _used(self) -> dict[str, Any]:
         """The usage of the child and its descendants: processor seconds, bytes, and their states."""
-        processes = usage.look()
+        processes = cpu_time.look()
         # A subprocess that was waited for counts with its parent; one that nobody waits for must not be forgotten.
         self._seconds = max(self._seconds, sum(process.seconds for process in processes))
         lives = any(process.pid == self._child and process.alive for process in processes)
@@ -125,7 +125,7 @@ class Zygote:
             "seconds": self._seconds,
             "memory": self._memory.used(processes, self._limits.memory_bytes),
             "disk": self._on_disk(processes),
-            "doing": usage.doing(processes),
+            "doing": cpu_time.doing(processes),
             "ended": "" if lives else self._how_it_ended(),
         }
 
@@ -140,14 +140,14 @@ class Zygote:
         if found is None:  # it ends just now
             return ""
         killed = found.si_code != os.CLD_EXITED and found.si_status in seccomp.FROM_OUTSIDE
-        return f"{usage.SIGNAL} {found.si_status}" if killed else "exit"
+        return f"{cpu_time.SIGNAL} {found.si_status}" if killed else "exit"
 
-    def _on_disk(self, processes: Sequence[usage.Process]) -> int:
+    def _on_disk(self, processes: Sequence[cpu_time.Process]) -> int:
         """Bytes in the home folder; in namespaces its own file system limits them."""
         began = time.monotonic()
         if self._home and began >= self._next_count:
             try:
-                self._disk = usage.on_disk(self._home, processes, self._limits.disk_bytes)
+                self._disk = memory_and_disk.on_disk(self._home, processes, self._limits.disk_bytes)
             except safe_rmtree.TooDeep:
                 self._disk = self._limits.disk_bytes + 1
             except OSError:  # it could not be looked at now
@@ -161,7 +161,7 @@ class Zygote:
 
         The child is stopped meanwhile, so that it starts nothing new.
         """
-        if self._child is None or usage.is_alone(self._child) or not self._others():
+        if self._child is None or cpu_time.is_alone(self._child) or not self._others():
             return
         _kill(self._child, signal.SIGSTOP)
         until = time.monotonic() + MOST_SECONDS_ALONE
@@ -175,13 +175,13 @@ class Zygote:
 
     def _others(self) -> list[int]:
         """All living descendants except the child."""
-        return [process.pid for process in usage.look() if process.alive and process.pid != self._child]
+        return [process.pid for process in cpu_time.look() if process.alive and process.pid != self._child]
 
     def _stop(self) -> None:
         """End the child and its descendants."""
         if self._child is None:
             return
-        while left := usage.descendants():
+        while left := cpu_time.descendants():
             _end([process.pid for process in left])
             _reap()
         self._child = None

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from nbformat import NotebookNode
 from rapidfuzz import fuzz
 
-from autograder.intake.salvage import Piece
+from autograder.intake.salvage import SubmittedCell
 from autograder.intake.scripts import is_python
 
 ALIKE = 60.0  # percent of likeness from which a cell without a name is taken for a given one
@@ -47,7 +47,7 @@ class Matching:
     """`claims`: for each submitted cell the released one that it matches, None if it is the student's own; `copies`:
     indices of further copies of released cells, which are ignored."""
 
-    def __init__(self, pieces: Sequence[Piece], released: NotebookNode) -> None:
+    def __init__(self, pieces: Sequence[SubmittedCell], released: NotebookNode) -> None:
         self.pieces = pieces
         self.given = [Given(cell, place) for place, cell in enumerate(released.cells)]
         self.claims: list[Given | None] = [None] * len(pieces)
@@ -150,7 +150,7 @@ def bare(source: str) -> str:
     return "\n".join(line.rstrip() for line in source.splitlines() if line.strip())
 
 
-def as_code(piece: Piece) -> str:
+def as_code(piece: SubmittedCell) -> str:
     """A cell's text as code: of a text cell with fences, the text between them, also if the cell has lost its type."""
     fenced = "\n\n".join(_FENCED.findall(piece.source))
     if piece.kind == "code":

@@ -14,7 +14,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_raw_cell
 
 from autograder.intake import attachments, conflict, salvage
 from autograder.intake.matching import Given, Matching, bare
-from autograder.intake.salvage import Piece, Reading
+from autograder.intake.salvage import Salvaged, SubmittedCell
 from autograder.intake.scripts import is_python
 
 NOTE_ID = "about-your-submission"
@@ -43,12 +43,12 @@ def rebuild(submitted: bytes | None, released: NotebookNode) -> Rebuilt:
 
     released: in nbformat, with ids; not modified. No submission raises an exception.
     """
-    readings = [Reading((), (NO_FILE,))] if submitted is None else salvage.read(submitted)
+    readings = [Salvaged((), (NO_FILE,))] if submitted is None else salvage.read(submitted)
     rebuilt = [_Rebuilding(reading.pieces, released, reading.reasons).run() for reading in readings]
     return rebuilt[0] if len(rebuilt) == 1 else _settled(readings, rebuilt, released)
 
 
-def _settled(readings: Sequence[Reading], rebuilt: Sequence[Rebuilt], released: NotebookNode) -> Rebuilt:
+def _settled(readings: Sequence[Salvaged], rebuilt: Sequence[Rebuilt], released: NotebookNode) -> Rebuilt:
     """The first side of a merge conflict, with the answers that only another side has."""
     pieces, best = list(readings[0].pieces), rebuilt[0]
     for reading, other in zip(readings[1:], rebuilt[1:], strict=True):
@@ -75,7 +75,7 @@ def with_note(notebook: NotebookNode, reasons: Sequence[str]) -> NotebookNode:
 class _Rebuilding:
     """The state of rebuilding one submission."""
 
-    def __init__(self, pieces: Sequence[Piece], released: NotebookNode, reasons: Sequence[str]) -> None:
+    def __init__(self, pieces: Sequence[SubmittedCell], released: NotebookNode, reasons: Sequence[str]) -> None:
         self.released, self.reasons = released, list(reasons)
         self.pieces = [piece for piece in pieces if piece.id != NOTE_ID and len(piece.source) <= MAX_CELL]
         if any(len(piece.source) > MAX_CELL for piece in pieces):
@@ -245,20 +245,20 @@ class _Rebuilding:
             found |= self.pieces[place].attachments
         return from_dict(found)
 
-    def _own_cells(self) -> tuple[list[list[Piece]], list[list[Piece]]]:
+    def _own_cells(self) -> tuple[list[list[SubmittedCell]], list[list[SubmittedCell]]]:
         """The student's own cells before and after each released one.
 
         A cell stays after the released one that it followed or, if that one was moved behind the next, before the next.
         """
-        before: list[list[Piece]] = [[] for _ in self.given]
-        after: list[list[Piece]] = [[] for _ in self.given]
+        before: list[list[SubmittedCell]] = [[] for _ in self.given]
+        after: list[list[SubmittedCell]] = [[] for _ in self.given]
         last, own, room = None, 0, MAX_OWN
         for place, piece in enumerate(self.pieces):
             claim = self.claims[place]
             if claim:
                 last = claim
                 if claim.locked and place not in self.elsewhere and (added := self._added(place)):
-                    (before if claim.is_check else after)[claim.place].append(Piece(added, "code"))
+                    (before if claim.is_check else after)[claim.place].append(SubmittedCell(added, "code"))
             elif place not in self.matching.copies and piece.source.strip():
                 own, room = own + 1, room - len(piece.source)
                 if own > MAX_OWN_CELLS or room < 0:
@@ -272,7 +272,7 @@ class _Rebuilding:
         return before, after
 
 
-def _new_cells(pieces: Sequence[Piece], ids: Iterator[str]) -> list[NotebookNode]:
+def _new_cells(pieces: Sequence[SubmittedCell], ids: Iterator[str]) -> list[NotebookNode]:
     cells = [_NEW_CELL[piece.kind](piece.source, id=next(ids)) for piece in pieces]
     for cell, piece in zip(cells, pieces, strict=True):
         if piece.attachments:

@@ -60,7 +60,7 @@ EXPORT = "The file is not a notebook but an export of one. {} cells of code were
 
 
 @dataclass(frozen=True)
-class Piece:
+class SubmittedCell:
     """A submitted cell: its text, its type ("code", "markdown" or "raw"), its ids ("" if none),
     and the pictures pasted into it."""
 
@@ -72,14 +72,14 @@ class Piece:
 
 
 @dataclass(frozen=True)
-class Reading:
+class Salvaged:
     """The cells of a file in order, and sentences for its author about its defects."""
 
-    pieces: tuple[Piece, ...]
+    pieces: tuple[SubmittedCell, ...]
     reasons: tuple[str, ...] = ()
 
 
-def read(data: bytes) -> list[Reading]:
+def read(data: bytes) -> list[Salvaged]:
     """The cells of a file; for a merge conflict those of each side, the first side first."""
     reasons = []
     if len(data) > MAX_BYTES:
@@ -92,7 +92,7 @@ def read(data: bytes) -> list[Reading]:
     return [side for reading in readings for side in _sides(reading)]
 
 
-def _reading(text: str, reasons: list[str], data: bytes) -> Reading:
+def _reading(text: str, reasons: list[str], data: bytes) -> Salvaged:
     cells, said = _cells(text)
     if not cells and (cells := scripts.cells(text)):
         said = EXPORT
@@ -106,10 +106,10 @@ def _reading(text: str, reasons: list[str], data: bytes) -> Reading:
     pieces = tuple(_piece(cell) for cell in cells)
     if not pieces:
         said = f"The file could not be read as a notebook: {_look(data)}. Please hand it in again."
-    return Reading(pieces, (*reasons, said.format(len(pieces))) if said else tuple(reasons))
+    return Salvaged(pieces, (*reasons, said.format(len(pieces))) if said else tuple(reasons))
 
 
-def _sides(reading: Reading) -> list[Reading]:
+def _sides(reading: Salvaged) -> list[Salvaged]:
     """The two sides of a conflict that nbdime wrote into the cells; else the reading itself."""
     both = {place: sides for place, piece in enumerate(reading.pieces) if (sides := conflict.sides(piece.source))}
     if not both:
@@ -259,7 +259,7 @@ def _literal(text: str, depth: int, room: _Room) -> list[dict]:
         return []
 
 
-def _piece(cell: dict) -> Piece:
+def _piece(cell: dict) -> SubmittedCell:
     kind = _KINDS.get(_text(cell.get("cell_type")).strip().lower(), "raw")
     if "cell_type" not in cell and (cell.get("kind") == 2 or _OF_CODE & set(cell)):
         kind = "code"
@@ -268,7 +268,7 @@ def _piece(cell: dict) -> Piece:
     grade_id = _text(graded.get("grade_id")) if isinstance(graded, dict) else ""
     source = next((cell[name] for name in _TEXTS if name in cell), "")
     pictures = attachments.kept(cell.get("attachments")) if kind == "markdown" else {}
-    return Piece(_clean(source), kind, grade_id, _text(cell.get("id")), pictures)
+    return SubmittedCell(_clean(source), kind, grade_id, _text(cell.get("id")), pictures)
 
 
 def _clean(source: Any) -> str:

@@ -30,6 +30,7 @@ from autograder.intake import choose, untrusted_files
 from autograder.intake.choose import folded, shown
 from autograder.intake.rebuild import rebuild, with_note
 from autograder.policy import collected, late, receipts
+from autograder.policy.atomic_write import atomic_write
 from autograder.sandbox import limited_process
 
 if TYPE_CHECKING:  # the catalogue imports torch, which most of nbgrader's commands do without
@@ -356,8 +357,8 @@ def _store(place: Path, assignment: Assignment, taken: TakenIn, received: str) -
     shutil.rmtree(place, ignore_errors=True)
     place.mkdir(parents=True)
     copy_files(taken.files, place)
-    receipts.write(place / f"{assignment.notebook}.ipynb", nbformat.writes(taken.notebook) + "\n")
-    receipts.write(place / receipts.STAMP, received)
+    atomic_write(place / f"{assignment.notebook}.ipynb", nbformat.writes(taken.notebook) + "\n")
+    atomic_write(place / receipts.STAMP, received)
 
 
 def _stamp(folder: Path, received: str, say: Callable[[str], None]) -> bool:

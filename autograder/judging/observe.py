@@ -229,7 +229,7 @@ class Candidate:
         nearest = min(range(len(far)), key=far.__getitem__)
         return list(seen.values())[nearest if far[nearest] < MUCH_NEARER * far[0] else 0]
 
-    def _forward(self, probe: Probe, case: Case, cotangent: Any, reading: stacks.Reading) -> Observation:
+    def _forward(self, probe: Probe, case: Case, cotangent: Any, reading: stacks.ParameterReading) -> Observation:
         load = blocks.load if _are_blocks(self._wanted(case)) else roles.load
         values = reading.together(load(reading.assignment, reading.shapes, case.weights))
         loaded = self._ask("load", values=values)
@@ -265,14 +265,17 @@ class Candidate:
             troubles=troubles,
         )
 
-    def _observation(self, reply: dict[str, Any], case: Case, reading: stacks.Reading | None = None) -> Observation:
+    def _observation(
+        self, reply: dict[str, Any], case: Case, reading: stacks.ParameterReading | None = None
+    ) -> Observation:
         if "error" in reply:
             return Observation(_raised(reply))
         inputs = _field(reply, "inputs", tuple)
         if "result" not in reply or len(inputs) != len(case.arguments):
             raise EndpointGone(UNREADABLE)
         by_input = reply["gradients"] if isinstance(reply.get("gradients"), list) else []
-        gradients = {Part("argument", index): _tensor(each) for index, each in enumerate(by_input[: len(inputs)])}
+        floats = [place for place, value in enumerate(case.arguments) if _is_float(value)]  # only they have gradients
+        gradients = {Part("argument", place): _tensor(each) for place, each in zip(floats, by_input, strict=False)}
         by_parameter = reply.get("parameter_gradients")
         if reading is not None and isinstance(by_parameter, dict) and by_parameter:
             by_parameter = reading.apart(by_parameter)
@@ -289,6 +292,10 @@ class Candidate:
         texts = {name for name in called if isinstance(name, str)} if isinstance(called, list) else set()
         self.called |= texts & {*self._forbidden, recorder.OWN_OPERATOR}  # a reply may say anything
         return reply
+
+
+def _is_float(value: Any) -> bool:
+    return isinstance(value, torch.Tensor) and value.is_floating_point()
 
 
 def _generator_use(before: tuple, after: tuple) -> dict[str, bool]:

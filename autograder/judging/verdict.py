@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from autograder.catalogue.exercise import Exercise
 from autograder.judging.observation import Outcome, Raised
+from autograder.judging.points import hidden_points, visible_points
 from autograder.judging.repeat_run import RepeatRun
 
 UNWRITTEN = "NotImplementedError"
@@ -55,14 +56,11 @@ class Verdict:
 
     @property
     def visible_points(self) -> float:
-        visible = [outcome for outcome in self.outcomes if not outcome.probe.hidden]
-        return self.exercise.visible_points if visible and all(outcome.passed for outcome in visible) else 0.0
+        return visible_points(self.exercise, self.outcomes)
 
     @property
     def hidden_points(self) -> float:
-        hidden = [outcome for outcome in self.outcomes if outcome.probe.hidden]
-        earned = sum(outcome.share for outcome in hidden)
-        return self.exercise.hidden_points * earned / len(hidden) if hidden else 0.0
+        return hidden_points(self.exercise, self.outcomes)
 
     @property
     def points(self) -> float:

@@ -83,13 +83,7 @@ class Row:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
-    parser.add_argument(
-        "--from",
-        dest="folder",
-        type=Path,
-        metavar="FOLDER",
-        help="your notebooks (default: exercises/ where there is one, else this folder)",
-    )
+    gather.add_folder(parser)
     parser.add_argument("--name", default="", help="your name; it is printed and not verified")
     parser.add_argument(
         "--translator",
@@ -115,12 +109,7 @@ def run(chosen: argparse.Namespace) -> int:
     """
     printer = print_page.browser() if chosen.pdf else ""  # before minutes of judging
     record = read(chosen.verify) if chosen.verify else None
-    folder = chosen.folder or (Path("exercises") if Path("exercises").is_dir() else Path())
-    found = gather.notebooks(folder, catalogue.ASSIGNMENTS) if folder.is_dir() else {}
-    if not found:
-        raise course.CourseError(
-            f"There is no notebook of this course in {folder.resolve()}. `--from FOLDER` names the folder of yours."
-        )
+    _, found = gather.own_notebooks(chosen.folder)
     scores = _scores(chosen.translator, chosen.model) if chosen.translator else []
     rows = list(_judged(found))
     if record is not None:
@@ -162,7 +151,7 @@ def _of_chapter(trials: judges.Judge, assignment: Assignment, found: Mapping[str
     for exercise in assignment.exercises:
         named = dict(exercise=exercise.id, number=exercise.number, of=exercise.points)
         try:
-            answer = gather.piece(cells, assignment, exercise)
+            answer = gather.answer_of(cells, assignment, exercise)
         except Unreadable:
             yield Row(**named, state="wrong" if cells else "blank", points=0.0)
             continue

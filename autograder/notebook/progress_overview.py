@@ -13,7 +13,7 @@ from autograder.catalogue.exercise import Assignment, Exercise
 from autograder.catalogue.sections import chapter_title
 from autograder.feedback import render
 from autograder.notebook import progress_store
-from autograder.notebook.progress_store import Entry, Notebooks
+from autograder.notebook.progress_store import Earned, Notebooks
 from autograder.policy import deadlines
 
 NOTHING = "No check has been run here yet. Run the one below an answer, then ask again."
@@ -74,7 +74,7 @@ class Known:
     ) -> None:
         self._earned, self._namespace, self.notebooks = earned, namespace, notebooks
         before = notebooks.remembered
-        self.entries = {**before.entries, **{name: Entry(*points) for name, points in earned.items()}}
+        self.entries = {**before.entries, **{name: Earned(*points) for name, points in earned.items()}}
         self.trouble = (
             f"{before.trouble}, so what earlier sessions earned is not counted. Remove it, and checks write a new one."
             if before.trouble

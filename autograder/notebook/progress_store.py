@@ -21,7 +21,7 @@ from autograder.course import PROGRESS as FILE
 
 
 @dataclass(frozen=True)
-class Entry:
+class Earned:
     """The points of an exercise's last check, and the points that it decides. code: a digest of the answer."""
 
     points: float
@@ -33,7 +33,7 @@ class Entry:
 class Remembered:
     """Exercise id -> entry. trouble: why the file could not be read, or ""."""
 
-    entries: Mapping[str, Entry]
+    entries: Mapping[str, Earned]
     trouble: str = ""
 
 
@@ -44,7 +44,7 @@ def note(exercise_id: str, points: float, of: float, namespace: Mapping[str, Any
     if known.trouble:
         return
     names = catalogue.find(exercise_id).names
-    entries = {**known.entries, exercise_id: Entry(points, of, code_of(names, namespace))}
+    entries = {**known.entries, exercise_id: Earned(points, of, code_of(names, namespace))}
     half = folder / f"{FILE}.{os.getpid()}"
     try:
         told = {name: asdict(entry) for name, entry in sorted(entries.items())}
@@ -67,8 +67,8 @@ def read(folder: Path) -> Remembered:
         return Remembered({}, f"{folder / FILE} is not a list of earned points")
 
 
-def _entry(told: Mapping[str, Any]) -> Entry:
-    entry = Entry(float(told["points"]), float(told["of"]), str(told["code"]))
+def _entry(told: Mapping[str, Any]) -> Earned:
+    entry = Earned(float(told["points"]), float(told["of"]), str(told["code"]))
     if not 0 <= entry.points <= entry.of < 1_000:
         raise ValueError(f"points: expected 0 to {entry.of}, got {entry.points}")
     return entry

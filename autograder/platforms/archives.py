@@ -43,7 +43,7 @@ class Bounds(Exception):
 
 
 @dataclass(frozen=True)
-class Entry:
+class ArchivedFile:
     """A file in an archive. `parts`: its cleaned path. `open`: returns its bytes, and raises whatever the archive's
     reader raises. `refused`: why it must not be read, or ""."""
 
@@ -53,7 +53,7 @@ class Entry:
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[list[Entry]]:
+def opened(path: Path) -> Iterator[list[ArchivedFile]]:
     """The files in a zip, or in a folder that was unpacked from one, without hidden files.
 
     Raises OSError or zipfile.BadZipFile for anything else.
@@ -97,7 +97,7 @@ class SubmissionStore:
         self._bytes, self._files, self._archives = MOST_BYTES, MOST_FILES, MOST_ARCHIVES
         self._effort = 4 * MOST_BYTES  # what is written in all, that which is thrown away again included
 
-    def add(self, entry: Entry, parts: tuple[str, ...]) -> None:
+    def add(self, entry: ArchivedFile, parts: tuple[str, ...]) -> None:
         """Copy a file to this path in the folder; an archive is unpacked next to it. No file raises an exception:
         unreadable ones are named in the remarks.
         """
@@ -110,7 +110,7 @@ class SubmissionStore:
         else:
             self._unpack(path, 1)
 
-    def _copy(self, entry: Entry, folder: Path, parts: tuple[str, ...]) -> Path:
+    def _copy(self, entry: ArchivedFile, folder: Path, parts: tuple[str, ...]) -> Path:
         if not self._files:
             raise Bounds(f"there are more than {MOST_FILES} files")
         path = folder.joinpath(*map(fitted, parts))
@@ -152,7 +152,7 @@ class SubmissionStore:
         for each in copied:
             self._unpack(each, depth + 1)
 
-    def _wanted(self, entry: Entry) -> bool:
+    def _wanted(self, entry: ArchivedFile) -> bool:
         if entry.refused:
             self._remark(f"{shown('/'.join(entry.parts))} is left out: {entry.refused}.")
         return not entry.refused
@@ -168,7 +168,7 @@ def shown(name: str) -> str:
     return text if len(text) <= 100 else f"{text[:97]}..."
 
 
-def _in_folder(folder: Path) -> Iterator[Entry]:
+def _in_folder(folder: Path) -> Iterator[ArchivedFile]:
     for place, folders, names in os.walk(folder):
         folders.sort()
         for name in sorted(names):
@@ -176,10 +176,10 @@ def _in_folder(folder: Path) -> Iterator[Entry]:
             parts = path.relative_to(folder).parts
             if not is_hidden(parts) and stat.S_ISREG(path.lstat().st_mode):  # links may point anywhere
                 parts, refused = cleaned("/".join(parts))
-                yield Entry(parts, lambda path=path: path.open("rb"), refused)
+                yield ArchivedFile(parts, lambda path=path: path.open("rb"), refused)
 
 
-def _in_zip(archive: zipfile.ZipFile) -> Iterator[Entry]:
+def _in_zip(archive: zipfile.ZipFile) -> Iterator[ArchivedFile]:
     for info in archive.infolist():
         parts, refused = cleaned(info.filename)
         if info.is_dir() or not parts or is_hidden(parts):
@@ -189,10 +189,10 @@ def _in_zip(archive: zipfile.ZipFile) -> Iterator[Entry]:
             refused = "it is not a plain file"
         elif info.flag_bits & 1:
             refused = "it is encrypted"
-        yield Entry(parts, lambda info=info: archive.open(info), refused)
+        yield ArchivedFile(parts, lambda info=info: archive.open(info), refused)
 
 
-def _students_zip(path: Path) -> Iterator[Entry]:
+def _students_zip(path: Path) -> Iterator[ArchivedFile]:
     _check_directory(path)
     with zipfile.ZipFile(path) as archive:
         yield from _in_zip(archive)
@@ -211,7 +211,7 @@ def _check_directory(path: Path) -> None:
         raise Bounds("it lists too many files")
 
 
-def _students_tar(path: Path) -> Iterator[Entry]:
+def _students_tar(path: Path) -> Iterator[ArchivedFile]:
     with gzip.open(path) if _beginning(path).startswith(_GZIP) else path.open("rb") as file:
         header = header_within([LONG_HEADERS])
         with tarfile.open(fileobj=_Limited(file), mode="r|", errors="replace", tarinfo=header) as archive:
@@ -223,11 +223,11 @@ def _students_tar(path: Path) -> Iterator[Entry]:
                     continue
                 if not member.isreg():
                     refused = "it is not a plain file"
-                yield Entry(parts, lambda member=member: archive.extractfile(member), refused)
+                yield ArchivedFile(parts, lambda member=member: archive.extractfile(member), refused)
 
 
-def _students_gzip(path: Path) -> Iterator[Entry]:
-    yield Entry((_stem(path.name),), lambda: gzip.open(path))
+def _students_gzip(path: Path) -> Iterator[ArchivedFile]:
+    yield ArchivedFile((_stem(path.name),), lambda: gzip.open(path))
 
 
 class _Limited:
@@ -244,7 +244,7 @@ class _Limited:
         return data
 
 
-def _reader(path: Path) -> Callable[[Path], Iterator[Entry]] | None:
+def _reader(path: Path) -> Callable[[Path], Iterator[ArchivedFile]] | None:
     """The function that unpacks this file; None if it is not an archive, whatever its name is."""
     name, begins = path.name.lower(), _beginning(path)
     if name.endswith(".zip"):

@@ -18,6 +18,7 @@ from autograder import course
 from autograder.course import CourseError
 from autograder.grade import nbgrader_patches
 from autograder.platforms import tables
+from autograder.platforms.roster import listed
 from autograder.platforms.tables import Table, cell, read_table
 from autograder.reports import results
 from autograder.reports.results import Student
@@ -31,7 +32,6 @@ COLUMNS = {  # field of the gradebook -> what lists call it, in small letters
 }
 MOST_BYTES = 200  # of an id, as the name of a folder
 NOT_IN_NAMES = '/\\*?[]:,;|<>"'  # of folders here or elsewhere, of patterns, or of lists of ids
-MOST_NAMED = 20  # students in one line
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -61,8 +61,7 @@ def run(chosen: argparse.Namespace) -> int:
     print(f"{len(students)} students in {chosen.file}: {len(new)} new, {len(given) - len(new)} known before")
     left = sorted(there - given)
     if left:
-        more = f" and {len(left) - MOST_NAMED} more" if len(left) > MOST_NAMED else ""
-        print(f"  in the gradebook and not in this list, left as they are: {', '.join(left[:MOST_NAMED])}{more}")
+        print(f"  in the gradebook and not in this list, left as they are: {listed(left)}")
     return 0
 
 

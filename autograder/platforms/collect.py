@@ -14,7 +14,7 @@ import sys
 import tempfile
 import zipfile
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
@@ -26,8 +26,8 @@ from nbgrader.plugins import ExtractorPlugin
 from autograder import course
 from autograder.course import CourseError
 from autograder.platforms import archives, class_list, downloads, roster, submission_times, tables
-from autograder.platforms.archives import Entry, SubmissionStore, shown
-from autograder.platforms.downloads import CANVAS, MOODLE, Owner, Reading
+from autograder.platforms.archives import ArchivedFile, SubmissionStore, shown
+from autograder.platforms.downloads import CANVAS, MOODLE, Owner, PathReading
 from autograder.platforms.roster import Roster
 from autograder.platforms.submission_times import HandedIn
 from autograder.policy import collected, course_time, receipts
@@ -35,7 +35,6 @@ from autograder.policy.collected import Collected
 from autograder.reports import results
 from autograder.reports.results import Student
 
-MOST_NAMED = 20  # students in one list
 CLOCKS = 300.0  # seconds by which the platform's clock and this one may differ
 MOODLE_NUMBERS = (
     "Moodle's numbers are a student's in one assignment only: the next one has others. Import a roster with names or "
@@ -46,15 +45,12 @@ OTHER_NAME = (
     "the set of groups, Export) with --groups."
 )
 
-Files = list[tuple[Entry, tuple[str, ...]]]  # what one person handed in, with each file's path in their own folder
-Say = Callable[[str], None]
+Files = list[tuple[ArchivedFile, tuple[str, ...]]]  # of one person: each file, and its path in their own folder
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
-    parser.add_argument(
-        "assignment", metavar="ASSIGNMENT", help="name of the assignment's folder, such as 05_self_attention"
-    )
+    course.add_assignment(parser)
     where = "classroom/downloaded/ASSIGNMENT/archive/"
     parser.add_argument(
         "archives", nargs="*", type=Path, metavar="ZIP", help=f"as downloaded, or unpacked (default: all in {where})"
@@ -114,7 +110,7 @@ class Summary:
         lines = [f"{self.assignment}: {sum(map(len, self.students.values()))} students: {counts or 'nobody'}"]
         for kind in ("new", "changed", "older"):
             if self.students[kind]:
-                lines.append(f"  {kind}: {_names(self.students[kind])}")
+                lines.append(f"  {kind}: {roster.listed([student.name_and_id for student in self.students[kind]])}")
         if self.students["changed"]:
             lines.append(f"  what they handed in before is in classroom/collected/{self.assignment}/replaced/")
         return lines + [f"  {remark}" for remark in self.remarks]
@@ -155,12 +151,12 @@ def collect(places: CourseDirectory, assignment: str, given: Sequence[Path], tim
                 continue
             taken |= {student.id: owner for student in students}
             if len(students) == 1 and roster.is_someone_elses(owner, students[0]):
-                summary.remarks.append(f"{_named(students[0])}: {OTHER_NAME.format(shown(owner.name))}")
+                summary.remarks.append(f"{students[0].name_and_id}: {OTHER_NAME.format(shown(owner.name))}")
             for student in students:
                 try:
                     desk.take(student, owner, files, path)
                 except OSError as error:
-                    summary.troubles.append(f"{_named(student)} is not collected: {error}.")
+                    summary.troubles.append(f"{student.name_and_id} is not collected: {error}.")
             desk.forget_aside(_label(files))
         for label, files, reason in nobodys:
             desk.put_aside(label, files, reason)
@@ -268,7 +264,7 @@ class _Desk:
         )
         self.register.students[student.id] = record
         self._summary.students[how].append(student)
-        self._summary.remarks += [f"{_named(student)}: {remark}" for remark in remarks if how != "same"]
+        self._summary.remarks += [f"{student.name_and_id}: {remark}" for remark in remarks if how != "same"]
 
     def _number(self, student: Student, owner: Owner) -> str:
         """The platform's number of this student, if a submission has that of a group or of another member."""
@@ -284,7 +280,7 @@ class _Desk:
         seconds = moment.replace(tzinfo=timezone.utc).timestamp()
         if made and seconds > made + CLOCKS:
             self._summary.remarks.append(
-                f"{_named(student)} handed in once more after this download: download it again."
+                f"{student.name_and_id} handed in once more after this download: download it again."
             )
             return 0.0
         return seconds
@@ -364,13 +360,15 @@ def _roster(
     return Roster(results.read_roster(root), system, tuple(people), roster.earlier(root, assignment)), handed_in
 
 
-def _sorted(entries: Sequence[Entry], who: Roster) -> tuple[list[tuple[Owner, Files]], list[tuple[str, Files, str]]]:
+def _sorted(
+    entries: Sequence[ArchivedFile], who: Roster
+) -> tuple[list[tuple[Owner, Files]], list[tuple[str, Files, str]]]:
     """The files of a download by owner; and those whose owner cannot be determined, with the reason."""
     works: dict[tuple[str, str, str], tuple[Owner, Files]] = {}
     nobodys: dict[str, tuple[str, Files, str]] = {}
-    doubtful: list[tuple[Entry, list[Reading]]] = []
+    doubtful: list[tuple[ArchivedFile, list[PathReading]]] = []
 
-    def give(entry: Entry, reading: Reading) -> None:
+    def give(entry: ArchivedFile, reading: PathReading) -> None:
         works.setdefault(_key(reading.owner), (reading.owner, []))[1].append((entry, reading.parts))
 
     for entry in downloads.unwrapped(entries):
@@ -404,7 +402,7 @@ def _unusable(students: Sequence[Student], owner: Owner, taken: Mapping[str, Own
     """Why these ids cannot be used here, or ""."""
     for student in students:
         if student.id in taken:
-            return f"it would be {_named(student)}'s, as {taken[student.id].name or taken[student.id].number} is"
+            return f"it would be {student.name_and_id}'s, as {taken[student.id].name or taken[student.id].number} is"
         if reason := class_list.why_not(student.id):
             return reason
     return ""
@@ -425,12 +423,3 @@ def _made(path: Path) -> float:
         return path.stat().st_mtime
     except OSError:
         return 0.0
-
-
-def _named(student: Student) -> str:
-    return student.id if student.name == student.id else f"{student.name} ({student.id})"
-
-
-def _names(students: Sequence[Student]) -> str:
-    shown_names = ", ".join(map(_named, students[:MOST_NAMED]))
-    return shown_names + (f" and {len(students) - MOST_NAMED} more" if len(students) > MOST_NAMED else "")

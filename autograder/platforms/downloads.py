@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from autograder.platforms.archives import Entry
+from autograder.platforms.archives import ArchivedFile
 
 MOODLE, CANVAS = "moodle", "canvas"
 
@@ -37,7 +37,7 @@ class Owner:
 
 
 @dataclass(frozen=True)
-class Reading:
+class PathReading:
     """One way to read a path: its owner, and the submitted path of the file. is_late: whether Canvas marks it as late;
     None for a platform that does not."""
 
@@ -46,7 +46,7 @@ class Reading:
     is_late: bool | None = None
 
 
-def readings(parts: tuple[str, ...]) -> list[Reading]:
+def readings(parts: tuple[str, ...]) -> list[PathReading]:
     """The ways to read a path in a download; none if it is not from Moodle or Canvas.
 
     More than one only for Canvas, where the name of a person or a file may contain a number: then the roster decides.
@@ -55,31 +55,31 @@ def readings(parts: tuple[str, ...]) -> list[Reading]:
     if below:  # only Moodle makes folders
         found = _FOLDER.fullmatch(top)
         if found:
-            return [Reading(Owner(MOODLE, found["number"], found["name"].strip()), below)]
+            return [PathReading(Owner(MOODLE, found["number"], found["name"].strip()), below)]
         found = _NAMELESS.fullmatch(top)
-        return [Reading(Owner(MOODLE, "", found["name"].strip()), below)] if found else []
+        return [PathReading(Owner(MOODLE, "", found["name"].strip()), below)] if found else []
     found = _FLAT.fullmatch(top)
     if found:
-        return [Reading(Owner(MOODLE, found["number"], found["name"].strip()), (found["file"],))]
+        return [PathReading(Owner(MOODLE, found["number"], found["name"].strip()), (found["file"],))]
     found = _ANONYMOUS.fullmatch(top)
     if found:
         is_late = top.startswith("LATE_")
-        return [Reading(Owner(CANVAS, found["number"], ""), (found["file"] or found["page"],), is_late)]
+        return [PathReading(Owner(CANVAS, found["number"], ""), (found["file"] or found["page"],), is_late)]
     return list(_of_canvas(top))
 
 
-def unwrapped(entries: Iterable[Entry]) -> list[Entry]:
+def unwrapped(entries: Iterable[ArchivedFile]) -> list[ArchivedFile]:
     """The entries without a common top folder, as from unpacking and packing again."""
     entries = list(entries)
     while entries and all(len(entry.parts) > 1 for entry in entries):
         tops = {entry.parts[0] for entry in entries}
         if len(tops) > 1 or readings(entries[0].parts):
             break
-        entries = [Entry(entry.parts[1:], entry.open, entry.refused) for entry in entries]
+        entries = [ArchivedFile(entry.parts[1:], entry.open, entry.refused) for entry in entries]
     return entries
 
 
-def _of_canvas(name: str) -> Iterator[Reading]:
+def _of_canvas(name: str) -> Iterator[PathReading]:
     words = name.split("_")
     for place in range(1, len(words) - 1):
         number, rest = words[place], words[place + 1 :]
@@ -88,9 +88,9 @@ def _of_canvas(name: str) -> Iterator[Reading]:
         is_late = words[place - 1] == "LATE" and place > 1
         who = "_".join(words[: place - 1] if is_late else words[:place])
         if len(rest) > 1 and _NUMBER.fullmatch(rest[0]) and "_".join(rest[1:]):
-            yield Reading(Owner(CANVAS, number, who), ("_".join(rest[1:]),), is_late)
+            yield PathReading(Owner(CANVAS, number, who), ("_".join(rest[1:]),), is_late)
         elif rest in ([page] for page in _PAGES):
-            yield Reading(Owner(CANVAS, number, who), (rest[0],), is_late)
+            yield PathReading(Owner(CANVAS, number, who), (rest[0],), is_late)
 
 
 def resubmitted(name: str, known: Iterable[str]) -> str:

@@ -16,7 +16,6 @@ import csv
 import io
 import shutil
 import sys
-import zipfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -35,10 +34,10 @@ from autograder.policy import collected, course_time
 from autograder.policy.atomic_write import atomic_write
 from autograder.policy.collected import Register
 from autograder.reports import feedback, fresh, results
-from autograder.reports.export import number, safe
-from autograder.reports.results import Class, Graded, Student
-
-MOMENT = (1980, 1, 1, 0, 0, 0)  # equal feedback gives equal zips
+from autograder.reports.csv_safety import safe
+from autograder.reports.export import number
+from autograder.reports.gradescope import zipped
+from autograder.reports.results import Class, Graded
 
 
 @dataclass
@@ -64,9 +63,7 @@ class Batch:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
-    parser.add_argument(
-        "assignment", metavar="ASSIGNMENT", help="name of the assignment's folder, such as 05_self_attention"
-    )
+    course.add_assignment(parser)
     parser.add_argument("--format", choices=FORMATS, required=True, help="system that the pages are for")
     parser.add_argument(
         "--worksheet",
@@ -88,7 +85,10 @@ def run(chosen: argparse.Namespace) -> int:
     if chosen.format != "mail" and not chosen.output:
         path = path.with_name(f"{path.name}.zip")
     path.parent.mkdir(parents=True, exist_ok=True)
-    (_write_folder if chosen.format == "mail" else _write_zip)(path, packed.files)
+    if chosen.format == "mail":
+        _write_folder(path, packed.files)
+    else:
+        atomic_write(path, zipped(packed.files))
     print(path)
     if packed.remade:
         print(f"written anew, since the gradebook has changed: {', '.join(packed.remade)}")
@@ -127,7 +127,7 @@ def for_moodle(batch: Batch) -> Packed:
         theirs = batch.numbers.get(each.student.id)
         if not theirs:
             reason = "has no number of Moodle's: give the grading worksheet with --worksheet"
-            packed.remarks.append(f"{_named(each.student)} {reason}.")
+            packed.remarks.append(f"{each.student.name_and_id} {reason}.")
             continue
         name = archives.fitted(each.student.name.replace("_", " ").replace("/", " "))
         for page in pages:
@@ -146,7 +146,7 @@ def for_canvas(batch: Batch) -> Packed:
             reason = (
                 "has handed in no file at Canvas that `collect` brought, and so nothing that feedback can be put to"
             )
-            packed.remarks.append(f"{_named(each.student)} {reason}.")
+            packed.remarks.append(f"{each.student.name_and_id} {reason}.")
             continue
         wanted = [name for name in uploaded if name.endswith(".ipynb")] or uploaded
         best = next((name for here, name in files.items() if here == f"{pages[0].stem}.ipynb"), wanted[0])
@@ -167,7 +167,7 @@ def for_mail(batch: Batch) -> Packed:
             points = [number(each.score), number(batch.graded.possible)]
             lines.append([*(safe(text) for text in (student.id, student.name, student.email, name)), *points])
         if not student.email:
-            packed.remarks.append(f"{_named(student)} has no e-mail address in the gradebook.")
+            packed.remarks.append(f"{student.name_and_id} has no e-mail address in the gradebook.")
     text = io.StringIO(newline="")
     csv.writer(text).writerows(lines)
     packed.files["mail.csv"] = text.getvalue().encode("utf-8-sig")  # by which spreadsheets know that it is UTF-8
@@ -185,15 +185,17 @@ def _with_pages(batch: Batch, packed: Packed) -> list[tuple[Graded, list[Path]]]
     for each in batch.graded.graded:
         pages = batch.pages.get(each.student.id)
         if pages is None:
-            packed.remarks.append(f"{_named(each.student)} has no feedback yet: {again} --student={each.student.id}")
+            packed.remarks.append(
+                f"{each.student.name_and_id} has no feedback yet: {again} --student={each.student.id}"
+            )
             continue
         if fresh.remake(places, settings, batch.graded.assignment.id, each.student.id):
-            packed.remade.append(_named(each.student))
+            packed.remade.append(each.student.name_and_id)
         folder = places.format_path(places.autograded_directory, each.student.id, batch.graded.assignment.id)
         for page in pages:
             graded = Path(folder) / f"{page.stem}.ipynb"
             if graded.is_file() and graded.stat().st_mtime > page.stat().st_mtime:
-                packed.remarks.append(f"{_named(each.student)} was graded after this feedback was written: {again}")
+                packed.remarks.append(f"{each.student.name_and_id} was graded after this feedback was written: {again}")
         found.append((each, pages))
     return found
 
@@ -202,7 +204,7 @@ def _of_the_kind(batch: Batch, each: Graded, pages: list[Path], name: str) -> by
     """The feedback as a file of the type that this name says."""
     kind = Path(name).suffix.lower()
     if kind == ".zip":
-        return _zipped({page.name: page.read_bytes() for page in pages})
+        return zipped({page.name: page.read_bytes() for page in pages})
     if kind != ".ipynb":
         return pages[0].read_bytes()
     places, assignment = results.directory(batch.root), batch.graded.assignment.id
@@ -217,18 +219,6 @@ def _of_the_kind(batch: Batch, each: Graded, pages: list[Path], name: str) -> by
     return nbformat.writes(feedback.as_notebook(page)).encode()
 
 
-def _zipped(files: Mapping[str, bytes]) -> bytes:
-    content = io.BytesIO()
-    with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, data in files.items():
-            archive.writestr(zipfile.ZipInfo(name, MOMENT), data, zipfile.ZIP_DEFLATED)
-    return content.getvalue()
-
-
-def _write_zip(path: Path, files: Mapping[str, bytes]) -> None:
-    atomic_write(path, _zipped(files))
-
-
 def _write_folder(path: Path, files: Mapping[str, bytes]) -> None:
     """Earlier files are removed: they may belong to somebody who has left the class."""
     if path.exists() and not (path / "mail.csv").is_file() and any(path.iterdir()):
@@ -237,7 +227,3 @@ def _write_folder(path: Path, files: Mapping[str, bytes]) -> None:
     path.mkdir()
     for name, data in files.items():
         (path / name).write_bytes(data)
-
-
-def _named(student: Student) -> str:
-    return student.id if student.name == student.id else f"{student.name} ({student.id})"

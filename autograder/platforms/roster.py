@@ -22,6 +22,15 @@ NO_WORKSHEET = {
 }
 
 
+MOST_NAMED = 20  # students in one line
+
+
+def listed(students: Sequence[str]) -> str:
+    """The first students of a list, and how many more there are."""
+    more = f" and {len(students) - MOST_NAMED} more" if len(students) > MOST_NAMED else ""
+    return ", ".join(students[:MOST_NAMED]) + more
+
+
 @dataclass(frozen=True)
 class Roster:
     """The data for identifying people.

@@ -19,13 +19,13 @@ from nbgrader.coursedir import CourseDirectory
 
 from autograder.course import CourseError
 from autograder.platforms.downloads import CANVAS
+from autograder.platforms.roster import listed
 from autograder.platforms.tables import cell, read_table
 from autograder.policy import arrival, course_time, times
 from autograder.policy.collected import Collected, Register
 from autograder.reports import results
 from autograder.reports.results import Student
 
-MOST_NAMED = 20  # students in one line
 LARGEST = 64 * 1024 * 1024  # bytes
 WHO = (
     "user_id",
@@ -101,7 +101,7 @@ def untimed(places: CourseDirectory, assignment: str, register: Register) -> lis
     lines = []
     if due is not None and doubts:
         lines.append(f"the due date is {times.shown(due, zone)}")
-        lines += [f"{len(students)} were {doubt}: {_some(students)}" for doubt, students in doubts.items()]
+        lines += [f"{len(students)} were {doubt}: {listed(students)}" for doubt, students in doubts.items()]
     elif due is None and without:
         lines.append(
             f"{len(without)} works have no time of submission (Moodle: give the grading worksheet with --worksheet; "
@@ -111,11 +111,6 @@ def untimed(places: CourseDirectory, assignment: str, register: Register) -> lis
     if due is not None and marks == {False} and any(_is_after(each, due) for each in register.students.values()):
         lines.append("Canvas marks nobody as late, and all count as in time: has the assignment a due date there?")
     return lines
-
-
-def _some(students: list[str]) -> str:
-    more = f" and {len(students) - MOST_NAMED} more" if len(students) > MOST_NAMED else ""
-    return ", ".join(students[:MOST_NAMED]) + more
 
 
 def _is_after(each: Collected, due: datetime) -> bool:

@@ -14,6 +14,7 @@ from typing import Any
 from autograder.course import CourseError
 from autograder.policy import receipts
 from autograder.policy.arrival import DOWNLOAD, IN_TIME, LATE, PLATFORM, Arrival
+from autograder.policy.atomic_write import atomic_write
 
 
 @dataclass(frozen=True)
@@ -64,8 +65,7 @@ class Register:
             "numbers": self.numbers,
             "students": {student: vars(each) for student, each in sorted(self.students.items())},
         }
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        receipts.write(self.path, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
+        atomic_write(self.path, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
 
 
 def register(root: Path, assignment: str) -> Register:

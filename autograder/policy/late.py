@@ -15,6 +15,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
@@ -34,6 +35,7 @@ EXTENSIONS = "classroom/extensions.csv"
 UNITS = {"hour": 3600.0, "day": 86400.0}  # seconds
 MOST_DAYS = 10_000  # of one extension; a number beyond is a slip of the pen
 SAME = 1e-9  # points
+AS_STORED = attrgetter("total_seconds_late")  # seconds of a submission in the gradebook
 SETTLED = {"settled": True}  # marks the line of a log that says what was settled
 
 Granted = dict[tuple[str, str], "Extension"]
@@ -347,10 +349,6 @@ def _extension(row: dict[str, str], where: str, zone: ZoneInfo) -> Extension:
     return Extension(row["id"], row["assignment"], days=number)
 
 
-def _as_stored(submission: SubmittedAssignment) -> float:
-    return submission.total_seconds_late
-
-
 def _in_order(gradebook: Gradebook, student: str) -> list[SubmittedAssignment]:
     """A student's submissions with a due date, the earliest first."""
     rows = [row for row in gradebook.student_submissions(student) if row.assignment.duedate is not None]
@@ -358,7 +356,7 @@ def _in_order(gradebook: Gradebook, student: str) -> list[SubmittedAssignment]:
 
 
 def _free_days(
-    gradebook: Gradebook, student: str, rules: Rules, seconds_late: Callable[[SubmittedAssignment], float] = _as_stored
+    gradebook: Gradebook, student: str, rules: Rules, seconds_late: Callable[[SubmittedAssignment], float] = AS_STORED
 ) -> dict[str, int]:
     """Assignment -> the free days left by those due before it."""
     left, found = rules.slip_days, defaultdict(int)

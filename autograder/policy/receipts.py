@@ -22,6 +22,7 @@ from autograder.course import CourseError
 from autograder.intake import untrusted_files
 from autograder.policy import arrival
 from autograder.policy.arrival import Arrival
+from autograder.policy.atomic_write import atomic_write
 
 STAMP = "timestamp.txt"  # nbgrader reads the receipt time from it, next to the notebook
 ASIDE = "timestamp.txt.handed-in"
@@ -48,7 +49,7 @@ def latest(root: Path, assignment: str, student: str) -> Version | None:
 
 
 def moment(received: str) -> datetime | None:
-    """The receipt time in UTC; None if the text is no time."""
+    """The receipt time in UTC; None if the text is not a time."""
     try:
         return parse_utc(received)
     except (ValueError, OverflowError, TypeError):
@@ -87,8 +88,7 @@ def record(
         received, is_corrected = _after(before, _now())
         latest.update(received=received, by=arrival.ARRIVAL + (CORRECTED if is_corrected else ""))
     latest["reasons"] = list(reasons)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write(path, json.dumps({"versions": versions}, indent=1, ensure_ascii=False) + "\n")
+    atomic_write(path, json.dumps({"versions": versions}, indent=1, ensure_ascii=False) + "\n")
     return latest["received"]
 
 
@@ -130,15 +130,8 @@ def stamp(folder: Path, received: str) -> bool:
         pass
     if there:
         os.replace(path, folder / ASIDE)
-    write(path, received)
+    atomic_write(path, received)
     return there
-
-
-def write(path: Path, text: str) -> None:
-    """Write a file atomically."""
-    partial = path.with_name(f".{path.name}.partial")
-    partial.write_text(text, encoding="utf-8")
-    os.replace(partial, path)
 
 
 def _versions(path: Path) -> list[dict]:

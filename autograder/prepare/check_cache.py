@@ -7,7 +7,6 @@ The record is in build/, so a fresh clone checks everything once, and `make clea
 import functools
 import hashlib
 import json
-import os
 import platform
 import re
 from collections.abc import Iterable, Mapping
@@ -19,6 +18,7 @@ import transformer_ref
 from autograder import course
 from autograder.catalogue import own
 from autograder.catalogue.exercise import Assignment
+from autograder.policy.atomic_write import atomic_write
 
 FILE = Path("build", "checked.json")
 GRADER, REFERENCE = Path(autograder.__file__).parent, Path(transformer_ref.__file__).parent
@@ -84,10 +84,7 @@ class CheckCache:
     def store(self, assignment: Assignment, now: Mapping[str, str]) -> None:
         """Record that all checks of an assignment have passed with these inputs."""
         self._known[assignment.id] = dict(now)
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        partial = self._path.with_name(f".{self._path.name}.{os.getpid()}")
-        partial.write_text(json.dumps(self._known, indent=1) + "\n", encoding="utf-8")
-        partial.replace(self._path)
+        atomic_write(self._path, json.dumps(self._known, indent=1) + "\n")
 
 
 @functools.cache

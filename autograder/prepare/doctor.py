@@ -10,7 +10,6 @@ import stat
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime
 from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
@@ -299,7 +298,8 @@ def _due_dates(root: Path, settings: Config) -> Iterator[Finding]:
     except CourseError:  # what is wrong with it is a finding of its own
         return
     said = {each.id: deadlines.read(course.notebook_path(root, "exercises", each)) for each in catalogue.assignments()}
-    other = [name for moment, name in due if name in said and (said[name] or (None,))[0] != _to_seconds(moment)]
+    whole = {name: moment.replace(microsecond=0) for moment, name in due if name in said}
+    other = [name for name, moment in whole.items() if (said[name] or (None,))[0] != moment]
     if other:
         seen = f"the notebooks in exercises/ do not say so: {', '.join(other)}"
         yield Finding(
@@ -316,10 +316,6 @@ def _due_dates(root: Path, settings: Config) -> Iterator[Finding]:
     if zone.key == "UTC" and lines:
         remedy = 'c.CourseTime.zone = "Europe/Berlin", or where your class is'
         yield Finding("time zone", "UTC, since no other is set: is that what your class reads?", remedy, fatal=False)
-
-
-def _to_seconds(moment: datetime) -> datetime:
-    return moment.replace(microsecond=0)
 
 
 def _lateness(root: Path, settings: Config) -> Finding:

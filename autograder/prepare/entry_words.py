@@ -2,13 +2,13 @@
 
 import html
 import json
-import os
 import re
 from pathlib import Path
 from typing import Any
 
 from autograder import course
 from autograder.catalogue.exercise import Assignment, Exercise
+from autograder.policy.atomic_write import atomic_write
 from autograder.policy.points import phrase, sentence
 
 HINTS = ("a nudge", "a plan of shapes", "pseudocode")
@@ -61,8 +61,5 @@ def rewrite(notebook: dict[str, Any], assignment: Assignment) -> list[str]:
 
 
 def write(path: Path, notebook: dict[str, Any]) -> None:
-    """Write a notebook under a temporary name, then rename it."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    half = path.with_name(f".{path.name}.{os.getpid()}")
-    half.write_text(json.dumps(notebook, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    half.replace(path)
+    """Write a notebook atomically."""
+    atomic_write(path, json.dumps(notebook, indent=1, ensure_ascii=False) + "\n")

@@ -17,8 +17,9 @@ from typing import NamedTuple
 
 from autograder import catalogue, course
 from autograder.catalogue.exercise import Assignment, Exercise
+from autograder.policy.atomic_write import atomic_write
 from autograder.prepare.release import answer_cells
-from autograder.reports import dashboard, pages, results
+from autograder.reports import dashboard, results
 from autograder.reports.feedback import address_of_book
 from autograder.sandbox import backends
 
@@ -181,7 +182,7 @@ def _run(folder: Path, step: Step) -> int:
 
 def _write_dashboard(folder: Path) -> int:
     page = dashboard.page(results.read_class(folder, ASSIGNMENT), address_of_book(folder))
-    pages.write(folder / "classroom" / "dashboard" / f"{ASSIGNMENT.id}.html", page)
+    atomic_write(folder / "classroom" / "dashboard" / f"{ASSIGNMENT.id}.html", page)
     return 0
 
 

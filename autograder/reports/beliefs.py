@@ -16,11 +16,13 @@ from pathlib import Path
 from typing import Any
 
 from autograder import catalogue, course
+from autograder.address import link
 from autograder.catalogue import inventory
 from autograder.catalogue.exercise import Assignment
 from autograder.catalogue.inventory import RIGHT, UNKNOWN, Belief, Question
 from autograder.course import CourseError
 from autograder.intake import untrusted_files
+from autograder.policy.atomic_write import atomic_write
 from autograder.reports import pages, results
 from autograder.reports.feedback import address_of_book
 
@@ -117,7 +119,7 @@ def run(chosen: argparse.Namespace) -> int:
         raise CourseError(f"No file holds answers to the inventory. Looked for: {where}.{told}")
     beliefs = count(found, address_of_book(root))
     path = chosen.output or root / "classroom" / "dashboard" / "inventory.html"
-    pages.write(path, page(beliefs))
+    atomic_write(path, page(beliefs))
     print("\n".join([*summary(beliefs), *(f"  left out: {line}" for line in refused), f"  page: {path}"]))
     return 0
 
@@ -220,7 +222,7 @@ def _asked(question: Question, records: Sequence[Record], book: str) -> Asked:
         choices.append(Choice(belief.choice, "wrong", *counts, belief, number))
     choices.sort(key=lambda choice: choice.text)
     choices.append(Choice("I do not know.", UNKNOWN, before[UNKNOWN], after[UNKNOWN]))
-    return Asked(question, tuple(choices), pages.link(book, question.section))
+    return Asked(question, tuple(choices), link(book, question.section))
 
 
 def of_class(root: Path, book: str) -> Beliefs | None:

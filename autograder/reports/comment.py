@@ -39,9 +39,7 @@ class Group:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
-    parser.add_argument(
-        "assignment", metavar="ASSIGNMENT", help="name of the assignment's folder, such as 05_self_attention"
-    )
+    course.add_assignment(parser)
     parser.add_argument(
         "file", nargs="?", type=Path, metavar="FILE", help="comments that the dashboard's page has saved"
     )

@@ -14,13 +14,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from autograder import course
-from autograder.catalogue.exercise import Exercise, Misconception
+from autograder.address import link
+from autograder.catalogue.exercise import Exercise
 from autograder.judging.unusual import in_words
+from autograder.policy.atomic_write import atomic_write
 from autograder.reports import beliefs, pages, results, shared_comments
 from autograder.reports.beliefs import Beliefs
 from autograder.reports.comment import Group, groups_of
 from autograder.reports.feedback import address_of_book
-from autograder.reports.results import Class, Graded, Result
+from autograder.reports.results import Class, Graded
 from autograder.reports.reteach import Card, card
 from autograder.reports.shared_comments import Comment
 
@@ -30,9 +32,7 @@ SLOWEST = 8  # cells named
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
-    parser.add_argument(
-        "assignment", metavar="ASSIGNMENT", help="name of the assignment's folder, such as 05_self_attention"
-    )
+    course.add_assignment(parser)
     parser.add_argument("--output", type=Path, metavar="FILE", help="default: classroom/dashboard/ASSIGNMENT.html")
 
 
@@ -43,7 +43,7 @@ def run(chosen: argparse.Namespace) -> int:
     path = chosen.output or root / "classroom" / "dashboard" / f"{assignment.id}.html"
     book = address_of_book(root)
     graded, comments = results.read_class(root, assignment), shared_comments.read(root)
-    pages.write(path, page(graded, book, beliefs.of_class(root, book), comments))
+    atomic_write(path, page(graded, book, beliefs.of_class(root, book), comments))
     print(path)
     return 0
 
@@ -158,7 +158,8 @@ def quartiles(scores: list[float]) -> tuple[float, float]:
 def _topic(exercise: Exercise, graded_class: Class, book: str, groups: Sequence[Group]) -> Topic:
     topic = Topic(exercise, groups=[group for group in groups if group.exercise == exercise.id])
     made: dict[str, list[str]] = defaultdict(list)
-    for graded, result in _pairs(exercise, graded_class):
+    pairs = ((graded, result) for graded in graded_class.graded for result in graded.results)
+    for graded, result in (pair for pair in pairs if pair[1].exercise.id == exercise.id):
         if result.passed:
             topic.right += 1
         elif result.blank:
@@ -168,22 +169,9 @@ def _topic(exercise: Exercise, graded_class: Class, book: str, groups: Sequence[
         if result.misconception:
             made[result.misconception.name].append(graded.student.name)
     known = {misconception.name: misconception for misconception in exercise.mistakes}
-    ordered = sorted(made, key=lambda name: -len(made[name]))
-    topic.mistakes = [_mistake(exercise, known[name], made[name], book) for name in ordered]
+    for name in sorted(made, key=lambda name: -len(made[name])):
+        topic.mistakes.append(Mistake(card(exercise, known[name]), made[name], link(book, known[name].reread)))
     return topic
-
-
-def _pairs(exercise: Exercise, graded_class: Class) -> list[tuple[Graded, Result]]:
-    return [
-        (graded, result)
-        for graded in graded_class.graded
-        for result in graded.results
-        if result.exercise.id == exercise.id
-    ]
-
-
-def _mistake(exercise: Exercise, misconception: Misconception, students: list[str], book: str) -> Mistake:
-    return Mistake(card(exercise, misconception), students, pages.link(book, misconception.reread))
 
 
 def chart(scores: list[float], possible: float) -> list[Column]:

@@ -31,11 +31,11 @@ from autograder.platforms.roster import Roster
 from autograder.platforms.tables import Table, cell, read_table
 from autograder.policy.atomic_write import atomic_write
 from autograder.reports import gradescope, results
+from autograder.reports.csv_safety import safe
 from autograder.reports.feedback import seen
 from autograder.reports.results import Class, Graded, Result, Student
 from autograder.reports.sums import scaled, total
 
-FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")  # what a spreadsheet computes
 CANVAS_NUMBER = re.compile(r"\s*\(\d+\)$")  # Canvas writes its own number behind an assignment's name
 CANVAS = ("Student", "ID", "SIS User ID", "SIS Login ID", "Section")
 CANVAS_IDENTITY = ("ID", "SIS User ID", "SIS Login ID")
@@ -43,7 +43,6 @@ CANVAS_KEPT = ("Student", "LastName", "FirstName", *CANVAS_IDENTITY, "Integratio
 MOODLE_IDENTITY = ("Identifier", "Email address", "ID number", "Username")
 MOODLE_KEPT = ("Full name", "First name", "Last name", *MOODLE_IDENTITY)
 MOST_NAME = 100  # letters of a sum's file
-NOTHING = ("-", "–")
 THEIRS = "theirs"  # --scale-to: as many points as the template says
 
 
@@ -265,18 +264,6 @@ def comment(each: Graded, graded: Class) -> str:
         lines.append(f"{name}: {number(result.points)}{what}")
     lines += [text for _, text in each.comments]
     return "<br>".join(escape(line).replace("\n", "<br>") for line in lines)
-
-
-def safe(text: str) -> str:
-    """The text, safe for a spreadsheet: a formula gets an apostrophe before it; numbers stay, and the lone hyphen that
-    Moodle uses for nothing."""
-    if not text.startswith(FORMULA) or text in NOTHING:
-        return text
-    try:
-        float(text)
-    except ValueError:
-        return f"'{text}"
-    return text
 
 
 def _checked(lines: list[list[str]], identity: Sequence[int], delimiter: str) -> Export:

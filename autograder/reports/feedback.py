@@ -21,7 +21,7 @@ from traitlets import Unicode, default
 from traitlets.config import Config
 
 from autograder import catalogue, course
-from autograder.address import book_address
+from autograder.address import book_address, link
 from autograder.catalogue.exercise import Section
 from autograder.course import CHECK_SUFFIX
 from autograder.policy import course_time, times
@@ -245,7 +245,7 @@ def _judged(result: Result, answer: NotebookNode | None, stored: Stored, book: s
         by_hand=result.by_hand,
         to_do=not (result.passed or result.by_hand) and (result.checked or result.blank),
         reread=f'{section.chapter}, "{section.title}"' if section else "",
-        address=pages.link(book, section) if section else "",
+        address=link(book, section) if section else "",
     )
 
 

@@ -7,6 +7,7 @@ submission_metadata.json). Nothing of a submission is run there: the verdict was
 import io
 import json
 import zipfile
+from collections.abc import Mapping
 
 from autograder.reports.results import Class, Graded
 
@@ -29,7 +30,7 @@ with open("/autograder/results/results.json", "w", encoding="utf-8") as file:
     json.dump(found[0], file)
 '''
 EXECUTABLE = 0o100755  # a regular file that everyone may run
-MOMENT = (1980, 1, 1, 0, 0, 0)  # equal grades give equal archives
+MOMENT = (1980, 1, 1, 0, 0, 0)  # of every file in a zip
 
 
 def archive(graded: Class) -> bytes:
@@ -40,13 +41,17 @@ def archive(graded: Class) -> bytes:
         "run_autograder": HAND_OUT,
         "grades.json": json.dumps(grades, ensure_ascii=False, indent=1),
     }
+    return zipped({name: text.encode() for name, text in files.items()}, EXECUTABLE)
+
+
+def zipped(files: Mapping[str, bytes], mode: int = 0) -> bytes:
+    """A zip of these files, all with this mode; equal files give equal zips."""
     content = io.BytesIO()
-    with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as zipped:
-        for name, text in files.items():
+    with zipfile.ZipFile(content, "w") as archive:
+        for name, data in files.items():
             entry = zipfile.ZipInfo(name, MOMENT)
-            entry.external_attr = EXECUTABLE << 16
-            entry.compress_type = zipfile.ZIP_DEFLATED
-            zipped.writestr(entry, text.encode())
+            entry.external_attr = mode << 16
+            archive.writestr(entry, data, zipfile.ZIP_DEFLATED)
     return content.getvalue()
 
 

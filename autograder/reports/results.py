@@ -42,6 +42,11 @@ class Student:
         """First and last name, or the id where neither is known."""
         return f"{self.first_name} {self.last_name}".strip() or self.id
 
+    @property
+    def name_and_id(self) -> str:
+        """The name and the id, or the id where no name is known."""
+        return self.id if self.name == self.id else f"{self.name} ({self.id})"
+
 
 @dataclass(frozen=True)
 class GradedCell:
@@ -327,7 +332,8 @@ def _graded(
     cells = check_cells(notebook) if notebook is not None else {}
     submitted = next((each for each in row.notebooks if each.name == assignment.notebook), None)
     grades = {grade.name.removesuffix(CHECK_SUFFIX): grade for grade in (submitted.grades if submitted else ())}
-    found = tuple(_result(each, cells.get(each.id), grades.get(each.id)) for each in assignment.exercises)
+    points = {name: grade.score for name, grade in grades.items()}
+    found = tuple(result_of(each, cells.get(each.id), points.get(each.id, 0.0)) for each in assignment.exercises)
     shared = [(result.exercise.id, text) for result in found if (text := shared_comments.about(comments, result))]
     return Graded(
         student,
@@ -356,10 +362,6 @@ def _seconds(notebook: NotebookNode) -> Iterator[tuple[str, float]]:
         seconds = seconds_of(cell) if cell.cell_type == "code" else None
         if seconds is not None:
             yield cell.metadata.get("nbgrader", {}).get("grade_id") or f"cell {place}", seconds
-
-
-def _result(exercise: Exercise, cell: NotebookNode | None, grade: Any) -> Result:
-    return result_of(exercise, cell, grade.score if grade is not None else 0.0)
 
 
 def _notebook(places: CourseDirectory, assignment: Assignment, student: Student) -> NotebookNode | None:

@@ -20,8 +20,6 @@ from autograder.policy.points import sentence
 DEMONSTRATION = b"for the blackboard"  # hidden inputs of a card are drawn from this key, never from a course's secret
 SMALL = 24  # numbers that fit on a blackboard
 
-# A name is before "=", a parenthesis or a shape, or is a letter; "a" by itself is mostly the article.
-
 
 @dataclass(frozen=True)
 class Example:
@@ -123,7 +121,7 @@ def _tensor(tensor: torch.Tensor) -> str:
     kind = "" if tensor.dtype == torch.float32 else f", {str(tensor.dtype).removeprefix('torch.')}"
     if tensor.numel() > SMALL or tensor.numel() == 0:
         return f"shape {tuple(tensor.shape)}{kind}"
-    texts = [_text(item) for item in tensor.flatten().tolist()]
+    texts = [number(item) if isinstance(item, float) else str(item) for item in tensor.flatten().tolist()]
     if tensor.dim() == 0:
         return texts[0]
     width, columns = max(map(len, texts)), tensor.shape[-1]
@@ -131,7 +129,3 @@ def _tensor(tensor: torch.Tensor) -> str:
     rows = ["  ".join(cells[start : start + columns]) for start in range(0, len(cells), columns)]
     block = tensor.shape[-2] if tensor.dim() > 2 else len(rows)
     return "\n\n".join("\n".join(rows[start : start + block]) for start in range(0, len(rows), block))
-
-
-def _text(item: Any) -> str:
-    return number(item) if isinstance(item, float) else str(item)

@@ -6,7 +6,7 @@ the catalogue knows, right or wrong, are left out. The remaining similarity is a
 """
 
 import argparse
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from io import StringIO
 from itertools import combinations
@@ -21,6 +21,7 @@ from nbformat import NotebookNode
 from autograder import course
 from autograder.catalogue.exercise import Assignment
 from autograder.intake import take_in
+from autograder.policy.atomic_write import atomic_write
 from autograder.reports import pages, results
 
 PASSAGE = 25  # characters of code, with every name as one letter, that a passage must have: copydetect's default
@@ -44,9 +45,7 @@ class Pair:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
-    parser.add_argument(
-        "assignment", metavar="ASSIGNMENT", help="name of the assignment's folder, such as 05_self_attention"
-    )
+    course.add_assignment(parser)
     parser.add_argument(
         "--share",
         type=_fraction,
@@ -64,7 +63,7 @@ def run(chosen: argparse.Namespace) -> int:
     path = chosen.output or root / "classroom" / "similar" / f"{assignment.id}.html"
     works = read_works(root, assignment)
     found = pairs(works, known_code(root, assignment), chosen.share)
-    pages.write(path, page(assignment, works, found, chosen.share))
+    atomic_write(path, page(assignment, works, found, chosen.share))
     print(path)
     return 0
 
@@ -121,8 +120,8 @@ def page(assignment: Assignment, works: Mapping[str, Work], found: Sequence[Pair
                 "share": round(100 * pair.share),
                 "students": pair.students,
                 "places": [
-                    (names.get(place, place), [_marked(works[who][place], spans) for who, spans in _sides(pair, place)])
-                    for place in pair.passages
+                    (names.get(place, place), [*map(_marked, (works[who][place] for who in pair.students), spans)])
+                    for place, spans in pair.passages.items()
                 ],
             }
             for pair in found[:MOST]
@@ -156,10 +155,6 @@ def _pair(students: tuple[str, str], one: Mapping, other: Mapping) -> Pair | Non
     wholes = [sum(each.token_coverage for each in prints.values()) for prints in (one, other)]
     share = max(part / whole for part, whole in zip(shared, wholes, strict=True))
     return Pair(students, min(1.0, float(share)), {place: passages[place] for place in one if place in passages})
-
-
-def _sides(pair: Pair, place: str) -> Iterator[tuple[str, list[tuple[int, int]]]]:
-    return zip(pair.students, pair.passages[place], strict=True)
 
 
 def _fingerprint(source: str, known: Sequence[int]) -> CodeFingerprint:

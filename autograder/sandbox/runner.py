@@ -24,9 +24,9 @@ from nbformat.v4 import new_output
 from autograder import course
 from autograder.catalogue.exercise import Assignment
 from autograder.inside import safe_rmtree, wire
+from autograder.inside.cpu_time import ASLEEP, DISK, SIGNAL
 from autograder.inside.limits import Limits
 from autograder.inside.local_socket import short_address
-from autograder.inside.usage import ASLEEP, DISK, SIGNAL
 from autograder.judging.observe import EndpointGone
 from autograder.sandbox import backends
 from autograder.sandbox.backends import Backend, SandboxError

@@ -15,7 +15,6 @@ import pytest
 import walk
 from nbgrader.apps import NbGraderApp
 from nbgrader.exchange.default import Exchange
-from warm_commands import Commands
 
 from autograder import catalogue
 from autograder.__main__ import COMMANDS
@@ -130,15 +129,14 @@ FILES = {  # what a teacher brings along
 @pytest.fixture(scope="module")
 def walked(tmp_path_factory):
     """A walk through all pages, block after block."""
-    with Commands() as commands:
-        walker = walk.Walk(tmp_path_factory.mktemp("taught") / "course", commands)
-        walk.set_up(walker.course)
-        for name, rows in FILES.items():
-            with (walker.course / name).open("w", newline="", encoding="utf-8") as file:
-                csv.writer(file).writerows(rows)
-        for block in BLOCKS:
-            walker.go(block)
-        yield walker
+    walker = walk.Walk(tmp_path_factory.mktemp("taught") / "course", walk.Commands())
+    walk.set_up(walker.course)
+    for name, rows in FILES.items():
+        with (walker.course / name).open("w", newline="", encoding="utf-8") as file:
+            csv.writer(file).writerows(rows)
+    for block in BLOCKS:
+        walker.go(block)
+    yield walker
 
 
 @pytest.mark.slow

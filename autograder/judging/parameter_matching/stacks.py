@@ -23,7 +23,7 @@ MORE = 4  # items for each that is wanted, at most: a reply may hold any shapes,
 
 
 @dataclass(frozen=True)
-class Reading:
+class ParameterReading:
     """Which role each of a learner's parameters plays.
 
     shapes: of the parameters that are assigned, the items of stacks among them; stacks: the parameters they belong to.
@@ -56,20 +56,20 @@ class Reading:
 
 def readings(
     parameters: Parameters, wanted: Sequence[Role] | Sequence[Block], said: Mapping[str, str]
-) -> list[Reading]:
+) -> list[ParameterReading]:
     """All ways in which the parameters may be meant, most likely first; empty if there are none.
 
     A stack is considered even where the parameters as they are can be read: three matrices D by D may also be the
     pieces of three heads. said: role -> parameter name, if the class declares it.
     """
-    found: list[Reading] = []
+    found: list[ParameterReading] = []
     for stacks in _ways(parameters.shapes, wanted):
         seen = _apart(parameters, stacks)
         if isinstance(wanted[0], Block):
             assigned = blocks.assign(seen, wanted, said)
         else:
             assigned = roles.assign(seen.shapes, wanted, said)
-        found += [Reading(each, seen.shapes, stacks) for each in assigned]
+        found += [ParameterReading(each, seen.shapes, stacks) for each in assigned]
         if stacks and assigned:
             break
     return found

@@ -12,10 +12,8 @@ from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
 
 from autograder import catalogue
-from autograder.address import link  # noqa: F401 - which pages are given with the rest of this module
 from autograder.catalogue.sections import chapter_title
 from autograder.feedback import render
-from autograder.policy.atomic_write import atomic_write
 
 FOLDER = Path(__file__).parent
 STYLES = {"light": "a11y-high-contrast-light", "dark": "a11y-high-contrast-dark"}  # the book's own
@@ -33,11 +31,6 @@ def page(template: str, script: str = "", **values: object) -> str:
         .get_template(template)
         .render(values, style=Markup(_style()), script=Markup(source), script_digest=digest)
     )
-
-
-def write(path: Path, text: str) -> None:
-    """Write a file atomically."""
-    atomic_write(path, text)
 
 
 def code(source: str) -> Markup:

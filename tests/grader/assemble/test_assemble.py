@@ -22,12 +22,12 @@ def code(name: str, source: str) -> dict:
     return {"cell_type": "code", "metadata": metadata, "source": source, "outputs": [], "execution_count": None}
 
 
-def piece(exercise_id: str, *cells: tuple[str, str]) -> gather.Piece:
+def piece(exercise_id: str, *cells: tuple[str, str]) -> gather.Gathered:
     exercise = catalogue.find(exercise_id)
-    return gather.piece([(*cell, False) for cell in cells], catalogue.assignment_of(exercise), exercise)
+    return gather.answer_of([(*cell, False) for cell in cells], catalogue.assignment_of(exercise), exercise)
 
 
-def run(*pieces: gather.Piece) -> tuple[dict, str]:
+def run(*pieces: gather.Gathered) -> tuple[dict, str]:
     """The namespace of the file with these pieces after running it, and its text."""
     text = write.as_file(pieces, 32).text
     space: dict = {"__name__": "my_transformer"}

@@ -24,7 +24,7 @@ def gathered(answers: Mapping[str, str] | None = None) -> str:
     for assignment in catalogue.ASSIGNMENTS:
         asked = [name for name in assignment.exercise_ids if name in TRANSLATOR]
         cells = list(course.code_cells(_notebook(assignment, {**sample_class.solved(assignment), **(answers or {})})))
-        pieces += [gather.piece(cells, assignment, assignment.load(name)) for name in asked]
+        pieces += [gather.answer_of(cells, assignment, assignment.load(name)) for name in asked]
     return write.as_file(pieces, len(pieces)).text
 
 

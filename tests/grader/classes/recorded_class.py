@@ -11,7 +11,7 @@ import graded_class
 import pytest
 from graded_class import logs, of
 
-from autograder.grade import run
+from autograder.grade import workers
 from autograder.grade.messages import Received, Result, Submission
 from autograder.prepare.sample_class import ASSIGNMENT
 
@@ -66,8 +66,8 @@ def replay(monkeypatch: pytest.MonkeyPatch, results: Mapping[str, Result]) -> Ca
                 acts.pop(submission.student, lambda: None)()
                 yield results[submission.student]
 
-    monkeypatch.setattr(run, "Pool", Pool)
-    monkeypatch.setattr(run, "ForkServer", lambda environment, assignment: contextlib.nullcontext())
+    monkeypatch.setattr(workers, "Pool", Pool)
+    monkeypatch.setattr(workers, "ForkServer", lambda environment, assignment: contextlib.nullcontext())
 
     def at(student: str, act: Callable[[], object]) -> None:
         acts[student] = act

@@ -1,4 +1,4 @@
-"""Forks nbgrader's commands and the workers of gradings from one process that has made their imports.
+"""Forks commands of nbgrader and of ours, and the workers of gradings, from one process that has made their imports.
 
 Each import takes seconds; a command of the grader forks its workers for the same reason (`grade.fork_server`).
 Tests about starting a process, about `python -m autograder grade` and about the command line start their own.
@@ -9,6 +9,7 @@ import contextlib
 import gc
 import json
 import os
+import runpy
 import signal
 import socket
 import subprocess
@@ -16,9 +17,10 @@ import sys
 import tempfile
 import threading
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
+from typing import IO
 
 MAX_BYTES = 1 << 16
 DESCRIPTORS = 3
@@ -36,15 +38,20 @@ class Warm:
         from autograder import course
 
         command, environment = course.nbgrader_command(*arguments)
-        reading, writing = os.pipe()
-        with open(reading, encoding="utf-8") as output:
-            try:
-                order = {"do": "nbgrader", "folder": str(folder), "environment": environment, "arguments": arguments}
-                pid = self._ask(order, [writing])["pid"]
-            finally:
-                os.close(writing)
-            said = output.read()
-        return subprocess.CompletedProcess(command, self._wait(pid), said)
+        with tempfile.TemporaryFile() as output:
+            code = self._run(folder, ["nbgrader", *arguments], environment, output)
+            return subprocess.CompletedProcess(command, code, said(output))
+
+    def command(self, folder: Path, words: Sequence[str], environment: Mapping[str, str]) -> tuple[int, str, str]:
+        """One command as a shell would run it, `nbgrader ...` or `python -m autograder ...`: its exit code, its output,
+        its errors."""
+        with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
+            code = self._run(folder, words, environment, output, errors)
+            return code, said(output), said(errors)
+
+    def _run(self, folder: Path, words: Sequence[str], environment: Mapping[str, str], *outputs: IO[bytes]) -> int:
+        order = {"do": "command", "folder": str(folder), "environment": dict(environment), "words": words}
+        return self._wait(self._ask(order, [output.fileno() for output in outputs])["pid"])
 
     def spawned(self, fork_server, control: int):
         """As `ForkServer._spawned`: how to end it, and how to wait for its end."""
@@ -77,6 +84,12 @@ class Warm:
             return json.loads(self._line.recv(MAX_BYTES))
 
 
+def said(output: IO[bytes]) -> str:
+    """What a command wrote into a file."""
+    output.seek(0)
+    return output.read().decode()
+
+
 def serve(line: socket.socket) -> None:
     """Fork a process for each order, until the connection is closed."""
     while True:
@@ -104,11 +117,15 @@ def become(order: dict, descriptors: Sequence[int]) -> None:
         os.environ.update(order["environment"])
         os.chdir(order["folder"])
         tempfile.tempdir = None
-        output = descriptors[-1]
-        for standard in (1, 2):
-            os.dup2(output, standard)
-        os.close(output)
-        code = nbgrader(order["arguments"]) if order["do"] == "nbgrader" else fork_server(order, descriptors[0])
+        outputs = descriptors[1:] if order["do"] == "serve" else descriptors
+        os.dup2(outputs[0], 1)
+        os.dup2(outputs[-1], 2)
+        for output in outputs:
+            os.close(output)
+        if order["do"] == "serve":
+            fork_server(order, descriptors[0])
+        words = order["words"]
+        code = code_of(run_nbgrader if words[0] == "nbgrader" else run_autograder, words)
     except BaseException:
         traceback.print_exc()
     finally:
@@ -119,14 +136,25 @@ def become(order: dict, descriptors: Sequence[int]) -> None:
         os._exit(code)
 
 
-def nbgrader(arguments: Sequence[str]) -> int:
-    """The command line `nbgrader ...`; returns its exit code."""
-    sys.argv[:] = ["nbgrader", *arguments]
+def code_of(run: Callable[[Sequence[str]], None], words: Sequence[str]) -> int:
+    """Run a command line; returns its exit code."""
     try:
-        import_module("nbgrader.apps.nbgraderapp").main()
+        run(words)
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else 0 if end.code is None else 1
     return 0
+
+
+def run_nbgrader(words: Sequence[str]) -> None:
+    """The command line `nbgrader ...`."""
+    sys.argv[:] = words
+    import_module("nbgrader.apps.nbgraderapp").main()
+
+
+def run_autograder(words: Sequence[str]) -> None:
+    """The command line `python -m autograder ...`."""
+    sys.argv[:] = words[2:]
+    runpy.run_module("autograder", run_name="__main__", alter_sys=True)
 
 
 def fork_server(order: dict, control: int) -> None:

@@ -34,6 +34,7 @@ from autograder.grade import fork_server, gradebook, journal, pool, worker
 from autograder.grade.journal import Journals
 from autograder.grade.messages import Batch, Result, Submission
 from autograder.inside import safe_rmtree
+from autograder.intake import take_in
 from autograder.policy import receipts
 from autograder.prepare.sample_class import ASSIGNMENT
 from autograder.sandbox import private_folder
@@ -119,12 +120,12 @@ def graded_folder_full(two: Course) -> Callable[[], None]:
 
 
 def received_folder_full(two: Course) -> Callable[[], None]:
-    two.breaks(receipts, "write", lambda path, text: "received" in path.parts and FIRST in path.parts)
+    two.breaks(take_in, "atomic_write", lambda path, text: "received" in path.parts and FIRST in path.parts)
     return two.patch.undo
 
 
 def receipts_full(two: Course) -> Callable[[], None]:
-    two.breaks(receipts, "write", lambda path, text: path.name == f"{FIRST}.json")
+    two.breaks(receipts, "atomic_write", lambda path, text: path.name == f"{FIRST}.json")
     return two.patch.undo
 
 

@@ -202,7 +202,7 @@ KILL = """
 import contextlib, os, pickle, signal, sys
 from pathlib import Path
 import autograder.grade.run as run
-from autograder.grade import gradebook, journal
+from autograder.grade import gradebook, journal, workers
 from nbgrader.preprocessors import AssignLatePenalties, SaveAutoGrades
 
 results, assignment, points = pickle.loads(Path(sys.argv[1]).read_bytes()), sys.argv[2], sys.argv[3:]
@@ -237,17 +237,17 @@ def torn(owner, name):
 AT = {
     "start": lambda: after(journal.Journals, "new"),
     "writing": lambda: after(journal.Journal, "write", 2),
-    "student": lambda: after(gradebook._Recorder, "init_assignment"),
+    "student": lambda: after(gradebook._StepsAfterRun, "init_assignment"),
     "half the scores": lambda: after(SaveAutoGrades, "_add_score", 3),
     "scores": lambda: after(SaveAutoGrades, "preprocess"),
     "penalty": lambda: after(AssignLatePenalties, "preprocess"),
-    "notebook": lambda: after(gradebook._Recorder, "write_single_notebook"),
+    "notebook": lambda: after(gradebook._StepsAfterRun, "write_single_notebook"),
     "recorded": lambda: after(gradebook.Classroom, "record"),
     "torn line": lambda: torn(journal.Journal, "write"),
     "all but the end": lambda: setattr(run, "_end", die),
     "never": lambda: None,
 }
-run.Pool, run.ForkServer = Pool, lambda environment, assignment: contextlib.nullcontext()
+workers.Pool, workers.ForkServer = Pool, lambda environment, assignment: contextlib.nullcontext()
 for number, point in enumerate(points):
     child = os.fork()  # the imports are made once
     if not child:
@@ -397,7 +397,7 @@ def test_a_worker_that_can_grade_nobody_stops_the_run(stand_in):
 
 
 def test_a_failure_is_in_the_log_and_the_summary_and_leaves_the_grade_as_it_was(copy, results, monkeypatch, capsys):
-    from autograder.grade import run
+    from autograder.grade import run, workers
 
     class Failing:
         def __init__(self, batch, size, fork_server):
@@ -414,7 +414,7 @@ def test_a_failure_is_in_the_log_and_the_summary_and_leaves_the_grade_as_it_was(
                 yield Result(submission.student, failure="the worker was ended by SIGKILL", attempts=2)
 
     before, kept = contents(copy), files(copy)
-    monkeypatch.setattr(run, "Pool", Failing)
+    monkeypatch.setattr(workers, "Pool", Failing)
     assert run.grade(copy, ASSIGNMENT.id, run.Options(students=("perfect",), force=True)) == 1
     assert "not graded: 1\n    perfect: the worker was ended by SIGKILL" in capsys.readouterr().out
     assert [event["reason"] for event in of(logs(copy)[-1], "failed")] == ["the worker was ended by SIGKILL"]

@@ -27,7 +27,7 @@ def test_recording_keeps_the_result_and_writes_it_between_the_marks(tmp_path, mo
     monkeypatch.setattr(benchmark, "RECORDED", tmp_path / "recorded.json")
     result, page = tmp_path / "grading.json", tmp_path / "README.md"
     result.write_text(json.dumps(found))
-    page.write_text(f"before\n{benchmark.BEGIN}\nold\n{benchmark.END}\nafter\n")
+    page.write_text("before\n<!-- grading: begin -->\nold\n<!-- grading: end -->\nafter\n")
     benchmark.record(result, page)
     text = page.read_text()
     assert "12.3 times" in text and text.startswith("before\n") and text.endswith("after\n") and "old" not in text

@@ -216,17 +216,14 @@ def test_whoever_was_not_checked_is_named_with_the_reason_and_the_exit_code_says
 @pytest.mark.parametrize(
     ("record", "found"),
     [
-        ({"checked": False, "message": "Not checked: it died."}, [("project", "Not checked: it died.")]),
         ({"state": "not checked", "reason": "it died", "message": "Not checked: it died."}, [("project", "it died")]),
-        ({"checked": True, "message": ""}, []),
-        ({"state": "not checked", "message": "it died."}, [("project", "it died.")]),
-        ({"state": "wrong", "message": "no"}, []),
+        ({"state": "wrong", "reason": "", "message": "no"}, []),
     ],
 )
 def test_what_was_not_checked_is_read_from_check_cells_alone(record, found):
     output = {"output_type": "execute_result", "metadata": {"judged": {"exercise": "project", **record}}}
     check = {"metadata": {"nbgrader": {"grade": True}}, "outputs": [output]}
-    forged = {"metadata": {"nbgrader": {"grade": False}}, "outputs": [{"metadata": {"judged": {"checked": False}}}]}
+    forged = {"metadata": {"nbgrader": {"grade": False}}, "outputs": [output]}
     assert unchecked({"cells": [forged, check, {"metadata": {}}]}) == found
 
 

@@ -63,5 +63,5 @@ def test_every_answer_is_assembled(platform, tmp_path):
     assert gather.notebooks(tmp_path, [ASSIGNMENT]) == {ASSIGNMENT.id: [path]}
     cells = list(course.code_cells(course.read_notebook(path)))
     for exercise in ASSIGNMENT.exercises:
-        found = gather.piece(cells, ASSIGNMENT, exercise)
+        found = gather.answer_of(cells, ASSIGNMENT, exercise)
         assert {name for each in found.statements for name in each.binds} >= set(exercise.names)

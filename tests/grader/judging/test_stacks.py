@@ -191,6 +191,6 @@ def test_a_reply_with_many_stacks_is_not_read_for_long(monkeypatch):
 
 
 def test_what_a_reply_sends_instead_of_a_stack_is_left_alone():
-    reading = stacks.Reading({}, {}, {"W": 2})
+    reading = stacks.ParameterReading({}, {}, {"W": 2})
     for sent in (None, torch.tensor(1.0), torch.ones(3, 2), "W"):
         assert reading.apart({"W": sent}).keys() <= {"W"}

@@ -10,7 +10,7 @@ from autograder import check as check_module
 from autograder.course import PROGRESS
 from autograder.notebook import own_check, progress_store
 from autograder.notebook.progress_overview import standing
-from autograder.notebook.progress_store import Entry
+from autograder.notebook.progress_store import Earned
 
 RIGHT = "def dot(a, b):\n    return (a * b).sum()\n"
 CHAPTER = "05_self_attention"
@@ -121,7 +121,7 @@ def test_two_notebooks_keep_what_the_other_has_noted(chapter, tmp_path, monkeypa
     progress_store.note("attend", 4.0, 4.0, {})
     monkeypatch.chdir(chapter.parent)  # a notebook next to the chapters' folders stores in the same place
     progress_store.note("softmax", 1.0, 7.0, {})
-    assert progress_store.read(chapter.parent).entries == {"attend": Entry(4.0, 4.0), "softmax": Entry(1.0, 7.0)}
+    assert progress_store.read(chapter.parent).entries == {"attend": Earned(4.0, 4.0), "softmax": Earned(1.0, 7.0)}
 
 
 def test_a_finished_notebook_names_the_next_and_a_finished_course_says_so(chapter):

@@ -11,7 +11,7 @@ import pytest
 from graded_course import SANDBOXES, need_isolation
 
 from autograder.grade import execute
-from autograder.inside import shell, usage
+from autograder.inside import memory_and_disk, shell
 from autograder.inside.limits import Limits
 from autograder.prepare import sample_class
 from autograder.prepare.sample_class import ASSIGNMENT
@@ -78,7 +78,7 @@ def test_what_may_lie_in_the_buffers_of_sockets_counts(warm):
     with warm.submission() as submission:
         before = warm.order("usage")["memory"]
         submission.run("import socket\nheld = [socket.socketpair() for _ in range(100)]")
-        assert warm.order("usage")["memory"] - before >= 200 * usage.OF_A_SOCKET
+        assert warm.order("usage")["memory"] - before >= 200 * memory_and_disk.OF_A_SOCKET
 
 
 def test_the_buffer_of_a_socket_cannot_be_made_larger(submission):
@@ -325,7 +325,7 @@ def test_an_installer_does_not_wait_for_a_network(submission):
 
 
 def test_what_is_written_beyond_the_limit_costs_nothing(monkeypatch):
-    recorder, measured = shell.Recorder(), []
+    recorder, measured = shell.CellOutputs(), []
     recorder.begin(1000, "the rest was too long")
     monkeypatch.setattr(shell.json, "dumps", lambda output, dumps=shell.json.dumps: measured.append(1) or dumps(output))
     for number in range(100_000):

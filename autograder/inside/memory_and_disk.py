@@ -1,8 +1,7 @@
-"""Measures what a process and all its descendants use: processor time, memory, disk.
+"""Measures the memory and the disk space of a process and its descendants, so that none of them can hide any.
 
-Each number is one that the processes themselves cannot make smaller: a child that nobody waits for keeps its account
-until somebody does (`seccomp.IN_ARGUMENTS`), memory is read from the kernel page by page once it could be too much, and
-a file without a name is found through the process that holds it open.
+Memory is read from the kernel page by page once it could be too much, and a file without a name is found through the
+process that holds it open.
 """
 
 import contextlib
@@ -10,74 +9,15 @@ import os
 import re
 import stat
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import psutil
 
 from autograder.inside import safe_rmtree
+from autograder.inside.cpu_time import Process
 
-RUNNING, DISK, ASLEEP = "running", "disk", "asleep"  # what a submission is doing
-SIGNAL = "signal"  # how an end is described that may have come from outside
 OF_NO_FILE = re.compile(rb"^([0-9a-f]+)-([0-9a-f]+) \S{3}s \S+ \S+ (\d+) +/dev/zero", re.MULTILINE)  # shared memory
 PER_PAGE = re.compile(rb"^(?:Pss_Anon|SwapPss): +(\d+) kB", re.MULTILINE)
 WHOLE = re.compile(rb"^(?:Pss|SwapPss): +(\d+) kB", re.MULTILINE)
-
-
-@dataclass(frozen=True)
-class Process:
-    """One process at one moment. Seconds: its own and those of children that it has waited for."""
-
-    pid: int
-    status: str
-    seconds: float
-    resident: int
-    virtual: int
-
-    @property
-    def alive(self) -> bool:
-        return self.status != psutil.STATUS_ZOMBIE
-
-
-def descendants() -> list[psutil.Process]:
-    """All descendants of this process, adopted orphans included; a parent comes before its children."""
-    return psutil.Process().children(recursive=True)
-
-
-def look() -> list[Process]:
-    """All descendants, read in an order in which a child that ends meanwhile is missed rather than counted twice."""
-    return [seen for seen in map(_looked_at, descendants()) if seen is not None]
-
-
-def is_alone(child: int) -> bool:
-    """Whether a child is the only descendant of this process, without a look at all processes; False if the system does
-    not say."""
-    try:
-        return _children(os.getpid()) == {child} and not _children(child)
-    except OSError:
-        return False
-
-
-def _children(pid: int) -> set[int]:
-    """The children of a process, those that have ended and are not waited for included. Raises OSError."""
-    found: set[int] = set()
-    for thread in os.listdir(f"/proc/{pid}/task"):
-        with open(f"/proc/{pid}/task/{thread}/children") as file:
-            found.update(map(int, file.read().split()))
-    return found
-
-
-def doing(processes: Sequence[Process]) -> str:
-    """Whether any of them runs or waits for a processor, else whether any waits for a disk.
-
-    A process in the state of waiting for a disk may only wait for a sleeping child (vfork), so this counts only for
-    some time.
-    """
-    states = {process.status for process in processes}
-    if psutil.STATUS_RUNNING in states:
-        return RUNNING
-    return DISK if psutil.STATUS_DISK_SLEEP in states else ASLEEP
-
-
 MANY_FILES = 16  # open in a process, from which on its sockets are counted
 OF_A_SOCKET = 256 << 10  # bytes that may lie in one, of the size that it gets unless asked (`seccomp.BUFFERS`)
 
@@ -101,7 +41,7 @@ class Memory:
 
 
 def on_disk(folder: str, processes: Sequence[Process], most: int) -> int:
-    """Bytes of files below the folder and of those without a name that a process holds open. Raises trees.TooDeep."""
+    """Bytes of files below the folder and of those without a name that a process holds open. Raises TooDeep."""
     total = safe_rmtree.size(folder, most)
     device, seen = os.stat(folder).st_dev, set()
     for process in processes:
@@ -136,17 +76,6 @@ def _sockets(processes: Sequence[Process]) -> int:
                 link = os.readlink(f"{place}/{name}")
                 found |= {link} if link.startswith("socket:") else set()
     return len(found)
-
-
-def _looked_at(process: psutil.Process) -> Process | None:
-    """One process; None when it has ended."""
-    try:
-        with process.oneshot():
-            memory = process.memory_info()
-            seconds = sum(process.cpu_times()[:4])
-            return Process(process.pid, process.status(), seconds, memory.rss, memory.vms)
-    except psutil.Error:
-        return None
 
 
 def _own_pages(pid: int) -> int:
