@@ -146,7 +146,7 @@ PUT_IN_TRAINING_MODE = Family("always put in training mode", """The model came i
 ID_WRITTEN_IN = Family("{token} written as {id}", """The id {id} is written into your code where {token} belongs. Other
     vocabularies have other ids.""")
 IDS_THROUGH_FLOATS = Family("floats on the way", """Large ids came back as others: on the way they were float32, which
-    holds no whole number above 16,777,216 exactly.""")
+    does not hold every whole number above 16,777,216.""")
 G_NOT_USED = Family("another generator", """The generator g was not used: the draws came from the global random
     numbers, or from a generator of your own. Nobody can repeat them by giving you the same g: draw from it.""")
 G_SEEDED = Family("g seeded anew", """You gave g another seed, so every {same}. A generator goes on where the last call
@@ -268,8 +268,8 @@ def _cut_off(right_answer: Answer, names: Sequence[str], section: Section) -> It
         "cut off from the gradient",
         right_answer.ending_in(".detach()"),
         section,
-        "The values are right, but no gradient flows back: .detach(), .data, no_grad or numpy cut the graph, and "
-        "nothing before it could be learned.",
+        "The values are right, but no gradient flows back: .detach(), .data, .item(), .tolist(), no_grad, numpy or "
+        "torch.tensor around numbers cut the graph, and nothing before it could be learned.",
     )
     for name in names if len(names) > 1 else ():
         yield mistake(

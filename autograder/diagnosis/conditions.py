@@ -14,7 +14,8 @@ from autograder.judging.observation import Outcome
 
 ONLY_THESE_SIZES = seen(
     "only these sizes",
-    "Every failing check has sizes that differ from the example's: is a size of the example hard-coded?",
+    "Every failing check has sizes that differ from the example's: is a size hard-coded, or does the code rely on "
+    "something else that only the example has, such as whole numbers or sorted rows?",
 )
 
 
@@ -167,7 +168,8 @@ def _is_float64(outcome: Outcome) -> bool:
 
 def _is_turned(outcome: Outcome) -> bool:
     turned = any(isinstance(a, Tensor) and not a.is_contiguous() for a in outcome.case.arguments)
-    return turned and not _wrong_in_late_digits(outcome)
+    changed = not outcome.passed and outcome.difference.kind in ("inputs", "state")  # which no memory layout causes
+    return turned and not changed and not _wrong_in_late_digits(outcome)
 
 
 def _wrong_in_late_digits(outcome: Outcome) -> bool:

@@ -3,20 +3,24 @@
 Property-based testing calls this shrinking: axes are cut to one or two places, numbers become 0, 1 or whole, lists lose
 items, as long as the answer fails in the same way. An input counts only if it keeps what was true of the first one
 (`_keeps`) and every known correct answer of the exercise agrees on it with the reference: otherwise it may lie outside
-of what the task promises. The limit is a number of questions, not of seconds, so the same answer gets the same example
-on every machine.
+of what the task promises, and many loops never end there. So the answer is asked last, and the known ones execute a
+limited number of lines. The limits are numbers of questions and lines, not of seconds, so the same answer gets the same
+example on every machine.
 """
 
 import itertools
+import sys
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
+from types import FrameType
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from autograder.catalogue.exercise import Case, Exercise, Probe
-from autograder.diagnosis.known_mistakes import namespace_of
+from autograder.diagnosis.known_mistakes import OF_KNOWN_ANSWERS, namespace_of
 from autograder.inside.wire import Opaque
 from autograder.judging import compare
 from autograder.judging.observation import Observation, Outcome, Raised, Structure
@@ -29,6 +33,7 @@ OF_THE_CODE = (
     *("SystemExit", "EOFError", "OSError", "FileNotFoundError"),
 )
 MOST_QUESTIONS = 250  # put to the answer
+MOST_LINES = 20_000  # that a known correct answer executes for one input; ordinary ones stay below a thousand
 MOST_NUMBERS = 16  # of all arguments together, and of a result: what is read at a glance
 PLAIN = (int, float, str, bool, type(None))
 
@@ -105,12 +110,12 @@ class _Search:
         expected = right_answer(self._exercise, probe, case)
         if _kind(expected.result) != _kind(first.expected.result) or not _is_finite(expected.result):
             return False
+        if not all(_agrees(other, probe, case, expected) for other in self._others):
+            return False
         self._left -= 1
         got = self._candidate.observe(probe, case, expected)
         parted = compare.difference(expected, got, probe)
         if parted is None or parted.kind != first.difference.kind or _kind(got.result) != _kind(first.got.result):
-            return False
-        if not all(_agrees(other, probe, case, expected) for other in self._others):
             return False
         self._best = replace(first, case=case, expected=expected, got=got, difference=parted)
         return True
@@ -122,8 +127,30 @@ def correct_answers(exercise: Exercise) -> tuple[Candidate, ...]:
 
 
 def _agrees(other: Candidate, probe: Probe, case: Case, expected: Observation) -> bool:
-    result = other.observe(probe, case, expected).result
+    with _few_lines():
+        result = other.observe(probe, case, expected).result
     return compare.value_difference(expected.result, result, probe.rtol, probe.atol) is None
+
+
+@contextmanager
+def _few_lines() -> Iterator[None]:
+    """Within it, a known answer stops with a RuntimeError at the line after `MOST_LINES`."""
+    left, before = MOST_LINES, sys.gettrace()
+
+    def count(frame: FrameType, event: str, argument: Any) -> Callable | None:
+        nonlocal left
+        if frame.f_code.co_filename != OF_KNOWN_ANSWERS:
+            return None
+        left -= 1
+        if left < 0:
+            raise RuntimeError("too many lines")
+        return count
+
+    sys.settrace(count)
+    try:
+        yield
+    finally:
+        sys.settrace(before)
 
 
 def _kind(result: Any) -> str:

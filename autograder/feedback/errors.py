@@ -291,7 +291,7 @@ def _shapes_that_met(error: Raised) -> str:
     if rule and not (product and rule == OVER):  # a product aligns its batches so, too
         return f"{said} {rule}"
     if error.type == "IndexError":
-        return f"{said} An axis of length n has the indices 0 to n - 1, and n axes have the numbers 0 to n - 1."
+        return f"{said} An axis of length n has the indices 0 to n - 1, and the axes are numbered from 0."
     each = len(named) > 1 and BETWEEN.search(error.source.replace("->", ""))
     rules = [
         "A @ B needs the last axis of A to be as long as the last but one of B." if product else "",

@@ -248,7 +248,9 @@ def _gradients(result: Any, cotangent: Any, inputs: list, parameters: dict[str, 
     if total is None or not leaves:
         return [None] * len(inputs), dict.fromkeys(parameters)
     found = torch.autograd.grad(total, leaves, allow_unused=True)
-    return list(found[: len(inputs)]), dict(zip(parameters, found[len(inputs) :], strict=True))
+    # F.embedding(..., sparse=True) gives the same gradient in another layout, which is not serialized.
+    found = [each if each is None or each.layout == torch.strided else each.to_dense() for each in found]
+    return found[: len(inputs)], dict(zip(parameters, found[len(inputs) :], strict=True))
 
 
 def describe(error: BaseException, namespace: Mapping[str, Any]) -> dict[str, Any]:

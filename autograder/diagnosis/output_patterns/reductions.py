@@ -134,8 +134,8 @@ SENTENCES = {  # {0}: the axis in words; {1}: its number
     "softmax again": "Your result is the correct one after one more softmax.",
     "one hot": "Each row is 1 at the position of the correct row's largest number, and 0 elsewhere.",
     "rounded": "These are the correct values, rounded.",
-    "cut below": "All numbers below a limit were replaced by that limit: something clips them.",
-    "cut above": "All numbers above a limit were replaced by that limit: something clips them.",
+    "cut below": "All numbers below a limit were replaced by that limit, as by a clamp.",
+    "cut above": "All numbers above a limit were replaced by that limit, as by a clamp.",
     **{
         kind: f"Every number is the {kind} of the correct one."
         for kind in ("square", "root", "logarithm", "exponential", "reciprocal")

@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from autograder import catalogue
+from autograder.catalogue.exercise import Case
 from autograder.diagnosis import counterexample, explain
 from autograder.diagnosis.counterexample import MOST_NUMBERS, MOST_QUESTIONS, numbers, smallest
 from autograder.diagnosis.explain import judge_and_explain
@@ -162,3 +163,12 @@ def test_an_error_of_the_code_that_every_check_meets_needs_no_example():
     for_some = "def softmax(x, dim):\n    e = x.exp()\n    return e / (e.sum(0, True) if dim == 0 else totals)\n"
     assert own_check("softmax", everywhere).counterexample is None
     assert own_check("softmax", for_some).counterexample is not None
+
+
+def test_an_input_outside_of_the_task_starts_no_endless_loop():
+    """Windows of 0 words: a correct loop over the steps never ends, and the reference returns a negative number."""
+    exercise = catalogue.find("path-length")
+    loop = next(each for each in exercise.correct if "while" in str(each.source))
+    probe, case = exercise.probes[0], Case(("window", 0, 9, 0))
+    other = Candidate(exercise, LocalEndpoint(namespace_of(loop.source)))
+    assert not counterexample._agrees(other, probe, case, right_answer(exercise, probe, case))
