@@ -85,9 +85,10 @@ EXERCISE = Exercise(
         visible("two products by hand", Case(PAIRS)),
         visible("(2, 3, 4) times (2, 4, 5)", factors, 2, 3, 4, 5),
         *usual_probes(factors, other=(3, 6, 2, 4), smallest=(1, 3, 1, 2), common=(2, 4, 3, 5), precise=far_away),
-        hidden("one row, one column", factors, 2, 1, 3, 1, announced_by="any sizes from 1 on"),
-        # where a product could be written into a
-        hidden("square matrices", factors, 3, 2, 2, 2, checks=UNTOUCHED, announced_by="(B, n, d)"),
+        # many pairs, and long sums
+        hidden("one row, one column", factors, 20, 1, 9, 1, announced_by="any sizes from 1 on"),
+        # all sizes equal: every transposed factor fits, and a product could be written into a
+        hidden("square matrices", factors, 3, 3, 3, 3, checks=UNTOUCHED, announced_by="(B, n, d)"),
     ),
     mistakes=(
         mistake("cell by cell", RIGHT.but("a @ b", "a * b"), PRODUCT,
@@ -190,6 +191,12 @@ EXERCISE = Exercise(
         mistake("sums instead of products", RIGHT.but("a @ b", "(a[:, :, :, None] + b[:, None, :, :]).sum(dim=2)"),
                 PRODUCT,
             "The numbers that meet were *added*. Each pair is multiplied, and the products are added up."),
+        mistake("a plus b", RIGHT.but("a @ b", "a + b"), PRODUCT,
+            """You added a and b, position by position. In a matrix product the numbers of a *row* of a and of a
+            *column* of b are multiplied in pairs, and the products are added.""", quotes=cell),
+        mistake("n products for each sum", LOOPS.but("range(d)", "range(n)"), PRODUCT,
+            """Each sum has n products, one for every row of a. It runs over d, the size that a and b share; n and d are
+            equal in the pair by hand, so it could not show there."""),
         mistake("batch of b added up", RIGHT.but("a @ b", "a @ b.sum(dim=0)"), PRODUCT,
             """Every matrix of a met the *sum* of all matrices of b: an index that only b has is added up. Both need
             the same letter for the batch."""),

@@ -1,5 +1,7 @@
 """00.4: where a sentence ends."""
 
+from dataclasses import replace
+
 import torch
 from torch import Tensor
 
@@ -40,12 +42,24 @@ def one_column(g: torch.Generator) -> Case:
     return Case((torch.tensor([[True], [False], [True]])[torch.randperm(3, generator=g)],))
 
 
+def as_many_before(g: torch.Generator, B: int, T: int) -> Case:
+    """A call after one with as many Trues elsewhere: the same rows, reversed."""
+    case = masks(g, B, T)
+    return replace(case, before=(case.arguments[0].flip(1),))
+
+
 def answers(evidence: Evidence) -> str:
     if not isinstance(evidence.got, Tensor):
         return ""
     if tuple(evidence.got.shape) != tuple(evidence.expected.shape):
         return sizes(evidence)
     return f"You returned {plain(evidence.got)}; by hand it is {plain(evidence.expected)}."
+
+
+def gives_0_for_none(evidence: Evidence) -> bool:
+    """Whether all is right except that rows without a True give 0, wherever that comes from."""
+    (mask,) = evidence.arguments
+    return torch.equal(evidence.got, evidence.expected * mask.any(dim=1))
 
 
 RIGHT = answer("""
@@ -71,18 +85,21 @@ EXERCISE = Exercise(
         visible("three rows by hand", Case((MASK,))),
         *usual_probes(masks, other=(6, 9), common=(5, 6), floats=False, gradients=False),
         hidden("more rows than columns", masks, 9, 4, announced_by="(B, T)"),
-        hidden("as many rows as columns", masks, 6, 6, announced_by="(B, T)"),
+        hidden("as many rows as columns", as_many_before, 6, 6, announced_by="(B, T)"),
         hidden("one row", one_row, announced_by="(B, T)"),
         hidden("one column", one_column, announced_by="(B, T)"),
         hidden("nothing True at all", Case((torch.zeros(3, 5, dtype=torch.bool),)),
                announced_by="or T when the row has none"),
         hidden("transposed in memory", masks, 5, 8, transposed=True, announced_by="(B, T)"),
+        # long enough for a count to overflow 8 bits
+        hidden("long rows", masks, 5, 300, announced_by="any sizes from 1 on"),
     ),
     omits={"precision": "a mask holds truth values", "falsy values": "a mask holds truth values"},
     mistakes=(
         mistake("argmax alone", CHOSEN.but(CHOICE, "found"), TRUE,
-            """A row without any True gives 0, the same as a row that begins with True: argmax has to return *some*
-            index. Such a row should give T.""", quotes=answers),
+            """A row without any True gives 0, the same as a row that begins with True. (argmax has to return *some*
+            index, a loop that finds nothing leaves a 0 that was written before, and a check of the whole mask at once
+            does not find the row.) Such a row should give T.""", quotes=answers, shows=gives_0_for_none),
         mistake("argmax of truth values", CHOSEN.but(CHOICE, "found").but("mask.int()", "mask"), TRUE,
             """argmax compares numbers, and True and False are none. Turn them into 1 and 0 first. (And mind the row
             without any True.)"""),
@@ -191,6 +208,12 @@ EXERCISE = Exercise(
                 RIGHT.but(COUNT, "torch.where(mask, torch.arange(mask.shape[1]), mask.shape[1]).amax(dim=1)"), TRUE,
             "Of the indices of the Trues, and T for the others, the *largest* was taken. The first True has the "
             "smallest."),
+        mistake("the two cases exchanged", CHOSEN.but("found, none", "none, found"), TRUE,
+            """The two cases are exchanged: a row with a True gives T, and a row without any gives 0.""",
+            quotes=answers),
+        mistake("both things that max returns", RIGHT.but(COUNT, "mask.int().max(dim=1)"), TRUE,
+            """With a `dim`, max returns two things, the largest values and their indices. Return only the indices, and
+            mind the row without any True: its index would be 0.""", quotes=None),
         *usual_mistakes(RIGHT, squeezed=SHAPE),
         mistake("second True", RIGHT.but("== 0", "<= 1"), TRUE,
             "You returned the index of the *second* True (T where there is only one). The first one counts.",
@@ -273,7 +296,7 @@ EXERCISE = Exercise(
     hints=(
         "how many Falses come before the first True? And what does your answer say about a row that has none?",
         "mask is (B, T), the answer (B): axis 1 disappears. Whatever you use, a row of Falses must come out as T.",
-        "in each row, count the columns up to which no True has been seen yet; that count is the index, and T when it "
-        "never comes.",
+        "in each row, count the columns t for which columns 0 to t hold no True; that count is the index, and T when "
+        "there is none.",
     ),
 )

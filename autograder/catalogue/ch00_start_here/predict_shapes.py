@@ -9,6 +9,7 @@ from torch import Tensor
 
 from autograder.catalogue.ch00_start_here.shared import sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise, Misconception, Section
+from autograder.catalogue.families import A_SIZE_THAT_IS_A_FLOAT
 from autograder.catalogue.known_answers import Answer, answer, correct, mistake
 from autograder.catalogue.probes import visible
 
@@ -55,6 +56,15 @@ def shape_of(value: Any) -> tuple[int, ...] | None:
     return tuple(value) if whole else None
 
 
+def is_set(value: Any) -> bool:
+    """Whether a value is a set, of which only a description arrives."""
+    return not isinstance(value, str) and str(value) == "<builtins.set>"
+
+
+def has_float(value: Any) -> bool:
+    return isinstance(value, (list, tuple)) and any(isinstance(size, float) for size in value)
+
+
 def one_line(name: str, why: str, shape: tuple, section: Section, message: str,
              is_it: Callable[[Any], bool]) -> Misconception:
     """A line whose predicted shape satisfies `is_it`; other lines may be wrong too."""
@@ -84,30 +94,38 @@ def no_shape(name: str, source: str, is_it: Callable[[Any], bool], message: str)
 
 
 EXERCISE = Exercise(
-    id="predict-shapes", number="00.5", difficulty=2, minutes=5, visible_points=2, hidden_points=0,
+    id="predict-shapes", number="00.5", difficulty=2, minutes=7, visible_points=2, hidden_points=0,
     reference=predict_shapes, section=PREDICT,
     probes=(visible("five lines", Case(()), hide_expected=True),),
     mistakes=(
         no_shape("shapes as text", returning(LINES | {"swap": "(3, 2, 4)"}), lambda value: isinstance(value, str),
-                 "A shape in quotes is a text. Leave the quotes away: a shape is a tuple of whole numbers, "
-                 "such as (7, 2)."),
+                 "A text came back where a shape belongs. All five lines run, so each has a shape: a tuple of whole "
+                 "numbers without quotes, such as (7, 2)."),
         no_shape("tensors instead of shapes", ASKED.replace(".shape", ""), lambda value: isinstance(value, Tensor),
-                 "Tensors came back. Return their *shapes*, as tuples of whole numbers."),
+                 "Tensors came back. Return the *shapes* of the five results, as plain tuples of whole numbers, "
+                 "such as (7, 2)."),
         no_shape("a count instead of a shape", returning({name: math.prod(shape) for name, shape in LINES.items()}),
                  lambda value: isinstance(value, int),
-                 """A single number tells how many numbers there are, not how they are arranged. A shape has one size
-                 for each axis, as a tuple such as (7, 2)."""),
+                 """A single number is not a shape. A shape has one size for each axis, as a tuple such as (7, 2). With
+                 one axis it needs a comma, (7,): without it, (7) is only the number 7."""),
+        no_shape("sets instead of shapes", returning({name: {*shape} for name, shape in LINES.items()}), is_set,
+                 "Braces make a set, which has no order and holds nothing twice. A shape is a tuple, in parentheses, "
+                 "such as (7, 2)."),
+        A_SIZE_THAT_IS_A_FLOAT(returning(LINES | {"cut": (4, 6.0)}), STRIP,
+                               shows=lambda evidence: any(map(has_float, evidence.got.values()))),
         no_shape("lines left open", returning(f"dict.fromkeys({list(LINES)}, ...)"),
                  lambda value: value is None or not isinstance(value, (str, Tensor, int, list, tuple, dict)),
-                 "Not every line has a shape yet. Replace each ... with a tuple of whole numbers, such as (7, 2)."),
+                 "Not every line has a shape yet. All five lines run, so each has one: a tuple of whole numbers, "
+                 "such as (7, 2)."),
         mistake("a list of shapes", returning(list(LINES.values())), SHAPE,
-            "A list came back. Return a dictionary with the shape of each of the five names.",
+            "A list or a tuple came back. Return a dictionary with the shape of each of the five names. (A comma after "
+            "the closing brace makes a tuple of it.)",
             shows=lambda evidence: isinstance(evidence.got, (list, tuple))),
         line("swap", "nothing moved", [(2, 3, 4)], TURN,
              "That is the shape of x itself. transpose(0, 1) exchanges the sizes of axes 0 and 1."),
         line("swap", "all axes turned", [(4, 3, 2), (4, 2, 3), (3, 4, 2)], TURN,
-             """All three sizes changed places, as .T would do it. transpose(0, 1) exchanges the sizes of axes 0 and 1
-             and nothing else."""),
+             """The 4, the last size, moved. transpose(0, 1) exchanges the sizes of axes 0 and 1 and leaves the last one
+             where it is. (.T reverses all three.)"""),
         line("swap", "last two axes", [(2, 4, 3)], TURN,
              "The last two sizes were exchanged. Axes count from 0, so 0 and 1 are the *first* two."),
         another("swap", (6, 4), TURN,
@@ -153,7 +171,7 @@ EXERCISE = Exercise(
                 "x is (2, 3, 4), and dim=1 is the axis of size 3. That size disappears, the others keep their order."),
         line("spread", "no spreading", [(3, 1), (4,), (3,)], SPREAD,
              """u has 3 rows of 1, v has 4 numbers. Laid over each other from the right, the 1 meets the 4 and is
-             repeated; v has no second axis, so it is repeated for every row."""),
+             stretched; v has one axis, and one of size 1 is added in front and stretched as well."""),
         line("spread", "sizes put in a row", [(3, 1, 4), (1, 3, 4)], SPREAD,
              """The shapes were written one after the other. They are laid *over* each other, from the right: the last
              size of u meets the last of v."""),

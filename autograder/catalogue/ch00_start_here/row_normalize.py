@@ -8,7 +8,7 @@ from autograder.catalogue.exercise import Case, Evidence, Exercise
 from autograder.catalogue.families import Family, usual_mistakes
 from autograder.catalogue.known_answers import answer, correct, formula, mistake
 from autograder.catalogue.laws import sums_to_one
-from autograder.catalogue.probes import hidden, usual_probes, visible
+from autograder.catalogue.probes import GRADIENTS, hidden, usual_probes, visible
 from autograder.catalogue.quotes import row, sizes, wrong_row
 
 CONTRACT, SHAPE, SPREAD = sections("contract shape spread")
@@ -29,6 +29,13 @@ def uneven(g: torch.Generator) -> Case:
     """A row of large and a row of small numbers."""
     (x,) = table(g, 3, 5).arguments
     return Case((x * torch.tensor([[1000.0], [1.0], [1e-6]]),))
+
+
+def normalized(g: torch.Generator) -> Case:
+    """Rows of float64 whose sum is exactly 1, in more digits than float32 has."""
+    x = torch.randint(1, 2**24, (10, 40), generator=g).double()
+    x[:, -1] = 2**30 - x[:, :-1].sum(dim=1)
+    return Case((x / 2**30,))
 
 
 def three_decimals(sums: Tensor) -> str:
@@ -64,6 +71,16 @@ def is_rounded(evidence: Evidence) -> bool:
     return any(torch.allclose(evidence.got, evidence.expected.round(decimals=digits)) for digits in range(5))
 
 
+def is_added_below(evidence: Evidence) -> bool:
+    """Whether one small number was added to every sum, read off where it matters most."""
+    (x,), got = evidence.arguments, evidence.got
+    sums = x.sum(1, keepdim=True)
+    smallest = int(sums.argmin())
+    added = x[smallest, 0] / got[smallest, 0] - sums[smallest]
+    rtol = 1e-5 if got.dtype == torch.float32 else 1e-12  # rounding to float32 is another mistake
+    return bool(0 < added <= 0.1) and torch.allclose(got, x / (sums + added), rtol=rtol, atol=0.0)
+
+
 RIGHT = answer("""
     def row_normalize(x):
         sums = x.sum(dim=1, keepdim=True)
@@ -75,6 +92,8 @@ SUMS, DIVISION = "x.sum(dim=1, keepdim=True)", "shares = x / sums"
 # fmt: off
 ONLY_THE_SUMS = Family("only the sums", """The row sums came back. They are what to divide *by*; the result has the
     shape of x.""")
+THREE_WRITTEN_IN = Family("3 written in", """Your rows sum to 1 only with 3 columns, as in the two rows by hand: a 3, or
+    the names of three columns, is written into your code. A row has m numbers, and m can be any size from 1 on.""")
 # fmt: on
 
 EXERCISE = Exercise(
@@ -84,16 +103,20 @@ EXERCISE = Exercise(
         visible("two rows by hand", Case((ROWS,)), laws=(sums_to_one("every row sums to 1"),)),
         hidden("three rows of three", table, 3, 3, announced_by="(n, m)"),
         *usual_probes(table, other=(4, 6), smallest=(1, 4), common=(5, 4), zero=False),
-        hidden("four rows of one", table, 4, 1, announced_by="(n, m)"),
+        # x divided by itself: a sum of another precision shows
+        hidden("four rows of one", table, 4, 1, dtype=torch.float64, rtol=1e-9, atol=0.0, announced_by="(n, m)"),
         hidden("a row of large and a row of small numbers", uneven, announced_by="all numbers positive"),
+        # x itself has the right values here, and the wrong gradient
+        hidden("rows that sum to 1 already", normalized, checks=GRADIENTS, rtol=1e-10, atol=1e-12,
+               announced_by="a new tensor"),
     ),
-    omits={"precision": "a share has the same seven digits in either precision",
+    omits={"precision": "positive numbers do not cancel; smaller ones are compared in more digits",
            "falsy values": "all numbers are positive"},
     mistakes=(
         mistake("row sums that lie flat", RIGHT.but(", keepdim=True", ""), SPREAD,
             """The row sums came out as a flat (n), and shapes are laid over each other from the *right*: (n) looks like
             a row, so it meets the columns. With 2 rows of 3 that stops with an error; with 3 rows of 3 it silently
-            divides *columns* by row sums. The sums must form a column, (n, 1)."""),
+            divides *columns* by row sums. The sums must be upright, (n, 1)."""),
         mistake("column sums", RIGHT.but("dim=1, keepdim=True", "dim=0"), SPREAD,
             """Each *column* was divided by its sum. `dim` names the axis that disappears: to add up along a row, the
             axis of the columns has to go.""", quotes=both_sums),
@@ -194,15 +217,31 @@ EXERCISE = Exercise(
             "Those are percentages: each row sums to 100. Here each row should sum to 1.", quotes=both_sums),
         mistake("something added below", RIGHT.but("x / sums", "x / (sums + 1e-3)"), SPREAD,
             """The sum was made a little larger before dividing, against a division by 0. These numbers are positive, so
-            their sum is never 0, and in a row of small numbers the results come out too small.""", quotes=first_sum),
+            their sum is never 0, and in a row of small numbers the results come out too small.""", quotes=first_sum,
+            shows=is_added_below),
         mistake("always float32", RIGHT.ending_in(".float()"), CONTRACT, NEW_IS_FLOAT32),
-        *usual_mistakes(RIGHT, arguments="x", detached=CONTRACT, squeezed=SHAPE, viewed=SHAPE),
+        *usual_mistakes(RIGHT, arguments="x", detached=CONTRACT, single=CONTRACT, squeezed=SHAPE, viewed=SHAPE),
         mistake("sums as plain numbers", RIGHT.but("x / sums", "torch.stack([line / line.sum().item() for line in x])"),
                 CONTRACT,
-            """The values are correct, but the gradient is not: .item() makes the sum a plain number, through which no
-            gradient flows."""),
+            """The values are correct, but the gradient is not: no gradient flows through the sums. .item(), .detach(),
+            .data and no_grad cut it off."""),
         mistake("through numpy", RIGHT.but("x / sums", "torch.from_numpy(x.numpy() / sums.numpy())"), CONTRACT,
                 NO_NUMPY),
+        mistake("multiplied by the sum", RIGHT.but("x / sums", "x * sums"), SPREAD,
+            "Each number was multiplied by the sum of its row. To make fractions of it, *divide* by the sum.",
+            quotes=both_sums),
+        THREE_WRITTEN_IN(RIGHT.but(SUMS, "(x[:, 0] + x[:, 1] + x[:, 2])[:, None]"), SPREAD),
+        THREE_WRITTEN_IN(RIGHT.but("x.sum", "3 * x.mean"), SPREAD, name="3 written in, times the mean"),
+        mistake("sum of a row that is half divided", """
+            def row_normalize(x):
+                shares = x.clone()
+                for i in range(x.shape[0]):
+                    for j in range(x.shape[1]):
+                        shares[i, j] = shares[i, j] / shares[i].sum()
+                return shares
+            """, SPREAD,
+            """Only the first number of each row is right: the sum was computed again for every number, after those
+            before it had been divided. Add up a row once, before you write into it.""", quotes=both_sums),
         mistake("logarithm of a softmax", RIGHT.but("x / sums", "torch.log_softmax(x, dim=1)"), SPREAD,
             "The results are logarithms, all below 0, and logarithms of a softmax at that. Divide each row by its "
             "sum."),
@@ -238,7 +277,7 @@ EXERCISE = Exercise(
         correct("sums written out in full", RIGHT.but(SUMS, "x.sum(dim=1).view(-1, 1).expand(x.shape)")),
     ),
     hints=(
-        "print the shape of the sums before you divide. Are they a row or a column?",
+        "print the shape of the sums before you divide. Are they flat or upright?",
         "x is (n, m); one sum for each row is n numbers, and to meet the rows they must be (n, 1).",
         "add along each row, keeping the axis that was added up as an axis of size 1; divide x by that; "
         "return a new tensor.",

@@ -29,7 +29,14 @@ def batch(g: torch.Generator, B: int, T: int, D: int, dtype: torch.dtype = torch
 
 
 def whole_numbers(g: torch.Generator, B: int, T: int, D: int) -> Case:
-    return Case((torch.randint(-90, 90, (B, T, D), generator=g),))
+    """Integers that float32 does not hold, and the largest one, which float64 does not hold either."""
+    x = torch.randint(-(2**62), 2**62, (B, T, D), generator=g)
+    x[0, 0, 0] = 2**63 - 1
+    return Case((x,))
+
+
+def truth_values(g: torch.Generator, B: int, T: int, D: int) -> Case:
+    return Case((torch.rand(B, T, D, generator=g) < 0.5,))
 
 
 def far_away(g: torch.Generator) -> Case:
@@ -71,7 +78,8 @@ EXERCISE = Exercise(
         hidden("as many sentences as words", batch, 4, 4, 3, checks=UNTOUCHED, announced_by="(B, T, D)"),
         hidden("one word", batch, 4, 1, 3, announced_by="(B, T, D)"),
         hidden("one feature", batch, 3, 4, 1, announced_by="any sizes from 1 on"),
-        hidden("whole numbers", whole_numbers, 3, 4, 2, announced_by="of any dtype"),
+        hidden("whole numbers", whole_numbers, 3, 4, 2, rtol=0.0, announced_by="of any dtype"),
+        hidden("truth values, many words", truth_values, 3, 40, 12, announced_by="of any dtype"),
     ),
     mistakes=(
         mistake("view or reshape", RIGHT.but(SWAP, "x.reshape(x.shape[1], x.shape[0], x.shape[2])"), TURN,
@@ -128,6 +136,12 @@ EXERCISE = Exercise(
         mistake("first sentence only", RIGHT.but(SWAP, "x[0]"), SHAPE,
             """Only the first sentence came back, and an axis is missing. The result is (T, B, D), all sentences side by
             side.""", quotes=sizes),
+        mistake("first feature only", RIGHT.but(SWAP, "x[:, :, 0].T"), SHAPE,
+            """Only feature 0 of each word came back, and an axis is missing: the axes were exchanged in a table of two.
+            The result is (T, B, D), with all features of a word.""", quotes=sizes),
+        mistake("the sizes alone", RIGHT.but(SWAP, "(x.shape[1], x.shape[0], x.shape[2])"), TURN,
+            "The three sizes came back. They are the shape of the result; return the tensor itself, with its numbers "
+            "moved."),
         mistake("a list", RIGHT.but(SWAP, "[x[:, t] for t in range(x.shape[1])]"), TURN,
             "A Python list came back. Return one tensor of shape (T, B, D); torch can stack a list of tensors.",
             shows=is_list),
