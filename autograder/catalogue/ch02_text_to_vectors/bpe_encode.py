@@ -1,9 +1,11 @@
 """02.6: cutting a word into the pieces that were learned, in the order of learning."""
 
+from string import ascii_letters, ascii_lowercase
+
 import torch
 
 from autograder.catalogue import families
-from autograder.catalogue.ch02_text_to_vectors.shared import CORPUS, letters, returned, sections
+from autograder.catalogue.ch02_text_to_vectors.shared import CORPUS, choose, letters, returned, sections
 from autograder.catalogue.exercise import Case, Exercise
 from autograder.catalogue.known_answers import answer, correct, mistake
 from autograder.catalogue.probes import PROMISED, UNTOUCHED, hidden, visible
@@ -20,15 +22,27 @@ def bpe_encode(word: str, merges: list[tuple[str, str]]) -> list[str]:
 
 
 def inputs(g: torch.Generator, word: str, merges: str) -> Case:
-    """The same word and merges ("t h, th e") with other letters in the same order; "?" is a letter in no merge."""
-    plain = sorted(set(word + merges) - set(" ,</?>"))
+    """The same word and merges ("t h, th e") with other small letters in the same order; "?" is a letter in no
+    merge."""
+    plain = sorted(set((word + merges).replace("</w>", "")) & set(ascii_lowercase))
     table = dict(zip(plain, letters(g, *plain), strict=True)) | {"?": "éñßø"[int(torch.randint(4, (), generator=g))]}
 
     def spelled(text: str) -> str:
         ending = "</w>" if text.endswith("</w>") else ""
-        return "".join(table[letter] for letter in text.removesuffix("</w>")) + ending
+        return "".join(table.get(letter, letter) for letter in text.removesuffix("</w>")) + ending
 
     return Case((spelled(word), [tuple(map(spelled, pair.split())) for pair in merges.split(", ") if pair]))
+
+
+def of_the_corpus(g: torch.Generator) -> Case:
+    """A word of the notebook's corpus that its merges do not make one piece."""
+    return Case((("lower", "widest")[choose(g, 0, 2, 1)[0]], MERGES))
+
+
+def long_chain(g: torch.Generator) -> Case:
+    """A word of 52 different letters, small and capital, which as many merges make one piece."""
+    word = "".join(ascii_letters[place] for place in choose(g, 0, len(ascii_letters), len(ascii_letters)))
+    return Case((word, [(word[:end], word[end : end + 1] or "</w>") for end in range(1, len(word) + 1)]))
 
 
 def other_merges_first(g: torch.Generator) -> Case:
@@ -105,7 +119,7 @@ FROM_LEFT = 'pieces + ["".join(rest[:size])], rest[size:]'
 FROM_RIGHT = '["".join(rest[-size:])] + pieces, rest[:-size]'
 
 EXERCISE = Exercise(
-    id="bpe-encode", number="02.6", difficulty=2, minutes=25, visible_points=1, hidden_points=4,
+    id="bpe-encode", number="02.6", difficulty=2, minutes=20, visible_points=1, hidden_points=4,
     reference=bpe_encode, section=CUT,
     probes=(
         visible("lowest, by the ten merges of 02.5", Case(("lowest", MERGES))),
@@ -117,7 +131,7 @@ EXERCISE = Exercise(
                announced_by="learned **first**"),
         hidden("a chain of merges", inputs, "daced", "e d, c ed, ed </w>, ced </w>, d a, da ced</w>, a c",
                announced_by="Repeat until"),
-        hidden("letters no merge has seen", inputs, "?ab?a", "a b, a </w>, b a",
+        hidden("letters no merge has seen", inputs, "?abB?7.a", "a b, a </w>, b a",
                announced_by="A letter that no merge has seen"),
         hidden("a pair several times", inputs, "banana", "a n, an a, b an, a </w>",
                announced_by="everywhere, from left to right"),
@@ -127,7 +141,10 @@ EXERCISE = Exercise(
         hidden("the same letters as another pair", inputs, "nest", "s t, es t, n e, nes t",
                announced_by="Of all pairs that occur in it"),
         hidden("a long pair before a short one", inputs, "abcd", "a b, c d, ab c", announced_by="learned **first**"),
-        hidden("no merge fits", inputs, "cab", "a c, b a, </w> a", announced_by="Repeat until no pair"),
+        # "." is a letter like any other, whatever it means in a regular expression.
+        hidden("no merge fits", inputs, "cab", "a c, . b, b a, </w> a", announced_by="Repeat until no pair"),
+        hidden("a word of the corpus", of_the_corpus, announced_by="may not contain"),
+        hidden("a long word, one merge for each letter", long_chain, announced_by="Repeat until no pair"),
         hidden("one letter, no merges", inputs, "a", "", announced_by="perhaps none"),
         hidden("a second call, with other merges; nothing else is touched", other_merges_first, checks=UNTOUCHED,
                announced_by=PROMISED),
@@ -181,8 +198,8 @@ EXERCISE = Exercise(
             """Where a pair overlaps itself, as (a, a) in aaa, you joined from the right. Learning joined from the left,
             and so must cutting."""),
         mistake("</w> glued to the last letter", RIGHT.but(START, 'list(word[:-1]) + [word[-1] + "</w>"]'), RULES,
-            """Your word begins with its last letter and </w> as one piece. Here </w> is a symbol of its own, and merges
-            such as ('est', '</w>') wait for it.""", quotes=returned),
+            """You made one piece of the last letter and </w> before any merge. Here </w> is a symbol of its own, and
+            merges such as ('est', '</w>') wait for it.""", quotes=returned),
         mistake("unknown letter crashes", RIGHT.but("pieces = " + START, """
                   known = {letter: letter for pair in merges for letter in "".join(pair)}
                   pieces = [known[letter] for letter in word] + ["</w>"]"""), CUT,
@@ -218,7 +235,8 @@ EXERCISE = Exercise(
         mistake("the caller's merges used up", ONE_PASS.but("for left, right in merges:", """
                   while merges:
                       left, right = merges.pop(0)"""), CUT,
-            "pop emptied the caller's list of merges. The next word would find none left."),
+            """Your function changed the caller's list of merges: pop, remove, append, sort and reverse write into it.
+            The next word would be cut by another list. Work on a copy."""),
         mistake("letters compared instead of pairs", ONE_PASS.but(
                   "pieces[:2] == [left, right]", '"".join(pieces[:2]) == left + right'), CUT,
             """You joined two pieces because together they read like a merge. (e, st) and (es, t) both read est, and
@@ -232,11 +250,19 @@ EXERCISE = Exercise(
             pair has the right of way.""", quotes=returned),
         mistake("pieces remembered by the word alone",
                 "CUT = {}\n\n" + RIGHT.but(RESULT, "return CUT.setdefault(word, pieces)"), CUT,
-            "A word that was cut before came back as it was cut then, by other merges: what is remembered "
-            "depends on both."),
+            """The word was cut by the merges of an earlier call. Something is kept from call to call, such as the
+            pieces of a word or the ranks of pairs, although it depends on the merges."""),
         mistake("last piece lost", ONE_PASS.but("while pieces", "while len(pieces) > 1"), CUT,
             """Pieces are lost at the end: the loop stops before the last one, and nothing copies it. All pieces
             together must spell the word again.""", quotes=returned),
+        mistake("last piece lost at every merge", RIGHT.but("while i < len(pieces)", "while i < len(pieces) - 1"), CUT,
+            """When the word was rebuilt its last piece was lost, unless the pair was at the end: the loop ends one
+            piece too early. So the word grows shorter from merge to merge.""", quotes=returned),
+        mistake("text replaced between single blanks", TEXT.but(
+                  '" ".join([*word, "</w>"])', '" " + " ".join([*word, "</w>"]) + " "').but(
+                  'text.replace(a + " " + b, a + b)', 'text.replace(f" {a} {b} ", f" {a}{b} ")'), RULES,
+            """Where a pair occurs twice in a row (a b a b) only the first was joined: the blank that ends one match
+            cannot begin the next. So replace misses every second one; compare whole pieces."""),
         families.LIST_SHRINKS(IN_PLACE, CUT),
         mistake("the rank of a pair that has none", RIGHT.but(PRESENT, "list(zip(pieces, pieces[1:]))").but(
                   "rank.get", "lambda pair: rank[pair]"), CUT,

@@ -1,5 +1,7 @@
 """02.5: learning which letters belong together, from how often they are neighbors."""
 
+from string import ascii_lowercase
+
 import torch
 
 from autograder.catalogue import families
@@ -18,9 +20,11 @@ def bpe_train(corpus: dict[str, int], n: int) -> list[tuple[str, str]]:
 
 
 def inputs(g: torch.Generator, n: int, corpus: dict[str, int], most: int = 6) -> Case:
-    """The same corpus with other letters in the same order, all counts times a factor: the ties stay."""
+    """The same corpus with other small letters in the same order, all counts times a factor: the ties stay."""
     factor = int(torch.randint(1, most + 1, (), generator=g))
-    words = letters(g, *corpus)
+    small = sorted(set("".join(corpus)) & set(ascii_lowercase))
+    table = dict(zip(small, letters(g, *small), strict=True))
+    words = ["".join(table.get(letter, letter) for letter in word) for word in corpus]
     shuffled = choose(g, 0, len(words), len(words))
     counts = list(corpus.values())
     return Case(({words[place]: counts[place] * factor for place in shuffled}, n))
@@ -39,6 +43,13 @@ def first_other_merge(evidence: Evidence) -> str:
         if tuple(wanted) != got:
             return f"Your merge {number} is {got!r}; by hand it is {wanted!r}."
     return f"You returned {len(evidence.got)} merges where {len(evidence.expected)} were expected."
+
+
+def crosses_words(evidence: Evidence) -> bool | None:
+    """Whether a first piece ends in </w> and the second is of the next word; None where that cannot be seen, as in a
+    corpus of one word. Where </w> is in front of the words, no second piece ends in it."""
+    crosses = any(first.endswith("</w>") and not second.startswith("</w>") for first, second in evidence.got)
+    return (crosses and any(second.endswith("</w>") for _, second in evidence.got)) or None
 
 
 LEARN = """
@@ -91,7 +102,7 @@ TEXTS = answer(LEARN + """\
 """)
 
 EXERCISE = Exercise(
-    id="bpe-train", number="02.5", difficulty=3, minutes=35, visible_points=2, hidden_points=4,
+    id="bpe-train", number="02.5", difficulty=3, minutes=30, visible_points=2, hidden_points=4,
     reference=bpe_train, section=TRAIN,
     probes=(
         visible("ten merges of low, lower, newest, widest", Case((CORPUS, 10))),
@@ -104,15 +115,16 @@ EXERCISE = Exercise(
         hidden("an odd number of one letter", inputs, 3, {"aaab": 4, "ba": 1}, announced_by="from left to right"),
         hidden("a pair twice in a word", inputs, 4, {"banana": 3, "nab": 4, "bab": 2},
                announced_by="wherever it occurs"),
-        hidden("pieces that end like a pair", inputs, 7, {"ne": 9, "nes": 1, "es": 6},
+        hidden("pieces that end like a pair", inputs, 7, {"ne": 90, "nes": 1, "es": 60},
                announced_by="count all pairs of neighbors"),
-        hidden("more merges than there are pairs", inputs, 40, {"ab": 1, "cad": 2}, most=1,
+        hidden("more merges than there are pairs", inputs, 40,
+               {"ab": 1, "cad": 2, "Z7": 1, ".": 9, "a.Z": 1, "-é": 2, "ca'": 1}, most=1,
                announced_by="fewer than `n` merges"),
         hidden("one word of one letter", inputs, 3, {"a": 1}, announced_by="fewer than `n` merges"),
         hidden("no merges", inputs, 0, {"ab": 2}, announced_by="0 or more"),
         second_call(inputs, 5, {"dab": 4, "cab": 2, "ad": 1}),
     ),
-    omits={"precision": "counts are small whole numbers"},
+    omits={"precision": "counts are whole numbers"},
     mistakes=(
         mistake("word frequency ignored", RIGHT.but("get(pair, 0) + count", "get(pair, 0) + 1"), TRAIN,
             """Each *different* word was counted once. A word that occurs 6 times brings each of its pairs 6 times:
@@ -121,7 +133,13 @@ EXERCISE = Exercise(
                   WORDS, 'words = [([piece for word, count in corpus.items() for piece in [*word, '
                          '"</w>"] * count], 1)]'), TRAIN,
             """One of your merges holds the end of a word and the start of the next. Pairs are counted inside each word;
-            </w> is where a word stops.""", quotes=first_other_merge),
+            </w> is where a word stops.""", quotes=first_other_merge, shows=crosses_words),
+        mistake("old counts kept", RIGHT.but("while len(merges) < n:\n        counts = {}",
+                                            "counts = {}\n    while len(merges) < n:"), TRAIN,
+            """The counts of the rounds before are still in your table, so pairs that are gone, or were merged long ago,
+            win. Count from nothing in every round.""", quotes=first_other_merge),
+        mistake("ten merges whatever n is", RIGHT.but("len(merges) < n", "len(merges) < 10"), TRAIN,
+            "Your loop goes on to ten merges, as in the first example, whatever n is.", quotes=first_other_merge),
         mistake("largest pair of equals", RIGHT.but(BEST, "max(counts, key=lambda pair: (counts[pair], pair))"), RULES,
             "Among pairs that occur equally often the largest came first. Ties: the smallest pair, as Python "
             "compares tuples.",
@@ -198,8 +216,8 @@ EXERCISE = Exercise(
                   for word in list(corpus):
                       corpus[" ".join([*word, "</w>"])] = corpus.pop(word)
                   words = [(text.split(), count) for text, count in corpus.items()]"""), TRAIN,
-            """Your function rewrote the caller's corpus: its words are now cut into pieces, and a second call would
-            start from those. Work on a copy."""),
+            """Your function changed the caller's corpus (its words, their counts or their order), and a second call
+            would start from that. Work on a copy."""),
         families.END_MARK_CUT(RIGHT.but(START, 'list(word + "</w>")'), TRAIN, quotes=first_other_merge),
         mistake("never merged", NEVER_MERGED, TRAIN,
             """The same pair comes again and again, because no word changed. After choosing a pair, make one piece of it

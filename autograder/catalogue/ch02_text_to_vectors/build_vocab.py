@@ -32,10 +32,12 @@ def inputs(g: torch.Generator, min_freq: int, *lines: str, specials: list[str] =
 
 
 def many_words(g: torch.Generator) -> Case:
-    """Eighteen words, nine of which occur once, so that there are many ties."""
+    """Eighteen words, nine of which occur once, so that there are many ties; one occurs 12 times, which as a text comes
+    before 2."""
     alphabet = "abcdefgh"
     words = letters(g, *[f"{alphabet[n // 8]}{alphabet[n % 8]}{'xyz'[n % 3]}" for n in choose(g, 0, 64, 18)])
-    text = [word for word, count in zip(words, [1] * 9 + [2] * 4 + [3] * 3 + [5, 7], strict=True) for _ in range(count)]
+    counts = [1] * 9 + [2] * 4 + [3] * 3 + [5, 12]
+    text = [word for word, count in zip(words, counts, strict=True) for _ in range(count)]
     text = [text[place] for place in choose(g, 0, len(text), len(text))]
     return Case(([text[:7], text[7:8], text[8:21], text[21:]], 1, SPECIALS))
 
@@ -106,13 +108,16 @@ EXERCISE = Exercise(
         visible("words seen at least twice", written(2, "the dog saw the cat", "a cat", "the the dog")),
         visible("a special token inside the text", written(1, "so <unk> it is", "<unk> is <unk>")),
         hidden("many words, many ties", many_words, announced_by="frequent ones first"),
-        hidden("other special tokens", inputs, 2, "ba ab ba <s> ca", "ca da <pad> ba", "<pad> ea da <s>",
-               specials=["</s>", "<s>", "[MASK]"], announced_by="whatever the text"),
+        # [MASK] is rarer than min_freq, and MASK, a word, is a part of it.
+        hidden("other special tokens", inputs, 2, "ba ab MASK ba <s> ca", "ca da <pad> ba [MASK]",
+               "<pad> ea da MASK <s>", specials=["</s>", "<s>", "[MASK]", "[CLS]", "[SEP]"],
+               announced_by="whatever the text"),
         hidden("capital letters", capitals, announced_by="capitals before small letters"),
         hidden("one sentence of one word", inputs, 0, "word", announced_by="occur at least `min_freq` times"),
         hidden("no word is frequent enough", inputs, 9, "ab ba ab", "ba ca",
                announced_by="words seen less often are left out"),
-        second_call(inputs, 1, "ca ab ca", "ba ca ab"),
+        hidden("no sentence at all", inputs, 1, announced_by="perhaps none"),
+        second_call(inputs, 1, "ca ab ca", "ba <unk> ca ab"),
     ),
     omits={"precision": "words are counted, no number is given"},
     mistakes=(
@@ -175,6 +180,17 @@ EXERCISE = Exercise(
         mistake("four specials written in", RIGHT.but(
                   "counts = ", 'specials = ["<pad>", "<bos>", "<eos>", "<unk>"]\n    counts = '), SPECIAL,
             "The special tokens that were passed in are not used: the usual four came back. Other models have others."),
+        mistake("four specials numbered whatever was given",
+                RIGHT.but(TOKENS, '["<pad>", "<bos>", "<eos>", "<unk>", *words]'), SPECIAL,
+            """The four usual special tokens are numbered, whatever `specials` holds. Other models have others: number
+            those of the argument `specials`."""),
+        mistake("<unk> always added", RIGHT.but(TOKENS, TOKENS + ' + ["<unk>"] * ("<unk>" not in specials)'), SPECIAL,
+            """<unk> is in your vocabulary although it is not in `specials`. Only the argument `specials` says which
+            tokens are special; other models have others."""),
+        mistake("a word that is part of a special taken for one",
+                RIGHT.but("not in specials", "not in ' '.join(specials)"), SPECIAL,
+            """A word is missing that is only a part of a special token's text, as pad is of <pad>: in a text, `in`
+            also finds parts. Compare with the list of whole tokens."""),
         mistake("specials changed", RIGHT.but("tokens = " + TOKENS, "specials += words").but("(tokens)", "(specials)"),
                 SPECIAL,
             """Your function changed the caller's list of specials: += and extend write into the list that was passed
@@ -296,7 +312,7 @@ EXERCISE = Exercise(
                 for word in sum(sentences, []):
                     counts[word] += 1
                 vocab = dict(zip(specials, range(len(specials))))
-                for wanted in range(max(counts.values()), min_freq - 1, -1):
+                for wanted in range(max(counts.values(), default=0), min_freq - 1, -1):
                     for word in sorted(w for w in counts if counts[w] == wanted):
                         vocab.setdefault(word, len(vocab))
                 return vocab

@@ -154,8 +154,9 @@ EXERCISE = Exercise(
             no_grad, numpy, torch.tensor around a tensor, or a layer that keeps a copy of W as a weight of its own).
             This table is the first thing that learns."""),
         mistake("row 0 frozen", RIGHT.but(ROWS, "F.embedding(ids, W, padding_idx=0)"), EMBED,
-            """padding_idx = 0 keeps the gradient away from row 0. Which id is a pad was not said here; every row
-            that was used learns."""),
+            """The values are right, but the gradient of W is not. A row gets one from every position that has its id,
+            times the root of D if it was scaled. Is the root left out of the gradient (.detach()), a part of the
+            positions, or row 0, as by padding_idx = 0? Which id is a pad was not said here."""),
         in_place("W", IN_PLACE.but("W *=", "with torch.no_grad(): W *="), SCALE,
                  "Every call would make the table larger: scale what you looked up."),
         mistake("factor of the example", RIGHT.but(ROOT, "2"), SCALE,

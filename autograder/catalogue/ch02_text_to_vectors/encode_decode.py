@@ -25,32 +25,37 @@ def decode(ids: list[int], vocab: dict[str, int]) -> list[str]:
     return [tokens[id] for id in before if tokens[id] not in SPECIALS]
 
 
-def drawn(g: torch.Generator, tokens: str) -> tuple[list[str], dict[str, int]]:
-    """The tokens with random letters, and a vocabulary in which special tokens have unusual ids, and a word has 0."""
+def drawn(g: torch.Generator, tokens: str, zero: str = "ab") -> tuple[list[str], dict[str, int]]:
+    """The tokens with random letters, and a vocabulary in which special tokens have unusual ids and places, and the
+    word ab, or the token `zero`, has 0."""
     plain = ("ab", "ba", "cab", "dab", "eab")
     words = letters(g, *plain)
-    numbers = [0, *choose(g, 10, 40, len(words) + 3)]
-    vocab = dict(zip([*words[:2], "<eos>", "<unk>", *words[2:], "<pad>", "<bos>"], numbers, strict=True))
+    numbers = [0, *choose(g, 10, 40, len(words) + 4)]
+    entries = [words[0], "<pad>", "<unk>", *words[1:], "<bos>", ".", "<eos>"]
     spelled = dict(zip(plain, words, strict=True))
+    vocab = dict(zip(entries, numbers, strict=True))
+    first = spelled.get(zero, zero)
+    vocab[words[0]], vocab[first] = vocab[first], 0
     return [spelled.get(token, token) for token in tokens.split()], vocab
 
 
-def to_encode(g: torch.Generator, tokens: str, *add_eos: bool) -> Case:
-    words, vocab = drawn(g, tokens)
+def to_encode(g: torch.Generator, tokens: str, *add_eos: bool, zero: str = "ab") -> Case:
+    words, vocab = drawn(g, tokens, zero)
     return Case((words, vocab, *add_eos))
 
 
-def to_decode(g: torch.Generator, tokens: str) -> Case:
-    words, vocab = drawn(g, tokens)
+def to_decode(g: torch.Generator, tokens: str, zero: str = "ab") -> Case:
+    words, vocab = drawn(g, tokens, zero)
     return Case(([vocab[word] for word in words], vocab), function="decode")
 
 
 def like_special(g: torch.Generator) -> Case:
-    """A sentence with words that begin or end like a special token, but are ordinary words."""
+    """A sentence with words that look like a special token, or like a part of one, but are ordinary words."""
     words, vocab = drawn(g, "ba ab <unk> ba")
-    for word in ("<3", "->"):
+    ordinary = ("<3", "->", "<br>", "pad", "a")
+    for word in ordinary:
         vocab[word] = max(vocab.values()) + 1
-    return Case(([vocab[word] for word in (*words, "<3", "->")], vocab), function="decode")
+    return Case(([vocab[word] for word in (*words, *ordinary)], vocab), function="decode")
 
 
 ENCODING = """
@@ -107,19 +112,22 @@ EXERCISE = Exercise(
         visible("decode: a padded sentence", Case(([1, 4, 5, 6, 7, 2, 0, 0], WORDS_TO_IDS), function="decode")),
         visible("decode: text after the first <eos>",
                 Case(([6, 7, 5, 2, 4, 5, 2, 6], WORDS_TO_IDS), function="decode")),
-        hidden("encode: other ids", to_encode, "eab ba ? ab ba", announced_by="not always under the ids 0 to 3"),
-        hidden("encode: five words without <eos>", to_encode, "cab ? ab ba cab", False,
+        hidden("encode: other ids", to_encode, "eab . ba ? ab <eos> ba <eos>",
+               announced_by="not always under the ids 0 to 3"),
+        hidden("encode: five words without <eos>", to_encode, "cab ? ab ba cab", False, zero="<unk>",
                announced_by="unless `add_eos` is False"),
-        hidden("encode: no word at all", to_encode, "", announced_by="perhaps none"),
+        hidden("encode: no word at all", to_encode, "", zero="<eos>", announced_by="perhaps none"),
         hidden("decode: a word that looks like a special token", like_special,
-               announced_by="a word such as `<3` or `->` stays"),
+               announced_by="a word such as `<3`, `->` or `<br>` stays"),
         hidden("decode: other ids", to_decode, "<bos> dab ab eab <eos> <pad> <pad>",
                announced_by="not always under the ids 0 to 3"),
         hidden("decode: special tokens in between", to_decode, "<bos> cab <unk> ab <pad> <unk> <pad> ba <bos> <eos>",
                announced_by="are left out"),
         hidden("decode: a word twice in a row", to_decode, "ba ba ab <eos>", announced_by="those before the *first*"),
         hidden("decode: no <eos> at all", to_decode, "ba ab ba cab", announced_by="or all if there is none"),
-        hidden("decode: <eos> comes first", to_decode, "<eos> ba <eos>", announced_by="before the *first* `<eos>`"),
+        hidden("decode: <eos> comes first", to_decode, "<eos> ba <eos>", zero="<eos>",
+               announced_by="before the *first* `<eos>`"),
+        hidden("decode: no id at all", to_decode, "", announced_by="perhaps empty"),
         second_call(to_encode, "eab ba ? ab ba", name="encode: a second call; nothing else is touched"),
         second_call(to_decode, "<bos> dab ab eab <eos> <pad> <pad>",
                     name="decode: a second call; nothing else is touched"),
@@ -182,6 +190,10 @@ EXERCISE = Exercise(
             "Your list of numbers ends in the text '<eos>'. It is a token like the others: its id comes from the "
             "vocabulary.",
             quotes=returned),
+        mistake("<unk> as a word", RIGHT.but(ID, 'vocab.get(token, "<unk>")'), SPECIAL,
+            "Your list of numbers holds the text '<unk>' for the unknown word. Its id is needed, and it is in the "
+            "vocabulary.",
+            quotes=returned),
         mistake("the caller's tokens changed", RIGHT.before(IDS, 'tokens += add_eos * ["<eos>"]').but(ENDED, "ids"),
                 ENCODE,
             """Your function wrote into the list of tokens that was passed in (append, += or tokens[i] = ...). Encoding
@@ -205,6 +217,12 @@ EXERCISE = Exercise(
         mistake("all that begins like a special token dropped", RIGHT.but(IS_PLAIN, 'not word.startswith("<")'),
                 SPECIAL,
             "A word that only begins with < was left out too. Four tokens are special, by their names; <3 is a word."),
+        mistake("all in angle brackets dropped", RIGHT.but(IS_PLAIN, 'word[0] + word[-1] != "<>"'), SPECIAL,
+            "A word in angle brackets was left out, such as <br>. Four tokens are special, by their names, and no "
+            "others."),
+        mistake("parts of special tokens dropped", RIGHT.but(IS_PLAIN, 'word not in "<pad><bos><unk>"'), SPECIAL,
+            """Words such as pad and a were left out: `in` on a text also finds its parts, and <pad> holds both. Compare
+            with whole tokens, in a list or a set."""),
         mistake("stops at padding", RIGHT.but(IS_END, 'word in ("<eos>", "<pad>")'), SPECIAL,
             "Your text ends at a <pad>. Only <eos> ends it; a pad is left out like the other special tokens."),
         mistake("up to the last <eos>",
@@ -222,6 +240,15 @@ EXERCISE = Exercise(
             tokens are not part of it.""", quotes=returned),
         mistake("<unk> printed", RIGHT.but(', "<unk>")', ")"), SPECIAL,
             "<unk> is in your text. It is special too: all four are dropped.", quotes=returned),
+        mistake("<pad> printed", RIGHT.but('"<pad>", ', ""), SPECIAL,
+            "<pad> is in your text. It only fills up a batch and is special, wherever it is: all four are dropped.",
+            quotes=returned),
+        mistake("<eos> as 2 in decode", RIGHT.but(IS_END, "id == 2"), SPECIAL,
+            """With a different vocabulary your text does not end at <eos>: 2 is hard-coded in decode. Look up the id of
+            <eos>, or compare the tokens themselves."""),
+        mistake("stops at <unk>", RIGHT.but(IS_END, 'word in ("<eos>", "<unk>")'), SPECIAL,
+            "Your text ends at an <unk>. Only <eos> ends it; an unknown word is left out, and the text goes on.",
+            quotes=returned),
         mistake("special ids written in", RIGHT.but(IS_END, "id == 2").but(IS_PLAIN, "id > 3"), SPECIAL,
             "It works while the specials are 0 to 3 and not with other ids. Look them up in the vocabulary by name."),
         mistake("words by their place", RIGHT.but(WORDS, "words = list(vocab)"), ENCODE,
@@ -296,7 +323,7 @@ EXERCISE = Exercise(
                             found = word
                     if found == "<eos>":
                         return result
-                    if not (found.startswith("<") and found.endswith(">")):
+                    if found not in ["<pad>", "<bos>", "<unk>"]:
                         result.append(found)
                 return result
         """),
@@ -351,9 +378,9 @@ EXERCISE = Exercise(
     ),
     hints=(
         "a dictionary can look up a key that may be missing, and it can be inverted.",
-        "encode: n tokens give n or n + 1 ids. decode: find the first <eos>, keep what comes before it, leave the "
+        "`encode`: n tokens give n or n + 1 ids. `decode`: find the first <eos>, keep what comes before it, leave the "
         "special tokens out.",
-        "encode: for each token its id, or that of <unk>; then <eos> if asked. decode: invert the dictionary; for each "
-        "id: stop at <eos>, skip specials, else keep the word.",
+        "`encode`: for each token its id, or that of <unk>; then <eos> if asked. `decode`: invert the dictionary; for "
+        "each id: stop at <eos>, skip specials, else keep the word.",
     ),
 )

@@ -26,13 +26,17 @@ def inputs(g: torch.Generator, pad: int, *lengths: int, first: int = 3) -> Case:
 
 
 def tensors(g: torch.Generator, pad: int, *lengths: int) -> Case:
+    """Tensors of two dtypes, int32 first, and one list among them."""
     sequences, pad = inputs(g, pad, *lengths).arguments
-    return Case(([torch.tensor(sequence) for sequence in sequences], pad))
+    made = [torch.tensor(sequence) for sequence in sequences]
+    return Case(([made[0].int(), sequences[1], *made[2:]], pad))
 
 
 def with_zeros(g: torch.Generator) -> Case:
+    """Tokens that are 0, and some that are pad: one inside a sentence, one at the end of the longest."""
     sequences, pad = inputs(g, 95, 4, 6, 2).arguments
     sequences[0][1] = sequences[1][0] = sequences[2][1] = 0
+    sequences[0][2] = sequences[1][5] = pad
     return Case(([*sequences, sequences[0]], pad))
 
 
@@ -76,8 +80,8 @@ EXERCISE = Exercise(
         visible("pad = 9", Case(([[4, 2], [5, 6, 8, 3, 2, 7], [2]], 9))),
         hidden("tensors instead of lists", tensors, 91, 3, 7, 5, 1, announced_by="a 1-D tensor"),
         hidden("the longest comes last", inputs, 92, 2, 3, 5, 11, announced_by="T the length of the longest"),
-        hidden("real tokens with id 0", with_zeros, announced_by="0 may be a real token"),
-        hidden("pad = -100", inputs, -100, 5, 2, 4, announced_by="`pad` may be any number"),
+        hidden("real tokens with id 0", with_zeros, announced_by="may be a real token"),
+        hidden("pad = -100", inputs, -100, 5, 2, 4, announced_by="`pad` may be any whole number"),
         hidden("one sentence", inputs, 93, 6, announced_by="B sequences"),
         hidden("exactly one pad", inputs, 98, 3, 2, 3, announced_by="T the length of the longest"),
         hidden("one token each", inputs, 90, 1, 1, announced_by="B sequences"),
@@ -168,8 +172,8 @@ EXERCISE = Exercise(
                   rows = [seq.tolist() if isinstance(seq, torch.Tensor) else seq for seq in seqs]
                   for row in rows:
                       row += [pad] * (longest - len(row))"""), PAD,
-            """The pads were written into the caller's own lists, where they stay. append, extend and += change a list;
-            + makes a new one."""),
+            """Your function wrote into the caller's own lists, where it stays: append, extend, += and writing to an
+            index or a slice change a list. + makes a new one."""),
         mistake("the caller's lists changed, and no tensors", LISTS.but(ROWS, """
                   for seq in seqs:
                       while len(seq) < longest:
@@ -213,7 +217,8 @@ EXERCISE = Exercise(
             from torch.nn.utils.rnn import pad_sequence
 
             def pad_batch(sequences, value):
-                return pad_sequence([torch.as_tensor(s) for s in sequences], batch_first=True, padding_value=value)
+                tensors = [torch.as_tensor(s).long() for s in sequences]
+                return pad_sequence(tensors, batch_first=True, padding_value=value)
         """),
         correct("F.pad and stack", """
             def pad_batch(seqs, pad):
