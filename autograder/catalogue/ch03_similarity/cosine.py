@@ -40,12 +40,15 @@ def of_lengths(g: torch.Generator, d: int, shortest: tuple[float, float], longes
 def zero_vectors(g: torch.Generator) -> Case:
     A, B = normal(g, 4, 6), normal(g, 5, 6)
     A[2], B[0] = 0, 0
+    A[1] = B[3] = torch.tensor([2.0, -1.0, 0.5, 1.0, -0.5, -2.0])  # their sum is 0, their length is not
     return Case((A, B))
 
 
 def less_where_short(evidence: Evidence) -> bool:
     """Whether every cosine is too small, and more so for shorter vectors."""
     A, B = evidence.arguments
+    if not evidence.got.any() and not (A.any(dim=-1).all() and B.any(dim=-1).all()):
+        return False  # one vector of zeros made all of it 0
     rows, columns = A.norm(dim=-1).argsort(), B.norm(dim=-1).argsort()
     cosines = similarity.cosine(A, B)[rows][:, columns]
     telling = cosines.abs() > 1e-2
@@ -103,9 +106,9 @@ EXERCISE = Exercise(
         hidden("as many vectors as numbers", inputs, 4, 4, 4, announced_by="(n, d)"),
         hidden("very different lengths", of_lengths, 4, (0.3, 0.3), (3000, 3000), 5, 7,
                announced_by="from 0.02 to 3,000 long"),
-        hidden("short arrows", of_lengths, 4, (0.02, 0.03), (0.02, 0.03), 3, 5, atol=5e-3,
+        hidden("short arrows", of_lengths, 4, (0.02, 0.02), (0.03, 0.03), 3, 5, atol=5e-4,
                announced_by="from 0.02 to 3,000 long"),
-        hidden("zero vectors on both sides", zero_vectors, announced_by="a zero vector"),
+        hidden("zero vectors on both sides", zero_vectors, checks="inputs", announced_by="a zero vector"),
     ),
     omits={"precision": "a cosine has the same seven digits in either precision",
            "a length of one": "a vector of one number has no angle"},
@@ -165,6 +168,17 @@ EXERCISE = Exercise(
                 MANY,
             """F.cosine_similarity sums over axis 1 unless told otherwise. With every row of A spread against every row
             of B, the d numbers of a vector are on the *last* axis.""", quotes=sizes),
+        mistake("B reshaped instead of transposed", RIGHT.but("b.T", "b.reshape(b.shape[1], b.shape[0])"), TABLE,
+            """The shape is right, but the pairs are wrong: reshape and view keep the entries of B in their order and
+            only cut them differently, so a column no longer holds one vector. Transpose B instead.""",
+            quotes=first_row),
+        mistake("number of components as length",
+                RIGHT.but(A, "A").but(B, "B").ending_in(" / A.shape[-1] ** 2"), COSINE,
+            """The dot products were divided by d twice: the number of entries was taken for the length. The length of
+            an arrow is the root of the sum of its squares.""", quotes=first_row),
+        mistake("A with itself", RIGHT.but(B, A), TABLE,
+            """The vectors of A were compared with each other, and B was not used. A column of the table belongs to a
+            vector of B.""", quotes=sizes),
         mistake("pair by pair", RIGHT.but("a @ b.T", "(a * b).sum(dim=-1)"), TABLE,
             "Row i of A met row i of B only. Return a table: every row of A with every row of B, shape (n, m)."),
         mistake("rows and columns exchanged", RIGHT.but("a @ b.T", "b @ a.T"), TABLE,
@@ -243,6 +257,10 @@ EXERCISE = Exercise(
             """Cosines came out too small, most of all those of short arrows: what keeps the division from 0 is large
             enough to show. Something like 1e-12 is enough, or a guard that acts only where the length is 0.""",
             shows=less_where_short),
+        mistake("one zero vector empties the table", OUTSIDE.but("A @ B.T / lengths.clamp(min=1e-12)",
+                  "A @ B.T / lengths if (lengths > 0).all() else torch.zeros_like(lengths)"), COSINE,
+            """One zero vector made the whole table 0. Only its own row or column is 0: all other pairs have their
+            cosines.""", quotes=first_row),
         mistake("zero vectors thrown away", RIGHT.but(A, "F.normalize(A[A.norm(dim=1) > 0], dim=-1)").but(
                   B, "F.normalize(B[B.norm(dim=1) > 0], dim=-1)"), COSINE,
             "Vectors of zeros were thrown away, and with them their rows and columns. They stay in the "

@@ -8,7 +8,7 @@ from autograder.catalogue.exercise import Case, Evidence, Exercise
 from autograder.catalogue.families import in_place, usual_mistakes
 from autograder.catalogue.known_answers import answer, correct, formula, mistake
 from autograder.catalogue.numbers import number
-from autograder.catalogue.probes import FAR, hidden, normal, usual_probes, visible
+from autograder.catalogue.probes import FAR, GRADIENTS, PROMISED, hidden, normal, usual_probes, visible
 from autograder.catalogue.quotes import row, sizes
 from transformer_ref.model import similarity
 
@@ -31,7 +31,7 @@ def spread(g: torch.Generator, d: int, *stack: int) -> Case:
 
 def both_ways(g: torch.Generator) -> Case:
     """Each of the two is spread along an axis of the other."""
-    return Case((normal(g, 4, 1, 5), normal(g, 3, 5)))
+    return Case((normal(g, 4, 1, 5), normal(g, 1, 3, 5)))
 
 
 def zero_and_large(g: torch.Generator) -> Case:
@@ -72,8 +72,9 @@ EXERCISE = Exercise(
         visible("three pairs", THREE_PAIRS),
         visible("four words, each with windows", Case((EMBEDDINGS, EMBEDDINGS[3]))),
         *usual_probes(inputs, other=(2, 4, 6), smallest=(1, 3, 1), common=(2, 3, 5), precise=far_away),
-        hidden("spread against each other", spread, 5, 3, 4, announced_by="spread against each other"),
+        hidden("spread against each other", spread, 5, 2, 3, 4, announced_by="spread against each other"),
         hidden("each spread along an axis of the other", both_ways, announced_by="spread against each other"),
+        hidden("gradients of one pair", inputs, 4, dtype=torch.float64, checks=GRADIENTS, announced_by=PROMISED),
         hidden("a zero vector, and large numbers", zero_and_large, announced_by="any numbers"),
     ),
     mistakes=(

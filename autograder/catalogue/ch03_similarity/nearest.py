@@ -1,6 +1,7 @@
 """03.5: the words nearest to a word, by cosine."""
 
 import math
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -31,12 +32,17 @@ def nearest(word: str, vocab: dict[str, int], W: Tensor, k: int) -> list[str]:
 
 def search(
     g: torch.Generator, k: int, d: int, cosines: tuple[float, ...] = (0.9, 0.72, 0.5, 0.25, 0.1, -0.2, -0.5, -0.95), *,
-    twin: float = 0.0, zero: bool = False, dtype: torch.dtype = torch.float32,
+    twin: float = 0.0, zero: bool = False, own_zero: bool = False, opposites: bool = False,
+    dtype: torch.dtype = torch.float32,
 ) -> Case:
     """A word and others at given cosines from it; nearer ones are shorter, so that lengths mislead. twin: another word
-    has the same direction and this many times the length; 0 for none. zero: another word has a vector of zeros.
+    has the same direction and this many times the length; 0 for none. zero: another word has a vector of zeros;
+    own_zero: the word itself has. opposites: two others have the same vector, whose cosine is exactly -1; one of
+    them is in a later row than the word's own.
     """
     own = torch.nn.functional.normalize(normal(g, d, dtype=torch.float64), dim=0)
+    if opposites:  # along an axis: in other directions a cosine of -1 is rounded
+        own = (own.abs() == own.abs().max()).double()
     vectors = [own]
     for length, cosine in enumerate(cosines, start=1):
         across = normal(g, d, dtype=torch.float64)
@@ -44,9 +50,11 @@ def search(
         vectors.append(0.8 * length * (cosine * own + math.sqrt(1 - cosine**2) * across))
     vectors += [twin * own] if twin else []
     vectors += [0 * own] if zero else []
+    vectors += [-2 * own, -2 * own] if opposites else []
+    vectors[0] = 0 * own if own_zero else own
     order = torch.randperm(len(vectors), generator=g).tolist()
-    if twin and order.index(0) < order.index(len(vectors) - 1):  # the twin is in an earlier row
-        place, other = order.index(0), order.index(len(vectors) - 1)
+    place, other = order.index(0), order.index(len(vectors) - 1)
+    if (twin and place < other) or (opposites and place > other):  # the twin comes before, opposites after
         order[place], order[other] = order[other], order[place]
     names = [NAMES[i] for i in torch.randperm(len(NAMES), generator=g).tolist()][: len(vectors)]
     listed = torch.randperm(len(names), generator=g).tolist()  # the dictionary lists its words in another order
@@ -60,6 +68,22 @@ def list_of(evidence: Evidence) -> str:
     return f"You returned {', '.join(map(str, evidence.got[:4]))}; expected {', '.join(evidence.expected)}."
 
 
+def in_any_order_where_equal(case: Case, result: Any) -> Any:
+    """A list of different words in which other words of the same cosine are in alphabetical order: where two are
+    equally near, either may come first."""
+    word, vocab, W, _ = case.arguments
+    if not isinstance(result, (list, tuple)) or not all(isinstance(each, str) for each in result):
+        return result
+    if len(set(result)) < len(result) or not set(result) <= set(vocab):
+        return result
+    directions = torch.nn.functional.normalize(W.double(), dim=-1)
+    cosines = (directions @ directions[vocab[word]]).tolist()
+    alike: dict[float, list[str]] = {}
+    for other in sorted(set(vocab) - {word}, reverse=True):
+        alike.setdefault(round(cosines[vocab[other]], 6), []).append(other)
+    return [each if each == word else alike[round(cosines[vocab[each]], 6)].pop() for each in result]
+
+
 def few_and_many(g: torch.Generator) -> Case:
     """Words with one large feature among words with several: another norm would change their order."""
     W = torch.tensor([[3.0, 1, 0, 0], [2, 0.3, 0, 0], [1, 1, -0.2, 0.1], [1, 1.2, 0.9, 0.4], [1, -0.2, 0.9, 0.8],
@@ -68,14 +92,18 @@ def few_and_many(g: torch.Generator) -> Case:
     return Case(("sun", {"sun": 0, "rain": 1, "wind": 2, "snow": 3, "fog": 4, "hail": 5}, W, 5))
 
 
-def listed_at_0(evidence: Evidence) -> bool:
-    """Whether the word itself is listed, after all with a positive cosine and before all with a negative one."""
+def listed_at_0(evidence: Evidence) -> bool | None:
+    """Whether the word itself is listed, after all with a positive cosine and before all with a negative one; None
+    where all cosines are 0."""
     word, vocab, W, _ = evidence.arguments
+    if not W[vocab[word]].any():
+        return None
     cosines = similarity.cosine(W[vocab[word]][None], W)[0]
     place = evidence.got.index(word)
     before, after = ([cosines[vocab[other]].item() for other in words] for words in (evidence.got[:place],
         evidence.got[place + 1 :]))
-    return bool(before) and min(before) > -1e-6 and max(after, default=0.0) < 1e-6
+    positive = sum(cosines[i].item() > 1e-6 for other, i in vocab.items() if other != word)
+    return len(before) >= max(positive, 1) and min(before) > -1e-6 and max(after, default=0.0) < 1e-6
 
 
 RIGHT = answer("""
@@ -90,23 +118,27 @@ RIGHT = answer("""
 """)
 DIRECTIONS, COSINES = "directions = F.normalize(W, dim=-1)", "directions @ directions[own]"
 SORTED, FOUND = "argsort(descending=True, stable=True)", "[names[i] for i in others[:k]]"
+WITHOUT_ITS_ROW = RIGHT.after(f"sims = {COSINES}", "sims = torch.cat([sims[:own], sims[own + 1:]])").but(
+    " if i != own", "")
 SENT_TO_THE_END = RIGHT.after(f"sims = {COSINES}", "sims[own] = -2").but(" if i != own", "")
 
 EXERCISE = Exercise(
-    id="nearest", number="03.5", difficulty=2, minutes=10, visible_points=1, hidden_points=2,
-    reference=nearest, section=NEAREST,
+    id="nearest", number="03.5", difficulty=2, minutes=12, visible_points=1, hidden_points=2,
+    reference=nearest, normalize=in_any_order_where_equal, section=NEAREST,
     probes=(
         visible("three words near windows", Case(("windows", VOCABULARY, PLACES, 3))),
         visible("four words, k = 10",
                 Case(("windows", {word: i for i, word in enumerate(WORDS)}, EMBEDDINGS, 10))),
         hidden("other words, other sizes", search, 4, 5, announced_by="(V, d)"),
         hidden("k = 1", search, 1, 3, announced_by="at least 1"),
-        hidden("as many as there are", search, 9, 6, announced_by="when k is larger"),
+        hidden("as many as there are", search, 12, 6, opposites=True, announced_by="when k is larger"),
         hidden("another word in the same direction", search, 2, 5, (0.8, 0.4, -0.3), twin=8.0,
                announced_by="by cosine"),
         hidden("another word with the very same vector", search, 3, 4, (0.7, 0.2, -0.6), twin=1.0,
                announced_by="other words"),
         hidden("a vector of zeros", search, 4, 5, (0.9, 0.6, 0.3, -0.4, -0.8), zero=True,
+               checks="inputs", announced_by="A vector of zeros"),
+        hidden("a vector of zeros for the word itself", search, 2, 5, (0.7, 0.3, -0.2, -0.6), own_zero=True,
                announced_by="A vector of zeros"),
         hidden("float64", search, 3, 7, dtype=torch.float64, announced_by="(V, d)"),
         hidden("few and many features, of any length", few_and_many, announced_by="by cosine"),
@@ -120,7 +152,8 @@ EXERCISE = Exercise(
             """Nobody is nearer to a word than the word itself, so it came back as well. Leave it out; return the k
             *others*.""", quotes=list_of),
         mistake("itself counted among the k", RIGHT.but("in order if", "in order[:k] if"), NEAREST,
-            "One word too few: the word itself was taken among the k and then dropped. Drop it first.", quotes=list_of),
+            """One word too few. Either the word itself was taken among the k and then dropped (drop it first), or
+            k was made smaller, although the word had been left out already.""", quotes=list_of),
         mistake("one too many", RIGHT.but("[:k]", "[:k + 1]"), NEAREST,
             "One word too many came back. Room was made for the word itself, but it had been left out already.",
             quotes=list_of),
@@ -135,8 +168,9 @@ EXERCISE = Exercise(
             """The plain dot product was compared, so a long vector wins every search, whatever its direction. Compare
             by cosine. (Dividing only by the word's own length does not change this order.)""", quotes=list_of),
         mistake("smallest distance instead of cosine", RIGHT.but(COSINES, "-(W - W[own]).norm(dim=-1)"), COSINE,
-            """The words were sorted by the distance between their points. A long vector in the same direction is then
-            far away; by cosine it is near.""", quotes=list_of),
+            """The words came out as when they are sorted by the distance between their points, or when dot products are
+            divided by the *square* of a length: a long vector in the same direction is then far away. By cosine it is
+            near.""", quotes=list_of),
         mistake("least similar first", RIGHT.but("descending=True, ", ""), NEAREST,
             "These are the *least* similar words: sorting puts the smallest number first.", quotes=list_of),
         mistake("right words, worst first", RIGHT.but("[:k]", "[:k][::-1]"), NEAREST,
@@ -195,7 +229,7 @@ EXERCISE = Exercise(
             RIGHT.but("F.normalize(W, dim=-1)", "F.normalize(W - W.mean(dim=-1, keepdim=True), dim=-1)"),
             COSINE, quotes=list_of, vector="word's numbers"),
         in_place("W", RIGHT.before(DIRECTIONS, "W /= W.norm(dim=-1, keepdim=True).clamp(min=1e-12)"), MANY,
-                 "After one search every word has length 1, and the embeddings are lost."),
+                 "After one search the caller's embeddings are lost."),
         mistake("everything with the same vector left out", RIGHT.but("i != own", "not torch.equal(W[i], W[own])"),
                 NEAREST,
             """You left out every word whose vector equals the word's own. A different word may have exactly the same
@@ -203,6 +237,18 @@ EXERCISE = Exercise(
         mistake("everything in the same direction left out", RIGHT.but("i != own", "sims[i] < 0.9999"), NEAREST,
             """You left out every word with a cosine of 1. A different word may point in the same direction, and then it
             is the nearest of all: leave out the word by its name or its id."""),
+        mistake("ids shifted by the row left out", WITHOUT_ITS_ROW, NEAREST,
+            """The word's own row was taken out, so the rows after it moved up by one: position i there is no longer
+            the word with id i. Keep all rows, and leave the word out by its id at the end.""", quotes=list_of),
+        mistake("all ids shifted by one", WITHOUT_ITS_ROW.but("names[i]", "names[i + 1]"), NEAREST,
+            """The word's own row was taken out, and 1 was added to every id. Only the rows *after* it moved up: those
+            before it keep their ids.""", quotes=list_of),
+        mistake("three words, whatever k is", RIGHT.but("[:k]", "[:3]"), NEAREST,
+            "Three words came back whatever k is. The first example has k = 3; return as many words as k says.",
+            quotes=list_of),
+        mistake("only positive cosines", RIGHT.but("i != own", "i != own and sims[i] > 0"), NEAREST,
+            """Words with a cosine of 0 or less were left out. Where k is large they belong in the list too, at its
+            end.""", quotes=list_of),
         mistake("the caller's vocabulary changed", RIGHT.but("vocab[word]", "vocab.pop(word)"), NEAREST,
             "Your function took the word out of the caller's vocabulary (del, pop). The next search "
             "would not find it."),
@@ -259,7 +305,7 @@ EXERCISE = Exercise(
     ),
     hints=(
         "who is always nearest to a word, and what does a long vector do to a dot product?",
-        "W is (V, D), the word's own row (D); one similarity for each of the V rows; V - 1 of them are others.",
+        "W is (V, d), the word's own row (d); one similarity for each of the V rows; V - 1 of them are others.",
         "cosine of the word's row with every row; ids sorted by it, largest first; the word's own id left out; the "
         "first k; back "
         "from ids to words.",

@@ -26,7 +26,9 @@ def inputs(g: torch.Generator, Tq: int, Tk: int, d: int, dtype: torch.dtype = to
 
 
 def zero_and_large(g: torch.Generator) -> Case:
-    return Case((whole(g, 3, 6) * (torch.arange(3) != 1)[:, None], whole(g, 4, 6)))
+    Q, K = whole(g, 3, 6) * (torch.arange(3) != 1)[:, None], whole(g, 4, 6)
+    Q[:, 2] = 0  # a feature that no query has, which counts in d all the same
+    return Case((Q, K))
 
 
 def far_away(g: torch.Generator) -> Case:
@@ -56,7 +58,7 @@ EXERCISE = Exercise(
     probes=(
         visible("four words", Case((EMBEDDINGS, EMBEDDINGS), WORDS), laws=(MIRRORED,)),
         visible("4 queries, 6 keys, d = 5", inputs, 4, 6, 5),
-        *usual_probes(inputs, other=(5, 7, 10), smallest=(1, 3, 1), common=(4, 7, 6), precise=far_away),
+        *usual_probes(inputs, other=(5, 7, 90), smallest=(1, 3, 1), common=(4, 7, 6), precise=far_away),
         hidden("d = 64", inputs, 9, 11, 64, announced_by="the root of d"),
         hidden("a zero query, and large numbers", zero_and_large, announced_by="any numbers", atol=ROUNDED),
     ),
@@ -89,6 +91,9 @@ EXERCISE = Exercise(
         mistake("divided by the root of two", RIGHT.but("Q.shape[-1]", "2"), ROOT,
             """The table of the four words is right, since d is 2 there. With another width the divisor must be another
             number."""),
+        mistake("divided by 1.414", RIGHT.but(ROOT_OF_D, "1.414"), ROOT,
+            """1.414 is the root of 2, cut to four digits, and 2 is the width of the four words. Another width has
+            another root; compute it from the vectors you are given.""", quotes=last_row),
         mistake("divided by eight", RIGHT.but(ROOT_OF_D, "8"), ROOT,
             """8 is the root of 64, the width in the paper. Another width has another root; take d from the vectors you
             are given.""", quotes=last_row),
@@ -130,9 +135,11 @@ EXERCISE = Exercise(
             product, of one query with one key."""),
         in_place("Q", RIGHT.without(DIVISION).before("scores = Q @ K.T", "Q /= Q.shape[-1] ** 0.5"), MANY,
                  "(When K is the same tensor, it changes as well.)"),
+        in_place("K", RIGHT.without(DIVISION).before("scores = Q @ K.T", "K /= K.shape[-1] ** 0.5"), MANY,
+                 "(When Q is the same tensor, it changes as well.)"),
         mistake("divided by twice d", RIGHT.but("** 0.5", "** 1 / 2"), ROOT,
-            """Your divisor is twice d: Python reads d ** 1 / 2 from the left, and the power comes before the division.
-            The root is d to the power of one half, with brackets or as 0.5."""),
+            """Your divisor is twice d. Python computes a power first, and then goes from left to right: x / d ** 1 / 2
+            is x / d / 2, and so is x / d * 0.5. The root is d to the power of one half, with brackets or as 0.5."""),
         mistake("divided by the root of all numbers in Q", RIGHT.but("Q.shape[-1]", "Q.numel()"), ROOT,
             """You divided by the root of how many numbers Q holds altogether, which grows with every word. What counts
             is d, how many numbers *one* vector has."""),

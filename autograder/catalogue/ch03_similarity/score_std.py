@@ -9,7 +9,6 @@ from autograder.catalogue.families import Family
 from autograder.catalogue.known_answers import answer, correct, mistake
 from autograder.catalogue.numbers import number
 from autograder.catalogue.probes import hidden, second_call, visible
-from transformer_ref.model import similarity
 
 (MEASURE,) = sections("measure")
 
@@ -17,9 +16,10 @@ PAIRS = 5_000
 
 
 def score_std(d: int, n: int, generator: torch.Generator) -> float:
-    """The standard deviation of n dot products of d standard normal numbers each."""
-    query, key = torch.randn(2, n, d, generator=generator)  # (pair, d)
-    return similarity.dot(query, key).std().item()
+    """The standard deviation around which that of n dot products of d standard normal numbers is: a report shows it as
+    the expected number, and only the answer's own draw is uncertain. It draws as an answer does."""
+    torch.randn(2, n, d, generator=generator)
+    return d**0.5
 
 
 def seeded(g: torch.Generator, d: int, seed: int, pairs: int = PAIRS) -> Case:
@@ -34,7 +34,7 @@ def between(g: torch.Generator, low: int, high: int, pairs: int = PAIRS) -> Case
 
 def yours(evidence: Evidence) -> str:
     """The returned number, and the correct one."""
-    return f"You returned {number(evidence.got)} where {number(evidence.expected)} was expected."
+    return f"You returned {number(evidence.got)} where about {number(evidence.expected)} was expected."
 
 
 def near_0(evidence: Evidence) -> bool:
@@ -50,16 +50,16 @@ RIGHT = answer("""
 NORMAL = "torch.randn(2, n, d, generator=generator)"
 
 # fmt: off
-ONE_QUERY = Family("one query for all pairs", """One query met all the keys, so you measured the length of that one
-    query: another draw, another result. Each of the n pairs needs a query of its own.""")
+ONE_FOR_ALL = Family("one {one} for all pairs", """One {one} met all the {others}, so you measured the length of that
+    one {one}: another draw, another result. Each of the n pairs needs a {one} of its own.""")
 # fmt: on
 
 EXERCISE = Exercise(
     id="score-std", number="03.3", difficulty=2, minutes=8, visible_points=1, hidden_points=2,
     reference=score_std, section=MEASURE,
     # A measured standard deviation is itself uncertain: its relative error is the root of (kurtosis - 1) / 4n, where
-    # the kurtosis is 3 + 6/d. Two right answers differ by 1.4 times that: 1.4 percent for d = 64, 2.2 for d = 2, 2.8
-    # for d = 1. Each rtol is more than five times as large. n stays small enough for a table of all n times n pairs.
+    # the kurtosis is 3 + 6/d: 1.0 percent for d = 64, 1.6 for d = 2, 2.0 for d = 1. Two answers differ by 1.4 times
+    # that, and each rtol is more than five times as large. n stays small enough for a table of all n times n pairs.
     probes=(
         visible("64 numbers", seeded, 64, seed=3, checks="generator", rtol=0.09),
         visible("2 numbers", seeded, 2, seed=4, checks="state", rtol=0.12),
@@ -114,7 +114,8 @@ EXERCISE = Exercise(
             "This is the mean absolute value, about 0.8 of the standard deviation. Square, average, take the root.",
             quotes=yours),
         mistake("signs dropped first", RIGHT.but("std()", "abs().std()"), MEASURE,
-            "The signs were dropped before the spread was measured, which makes it about 0.6 of what it is.",
+            """Your number is about six tenths of the correct one, as it is when the signs are dropped before the spread
+            is measured.""",
             quotes=yours),
         mistake("standard error of the mean", RIGHT.but("products.std()", "(products.std() / n ** 0.5)"), MEASURE,
             """This was divided by the root of n, which is how uncertain the *mean* of the dot products is. Their own
@@ -122,10 +123,13 @@ EXERCISE = Exercise(
         mistake("pairs added up", RIGHT.but("dim=-1", "dim=0"), MEASURE,
             "The sum ran over the n pairs instead of the d numbers of each, so you got about the root of n.",
             quotes=yours),
-        ONE_QUERY(RIGHT.but("q * k", "q[0] * k"), MEASURE, quotes=yours),
-        ONE_QUERY(RIGHT.but(
+        ONE_FOR_ALL(RIGHT.but("q * k", "q[0] * k"), MEASURE, quotes=yours, one="query", others="keys"),
+        ONE_FOR_ALL(RIGHT.but(
                   NORMAL, "torch.randn(d, generator=generator), torch.randn(n, d, generator=generator)"),
-            MEASURE, quotes=yours, name="one query for all pairs, drawn first"),
+            MEASURE, quotes=yours, name="one query for all pairs, drawn first", one="query", others="keys"),
+        ONE_FOR_ALL(RIGHT.but(
+                  NORMAL, "torch.randn(n, d, generator=generator), torch.randn(d, generator=generator)"),
+            MEASURE, quotes=yours, one="key", others="queries"),
         mistake("one of the two uniform", RIGHT.but(
                   NORMAL, "torch.randn(n, d, generator=generator), torch.rand(n, d, generator=generator)"), MEASURE,
             """Your number is 0.58 times the correct one, as if one of the two vectors were drawn from 0 to 1.
@@ -142,10 +146,12 @@ EXERCISE = Exercise(
             given was not used. Every function that draws takes it as an argument; then a run can be repeated."""),
         mistake("generator for one of the two only", RIGHT.but(
                   NORMAL, "torch.randn(n, d, generator=generator), torch.randn(n, d)"), MEASURE,
-            "One of the two draws used the global random state. Hand the generator to both."),
+            """Some numbers were drawn from torch's global random state: not every function that draws was given the
+            generator. Pass it to each of them, and draw nothing else."""),
         mistake("nothing drawn from the generator", "def score_std(d, n, generator): return d ** 0.5", MEASURE,
-            """The size is right, but nothing was drawn from the generator: a formula, or another library's random
-            numbers. This exercise is the measurement that the formula is about."""),
+            """The size is right, but the generator is in the same state as before the call. Perhaps the number comes
+            from a formula, from another library's random numbers or from an earlier call; or you drew from a copy of
+            the generator, or set its state back. Measure, and draw from the generator itself."""),
         families.A_TENSOR_FOR_A_NUMBER(RIGHT.but(".item()", ""), MEASURE),
         mistake("all the dot products", RIGHT.but(".std().item()", ""), MEASURE,
             "You returned the n dot products themselves. Return their standard deviation, one plain number."),
