@@ -120,7 +120,7 @@ def changed(failures: Sequence[Outcome]) -> Iterator[Fact]:
 
 def repeated(again: RepeatRun) -> Iterator[Fact]:
     """What a repeated call shows: another result for the same input, or the same result for another input."""
-    got = again.outcome.got.result
+    got, is_changed = again.outcome.got.result, again.outcome.difference.kind == "inputs"  # what was asked again with
     parts = [part for part in (got if isinstance(got, tuple) else [got]) if isinstance(part, Tensor)]
     if any(not isinstance(each.result, Raised) and not equal(got, each.result) for each in again.same):
         yield Differs()
@@ -129,7 +129,7 @@ def repeated(again: RepeatRun) -> Iterator[Fact]:
         if any(part.isnan().any() or not part.isfinite().any() for part in parts if part.is_floating_point()):
             break  # NaN, or nothing but infinity, tells nothing of what it was made of
         ignored = same(got, other.result) and not equal(again.outcome.expected.result, expected.result)
-        if ignored and not isinstance(got, Raised):
+        if ignored and not is_changed and not isinstance(got, Raised):
             yield Ignored(place)
 
 

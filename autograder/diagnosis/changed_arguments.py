@@ -204,8 +204,8 @@ OF_NUMBERS: dict[str, Change] = {  # looked for in one argument, and in two at o
 CHANGES: dict[str, Change] = {
     "one more": Change(_shifted(1), "{name} + 1 instead of {name}"),
     "one less": Change(_shifted(-1), "{name} - 1 instead of {name}"),
-    "one less, from 0": Change(_shifted(-1, 0), "{name} - 1 instead of {name}, and 0 where that would be less"),
-    "one less, from 1": Change(_shifted(-1, 1), "{name} - 1 instead of {name}, and 1 where that would be less"),
+    "one less, from 0": Change(_shifted(-1, 0), "{name} - 1 instead of {name}, or 0 where that is below 0"),
+    "one less, from 1": Change(_shifted(-1, 1), "{name} - 1 instead of {name}, or 1 where that is below 1"),
     "opposite": Change(_of_masks(lambda mask: ~mask), "the opposite of {name}, with True and False exchanged"),
     "opened": Change(_of_masks(torch.ones_like), "{name} with True everywhere: what it should hide still takes part"),
     "zeros": Change(_of_numbers(torch.zeros_like), "{name} with nothing but zeros in it: its numbers have no effect"),

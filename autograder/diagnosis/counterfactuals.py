@@ -180,8 +180,8 @@ def _unexplained(
         except Exception:  # no probe has this input, and `normalize` may not find what it reads of a result
             return None
         if isinstance(meant, Raised):
-            if outcome is asked[0] or not isinstance(outcome.got.result, Tensor):
-                return None
+            if outcome is asked[0] or outcome.passed or not isinstance(outcome.got.result, Tensor):
+                return None  # where it raises, the learner is not right
             stopped += not outcome.passed
             continue
         closeness = outcome.probe.rtol, outcome.probe.atol

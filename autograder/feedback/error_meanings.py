@@ -77,7 +77,10 @@ MEANINGS: dict[str, str] = {  # the beginning of a message, as a regular express
         "The value before the round brackets is of type {0} and cannot be called. Should the brackets be square or "
         "left out, or is a sign such as * missing?"
     ),
-    r"(?:Subtraction|Negation), the `-` operator, (?:with|on) a bool": "~ turns a mask around; a minus sign cannot.",
+    r"(?:Subtraction|Negation), the `-` operator, (?:with|on) a bool": (
+        "~ turns a mask around; a minus sign cannot. True or False minus a tensor does not work either: make a number "
+        "of it first, as float(i == j) does."
+    ),
     r"iteration over a 0-d tensor|len\(\) of a 0-d tensor": "This tensor is a single number and has no axes.",
     r"object of type '(\w+)' has no len": "A value of type {0} has no length.",
     r"'float' object cannot be interpreted as an int|list indices .*not float|slice indices must be int": WHOLE,

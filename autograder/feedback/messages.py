@@ -66,8 +66,8 @@ VISIBLE = {
     "inputs": IN_PLACE,
     "no gradient": "The values are correct, but no gradient flows back: it is cut off by .item(), .data, .detach(), "
     "no_grad, numpy, torch.tensor(...) of a result, or a layer that holds a copy.",
-    "gradient": "The values are correct, but the gradient is not. A step that changes no value can change it, such as "
-    "dividing by a sum that is already 1; so does cutting off one of several paths.",
+    "gradient": "The values are correct there, but the gradient is not. A step that changes no value can change it, "
+    "such as dividing by a sum that is already 1; so does cutting off one of several paths.",
     "not raised": "Raise the error, so that the caller notices. An error that is returned or printed goes unnoticed.",
 }
 MADE_BY = {
@@ -78,7 +78,7 @@ SYNTAX = ("SyntaxError", "IndentationError", "TabError")
 PLACE = re.compile(r" \([^()]*, line \d+\)$")  # "(answer.py, line 2)"
 FUNCTIONS = ("builtin_function_or_method", "function", "method")
 SINGLE = (
-    "The result keeps the dtype of its input. float32 comes from .float(), and from a tensor that was created without "
+    "The result keeps the dtype of its input. Most often float32 comes from .float(), or from a tensor created without "
     "a dtype: torch.zeros, torch.empty, torch.tensor of plain numbers."
 )
 OTHER_DTYPES = {
@@ -152,8 +152,8 @@ def unexplained(exercise: Exercise, outcome: Outcome, noticed: Sequence[Fact] = 
         return facts
     if facts and kind in ("value", "shape", "length", "keys", "inputs", "no gradient", "gradient"):
         return facts
-    if kind == "value" and not isinstance(result, torch.Tensor):
-        return STEPS if _draws(outcome) else BY_HAND  # a list or a text has no rows
+    if kind == "value" and (not isinstance(result, torch.Tensor) or result.ndim < 2):
+        return STEPS if _draws(outcome) else BY_HAND  # a list, a text or a vector has no rows
     if isinstance(outcome.difference.got, Remark):
         return ""
     if kind == "dtype" and outcome.difference.expected == torch.bool:

