@@ -58,13 +58,26 @@ def saturated(g: torch.Generator) -> Case:
 
 
 def below_the_pads(g: torch.Generator) -> Case:
-    """A word of the first sentence scores about 150; every word of the second about -150, its pads about -90."""
-    B, T, A = 2, 5, 4
-    mask = torch.tensor([[True, True, False, True, False], [False, True, True, True, False]])
+    """A word of the first sentence scores about 150; every word of the second about -150, its pads about -90; words and
+    pads of the third score -2^32, which is below -1e9 and exact in float32."""
+    B, T, A = 3, 6, 5
+    mask = torch.tensor([[1, 1, 0, 1, 0, 0], [0, 1, 1, 1, 0, 0], [1, 0, 1, 0, 1, 0]], dtype=torch.bool)
     H = torch.randint(-1, 2, (B, T, A), generator=g).float()
+    H[:2, :, 4] = 0.0
     H[0, 0, :2] = 1.0
     H[1, :, 0], H[1, :, 1] = torch.where(mask[1], -1.0, 1.0), -1.0
-    return Case((torch.zeros(B, 3), H, normal(g, 3, A), 20 * torch.eye(A), torch.tensor([30.0, 120.0, 0.5, 1.7]), mask))
+    H[2] = torch.tensor([0.0, 0.0, 0.0, 0.0, -1.0])
+    va = torch.tensor([30.0, 120.0, 0.5, 1.7, 2.0**32])
+    return Case((torch.zeros(B, 2), H, normal(g, 2, A), 20 * torch.eye(A), va, mask))
+
+
+def holes(g: torch.Generator) -> Case:
+    """Pads with large states between the words; the state of one word of each sentence is zero."""
+    s, H, Wa, Ua, va, _ = asked(g, [6, 6], 6, 3, 5, 4).arguments
+    mask = torch.tensor([[1, 0, 1, 0, 1, 1], [0, 1, 0, 1, 1, 0]], dtype=torch.bool)
+    H[~mask] = 50.0
+    H[0, 2], H[1, 1] = 0.0, 0.0
+    return Case((s, H, Wa, Ua, va, mask))
 
 
 def far_away(g: torch.Generator) -> Case:
@@ -93,9 +106,24 @@ def down(evidence: Evidence) -> str:
     )
 
 
+def lost_after_a_pad(evidence: Evidence) -> bool:
+    """Whether a word that comes after a pad of its sentence, and whose state is not 0, got no weight."""
+    weights, expected, mask = evidence.got[1], evidence.expected[1], evidence.arguments[5]
+    after = mask & ((~mask).cumsum(1) > 0) & (evidence.arguments[1] != 0).any(-1)
+    return bool((after & (weights == 0) & (expected > 0.01)).any())
+
+
+def all_of_them_zero(evidence: Evidence) -> bool:
+    """Whether the weights of a sentence that has words sum to 0, only where the scores are large."""
+    s, H, Wa, Ua, va, mask = evidence.arguments
+    scores = torch.tanh((s @ Wa).unsqueeze(1) + H @ Ua) @ va
+    zero = (evidence.got[1].abs().sum(1) < 1e-3) & mask.any(1)
+    return bool(zero.any()) and bool((scores.abs().amax(1) > 50)[zero].all())
+
+
 def context_size(evidence: Evidence) -> str:
     return (
-        f"Your context has shape {tuple(evidence.got[0].shape)}, where {tuple(evidence.expected[0].shape)} was "
+        f"Your context vector has shape {tuple(evidence.got[0].shape)}, where {tuple(evidence.expected[0].shape)} was "
         f"expected."
     )
 
@@ -119,13 +147,14 @@ UNMASKED = RIGHT.but(WORDS, "scores").without(ZEROS)
 
 EXERCISE = Exercise(
     id="additive-context", number="01.5", difficulty=3, minutes=20, visible_points=1, hidden_points=3,
-    reference=additive_context, section=LOOK_BACK,
+    reference=additive_context, section=SHARES,
     probes=(
         visible("by hand: two words and a pad", Case(BY_HAND), laws=(SHARED_OUT,)),
         visible("two sentences, of 5 and 3 words", asked, [5, 3], 5, 3, 4, 6, laws=(SHARED_OUT,)),
         *usual_probes(asked, other=([2, 7, 4], 7, 6, 5, 8), smallest=([1], 1, 3, 5, 2), common=([4, 2, 3], 4, 2, 6, 5),
                       precise=far_away),
         hidden("pads in front", asked, [4, 6], 6, 3, 4, 5, front=True, announced_by="anywhere in a sentence"),
+        hidden("pads between the words", holes, announced_by="pads may be anywhere in a sentence"),
         hidden("large scores", saturated, announced_by="however large a score is"),
         hidden("words that score far below the pads", below_the_pads, announced_by="Pads get a weight of exactly 0"),
         hidden("one pad, and nothing else", asked, [0], 1, 2, 3, 4, announced_by="a sentence of pads only gets zeros"),
@@ -179,8 +208,8 @@ EXERCISE = Exercise(
             there are none, every score is minus infinity, and NaN comes back.""", quotes=on_pads),
         mistake("words added up without weights", RIGHT.but("weights.unsqueeze(2) * H", "mask.unsqueeze(2) * H"),
                 SHARES,
-            "Your context is the plain sum of the words: the weights were made and not used. Each state goes in with "
-            "its weight."),
+            "Your context vector is the plain sum of the words: the weights were made and not used. Each state goes in "
+            "with its weight."),
         mistake("the best word alone",
                 RIGHT.but(WEIGHTS, "F.one_hot(words.argmax(dim=1), words.shape[1]).to(words.dtype)"), SHARES,
             "The word with the highest score took everything. The scores become *weights*, and every word gets one."),
@@ -192,14 +221,36 @@ EXERCISE = Exercise(
             exactly 0?""", quotes=on_pads),
         mistake("NaN where nothing may be attended", RIGHT.without(ZEROS), SHARES,
             """Right wherever there is a word. A sentence of pads only gives 0 divided by 0, NaN; it should get weights
-            of 0 and a context of 0."""),
-        mistake("shares for pads where there is no word", RIGHT.but("-math.inf", "-1e9").without(ZEROS), SHARES,
+            of 0 and a context vector of 0."""),
+        mistake("shares for pads where there is no word", RIGHT.but("-math.inf", "-1e30").without(ZEROS), SHARES,
             """Right wherever there is a word. In a sentence of pads only, all scores are equally low, so the weights of
             the pads sum to 1 after all; there they should be 0."""),
+        mistake("minus a billion for pads", RIGHT.but("-math.inf", "-1e9").without(ZEROS), SHARES,
+            """Two things are missing. In a sentence of pads only, all scores are equally low, so the weights of the
+            pads sum to 1; there they should be 0. And the number that you gave the pads is not lower than every score:
+            where the words score lower still, the pads get their weight."""),
+        mistake("weights of 0 where scores are large", RIGHT.but("-math.inf", "-1e4"), SHARES,
+            """In a sentence with large scores all your weights are 0, or nearly: its exponentials became too large or
+            too small, or the number that replaced the scores of its pads is not lower than those of its words. Which
+            score is lower than any other? And whose largest score may be subtracted before the exponential?""",
+            shows=all_of_them_zero),
+        mistake("pads assumed at the end",
+                RIGHT.before("asks = (s @ Wa).unsqueeze(1)",
+                             "mask = torch.arange(mask.shape[1]) < mask.sum(dim=1, keepdim=True)"), SHARES,
+            """A word that comes after a pad gets no weight. Pads may be anywhere in a sentence, so how many words there
+            are does not say where they are: the mask says it, position by position.""", shows=lost_after_a_pad),
+        mistake("score 0 for pads, then weight 0", RIGHT.but(WORDS, "scores * mask"), SHARES,
+            """The scores of the pads became 0 before the softmax and their weights 0 after it. e to the 0 is 1, so the
+            pads took a part of the sum, and less than 1 is left for the words. Which score has an exponential of 0?""",
+            quotes=weight_sums),
         mistake("minus infinity added",
                 RIGHT.but(WORDS, "scores + torch.zeros_like(scores).masked_fill(~mask, -math.inf)"), SHARES,
-            """The values are right, but in a sentence of pads only the *gradients* are NaN: minus infinity was added to
-            the scores, and the way back runs through 0 divided by 0. Replace the scores instead of adding to them."""),
+            """The values are correct, but in a sentence of pads only the *gradients* are NaN: the way back to the
+            scores runs through 0 divided by 0, even if the NaN is taken out of the result. Replace the scores of the
+            pads before the softmax; a number added to a score, or a division after it, lets the NaN through."""),
+        mistake("exponentials without their sum", RIGHT.but(WEIGHTS, "torch.exp(words)"), LOOK_BACK,
+            """Your weights are the exponentials of the scores. Softmax also divides those of a sentence by their sum,
+            so that they sum to 1.""", quotes=weight_sums),
         mistake("no softmax", RIGHT.but(WEIGHTS, "scores"), LOOK_BACK,
             "These are the scores themselves, any numbers. Return weights: positive, with a sum of 1 for each "
             "sentence.",
@@ -222,18 +273,18 @@ EXERCISE = Exercise(
             quotes=weight_sums),
         mistake("only the best word", RIGHT.but(SUM, "H[torch.arange(len(H)), weights.argmax(1)] * mask.any(1, True)"),
                 LOOK_BACK,
-            """The weights are right, but the context is the state of the best word only. It is the sum of *all*
+            """The weights are right, but the context vector is the state of the best word only. It is the sum of *all*
             states, each times its weight."""),
         mistake("plain mean", RIGHT.but(SUM, "(H * mask[:, :, None]).sum(1) / mask.sum(1, keepdim=True).clamp(min=1)"),
                 LOOK_BACK,
-            "The weights are right and then not used: the context is the plain mean of the words' states."),
+            "The weights are right and then not used: the context vector is the plain mean of the words' states."),
         mistake("divided by the number of words", RIGHT.but("shares.sum", "shares.mean"), LOOK_BACK,
             "The weights sum to 1 already; taking a mean divides by T once more. Add the weighted states up."),
         mistake("summed over the features", RIGHT.but(SUM, "shares.sum(dim=2)"), LOOK_BACK,
             """The weighted states were added up across their *features*. Add across the words, so that a vector of Dh
             numbers is left.""", quotes=context_size),
         mistake("s as the value", RIGHT.but("unsqueeze(2) * H", "unsqueeze(2) * s.unsqueeze(1)"), LOOK_BACK,
-            "You mix s, the decoder's state, and a mixture of copies of s is s. Mix the states of the source.",
+            "You mix s, the decoder's state, and a weighted sum of copies of s is s. Mix the states of the source.",
             quotes=context_size),
         mistake("the first sentence's state for all", RIGHT.but("(s @ Wa)", "(s[:1] @ Wa)"), LOOK_BACK,
             "The state of the first sentence was used for every sentence. Row i of s belongs to sentence i."),
@@ -241,25 +292,29 @@ EXERCISE = Exercise(
             """You mixed H times Ua. The projection serves to *find* the words; pass the states H themselves.""",
             quotes=context_size),
         mistake("context and weights exchanged", RIGHT.but("context, weights", "weights, context"), LOOK_BACK,
-            "The two results are in the wrong order: first the context (B, Dh), then the weights (B, T)."),
+            "The two results are in the wrong order: first the context vectors (B, Dh), then the weights (B, T)."),
         mistake("context alone", RIGHT.but("context, weights", "context"), LOOK_BACK,
-            "Only the context came back. Return the weights as well: they are the alignment that one can look at."),
+            "Only the context vectors came back. Return the weights as well: they are the alignment that one can look "
+            "at."),
         mistake("an axis kept", RIGHT.but(SUM, "shares.sum(dim=1, keepdim=True)"), LOOK_BACK,
-            "An axis of length 1 is left in the context: one mixture for each sentence, so (B, Dh).",
+            "An axis of length 1 is left in the context vectors: one vector for each sentence, so (B, Dh).",
             quotes=context_size),
         *usual_mistakes(RIGHT, arguments="H s Wa Ua va", detached=LOOK_BACK, float32=LOOK_BACK, single=LOOK_BACK,
                         squeezed=LOOK_BACK, viewed=LOOK_BACK),
         in_place("H", RIGHT.but("weights.unsqueeze(2) * H", "H.mul_(weights.unsqueeze(2))"), LOOK_BACK),
         mistake("scores instead of weights", RIGHT.but("context, weights", "context, scores"), LOOK_BACK,
-            "The context is right, but you returned the scores with it. Return the weights: what the softmax made "
-            "of them."),
+            "The context vectors are right, but you returned the scores with them. Return the weights: what the "
+            "softmax made of the scores."),
+        mistake("masked scores instead of weights", RIGHT.but("context, weights", "context, words"), LOOK_BACK,
+            "You returned the scores, with minus infinity at the pads, where the weights belong. Return what the "
+            "softmax made of them."),
         mistake("not low enough", RIGHT.but("-math.inf", "-10").without(ZEROS), LOOK_BACK,
             """Pads got a score of -10, and e to the -10 is small but not 0: they still get a weight. Only minus
             infinity gives exactly 0."""),
         mistake("NaN kept in the weights", RIGHT.without(ZEROS).but("weights.un", "weights.nan_to_num(0.0).un"),
                 LOOK_BACK,
-            "In a sentence of pads only, NaN was taken out of the context and stayed in the weights. They should be 0 "
-            "as well."),
+            "In a sentence of pads only, NaN was taken out of the context vector and stayed in the weights. They "
+            "should be 0 as well."),
         mistake("scores returned as weights",
                 RIGHT.but("return context, weights", "return context, scores.masked_fill(~mask, 0.0)"), LOOK_BACK,
             "Your scores came back instead of the weights. Softmax turns them into weights, which sum to 1."),

@@ -1,4 +1,4 @@
-"""01.2: what reaches the first word."""
+"""01.2: what reaches each word."""
 
 import math
 
@@ -30,6 +30,11 @@ def matrix(g: torch.Generator, D: int, T: int, dtype: torch.dtype = torch.float3
     return Case((normal(g, D, D, dtype=dtype) / D**0.5, T))
 
 
+def large(g: torch.Generator) -> Case:
+    """A matrix whose square is about 100,000,000, where float32 loses digits that float64 holds."""
+    return Case((1e4 * normal(g, 4, 4, dtype=torch.float64), 3))
+
+
 def one_number(g: torch.Generator) -> Case:
     """A number below 0."""
     return Case((-0.5 - 0.4 * torch.rand(1, 1, generator=g), 5))
@@ -58,14 +63,26 @@ def is_largest_sum(evidence: Evidence) -> bool:
     return any(torch.allclose(evidence.got, torch.linalg.matrix_norm(powers, order)) for order in (1, math.inf))
 
 
-def is_one_arrow(evidence: Evidence) -> bool:
-    """Whether these are the lengths of a vector of ones, of the unit vector in its direction, or of an axis."""
+def is_longest_line(evidence: Evidence) -> bool:
+    """Whether these are the lengths of the longest columns, or of the longest rows."""
+    W, T = evidence.arguments
+    powers = torch.stack([torch.linalg.matrix_power(W, T - t) for t in range(1, T + 1)])
+    return any(torch.allclose(evidence.got, powers.norm(dim=dim).amax(dim=1), atol=0.0) for dim in (1, 2))
+
+
+def is_one_arrow(evidence: Evidence) -> bool | None:
+    """Whether these are the lengths of a vector of ones, of the unit vector in its direction, or of an axis.
+
+    None if all are 0 or 1, as those of the shear's first axis: the same comes from the powers of its eigenvalue.
+    """
+    if torch.allclose(evidence.got, evidence.got.round().clamp(0, 1), atol=1e-4):
+        return None
     W, T = evidence.arguments
     powers = torch.stack([torch.linalg.matrix_power(W, T - t) for t in range(1, T + 1)])
     ones = torch.ones_like(W[0])
     arrows = (ones, ones / len(W) ** 0.5, *torch.eye(len(W), dtype=W.dtype)[[0, -1]])
     lengths = [(each @ arrow).norm(dim=1) for arrow in arrows for each in (powers, powers.mT)]
-    return any(torch.allclose(evidence.got, length) for length in lengths)
+    return any(torch.allclose(evidence.got, length, atol=0.0) for length in lengths)
 
 
 RIGHT = answer("""
@@ -86,13 +103,12 @@ EXERCISE = Exercise(
     probes=(
         visible("a rotation that shrinks by 0.9, T = 6", Case((ROTATION, 6))),
         visible("a shear, T = 4", Case((SHEAR, 4))),
-        *usual_probes(matrix, other=(5, 7), smallest=(3, 1), common=(4, 6), gradients=False),
+        *usual_probes(matrix, other=(5, 7), smallest=(3, 1), common=(4, 6), precise=large, gradients=False),
         hidden("one number, below 0", one_number, announced_by="(D, D)"),
         hidden("a matrix whose powers die out", dying_out, announced_by="(D, D), any numbers"),
-        hidden("vanishing", turning, 3, 40, 0.5, rtol=1e-3, atol=0.0, announced_by="(D, D), any numbers"),
+        hidden("vanishing", turning, 3, 80, 0.5, rtol=1e-3, atol=0.0, announced_by="(D, D), any numbers"),
         hidden("exploding", turning, 4, 30, 2.5, dtype=torch.float32, rtol=1e-3, announced_by="(D, D), any numbers"),
     ),
-    omits={"precision": "a norm has the same seven digits in either precision"},
     mistakes=(
         mistake("elementwise power", RIGHT.but(EYE, "torch.ones_like(W)").but(STEP, "power * W"), GRADIENT,
             """** raises each *number* of W to the power. Walking back k steps multiplies k *matrices*; for a rotation
@@ -106,6 +122,15 @@ EXERCISE = Exercise(
         mistake("Frobenius norm", RIGHT.but("(power, 2)", "(power)"), GRADIENT,
             """Your value at t = T is the root of D instead of 1: this is the Frobenius norm, all numbers squared and
             added. The spectral norm is how much the matrix can stretch *one* vector.""", quotes=yours),
+        mistake("Frobenius norm divided by the root of D", RIGHT.but("(power, 2)", "(power) / W.shape[0] ** 0.5"),
+                GRADIENT,
+            """That is the Frobenius norm divided by the root of D, so it is a mean over all directions: the root of the
+            mean of the squared singular values. The spectral norm is only the largest singular value.""",
+            quotes=yours),
+        mistake("longest column", RIGHT.but(NORM, "power.norm(dim=0).max()"), GRADIENT,
+            """That is the length of the longest column (or row). A column is where the arrow along one axis ends up,
+            and an arrow between two axes may be stretched more. The spectral norm is the largest stretch of all.""",
+            quotes=yours, shows=is_longest_line),
         mistake("nuclear norm", RIGHT.but("norm(power, 2)", "norm(power, 'nuc')"), GRADIENT,
             "The singular values were added up: that is the nuclear norm. The spectral norm is only the "
             "largest of them."),

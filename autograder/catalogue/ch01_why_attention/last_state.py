@@ -7,7 +7,7 @@ from autograder.catalogue.ch01_why_attention.shared import sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise
 from autograder.catalogue.families import in_place, usual_mistakes
 from autograder.catalogue.known_answers import answer, correct, formula, mistake
-from autograder.catalogue.probes import FAR, hidden, normal, usual_probes, visible
+from autograder.catalogue.probes import FAR, UNTOUCHED, hidden, normal, usual_probes, visible
 from autograder.catalogue.quotes import row, sizes
 
 (PADDING,) = sections("padding")
@@ -60,7 +60,7 @@ PICKED = "H[rows, last]"
 GATHERED = RIGHT.but(PICKED, "H.gather(1, last.view(-1, 1, 1).expand(-1, 1, H.shape[2]))")
 
 EXERCISE = Exercise(
-    id="last-state", number="01.1", difficulty=2, minutes=10, visible_points=1, hidden_points=2,
+    id="last-state", number="01.1", difficulty=2, minutes=6, visible_points=1, hidden_points=2,
     reference=last_state, section=PADDING,
     probes=(
         visible("two sentences, of 3 and 2 words", Case((STATES, torch.tensor([3, 2])), ("first", "second"))),
@@ -68,9 +68,9 @@ EXERCISE = Exercise(
         *usual_probes(states, other=([7, 2, 5, 3], 7, 3), smallest=([1], 1, 4), common=([5, 1, 3], 6, 2),
                       precise=far_away),
         hidden("all end before the end", states, [4, 6, 1], 8, 4, announced_by="from 1 to T"),
-        hidden("states with zeros in them", zeros_within, announced_by="of any value, pads too"),
+        hidden("states with zeros in them", zeros_within, announced_by="of any finite value, pads too"),
         hidden("float64, lengths in a list", states, [3, 6], 6, 5, dtype=torch.float64, listed=True,
-               announced_by="a tensor or a list"),
+               checks=UNTOUCHED, announced_by="a tensor or a list"),
     ),
     mistakes=(
         mistake("the last column", RIGHT.but(PICKED, "H[:, -1]"), PADDING,

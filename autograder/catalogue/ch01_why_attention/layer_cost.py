@@ -25,6 +25,16 @@ def layer(g: torch.Generator, kind: str, k: int = 3) -> Case:
     return Case((kind, drawn(60, 900, g), 8 * drawn(5, 7, g) + 1, k))
 
 
+def huge_layer(g: torch.Generator, kind: str, k: int) -> Case:
+    """An odd cost of 17 or 18 digits, more than a float holds."""
+    return Case((kind, 2 * drawn(10**6, 2 * 10**6, g) + 1, 2 * drawn(40_000, 80_000, g) + 1, k))
+
+
+def wide_window(g: torch.Generator) -> Case:
+    """A window of an even number of words, more than the sentence has."""
+    return Case(("convolution", drawn(3, 5, g), drawn(20, 90, g), 8))
+
+
 def one_word(g: torch.Generator) -> Case:
     return Case(("attention", 1, drawn(20, 90, g), 3))
 
@@ -84,11 +94,13 @@ EXERCISE = Exercise(
         visible("convolution, n = 50, d = 512, k = 5", Case(("convolution", 50, 512, 5))),
         visible("break even at d = 512", Case((512,), function="break_even")),
         second_call(layer, "attention", announced_by="n: words"),
-        hidden("recurrent, other sizes", layer, "recurrent", 11, announced_by="n: words"),
-        hidden("convolution, other sizes", layer, "convolution", 7, announced_by="k: words"),
+        hidden("recurrent, other sizes", huge_layer, "recurrent", 11, rtol=0.0, announced_by="exact up to 18 digits"),
+        hidden("convolution, other sizes", huge_layer, "convolution", 7, rtol=0.0,
+               announced_by="exact up to 18 digits"),
+        hidden("a window wider than the sentence", wide_window, announced_by="possibly more than n"),
         hidden("one word", one_word, announced_by="at least 1"),
-        hidden("a whole book", whole_book, announced_by="of any size"),
-        hidden("a cost of seventeen digits", beyond_floats, rtol=0.0, announced_by="exact for numbers of any size"),
+        hidden("a whole book", whole_book, announced_by="exact up to 18 digits"),
+        hidden("a cost of seventeen digits", beyond_floats, rtol=0.0, announced_by="exact up to 18 digits"),
         hidden("break even at another width", width, 2_600, 3_400, announced_by="words of d features"),
         hidden("break even at width 1", width, 1, 1, announced_by="at least 1"),
     ),
@@ -128,8 +140,9 @@ EXERCISE = Exercise(
             """You added what it costs to make queries, keys and values. True of the machine (and for short sentences it
             is the larger part); here we count the dot products between words.""", quotes=priced),
         mistake("recurrent and attention exchanged", RIGHT.but("recurrent", "attention"), COST,
-            """This is the cost of attention for a recurrent layer, or the reverse. A recurrent step multiplies a d by d
-            matrix for each word; attention compares each word with each word.""", quotes=priced),
+            """The two formulas are exchanged: for a recurrent layer you return the cost of attention, and the reverse.
+            A recurrent step multiplies a d by d matrix for each word; attention compares each word with each word.""",
+            quotes=priced),
         mistake("recurrent without the matrix", RIGHT.but(RECURRENT, "return n * d"), COST,
             "A recurrent step multiplies the state by a d by d *matrix*: every new number is a sum over "
             "all d old ones.",
@@ -178,10 +191,13 @@ EXERCISE = Exercise(
         mistake("first length that is dearer", RIGHT.but(EVEN, "return d + 1"), COST,
             "That is the first length at which attention costs *more*. Return the one at which both cost the same.",
             quotes=priced),
+        mistake("break even at 0", RIGHT.but(EVEN, "return 0"), COST,
+            "At n = 0 both layers cost nothing, so a search that begins there ends at once. Find the length of a "
+            "sentence that has words.", quotes=priced),
         mistake("always 512", RIGHT.but(EVEN, "return 512"), COST,
             "512 is the answer for d = 512. What is it for another width?"),
         mistake("break even as float", RIGHT.but(EVEN, "return d * d / d"), COST,
-            "The number is right, but / makes a float of it. A length is a whole number: a plain Python int."),
+            "You returned a float, as /, math.sqrt and ** 0.5 do. A length is a whole number, a plain Python int."),
         mistake("costs as float", COSTS_AS_FLOAT, COST,
             "The numbers are right, but they are floats. Multiplications are counted with plain Python ints, exact at "
             "any size."),

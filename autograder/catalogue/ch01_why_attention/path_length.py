@@ -29,11 +29,12 @@ def same(g: torch.Generator, kind: str, *k: int) -> Case:
 
 
 def apart(
-    g: torch.Generator, kind: str, low: int, high: int, *k: int, times: int = 1, more: int = 0, back: bool = False
+    g: torch.Generator, kind: str, low: int, high: int, *k: int, times: int = 1, more: int = 0, back: bool = False,
+    first: bool = False,
 ) -> Case:
-    """Two words somewhere in the sentence, times * n + more places apart, where n is drawn from low to high."""
+    """Two words, times * n + more positions apart, where n is drawn from low to high; first: one of them is word 0."""
     distance = times * drawn(low, high, g) + more
-    start = drawn(2, 9, g)
+    start = 0 if first else drawn(2, 9, g)
     words = (start + distance, start) if back else (start, start + distance)
     return Case((kind, *words, *k))
 
@@ -49,6 +50,11 @@ def one_layer_more(evidence: Evidence) -> bool:
     kind, i, j, *rest = evidence.arguments
     reach = ((rest[0] if rest else 3) - 1) // 2
     return kind == "window" and abs(i - j) % reach == 0 and evidence.got == evidence.expected + 1
+
+
+def one_step_more(evidence: Evidence) -> bool:
+    """Whether a recurrent result is one step too large."""
+    return evidence.arguments[0] == "recurrent" and evidence.got == evidence.expected + 1
 
 
 RIGHT = answer("""
@@ -82,12 +88,14 @@ EXERCISE = Exercise(
                announced_by="in any order"),
         hidden("windows of 9 that end exactly on the word", apart, "window", 3, 11, 9, times=4,
                announced_by="odd and at least 3"),
-        hidden("windows without a given k", apart, "window", 11, 40, announced_by="k=3"),
+        hidden("windows without a given k", apart, "window", 11, 40, first=True, announced_by="k=3"),
         hidden("a far word in windows of 101", apart, "window", 300, 700, 101, times=50, more=13,
-               announced_by="however far"),
-        hidden("attention, the later word first", apart, "attention", 12, 40, 9, back=True,
+               announced_by="from 0 to 100,000"),
+        hidden("attention, the later word first", apart, "attention", 200, 2_000, 1, back=True, first=True,
                announced_by="in any order"),
-        hidden("recurrent, whatever k is", apart, "recurrent", 12, 40, 11, announced_by="the other kinds ignore it"),
+        hidden("recurrent, whatever k is", apart, "recurrent", 1_500, 4_000, 2, first=True,
+               announced_by="the other kinds ignore it"),
+        hidden("a word within the window", apart, "window", 2, 6, 13, announced_by="odd and at least 3"),
         hidden("word 0 and itself, recurrent", Case(("recurrent", 0, 0)), announced_by="0 when i == j"),
         hidden("a word and itself, windows", same, "window", 5, announced_by="0 when i == j"),
         hidden("a word and itself, attention", same, "attention", announced_by="0 when i == j"),
@@ -101,7 +109,7 @@ EXERCISE = Exercise(
             squares.""", quotes=said),
         mistake("words counted in a chain only", RIGHT.but(CHAIN, "steps = distance + 1"), PATHS,
             "In the chain you counted both words. Between neighbors there is 1 step: count the moves, not the squares.",
-            quotes=said),
+            quotes=said, shows=one_step_more),
         mistake("words in between counted", RIGHT.but(DISTANCE, "max(abs(i - j) - 1, 0)"), PATHS,
             """Those are the words *between* the two. The step that arrives counts as well: neighbors are 1 step
             apart.""", quotes=said),
@@ -169,7 +177,8 @@ EXERCISE = Exercise(
         mistake("forward only", RIGHT.but(DISTANCE, "max(j - i, 0)"), PATHS,
             "When the later word comes first, you say 0. The task asks how far apart they are, whichever comes first."),
         mistake("negative steps, rounded up", RIGHT.but(DISTANCE, "j - i").but(DIRECT, "1 if distance else 0"), PATHS,
-            "Where the later word comes first your number is negative. The way back is as long as the way there."),
+            "Where the later word comes first, your number for a recurrent network and for windows is not positive. "
+            "The way back is as long as the way there."),
         mistake("one layer more, always", RIGHT.but(ROUNDED, "distance // reach + 1"), PATHS,
             "Right where a remainder is left, and one layer too many where the windows end exactly on the word.",
             shows=one_layer_more),
