@@ -6,7 +6,7 @@ from torch import Tensor
 from autograder.catalogue import families
 from autograder.catalogue.ch04_softmax import shared
 from autograder.catalogue.ch04_softmax.shared import THINGS, WINDOWS, first_row, scores, sections
-from autograder.catalogue.exercise import Case, Exercise, Law
+from autograder.catalogue.exercise import Case, Evidence, Exercise, Law
 from autograder.catalogue.families import in_place, usual_mistakes
 from autograder.catalogue.known_answers import answer, correct, mistake
 from autograder.catalogue.probes import hidden, normal, usual_probes, visible
@@ -22,11 +22,30 @@ def log_softmax(x: Tensor, dim: int) -> Tensor:
 
 
 def far_apart(g: torch.Generator) -> Case:
-    """A gap of 200: in float32 the small probability is 0, its logarithm is not."""
+    """A gap of 200: in float32 the small probability is 0, its logarithm is not. In the last row a gap of 1,000, for
+    which the probability is 0 in float64 too, and one of 2,000."""
     x = normal(g, 3, 4)
     x[:, 2] -= 200
+    x[2, 0], x[2, 3] = -1000, -2000
     x[1, 0] += 120  # too much for a power in float32, and not in float64
     return Case((x, -1))
+
+
+def raised_to_a_limit(evidence: Evidence) -> bool | None:
+    """Whether only values far below 0 are wrong, and too large; None where only minus infinity could show it."""
+    got, expected = evidence.got, evidence.expected
+    wrong = ~torch.isclose(got, expected, rtol=1e-4, atol=3e-3)
+    if bool((expected[wrong] == -torch.inf).all()):
+        return None
+    between = (got[wrong] < -45) & (got[wrong] > expected[wrong])
+    return bool(between.all())
+
+
+def minus_infinity_replaced(evidence: Evidence) -> bool:
+    """Whether the result is finite where it should be minus infinity, and correct elsewhere."""
+    infinite = evidence.expected == -torch.inf
+    replaced = bool(infinite.any()) and bool(evidence.got[infinite].isfinite().all())
+    return replaced and torch.allclose(evidence.got[~infinite], evidence.expected[~infinite], rtol=1e-4, atol=3e-3)
 
 
 POWERS_SUM_TO_ONE = Law("exp of every row sums to 1",
@@ -48,18 +67,19 @@ NAIVE = RIGHT.but("x - x.amax(dim=dim, keepdim=True)", "x")
 LOG_OF_SHARES = RIGHT.but(DIFFERENCE, "torch.log(torch.exp(shifted) / total)")
 
 EXERCISE = Exercise(
-    id="log-softmax", number="04.3", difficulty=2, minutes=15, visible_points=1, hidden_points=3,
+    id="log-softmax", number="04.3", difficulty=2, minutes=10, visible_points=1, hidden_points=3,
     reference=log_softmax, section=LOGARITHM, forbidden=shared.LIBRARY_SOFTMAX,
     probes=(
         visible("two rows of three", Case((THINGS, -1)), laws=(POWERS_SUM_TO_ONE,)),
         visible("one row of four, dim=0", Case((WINDOWS, 0))),
-        *usual_probes(scores, other=((2, 3, 5), 1), smallest=((1, 1, 2), -2), common=((2, 5, 3), 2),
+        *usual_probes(scores, other=((2, 3, 4, 5), 1), smallest=((1, 1, 2), -2), common=((2, 5, 3), 2),
                       precise=shared.far_away),
         hidden("down the columns: dim=0", scores, (3, 5), 0, announced_by="from the front or the back"),
+        hidden("three axes, dim=-2", scores, (2, 4, 3), -2, announced_by="from the front or the back"),
         hidden("scores 200 apart", far_apart, announced_by="200 below the others"),
         # float32 holds four decimals of 1000
         hidden("scores around 1000 and -1000", shared.around_1000, atol=1e-3, announced_by="any size"),
-        hidden("a score of minus infinity", shared.with_minus_infinity, 2, 4, atol=1e-3,
+        hidden("a score of minus infinity", shared.with_minus_infinity, 2, 4, atol=3e-3,
                announced_by="-inf among others"),
         hidden("gradients down the columns", scores, (4, 3), 0, dtype=torch.float64, checks="gradients",
                announced_by="from the front or the back"),
@@ -93,10 +113,11 @@ EXERCISE = Exercise(
             """Rows far below the largest score of the tensor underflow: the logarithm of a sum of 0 is minus infinity.
             Use each row's own maximum."""),
         mistake("always along the last axis", SHORT.but("dim=dim", "dim=-1"), WHICH_AXIS,
-            "Asked for dim=0, your rows are shared out and not your columns: dim is ignored, the last axis "
-            "is always used."),
+            "With dim=0 the probabilities of a column should sum to 1; yours sum to 1 in each row: dim is ignored, the "
+            "last axis is always used."),
         mistake("always along the first axis", SHORT.but("dim=dim", "dim=0"), WHICH_AXIS,
-            "The first axis is always used, whatever dim says. With dim=-1 each *row* is shared out.",
+            "The first axis is always used, whatever dim says. With dim=-1 the probabilities of each *row* should sum "
+            "to 1.",
             quotes=first_row),
         mistake("one sum for the whole tensor", SHORT.but("x, dim=dim, keepdim=True", "x.flatten(), dim=0"), WHICH_AXIS,
             "One sum was taken over the whole tensor. Each row (or column: dim says which) has a sum of its own.",
@@ -124,8 +145,9 @@ EXERCISE = Exercise(
             quotes=sizes),
         mistake("small shares cut off",
                 RIGHT.but(DIFFERENCE, "torch.log((torch.exp(shifted) / total).clamp(min=1e-12))"), LOGARITHM,
-            """Probabilities below a limit were raised to it before the logarithm, so everything small comes back as the
-            same number and has no gradient. The true value, -200, needs no division at all."""),
+            """Small probabilities were raised to a limit before the logarithm, or a small number was added to all, so
+            everything small comes back as the same number and its gradient is lost. The true value, -200, needs no
+            division at all."""),
         mistake("logarithm of x divided by its sum", SHORT.but(LOG_OF_SUM, "x.sum(dim=dim, keepdim=True)").but(
                   "x - total", "torch.log(x / total)"), LOGARITHM,
             "The scores were divided by their sum and no exponential was taken; the logarithm of a negative "
@@ -135,7 +157,8 @@ EXERCISE = Exercise(
             "Use the sum.",
             quotes=first_row),
         mistake("one more inside the logarithm", RIGHT.but("torch.log(", "torch.log1p("), LOGARITHM,
-            "There is an extra 1 inside the logarithm (log1p does that): the exponentials of a row sum to less than 1.",
+            "There is an extra 1 inside the logarithm (log1p does that), so the exponentials of your results sum to "
+            "less than 1 in each row.",
             quotes=first_row),
         mistake("sum cut off from the gradient", SHORT.but("x - total", "x - total.detach()"), SLOPE,
             """The values are right, but the gradient does not pass through the sum, so raising one score seems to
@@ -173,12 +196,12 @@ EXERCISE = Exercise(
         mistake("far scores cut off",
                 RIGHT.but("x - x.amax(dim=dim, keepdim=True)", "(x - x.amax(dim=dim, keepdim=True)).clamp(min=-50)"),
                 LOGARITHM,
-            """Scores far below the largest were raised to a limit, so they all come back as the same number. Nothing
-            needs a limit here: the exponential of such a score is 0 in the sum, and the score itself is an ordinary
-            number."""),
+            """Results far below 0 were raised to a limit, or replaced by a number, so they are larger than they should
+            be. Nothing needs a limit here: the exponential of a very low score is 0 in the sum, and the score itself is
+            an ordinary number.""", shows=raised_to_a_limit),
         mistake("minus infinity replaced", SHORT.but("x - total", "torch.nan_to_num(x - total, neginf=0.0)"), LOGARITHM,
-            """Minus infinity was replaced. It is correct where a score is minus infinity: the probability is 0, and the
-            logarithm of 0 is minus infinity."""),
+            """Minus infinity was replaced by a number. It is correct where a score is minus infinity: the probability
+            is 0, and the logarithm of 0 is minus infinity.""", shows=minus_infinity_replaced),
         mistake("mean of the scores taken away", SHORT.but(LOG_OF_SUM, "x.mean(dim=dim, keepdim=True)"), LOGARITHM,
             """The mean of the scores was subtracted. Subtract the logarithm of the sum of their *exponentials*.""",
             quotes=first_row),
@@ -187,6 +210,18 @@ EXERCISE = Exercise(
             "1.", quotes=first_row),
         *usual_mistakes(RIGHT, arguments="x", detached=CONTRACT, float32=CONTRACT, single=CONTRACT, squeezed=CONTRACT,
                         viewed=CONTRACT),
+        mistake("logarithm of the softmax in float64",
+                LOG_OF_SHARES.but("= x - x", "= x.double() - x").but("/ total)", "/ total).to(x.dtype)"), LOGARITHM,
+            """Minus infinity came back where scores are 1,000 apart: float64 only moves the limit. Below about 10 to
+            the power -324 a probability underflows to 0 there too, *before* the logarithm is taken. Write log(a / b) as
+            a difference first."""),
+        mistake("logarithm of the softmax in float64, without the maximum", NAIVE.but("= x\n", "= x.double()\n").but(
+                  DIFFERENCE, "torch.log(torch.exp(shifted) / total).to(x.dtype)"), LOGARITHM,
+            """Computing in float64 moves the limits and does not remove them: exp(1001) still overflows before the
+            division, and the probability of a score 1,000 below the others still underflows to 0 before the logarithm.
+            Write log(a / b) as a difference, and subtract the maximum."""),
+        shared.ANOTHER_AXIS(SHORT.before(f"total = {LOG_OF_SUM}", "dim = max(dim, -1)"), WHICH_AXIS,
+                            shows=shared.takes_another_axis(log_softmax)),
     ),
     correct=(
         correct("logsumexp", SHORT),

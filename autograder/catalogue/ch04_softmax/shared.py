@@ -1,8 +1,12 @@
 """What the exercises of chapter 04 share."""
 
+from collections.abc import Callable
+
 import torch
+from torch import Tensor
 
 from autograder.catalogue.exercise import Case, Evidence
+from autograder.catalogue.families import Family
 from autograder.catalogue.laws import sums_to_one
 from autograder.catalogue.numbers import number
 from autograder.catalogue.probes import FAR, normal
@@ -18,6 +22,9 @@ LIBRARY_SOFTMAX = (
     "softmax", "log_softmax", "softmin", "gumbel_softmax", "cross_entropy", "Categorical",
     "scaled_dot_product_attention", "MultiheadAttention", "flex_attention",
 )
+
+ANOTHER_AXIS = Family("a negative dim taken for another axis", """A dim below -1, counted from the back, picks the wrong
+    axis: -2 is the second-to-last one. torch counts from the back by itself, so dim needs no special case.""")
 
 ROWS_SUM_TO_ONE = sums_to_one("every row sums to 1")
 
@@ -41,9 +48,9 @@ def around_1000(g: torch.Generator) -> Case:
 
 
 def with_minus_infinity(g: torch.Generator, rows: int, columns: int) -> Case:
-    """Minus infinity among scores around 0, and among scores around -2,000."""
+    """Minus infinity among scores around 0, and among scores around -12,000, where -10,000 in its place would win."""
     x = normal(g, rows, columns)
-    x[1] = (64 * x[1]).round() / 64 - 2000  # exact in float32
+    x[1] = (64 * x[1]).round() / 64 - 12_000  # exact in float32; a logarithm of their sum is rounded to 0.001
     x[1, 2], x[0, 0] = -torch.inf, -torch.inf
     return Case((x, -1))
 
@@ -57,6 +64,19 @@ def sums(evidence: Evidence) -> str:
 
 
 def first_row(evidence: Evidence) -> str:
-    """The first row, and the correct one."""
-    got, expected = (value if value.dim() == 1 else value[0] for value in (evidence.got, evidence.expected))
-    return f"You returned {row(got)}; by hand it is {row(expected)}."
+    """The first row that differs as it is printed, and the correct one; the first row if none does."""
+    got, expected = (value if value.dim() > 1 else value[None] for value in (evidence.got, evidence.expected))
+    pairs = [(row(mine), row(right)) for mine, right in zip(got, expected, strict=False)]
+    mine, right = next((pair for pair in pairs if pair[0] != pair[1]), pairs[0])
+    return f"You returned {mine}; by hand it is {right}."
+
+
+def takes_another_axis(right: Callable[[Tensor, int], Tensor]) -> Callable[[Evidence], bool]:
+    """Whether a result is that of another axis where dim is below -1: a mark of a mistake (`Misconception.shows`)."""
+
+    def shows(evidence: Evidence) -> bool:
+        x, dim = evidence.arguments
+        others = set(range(x.ndim)) - {dim % x.ndim}
+        return dim < -1 and any(torch.allclose(evidence.got, right(x, axis), rtol=1e-3, atol=1e-4) for axis in others)
+
+    return shows

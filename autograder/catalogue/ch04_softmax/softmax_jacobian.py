@@ -38,7 +38,7 @@ SLOPES = "torch.diag(p) - torch.outer(p, p)"
 # No probe asks for the gradient of the Jacobian: it is a derivative already, and one taken by autograd arrives
 # detached.
 EXERCISE = Exercise(
-    id="softmax-jacobian", number="04.5", difficulty=3, minutes=20, visible_points=1, hidden_points=3,
+    id="softmax-jacobian", number="04.5", difficulty=3, minutes=15, visible_points=1, hidden_points=3,
     reference=softmax_jacobian, section=SLOPE,
     probes=(
         visible("probabilities 0.5, 0.3, 0.2", Case((THREE,), NAMES), laws=(ROWS_SUM_TO_ZERO,)),
@@ -46,11 +46,11 @@ EXERCISE = Exercise(
                       equal_rows=False),
         hidden("two probabilities", inputs, 2, announced_by="(n,)"),
         hidden("one probability is almost 1", saturated, announced_by="perhaps 0 and 1 among them"),
-        hidden("one probability is 1", Case((torch.tensor([0.0, 0.0, 1.0, 0.0]),)),
+        hidden("one probability is 1", Case((torch.tensor([0.0, 0.0, 1.0, 0.0]),)), rtol=0.0, atol=1e-9,
                announced_by="perhaps 0 and 1 among them"),
-        hidden("float64", inputs, 5, dtype=torch.float64, announced_by="(n,)"),
+        hidden("float64", inputs, 5, dtype=torch.float64, rtol=0.0, atol=1e-9, announced_by="(n,)"),
     ),
-    omits={"precision": "a slope has the same seven digits in either precision",
+    omits={"precision": "a probability is at most 1; the probe in float64 compares nine decimals",
            "a batch of one": "there is one list of shares; a probe has a list of one share"},
     mistakes=(
         mistake("only the diagonal", RIGHT.but(SLOPES, "torch.diag(p * (1 - p))"), SLOPE,
@@ -83,7 +83,7 @@ EXERCISE = Exercise(
             """All derivatives are negative, even that of a probability with respect to its own score. On the diagonal
             the probability itself must be added.""", quotes=wrong_row),
         mistake("one on the diagonal", RIGHT.but("torch.diag(p)", "torch.eye(len(p), dtype=p.dtype)"), SLOPE,
-            """the diagonal holds 1 before the product is subtracted; it should hold the probability itself. Your rows
+            """The diagonal holds 1 before the product is subtracted; it should hold the probability itself. Your rows
             do not sum to 0.""", quotes=wrong_row),
         mistake("Jacobian of the logarithm", RIGHT.but(SLOPES, "torch.eye(len(p), dtype=p.dtype) - p"), SLOPE,
             "This is the Jacobian of *log* softmax: 1 on the diagonal, minus p. Softmax itself has one factor more.",
@@ -117,7 +117,10 @@ EXERCISE = Exercise(
         mistake("what is left on the diagonal", RIGHT.but("torch.diag(p)", "torch.diag(1 - p)"), SLOPE,
             """The diagonal holds 1 minus the probability, where the probability itself belongs before its square is
             subtracted. Your rows do not sum to 0."""),
-        *usual_mistakes(RIGHT, float32=CONTRACT, squeezed=CONTRACT),
+        mistake("1 - p on the diagonal", RIGHT.but("torch.diag(p)", "torch.diag(1 - p + p * p)"), SLOPE,
+            """Off the diagonal your entries are correct. The diagonal holds 1 minus the probability, where a factor is
+            missing: the probability itself. Your rows do not sum to 0.""", quotes=wrong_row),
+        *usual_mistakes(RIGHT, arguments="p", float32=CONTRACT, single=CONTRACT, squeezed=CONTRACT),
     ),
     correct=(
         correct("diagonal minus outer", RIGHT),

@@ -33,9 +33,12 @@ def far_away(g: torch.Generator) -> Case:
 
 
 def near_ties(g: torch.Generator) -> Case:
-    """At tau = 0 the largest score takes everything, however near the next one is."""
+    """At tau = 0 the largest score takes everything, however near the next one is, in a row of negative scores too."""
     x = normal(g, 3, 2, 6)
+    x[..., 1], x[..., 4] = -10.0, -9.0  # the one is the largest without its sign, the other not the largest so far
     x[..., 4] = x.amax(dim=-1) + 1e-4
+    x[0, 0] -= 20
+    x *= torch.tensor([1.0, 1e-5, 1e10])[:, None, None]  # a lead of 1e-9, and scores that overflow if divided by 1e-30
     return Case((x, 0.0))
 
 
@@ -48,10 +51,11 @@ def bitter_cold(g: torch.Generator) -> Case:
 
 
 def nearly_frozen(g: torch.Generator) -> Case:
-    """Two scores of each row differ by about this small tau."""
+    """Two scores of each row differ by about this small tau, which float32 cannot hold next to 100."""
     x = normal(g, 2, 5, dtype=torch.float64)
-    x[:, 3] = x.amax(dim=-1) + 1e-4
-    return Case((x, 1e-4))
+    x[:, 3] = -9.0  # so that the largest is another one
+    x[:, 3] = x.amax(dim=-1) + 1.3e-4  # divided by tau it is 1.3, which float32 does not hold next to 1,000,000
+    return Case((x + 100, 1e-4))
 
 
 def not_cold_enough(evidence: Evidence) -> bool:
@@ -60,7 +64,8 @@ def not_cold_enough(evidence: Evidence) -> bool:
     shared = torch.allclose(evidence.got.sum(dim=-1), torch.ones_like(top),
                             atol=1e-4) and bool((evidence.got >= 0).all())
     same = torch.equal(evidence.got.argmax(dim=-1), evidence.expected.argmax(dim=-1))
-    return evidence.arguments[1] < 0.1 and shared and same and bool((top <= wanted + 1e-5).all())
+    smaller = bool((top <= wanted + 1e-5).all()) and bool((top < wanted - 1e-5).any())
+    return evidence.arguments[1] < 0.1 and shared and same and smaller
 
 
 RIGHT = answer("""
@@ -84,13 +89,15 @@ EXERCISE = Exercise(
         visible("two rows of three, tau = 0.5", Case((THINGS, 0.5))),
         visible("tau = 0", Case((THINGS, 0))),
         visible("tau = -1", Case((THINGS, -1.0))),
+        hidden("a tau just below 0", inputs, (2, 3), -1e-4, announced_by="Raises ValueError if it is negative"),
         *usual_probes(inputs, other=((2, 3, 5), 3.0, 3.0), smallest=((1, 3, 1), 0.7), common=((2, 4, 3), 0.6),
                       precise=far_away),
         hidden("tau = 0 for every row of a batch", near_ties, announced_by="each row's largest score"),
         hidden("tau = 0.01", bitter_cold, rtol=1e-3, announced_by="0 or more"),  # scores of 600 in float32
         hidden("tau = 0.0001", nearly_frozen, announced_by="0 or more"),
         hidden("a hot tau, and large scores", inputs, (2, 7), 1e3, times=500.0, announced_by="0 or more"),
-        hidden("float64, tau = 0", inputs, (2, 3), 0, dtype=torch.float64, announced_by="tau = 0 gives"),
+        hidden("float64, tau = 0", inputs, (1, 2, 1), 0, dtype=torch.float64, checks="inputs",
+               announced_by="tau = 0 gives"),
     ),
     mistakes=(
         mistake("multiplied by tau", RIGHT.but("x / tau", "x * tau"), TEMPERATURE,
@@ -144,7 +151,8 @@ EXERCISE = Exercise(
             """A small number was added to tau to keep it from being 0. It also changes the probabilities at small tau:
             at tau = 0.01 it is a tenth of tau."""),
         mistake("softmax along the first axis", RIGHT.but("tau, dim=-1", "tau, dim=0"), WHICH_AXIS,
-            "The first axis shared out 1. Each *row* has its own: the last axis.", quotes=sums),
+            "The softmax runs along the first axis, so that each column sums to 1. Each *row* should: use the last "
+            "axis.", quotes=sums),
         mistake("one maximum for the whole tensor at tau = 0", RIGHT.but(COLDEST, "return (x == x.max()).to(x.dtype)"),
                 WHICH_AXIS,
             """At tau = 0 only the row that holds the largest score of the whole tensor got its 1. Every row has a
@@ -176,6 +184,19 @@ EXERCISE = Exercise(
         mistake("softmax along axis 1", RIGHT.but("tau, dim=-1", "tau, dim=1"), TEMPERATURE,
             """Axis 1 is the last one only when there are two. A single row has no axis 1, and in a deeper batch it
             counts something else. Count from the end."""),
+        mistake("softmax along axis 1, of a single row along its own",
+                RIGHT.but("tau, dim=-1", "tau, dim=min(1, x.ndim - 1)"), TEMPERATURE,
+            """Your results are correct for a single row and for a table. With more axes the softmax runs along axis 1,
+            which is not the last one there. Count from the end."""),
+        mistake("tau ignored, also at tau = 0", DIVIDED_BY_0.but("x / tau", "x"), TEMPERATURE,
+            """Your probabilities are those of tau = 1, whatever tau is: it has no effect, also at tau = 0, where
+            everything should go to the largest score.""", quotes=first_row),
+        mistake("the largest absolute value at tau = 0", RIGHT.but("x.argmax", "x.abs().argmax"), TEMPERATURE,
+            """At tau = 0 the score with the largest *absolute* value got the 1. A score of -10 is lower than one of 1,
+            so the signs must stay."""),
+        mistake("quotients rounded down", RIGHT.but("x / tau", "x // tau"), TEMPERATURE,
+            """The scores divided by tau were rounded to whole numbers before the softmax, so close scores become equal.
+            Use the ordinary division.""", quotes=first_row),
         mistake("whole rows set to 1 at tau = 0", RIGHT.but(COLDEST, """
                   shares = torch.zeros_like(x)
                   shares[x.argmax(dim=-1)] = 1
