@@ -8,7 +8,7 @@ from torch import Tensor
 from autograder.catalogue import families
 from autograder.catalogue.ch05_self_attention.shared import EMBEDDINGS, WORDS, sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise
-from autograder.catalogue.families import usual_mistakes
+from autograder.catalogue.families import Family, usual_mistakes
 from autograder.catalogue.known_answers import answer, correct, formula, mistake
 from autograder.catalogue.probes import FAR, hidden, normal, shares, usual_probes, visible
 from autograder.catalogue.quotes import row, sizes
@@ -38,7 +38,7 @@ def equal_values(g: torch.Generator) -> Case:
 
 
 def one_hot(g: torch.Generator) -> Case:
-    chosen = torch.randint(6, (2, 4), generator=g)
+    chosen = torch.randint(6, (2, 1), generator=g)  # one query, in two sentences
     return Case((torch.nn.functional.one_hot(chosen, 6).float(), normal(g, 2, 6, 7)))
 
 
@@ -53,13 +53,18 @@ RIGHT = answer("""
         return mixed
 """)
 
+# fmt: off
+ALL_AXES_REVERSED = Family("all axes of V reversed", """.T reverses *all* axes, including the batch. V has one row for
+    each word, and W one for each query: neither needs transposing.""")
+# fmt: on
+
 EXERCISE = Exercise(
-    id="attend", number="05.1", difficulty=1, minutes=10, visible_points=1, hidden_points=3,
+    id="attend", number="05.1", difficulty=1, minutes=6, visible_points=1, hidden_points=3,
     reference=attend, section=MIX,
     probes=(
         visible("four words", Case((TABLE[None], EMBEDDINGS[None]), WORDS)),
         visible("4 queries, 6 keys, 7 features", inputs, 2, 4, 6, 7),
-        *usual_probes(inputs, other=(3, 5, 4, 6), smallest=(1, 1, 1, 7), common=(2, 4, 6, 7), precise=far_away),
+        *usual_probes(inputs, other=(5, 6, 4, 3), smallest=(1, 3, 1, 7), common=(2, 4, 6, 7), precise=far_away),
         hidden("equal values come back", equal_values, announced_by="each times its weight"),
         hidden("a weight of 1 copies a value", one_hot, announced_by="each times its weight"),
     ),
@@ -70,6 +75,15 @@ EXERCISE = Exercise(
         mistake("weights transposed", RIGHT.but("W @", "W.transpose(-2, -1) @"), MIX,
             "Output 0 was mixed with the weights of *column* 0. Row i of the weights belongs to query i.",
             quotes=row_0),
+        mistake("weights transposed where the table is square",
+                RIGHT.before("mixed = W @ V", "W = W.mT if W.shape[1] == W.shape[2] else W"), MIX,
+            """Where there are as many queries as words, the weights are read by *columns*. The sizes decide nothing:
+            row i belongs to query i.""", quotes=row_0),
+        mistake("V reshaped", RIGHT.but("@ V", "@ V.reshape(V.shape[0], V.shape[2], V.shape[1]).mT"), SHAPES,
+            """The shape is right, but V was cut into other rows first: reshape keeps the order of the numbers and not
+            the rows, so a row is no longer one word's value. V has one row for each word as it is.""", quotes=row_0),
+        ALL_AXES_REVERSED(RIGHT.but("@ V", "@ V.T"), SHAPES),
+        ALL_AXES_REVERSED(RIGHT.but("W @ V", "(V.T @ W.T).T"), SHAPES, name="all axes of V and W reversed"),
         mistake("both transposed", RIGHT.but("W @ V", "V.transpose(-2, -1) @ W.transpose(-2, -1)"), SHAPES,
             """The values are correct but transposed: the result should have one row for each query and one column for
             each feature.""", quotes=sizes),
@@ -105,6 +119,8 @@ EXERCISE = Exercise(
             "The batch axis is gone: only the first sentence was mixed.", quotes=sizes),
         mistake("first sentence's values for all", RIGHT.but("@ V", "@ V[0]"), SHAPES,
             "Sentence 1 was mixed from the values of sentence 0. Each sentence of the batch has its own."),
+        mistake("first sentence for all", RIGHT.but("W @ V", "(W[0] @ V[0]).expand(W.shape[0], -1, -1)"), SHAPES,
+            "Every sentence of the batch came back as sentence 0. Each has weights of its own and values of its own."),
         families.VALUES_ADDED_BACK(RIGHT.but("W @ V", "W @ V + V"), MIX),
         mistake("only the last word", RIGHT.but("mixed = W @ V", """
                   for k in range(V.shape[1]):
@@ -142,8 +158,9 @@ EXERCISE = Exercise(
         *usual_mistakes(RIGHT, arguments="V W", detached=PARAMETERS, float32=SHAPES, single=SHAPES, squeezed=SHAPES,
                         viewed=SHAPES, quotes_size=sizes),
         mistake("divided by the row sums", RIGHT.but("W @", "W / W.sum(dim=-1, keepdim=True) @"), MIX,
-            """The values are right, but the gradient that reaches W is not: its rows were divided by their sums. These
-            are 1 already, so nothing changes but the way back, which now runs through the sums as well."""),
+            """The values are right, but the gradient that reaches W is not: a step that changes no value changes it.
+            Perhaps rows were divided by their sums, which are 1 already, or numbers were rounded. Neither is
+            needed."""),
     ),
     correct=(
         correct("at", formula("attend(weights, values)", "weights @ values")),

@@ -36,10 +36,12 @@ def far_away(g: torch.Generator) -> Case:
 
 
 def large_scores(g: torch.Generator) -> Case:
-    """Integers and d_k = 4, so scores are exact in any order of operations, up to 1,800. One query is zero, and another
-    has two scores that clamping would make equal."""
+    """Integers and d_k = 4, so scores are exact in any order of operations, up to 1,800. One query is zero, another
+    has two scores that clamping would make equal, and all scores of a third are below -800."""
     Q = torch.randint(-9, 10, (2, 3, 4), generator=g).float()
     K = torch.randint(-9, 10, (2, 6, 4), generator=g).float()
+    K[0, :, 3] += 30.0
+    Q[0, 2] = torch.tensor([0.0, 0.0, 0.0, -80.0])
     Q[0, 0], K[0, 2], Q[0, 1], K[1, 5], Q[1, 2] = 30.0, 30.0, 0.0, -30.0, -30.0
     K[0, 3] = 29.0
     # one query whose shares lie close together
@@ -68,6 +70,9 @@ SOFTMAX = "weights = torch.softmax(scores, dim=-1)"
 # fmt: off
 DISTANCE = Family("distance instead of dot product", """A key near the query, as points are near, got the most. A score
     is a dot product, which grows with the lengths, too.""")
+CUT_OFF = Family("scores cut off at a limit", """Large scores came back with equal weights, as if they had been cut off
+    at a limit. Nothing need be lost: subtracting the largest score of a row changes no weight, and torch.softmax does
+    so.""")
 # fmt: on
 
 EXERCISE = Exercise(
@@ -76,7 +81,7 @@ EXERCISE = Exercise(
     probes=(
         visible("four words", Case((EMBEDDINGS[None], EMBEDDINGS[None]), WORDS), laws=(ROWS_SUM_TO_ONE,)),
         visible("4 queries, 6 keys, d_k = 5", inputs, 2, 4, 6, 5),
-        *usual_probes(inputs, other=(3, 5, 7, 10), smallest=(1, 1, 4, 6), common=(2, 4, 7, 6), precise=far_away),
+        *usual_probes(inputs, other=(3, 5, 7, 10), smallest=(1, 1, 4, 6), common=(2, 5, 5, 6), precise=far_away),
         hidden("large scores", large_scores, announced_by="±1,000 must not give NaN"),
     ),
     mistakes=(
@@ -125,6 +130,11 @@ EXERCISE = Exercise(
                 DIVIDE,
             """These are the plain dot products. Two steps are still to come: scale them, then turn each row into
             weights by a softmax.""", quotes=row_sums),
+        mistake("softmax before the product", RIGHT.without(DIVISION).but(
+                  SCORES, "keys = torch.softmax(K.mT / Q.shape[-1] ** 0.5, dim=-1)").but(SOFTMAX, "weights = Q @ keys"),
+                  AXIS,
+            """The softmax was applied to K alone, before the product with Q; missing parentheses do that. First compute
+            the scores of each query, then apply the softmax to them.""", quotes=row_sums),
         mistake("log of the weights", RIGHT.but("torch.softmax", "torch.log_softmax"), AXIS,
             """All your numbers are 0 or below: these are logarithms of the weights. log_softmax is for losses; here,
             return the weights themselves."""),
@@ -166,6 +176,17 @@ EXERCISE = Exercise(
                   weights = torch.exp(scores - scores.max())
                   weights = weights / weights.sum(dim=-1, keepdim=True)"""), STABLE,
             "Rows far below the global maximum become 0 over 0. Subtract the maximum of *each row*."),
+        mistake("one maximum for each sentence", RIGHT.but(SOFTMAX, """
+                  weights = torch.exp(scores - scores.amax(dim=(-2, -1), keepdim=True))
+                  weights = weights / weights.sum(dim=-1, keepdim=True)"""), STABLE,
+            """Rows far below the largest score of their sentence become 0 over 0. Every row has a maximum of its own;
+            subtract that one."""),
+        mistake("NaN replaced by 0", RIGHT.but(SOFTMAX, """
+                  weights = torch.exp(scores)
+                  weights = torch.nan_to_num(weights / weights.sum(dim=-1, keepdim=True))"""), STABLE,
+            """With large scores, rows came back that do not sum to 1: the exponential gave infinity, or 0 everywhere,
+            and what became NaN was replaced by 0. Prevent it instead: the weights do not change when the same number is
+            subtracted from every score of a row."""),
         mistake("an input changed in place", RIGHT.without(DIVISION).before(SCORES, "Q /= Q.shape[-1] ** 0.5"), SHAPES,
             """Your function changed a tensor that it was given. An operation such as /= or mul_ writes into the
             caller's own numbers."""),
@@ -180,16 +201,15 @@ EXERCISE = Exercise(
             "The queries were compared with themselves; K has no effect in your result."),
         families.WORST_KEY_WINS(RIGHT.but(SCORES, SCORES.replace("= Q", "= -Q")), AXIS),
         mistake("divided by the root of two", RIGHT.but("Q.shape[-1] ** 0.5", "2 ** 0.5"), DIVIDE,
-            "The root of 2 is written into the code: it belongs to the four words, which have d_k = 2. "
-            "Take d_k from Q."),
+            """The scores were divided by the root of 2, whatever d_k is. That root belongs to the four words, which
+            have d_k = 2. Take d_k from Q, at each call."""),
         *wrong_scores(RIGHT, DIVISION, DIVIDE),
         families.FUTURE_FORBIDDEN(RIGHT.before(SOFTMAX, """
                   later = torch.ones(scores.shape[-2:], dtype=torch.bool).triu(1)
                   scores = scores.masked_fill(later, float("-inf"))"""),
             AXIS, here="Here every query may attend to all keys."),
-        mistake("scores cut off at a limit", RIGHT.before(SOFTMAX, "scores = scores.clamp(-50, 50)"), STABLE,
-            """Large scores came back with equal weights, as if they had been cut off at a limit. Nothing need be lost:
-            subtracting the largest score of a row changes no weight, and torch.softmax does so."""),
+        CUT_OFF(RIGHT.before(SOFTMAX, "scores = scores.clamp(-50, 50)"), STABLE),
+        CUT_OFF(RIGHT.before(SOFTMAX, "scores = scores.clamp(-1000, 1000)"), STABLE, name="scores cut off at 1,000"),
         DISTANCE(RIGHT.but(SCORES, "scores = -torch.cdist(Q, K)"), DIVIDE),
         DISTANCE(RIGHT.but(SCORES, "scores = -torch.cdist(Q, K) ** 2"),
             DIVIDE, name="squared distance instead of dot product"),

@@ -50,6 +50,11 @@ def running_total_and_more(x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     return x.cumsum(dim=-2), x, x
 
 
+def total_beside(x: Tensor) -> Tensor:
+    """A function whose result is wider than x, and knows the order only in what is added."""
+    return torch.cat([x, x.cumsum(dim=-2)], dim=-1)
+
+
 def moved(g: torch.Generator, length: int) -> Tensor:
     """A permutation that is not its own inverse."""
     while True:
@@ -101,6 +106,8 @@ UNSHUFFLED, UNPACKED = "shuffled_after = first(f(x))", "result[0] if isinstance(
 # fmt: off
 SIGN_KEPT = Family("sign kept", """The largest *signed* difference came back, so a large negative one went unseen. Take
     absolute values first.""")
+FIRST_ITEM = Family("first item taken always", """When f returns a plain tensor, [0] picks its first sentence. Take the
+    first item only when f returns a tuple.""")
 # fmt: on
 
 EXERCISE = Exercise(
@@ -110,14 +117,14 @@ EXERCISE = Exercise(
         visible("attention does not know the order", attention_without_order, 6),
         visible("a function that adds a number to each position",
                 Case((position_aware(torch.tensor([0.0, 1.0, 2.0, 9.0])), EMBEDDINGS[None], CYCLE))),
-        hidden("other sizes", inputs, running_total, 3, 5, 7, announced_by="(B, T, D)"),
+        hidden("other sizes", inputs, total_beside, 3, 5, 7, announced_by="(B, T, D)"),
         hidden("more sentences than words", inputs, running_total, 5, 4, 6, announced_by="(B, T, D)"),
         hidden("f returns a tuple", inputs, running_total_and_more, 2, 6, 5, announced_by="a tuple"),
         hidden("one sentence, two words alike, nothing moved", nothing_moved, announced_by="(B, T, D)"),
         hidden("the largest gap is negative", one_sided, -1.0, announced_by="the largest absolute difference"),
         hidden("float64", inputs, running_total, 2, 5, 6, dtype=torch.float64, far=FAR, rtol=0.0,
                announced_by="(B, T, D)"),
-        second_call(inputs, running_total, 2, 5, 4),
+        second_call(inputs, running_total, 5, 5, 4),
     ),
     omits={"a length of one": "one word has no order"},
     mistakes=(
@@ -186,7 +193,7 @@ EXERCISE = Exercise(
         SIGN_KEPT(RIGHT.but("before - shuffled_after", "after - shuffled_before").but(".abs()", ""),
             ORDER, quotes=your_gap, name="sign kept, the other way round"),
         mistake("the last item of a tuple", RIGHT.but("result[0]", "result[-1]"), ORDER,
-            "Of a tuple the *first* item counts; you took the last one, which may be anything."),
+            "Of a tuple the *first* item counts; you took a later one, which may be anything."),
         mistake("always zero", RIGHT.but(AFTER, UNSHUFFLED).but("f(x[..., perm, :])", "f(x)"), ORDER,
             """Your gap comes out as 0 where it is not: f was not called, or called twice with the same words, or
             differences of both signs were added up and cancel. A test that cannot fail tests nothing."""),
@@ -203,9 +210,9 @@ EXERCISE = Exercise(
                   "first(f(x))[..., perm, :]", "first(f(x)).index_select(-2, perm)"), ORDER,
             "Your code stops when f returns a tuple, as SelfAttention does: a tuple has no methods of a tensor. Its "
             "first item counts."),
-        mistake("first item taken always", RIGHT.but(UNPACKED, "result[0]"), ORDER,
-            "When f returns a plain tensor, [0] picks its first sentence. Take the first item only when f "
-            "returns a tuple."),
+        FIRST_ITEM(RIGHT.but(UNPACKED, "result[0]"), ORDER),
+        FIRST_ITEM(RIGHT.but(UNPACKED, "result[0]").but("f(x[..., perm, :])", "f(x[:, perm])").but(
+                  "(f(x))[..., perm, :]", "(f(x))[:, perm]"), ORDER, name="first item taken always, then axis 1"),
         mistake("squared difference", RIGHT.but("abs()", "pow(2)"), ORDER,
             "The differences were squared, so your gap is the square of the correct one. Absolute values keep the "
             "scale.",
@@ -260,7 +267,7 @@ EXERCISE = Exercise(
     ),
     hints=(
         "for a correct attention the gap is 0, up to rounding. What must move besides the words?",
-        "x, f(x) and f(permuted x) are (B, T, D); perm moves the axis of T, the second-to-last.",
+        "x is (B, T, D); f(x) and f(permuted x) are (B, T, E); perm moves the axis of T, the second-to-last.",
         "a = f(x); b = f(x with its words permuted); first item if a tuple; permute a the same way; largest absolute "
         "difference, "
         "as a number.",

@@ -5,7 +5,7 @@ from torch import Tensor
 
 from autograder.catalogue.ch05_self_attention.shared import EMBEDDINGS, WORDS, sections
 from autograder.catalogue.exercise import Case, Exercise
-from autograder.catalogue.families import usual_mistakes
+from autograder.catalogue.families import Family, usual_mistakes
 from autograder.catalogue.known_answers import answer, correct, formula, mistake
 from autograder.catalogue.probes import FAR, hidden, normal, usual_probes, visible
 from autograder.catalogue.quotes import sizes
@@ -31,9 +31,9 @@ def far_away(g: torch.Generator) -> Case:
     return Case((x + FAR, matrix - matrix.mean(dim=0), b))
 
 
-def no_bias(g: torch.Generator, *shape: int, said: bool) -> Case:
+def no_bias(g: torch.Generator, *sizes: int | torch.dtype, said: bool) -> Case:
     """said: whether None is passed for b, which is otherwise omitted."""
-    x, matrix, _ = inputs(g, *shape).arguments
+    x, matrix, _ = inputs(g, *sizes).arguments
     return Case((x, matrix, None) if said else (x, matrix))
 
 
@@ -45,16 +45,21 @@ RIGHT = answer("""
         return projected
 """)
 
+# fmt: off
+ELEMENTWISE = Family("elementwise product", """x and W were multiplied cell by cell. Every output is a *sum* over the D
+    numbers of one word, each times its row of W; b, if there is one, is added to that.""")
+# fmt: on
+
 EXERCISE = Exercise(
-    id="project", number="05.4", difficulty=1, minutes=10, visible_points=1, hidden_points=2,
+    id="project", number="05.4", difficulty=1, minutes=6, visible_points=1, hidden_points=2,
     reference=project, section=PROJECT,
     probes=(
         visible("four words", Case((EMBEDDINGS[None], W), WORDS)),
         visible("four words and a bias", Case((EMBEDDINGS[None], W, torch.tensor([0.5, -1.0, 3.0])), WORDS)),
         visible("two sentences, square W", Case((TWO_BY_TWO, SQUARE_W, torch.tensor([0.0, 10.0])))),
-        *usual_probes(inputs, other=(3, 4, 6, 5), smallest=(1, 1, 6, 1), common=(2, 4, 6, 5), precise=far_away),
-        hidden("other sizes, b is None", no_bias, 2, 4, 6, 5, said=True, announced_by="or None"),
-        hidden("other sizes, b left out", no_bias, 2, 4, 6, 5, said=False, announced_by="b=None"),
+        *usual_probes(inputs, other=(3, 4, 6, 5), smallest=(1, 3, 6, 1), common=(2, 4, 6, 5), precise=far_away),
+        hidden("other sizes, b is None", no_bias, 5, 1, 6, 5, said=True, announced_by="or None"),
+        hidden("other sizes, b left out", no_bias, 2, 4, 6, 5, torch.float64, said=False, announced_by="b=None"),
     ),
     mistakes=(
         mistake("W on the left", RIGHT.but("x @ W", "W @ x"), SHAPES,
@@ -63,6 +68,16 @@ EXERCISE = Exercise(
         mistake("W transposed", RIGHT.but("x @ W", "x @ W.T"), SHAPES,
             """You used W transposed. W is stored as (D, d), so it is applied as it is; nn.Linear stores (d, D),
             which is where the habit of transposing comes from. With a square W no shape error warns you."""),
+        mistake("W transposed where it is square",
+                RIGHT.but("x @ W", "x @ (W.T if W.shape[0] == W.shape[1] else W)"), SHAPES,
+            """A square W was applied transposed. W is stored as (D, d), so it is applied as it is, whatever its sizes
+            are."""),
+        mistake("W transposed, on the left", RIGHT.but("x @ W", "W.T @ x"), SHAPES,
+            """W is on the left, where it meets the axis of the *words*. It should meet the D numbers of each word,
+            which are the last axis of x."""),
+        ELEMENTWISE(RIGHT.but("x @ W", "x * W"), SHAPES),
+        ELEMENTWISE(RIGHT.but("x @ W", "x * W").but("projected + b", "projected"),
+            SHAPES, name="elementwise product, no bias"),
         mistake("bias forgotten", RIGHT.without("if b is not None:").without("projected = projected + b"), PROJECT,
             "The results with a bias equal those without: b is never added. It is one row of d numbers "
             "for every word."),
@@ -99,6 +114,9 @@ EXERCISE = Exercise(
                 PROJECT,
             """Your code stops when there is no bias: b is then None, and None cannot be added. Add it only when there
             is one."""),
+        mistake("a bias of 1 where there is none", RIGHT.before("if b is not None:", "b = 1.0 if b is None else b"),
+                PROJECT,
+            "Without a bias, 1 was added to every number. None means that nothing is added."),
         mistake("bias added twice", RIGHT.but("+ b", "+ 2 * b"), PROJECT,
             "Your numbers with a bias are off by exactly one more bias: it was added twice."),
         mistake("bias multiplied", RIGHT.but("+ b", "* b"), PROJECT,

@@ -105,7 +105,8 @@ EXERCISE = Exercise(
                       precise=far_away),
         hidden("large scores", inputs, 2, 5, (9, 4, 9), first=30.0, dtype=torch.float64,
                announced_by="must not give NaN"),
-        hidden("one word, in training", inputs, 1, 1, (5, 4, 8), checks="training", announced_by="no dropout"),
+        hidden("one word, in training", inputs, 1, 1, (5, 4, 4), dtype=torch.float64, checks="training",
+               announced_by="no dropout"),
     ),
     mistakes=(
         mistake("one projection for queries and keys", RIGHT.without(K_LAYER).but("self.W_k(x)", "self.W_q(x)"),
@@ -129,6 +130,14 @@ EXERCISE = Exercise(
                   "self.layers = [nn.Linear(d_model, d, bias=False) for d in (d_k, d_k, d_v)]",
                   "q, k, v = (layer(x) for layer in self.layers)"), PARAMETERS,
             "0 parameters are registered: a Python list hides its layers from the module. nn.ModuleList shows them."),
+        mistake("buffers instead of parameters", layered("""
+                  self.register_buffer("W_q", torch.randn(d_model, d_k))
+                  self.register_buffer("W_k", torch.randn(d_model, d_k))
+                  self.register_buffer("W_v", torch.randn(d_model, d_v))""",
+                  "q, k, v = x @ self.W_q, x @ self.W_k, x @ self.W_v"), PARAMETERS,
+            """0 parameters are registered when the constructor ends. Either the matrices are buffers, which an
+            optimizer never changes, or the projections are made in forward, which is too late. nn.Parameter or
+            nn.Linear in the constructor makes them trainable."""),
         mistake("queries and keys exchanged", RIGHT.but(PROJECTED, "q, k, v = self.W_k(x), self.W_q(x), self.W_v(x)"),
                 PARAMETERS,
             """The projection named for the query makes your keys and the other way round, so rows and columns of the
@@ -136,6 +145,9 @@ EXERCISE = Exercise(
         mistake("values not projected", RIGHT.without(V_LAYER).but("self.W_v(x)", "x"), PARAMETERS,
             """The words themselves were mixed: there is no projection to d_v. What a word *is found by* (its key) and
             what it *passes on* (its value) are different things; the value projection makes the second."""),
+        mistake("values as wide as the keys", RIGHT.but(V_LAYER, V_LAYER.replace("d_v", "d_k")), PARAMETERS,
+            """All three projections lead to d_k numbers. That is right for queries and keys; the value projection leads
+            to d_v."""),
         mistake("keys mixed instead of values", RIGHT.but("weights @ v", "weights @ k"), MIX,
             """Your output is a mixture of the keys and has d_k numbers per word. Keys are for being found; the values
             are what is mixed."""),
@@ -170,6 +182,11 @@ EXERCISE = Exercise(
                   "weights @ v,", "x + self.out(weights @ v),"), PARAMETERS,
             """The output was projected back and added to x. An output projection comes in chapter 06 and the residual
             in chapter 09; here the mixture of values is the result."""),
+        mistake("an output projection", RIGHT.after(V_LAYER, "self.out = nn.Linear(d_v, d_v, bias=False)").but(
+                  "weights @ v,", "self.out(weights @ v),"), PARAMETERS,
+            """Your output is 0 in every check. The check sets all parameters to 0 except those of the three
+            projections: is there a fourth one, on the output? That comes in chapter 06; here the mixture of values is
+            the result."""),
         mistake("weights transposed", RIGHT.but("weights @ v", "weights.mT @ v"), MIX,
             "The weights are right, and output 0 was mixed with *column* 0 of them. Row i of the weights belongs to "
             "query i."),

@@ -44,6 +44,13 @@ def close_together(g: torch.Generator, beta: float) -> Case:
     return Case((q, keys, values, beta))
 
 
+def alike(g: torch.Generator) -> Case:
+    """More entries than elsewhere, values of one number, and a key that equals the query."""
+    q, keys, values, beta = entries(g, 12, 5, 1, 0).arguments
+    keys[2] = q
+    return Case((q, keys, values, beta))
+
+
 def far_apart(g: torch.Generator, beta: float) -> Case:
     """Keys with different matches, so that a large beta selects one."""
     q = normal(g, 5)
@@ -68,7 +75,7 @@ EXERCISE = Exercise(
         visible("three entries, beta 2", Case((QUERY, KEYS, VALUES, 2.0))),
         visible("six entries, beta 0.7", entries, 6, 5, 7, 0.7),
         *usual_probes(entries, other=(4, 6, 3, 1.3), smallest=(1, 1, 7, 0.9), common=(6, 5, 7, 0.8), precise=far_away),
-        hidden("beta 0 gives the mean", entries, 6, 5, 7, 0, announced_by="at β = 0 every entry counts alike"),
+        hidden("beta 0 gives the mean", alike, announced_by="at β = 0 every entry counts alike"),
         hidden("a large beta is a dictionary", far_apart, 1000.0,
                announced_by="for a very large β only the best one does"),
         hidden("two close keys and a large beta", close_together, 300.0, announced_by="score = β · (key · q)"),
@@ -96,7 +103,9 @@ EXERCISE = Exercise(
             quotes=sizes),
         mistake("softmax over the features", RIGHT.but(SCORES, "beta * keys * q").but(SOFTMAX, f"{SOFTMAX}.sum(-1)"),
                 LOOKUP,
-            "The softmax ran over the d features of a key. The *entries* compete with each other, one score each."),
+            """Every entry got the weight 1, so the values were added up: the softmax ran along an axis where the
+            entries do not meet, such as the d features of a key. The *entries* compete with each other, one
+            score each."""),
         mistake("no softmax", RIGHT.but(SOFTMAX, "scores"), LOOKUP,
             "The values were weighted by the scores themselves, which do not sum to 1.", quotes=first),
         mistake("divided by the plain sum", RIGHT.but(SOFTMAX, "scores / scores.sum()"), LOOKUP,
@@ -139,7 +148,8 @@ EXERCISE = Exercise(
         mistake("sigmoid instead of softmax", RIGHT.but(SOFTMAX, "torch.sigmoid(scores)"), LOOKUP,
             "A sigmoid was applied to each score separately, so the entries do not compete and their weights do not "
             "sum to 1.", quotes=first),
-        *usual_mistakes(RIGHT, arguments="keys q values", float32=SHAPES, single=STABLE, viewed=SHAPES),
+        *usual_mistakes(RIGHT, arguments="keys q values", float32=SHAPES, single=STABLE, squeezed=SHAPES,
+                        viewed=SHAPES),
         mistake("a dictionary from some beta on", RIGHT.before("return shares @ values", """
                   if beta > 10:
                       return values[scores.argmax()]"""), LOOKUP,
