@@ -184,7 +184,7 @@ def _validation_bleu(count: int, run: Run, lines: Parallel | ParallelFiles, line
 
 
 def _split(options: argparse.Namespace, split: str, languages: tuple[str, str]) -> Parallel | ParallelFiles:
-    """Return the lines of a split; or the files of a large one, or of one with a cache, where they are prepared."""
+    """Return a split's lines; or its files, if it is large, or if there is a cache to prepare them in."""
     files = find_split(options.corpus, split, *languages, options.data_dir)
     if files and (options.cache_dir or files.size() > LARGE):
         return files

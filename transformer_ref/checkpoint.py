@@ -112,7 +112,7 @@ def load_checkpoint(
 
 
 def _expect_fitting(path: Path, config: ModelConfig, tensors: Mapping[str, Tensor]) -> None:
-    """Check, before a model is built, that the file can hold it: a few bytes may name sizes that take minutes.
+    """Check, before a model is built, that the file can hold it: a few bytes may name sizes that are slow to allocate.
 
     The count is a lower bound; each shape is checked later, by name.
     """

@@ -91,8 +91,8 @@ def run(chosen: argparse.Namespace) -> int:
 class ExerciseResult:
     """The result for an exercise. answer: None if it is not in the file, for the `reason`.
 
-    cells: the code cells of its notebook; fill: whether the course's answer may replace it. doubt: why it does not pass
-    separately, if the cause may be an answer that it uses and that the course's replaces. attention_unread: it was
+    cells: the code cells of its notebook; fill: whether the course's answer may replace it. doubt: why it fails
+    separately, if the cause may be an answer that it uses, which the course's replaces. attention_unread: it was
     judged only separately, since chapter 09 cannot load weights into the learner's attention, which it uses.
     """
 

@@ -81,7 +81,7 @@ def _other_names(statements: Sequence[Statement], answer: Gathered, taken: dict[
         if not clashes:
             taken |= given
             return names
-        names |= {name: _free(name, answer, taken) for name in clashes}  # their callers have another text: look again
+        names |= {name: _free(name, answer, taken) for name in clashes}  # their callers' text changed: look again
 
 
 def _is_own(statement: Statement, answer: Gathered) -> bool:

@@ -16,7 +16,7 @@ from autograder.judging.repeat_run import RepeatRun
 
 LEFT_OTHERWISE = "Leave the model unchanged, including its mode: code that switches the mode has to switch it back."
 NEW_VALUE = "The caller still needs it as it was: make a new value instead of writing into that one."
-WRITES = "A name that ends in _, += and [...] = write in place"
+WRITES = "Methods whose names end in _, += and [...] = write in place"
 IN_PLACE = f"{NEW_VALUE} {WRITES}; so do append, pop, sort and setdefault."
 TWO_RESULTS = (
     "Two calls with the same input gave two different results: something inside is created or drawn again at each "
@@ -120,7 +120,7 @@ def changed(failures: Sequence[Outcome]) -> Iterator[Fact]:
 
 def repeated(again: RepeatRun) -> Iterator[Fact]:
     """What a repeated call shows: another result for the same input, or the same result for another input."""
-    got, is_changed = again.outcome.got.result, again.outcome.difference.kind == "inputs"  # what was asked again with
+    got, is_changed = again.outcome.got.result, again.outcome.difference.kind == "inputs"  # so the repeat had another
     parts = [part for part in (got if isinstance(got, tuple) else [got]) if isinstance(part, Tensor)]
     if any(not isinstance(each.result, Raised) and not equal(got, each.result) for each in again.same):
         yield Differs()

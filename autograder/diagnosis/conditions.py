@@ -168,7 +168,7 @@ def _is_float64(outcome: Outcome) -> bool:
 
 def _is_turned(outcome: Outcome) -> bool:
     turned = any(isinstance(a, Tensor) and not a.is_contiguous() for a in outcome.case.arguments)
-    changed = not outcome.passed and outcome.difference.kind in ("inputs", "state")  # which no memory layout causes
+    changed = not outcome.passed and outcome.difference.kind in ("inputs", "state")  # memory layout causes neither
     return turned and not changed and not _wrong_in_late_digits(outcome)
 
 
@@ -232,7 +232,7 @@ COMMON: dict[Seen, Callable[[Outcome], bool]] = {
     seen(
         "lost digits",
         "It fails only in float64, where more digits are compared: is something rounded to float32 on the way, is a "
-        "root or an exponential taken of what is too large, or is a small number added?",
+        "root or an exponential taken of too large a number, or is a small number added?",
     ): _loses_digits,
     seen(
         "too large",

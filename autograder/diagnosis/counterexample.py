@@ -3,16 +3,19 @@
 Property-based testing calls this shrinking: axes are cut to one or two places, numbers become 0, 1 or whole, lists lose
 items, as long as the answer fails in the same way. An input counts only if it keeps what was true of the first one
 (`_keeps`) and every known correct answer of the exercise agrees on it with the reference: otherwise it may lie outside
-of what the task promises, and many loops never end there. So the answer is asked last, and the known ones execute a
-limited number of lines. The limits are numbers of questions and lines, not of seconds, so the same answer gets the same
-example on every machine.
+of what the task promises, where many loops never end. So the learner's answer runs last, and in this process every
+answer executes a limited number of lines. (A loop inside of C is not counted.) The limits are numbers of questions and
+lines, not of seconds, so the same answer gets the same example on every machine.
 """
 
 import itertools
 import sys
+import sysconfig
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import cache
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
@@ -20,7 +23,7 @@ import torch
 from torch import Tensor
 
 from autograder.catalogue.exercise import Case, Exercise, Probe
-from autograder.diagnosis.known_mistakes import OF_KNOWN_ANSWERS, namespace_of
+from autograder.diagnosis.known_mistakes import namespace_of
 from autograder.inside.wire import Opaque
 from autograder.judging import compare
 from autograder.judging.observation import Observation, Outcome, Raised, Structure
@@ -33,8 +36,10 @@ OF_THE_CODE = (
     *("SystemExit", "EOFError", "OSError", "FileNotFoundError"),
 )
 MOST_QUESTIONS = 250  # put to the answer
-MOST_LINES = 20_000  # that a known correct answer executes for one input; ordinary ones stay below a thousand
+MOST_LINES = 20_000  # that an answer executes for one input; usually below a thousand
 MOST_NUMBERS = 16  # of all arguments together, and of a result: what is read at a glance
+PACKAGE = Path(__file__).resolve().parents[1]
+LIBRARIES = [Path(sysconfig.get_path(name)).resolve() for name in ("stdlib", "purelib", "platlib")]
 PLAIN = (int, float, str, bool, type(None))
 
 
@@ -107,14 +112,18 @@ class _Search:
         if any(case.arguments[i].shape[-1] != case.arguments[j].shape[-1] for i, j in self._paired):
             return False
         probe, first = self._first.probe, self._first
-        expected = right_answer(self._exercise, probe, case)
+        with _few_lines():
+            expected = right_answer(self._exercise, probe, case)
         if _kind(expected.result) != _kind(first.expected.result) or not _is_finite(expected.result):
             return False
         if not all(_agrees(other, probe, case, expected) for other in self._others):
             return False
         self._left -= 1
-        got = self._candidate.observe(probe, case, expected)
+        with _few_lines():
+            got = self._candidate.observe(probe, case, expected)
         parted = compare.difference(expected, got, probe)
+        if isinstance(got.result, Raised) and got.result.type == TooManyLines.__name__:
+            return False
         if parted is None or parted.kind != first.difference.kind or _kind(got.result) != _kind(first.got.result):
             return False
         self._best = replace(first, case=case, expected=expected, got=got, difference=parted)
@@ -132,18 +141,22 @@ def _agrees(other: Candidate, probe: Probe, case: Case, expected: Observation) -
     return compare.value_difference(expected.result, result, probe.rtol, probe.atol) is None
 
 
+class TooManyLines(BaseException):
+    """An answer has executed `MOST_LINES` lines. It is no Exception, since an answer may catch those."""
+
+
 @contextmanager
 def _few_lines() -> Iterator[None]:
-    """Within it, a known answer stops with a RuntimeError at the line after `MOST_LINES`."""
+    """Within it, an answer that runs in this process stops with TooManyLines."""
     left, before = MOST_LINES, sys.gettrace()
 
     def count(frame: FrameType, event: str, argument: Any) -> Callable | None:
         nonlocal left
-        if frame.f_code.co_filename != OF_KNOWN_ANSWERS:
+        if not _is_of_an_answer(frame.f_code.co_filename):
             return None
         left -= 1
         if left < 0:
-            raise RuntimeError("too many lines")
+            raise TooManyLines
         return count
 
     sys.settrace(count)
@@ -151,6 +164,15 @@ def _few_lines() -> Iterator[None]:
         yield
     finally:
         sys.settrace(before)
+
+
+@cache
+def _is_of_an_answer(filename: str) -> bool:
+    """Whether a file holds answers: a notebook's cell, the catalogue or a teacher's entry, and no library."""
+    path = Path(filename).resolve()
+    if path.is_relative_to(PACKAGE):
+        return path.is_relative_to(PACKAGE / "catalogue")
+    return not any(path.is_relative_to(folder) for folder in LIBRARIES)
 
 
 def _kind(result: Any) -> str:

@@ -181,7 +181,7 @@ def _unexplained(
             return None
         if isinstance(meant, Raised):
             if outcome is asked[0] or outcome.passed or not isinstance(outcome.got.result, Tensor):
-                return None  # where it raises, the learner is not right
+                return None  # it raises where the learner returned no wrong tensor
             stopped += not outcome.passed
             continue
         closeness = outcome.probe.rtol, outcome.probe.atol

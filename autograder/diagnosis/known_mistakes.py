@@ -23,11 +23,9 @@ FEWEST = 2  # failures that two mistakes at once must explain
 FEW = 4  # different texts that an argument may be, to count as a setting
 MORE = "Elsewhere something else is wrong as well: fix this first, then check again."
 TWO = "Two known mistakes together give exactly your results; each is described as it looks without the other."
-NEARLY_TWO = (
-    "Two known mistakes together come close to your results, which are random; each is described as it looks without "
-    "the other."
+NEARLY_TWO = (  # where the tolerance is large
+    "Two known mistakes together come close to your results; each is described as it looks without the other."
 )
-OF_KNOWN_ANSWERS = "<answer>"  # the file that tracebacks and frames name
 SOME = "Some of your results, though not all, match a known mistake:"
 NOT_ALL = "Not every check fails in this way: fix this first, then check again."
 LOOSE = 0.01  # a tolerance, relative or not, from which on results agree by chance, as of a measurement
@@ -273,7 +271,7 @@ def _executed(source: str) -> tuple[tuple[str, Any], ...]:
         ),
         namespace,
     )
-    exec(compile(source, OF_KNOWN_ANSWERS, "exec"), namespace)
+    exec(compile(source, "<answer>", "exec"), namespace)
     return tuple(namespace.items())
 
 

@@ -142,8 +142,9 @@ def _drawn_parts(verdict: Verdict) -> list[Part]:
         return [Line(passed, False)]
     parts: list[Part] = [Line(f"{passed}. {'Not these' if len(failed) > 1 else 'Not this one'}:")]
     parts += _failure(verdict.exercise, failed[0])
-    said = isinstance(failed[0].got.result if failed[0].got is not None else None, Raised)  # already, of an error
-    unknown = failed[0].difference.kind == "gone" and not failed[0].case.arguments  # its input was not drawn
+    # an error shows its input already
+    said = isinstance(failed[0].got.result if failed[0].got is not None else None, Raised)
+    unknown = failed[0].difference.kind == "gone" and not failed[0].case.arguments  # its input is not known
     if not said and not unknown:
         parts.append(_passed_in(verdict.exercise, failed[0]))
     return parts + [Line(outcome.probe.name, False) for outcome in failed[1:]]

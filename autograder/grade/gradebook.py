@@ -234,7 +234,7 @@ class Classroom:
             with nbgrader_patches.one_gradebook(self._coursedir.db_url, self._coursedir.course_id, keep=True):
                 steps.record(result)
                 recorded = self._recorded(result.student)
-            steps.run_post_convert_hook()  # a teacher's, who may look into the gradebook
+            steps.run_post_convert_hook()  # a teacher's hook may read the gradebook
         return recorded
 
     def recorded(self, student: str) -> Recorded | None:

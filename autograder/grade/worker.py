@@ -214,8 +214,8 @@ def unchecked(notebook: dict) -> list[tuple[str, str]]:
             continue  # what other cells show is a student's
         for output in cell.get("outputs", ()):
             record = output.get("metadata", {}).get("judged")
-            if isinstance(record, dict) and record["state"] == NOT_CHECKED:
-                found.append((record["exercise"], record["reason"]))
+            if isinstance(record, dict) and record.get("state") == NOT_CHECKED:
+                found.append((str(record.get("exercise", "")), str(record.get("reason", ""))))
     return found
 
 

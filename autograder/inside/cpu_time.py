@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import psutil
 
 RUNNING, DISK, ASLEEP = "running", "disk", "asleep"  # what a submission is doing
-SIGNAL = "signal"  # how an end is described that may have come from outside
+SIGNAL = "signal"  # an end that may have come from outside
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ def is_alone(child: int) -> bool:
 
 
 def _children(pid: int) -> set[int]:
-    """The children of a process, those that have ended and are not waited for included. Raises OSError."""
+    """The children of a process, including those that ended and are not waited for. Raises OSError."""
     found: set[int] = set()
     for thread in os.listdir(f"/proc/{pid}/task"):
         with open(f"/proc/{pid}/task/{thread}/children") as file:

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import re
 import tempfile
 from pathlib import Path
 
@@ -31,7 +32,10 @@ def atomic_write(path: Path, content: str | bytes) -> None:
 
 
 def _umask() -> int:
-    """The process's umask, which can only be read by setting it."""
+    """The process's umask. Where Linux does not tell it, it can only be read by setting it, for all threads at once."""
+    with contextlib.suppress(OSError):
+        if found := re.search(r"^Umask:\s*([0-7]+)$", Path("/proc/self/status").read_text(), re.MULTILINE):
+            return int(found[1], 8)
     mask = os.umask(0o077)
     os.umask(mask)
     return mask

@@ -113,7 +113,7 @@ def assembled() -> OwnCode:
             for cell in released["cells"]:
                 cell["source"] = solved.get(cell["id"], cell["source"])
             cells = list(course.code_cells(released))
-            pieces += [gather.piece(cells, assignment, assignment.load(name)) for name in asked_of]
+            pieces += [gather.answer_of(cells, assignment, assignment.load(name)) for name in asked_of]
     return OwnCode.of_text("my_transformer.py", as_file(pieces, len(pieces)).text)
 
 

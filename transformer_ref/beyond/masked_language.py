@@ -103,7 +103,7 @@ def pretrain(
     batch: int = 64,
     rate: float = 3e-3,
 ) -> list[float]:
-    """Train on texts as rows of ids, (length,) each, 15 % of them masked anew at each step; return the losses."""
+    """Train on rows of ids, (length,) each, with 15 % of the words masked anew at each step; return the losses."""
     optimizer = torch.optim.AdamW(model.parameters(), lr=rate, weight_decay=0.01)
     fall = torch.optim.lr_scheduler.OneCycleLR(optimizer, rate, total_steps=steps, pct_start=0.1)
     losses: list[float] = []

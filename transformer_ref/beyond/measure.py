@@ -335,9 +335,10 @@ def _expect_file(path: Path) -> None:
 def save(record: dict[str, Any], path: Path, drawn: bool = True) -> None:
     """Write a record as JSON, a line for each way, and its figures next to it unless they are switched off."""
     text = json.dumps(record, ensure_ascii=False).replace("}, ", "},\n ").replace('"all":', '\n "all":')
+    figures = page(record) if drawn else ""  # before the first file, so that they are never of different records
     atomic_write(path, text + "\n")
     if drawn:
-        atomic_write(path.with_suffix(".html"), page(record))
+        atomic_write(path.with_suffix(".html"), figures)
 
 
 if __name__ == "__main__":

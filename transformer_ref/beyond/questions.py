@@ -66,7 +66,7 @@ def scenes(count: int, generator: Generator, prior: float | None = None) -> Scen
 
 
 def swapped(told: Scenes, food: int, topping: Tensor | int) -> Scenes:
-    """Return the scenes with another topping on one food, as a control. topping: one for all, or one a scene."""
+    """Return the scenes with another topping on one food, as a control. topping: one for all, or one per scene."""
     toppings = told.toppings.clone()
     toppings[:, food] = topping
     return told._replace(toppings=toppings)

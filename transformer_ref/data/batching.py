@@ -26,7 +26,7 @@ class Batch(_Ids):
     real: Tensor | None = None
 
     def counted(self, pad: int) -> "Batch":
-        """Return the batch with `real`; before it is copied to a GPU, where this would synchronize."""
+        """Return the batch with `real`. Call it before the batch is copied to a GPU: there it would synchronize."""
         if self.real is not None:
             return self
         batch = Batch(*self)

@@ -56,5 +56,5 @@ def _measured() -> tuple[str, str]:
 
 
 def _last(layers: list, inputs: list[Tensor]) -> Tensor:
-    """Return the output of the last layer; all weights together are too large to stay in the cache."""
+    """Return the last layer's output; together the weights exceed the cache, so each is read anew."""
     return [layer(x) for layer, x in zip(layers, inputs, strict=True)][-1]

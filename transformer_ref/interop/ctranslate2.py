@@ -85,7 +85,7 @@ def _fill_layer(their, our: nn.Module) -> None:
 
 
 def _fill_attention(their, our: MultiHeadAttention, stacked: int) -> None:
-    """Fill a matrix with the first `stacked` of query, key, value, another with the rest, then the output."""
+    """Fill one matrix with the first `stacked` of query, key, value, the next with the rest; then the output."""
     projections = our.q_proj, our.k_proj, our.v_proj
     groups = [projections[:stacked], projections[stacked:]] if stacked < len(projections) else [projections]
     for linear, group in zip(their.linear, groups, strict=False):

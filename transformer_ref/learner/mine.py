@@ -63,7 +63,7 @@ def part(name: str) -> Any:
 
 
 def own_file(start: Path | None = None) -> Path | None:
-    """Return the learner's file: next to the notebook or one folder above. What is run must be the learner's own."""
+    """Return the learner's file: next to the notebook or one folder above. Only the learner's file may run."""
     start = start or Path.cwd()
     return next((path for path in (start / FILE, start.parent / FILE) if path.is_file()), None)
 

@@ -132,7 +132,7 @@ def own_rate(code: LearnersFile, d_model: int) -> Callable[[TrainingConfig, int,
 
 
 def own_packer(code: LearnersFile) -> Callable[..., list[list[int]]]:
-    """Return what makes batches of lengths: the package's, or the learner's, shuffled as the package's are."""
+    """Return the function that batches lengths: the package's, or the learner's, shuffled as the package's are."""
     own = code.part("token_batches")
     if own is None:
         return token_batches
@@ -202,7 +202,7 @@ def rehearse(model: OwnTransformer, batch: Batch, loss: MeanLoss) -> list[str]:
 
 @torch.no_grad()
 def _doubts(model: OwnTransformer, batch: Batch) -> list[str]:
-    """Return sentences about what spoils translations at a low loss, or makes a sentence depend on its batch."""
+    """Return sentences about errors that spoil translations at a low loss, or make them depend on their batch."""
     model.eval()
     source, target = batch.source[:4], batch.target_input[:4]
     room = model.config.max_length - source.shape[1]

@@ -51,7 +51,7 @@ class SinusoidalPositions(nn.Module):
         return self
 
     def forward(self, x: Tensor, positions: Sequence[int] | int = 0) -> Tensor:
-        """Return x, (batch, length, d_model), plus the table's rows. positions: of each token, or the first."""
+        """Return x, (batch, length, d_model), plus the table's rows. positions: one per token, or the first."""
         return x + _rows(self.table, x, positions)
 
 
@@ -63,7 +63,7 @@ class LearnedPositions(nn.Module):
         self.table = nn.Parameter(torch.randn(max_length, d_model) / d_model**0.5)
 
     def forward(self, x: Tensor, positions: Sequence[int] | int = 0) -> Tensor:
-        """Return x, (batch, length, d_model), plus the table's rows. positions: of each token, or the first."""
+        """Return x, (batch, length, d_model), plus the table's rows. positions: one per token, or the first."""
         return x + _rows(self.table, x, positions)
 
 

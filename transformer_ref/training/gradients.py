@@ -27,7 +27,7 @@ class Gradients:
         self.bf16_copy, self.parts, self.processes = bf16_copy, parts, processes
 
     def of(self, model: nn.Module, batch: Batch, loss: MeanLoss) -> Tensor:
-        """Add the gradients of the batch's mean loss to the weights; return (parts,), whose sum is that loss in nats.
+        """Add the gradients of the batch's mean loss to the weights; return (parts,), which sum to it (nats).
 
         batch: on the model's device or on the CPU, where its tokens are counted without waiting for a GPU; its parts
         are copied to the device one by one.

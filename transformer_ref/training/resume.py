@@ -14,7 +14,8 @@ from transformer_ref.machine import kind_of_machine
 from transformer_ref.model_state import plain_names, unwrapped
 from transformer_ref.training.trainer import Training, schedule_progress, share_done
 
-MAY_DIFFER = ("steps", "minutes", "grad_accumulation_steps", "num_validations", "patience", "muon_precision")  # resumed
+# when a training is resumed
+MAY_DIFFER = ("steps", "minutes", "grad_accumulation_steps", "num_validations", "patience", "muon_precision")
 TRAINING_FILE = "training.safetensors"
 
 

@@ -124,10 +124,10 @@ def train(run: Run, output: Path, watchers: Sequence[Watcher]) -> None:
         return stops_early(training.validations, config.patience)
 
     try:
-        if not stops_early(training.validations, config.patience):  # a resumed run may have stopped so before
+        if not stops_early(training.validations, config.patience):  # a resumed run may have stopped early
             fit(training, after_step)
     finally:
-        if not (config.patience and training.validations):  # else the best model is there already
+        if not (config.patience and training.validations):  # else the best one is saved already
             save_model(run, output)
         _save_training(run, output)
 
@@ -148,7 +148,7 @@ def save_model(run: Run, output: Path) -> None:
 def expect_nothing_to_lose(output: Path, how: str = "") -> None:
     """Raise ValueError if a folder holds a model or an unfinished training, which a new one would overwrite.
 
-    how: ends the sentence, such as the options that name another folder, resume or overwrite.
+    how: the end of the error's message, such as the options for another folder, resuming or overwriting.
     """
     if there := [name for name in (MODEL_FILE, TRAINING_FILE) if (output / name).exists()]:
         raise ValueError(
@@ -264,5 +264,5 @@ def _save_training(run: Run, output: Path) -> None:
 
 
 def to_be_judged(training: Training) -> Transformer:
-    """Return the model, or a copy with its averaged weights, if there is an average: a copy may be changed."""
+    """Return the model, or a copy with its averaged weights, if there is an average."""
     return training.average.of(training.model) if training.average else training.model

@@ -42,16 +42,19 @@ def curves(series: Mapping[str, Points], alt: str, x_label: str, y_label: str) -
     return drawing
 
 
-def draw_series(drawing: Drawing, lines: Mapping[str, list[tuple[float, float]]], left: float) -> None:
+def draw_series(
+    drawing: Drawing, lines: Mapping[str, list[tuple[float, float]]], left: float, dots: float = DOTS
+) -> None:
     """Draw each line in the text color, told apart by dashes and dots, and at the bottom a legend of their names.
 
-    lines: points in pixels, by name; left: of the legend. The drawing ends in LEGEND pixels for each line.
+    lines: points in pixels, by name; left: of the legend; dots: on a line, about. The drawing ends in LEGEND pixels for
+    each line.
     """
     for number, (name, line) in enumerate(lines.items()):
         y = drawing.height - LEGEND * (len(lines) - number - 0.5)
         for path in (line, [(left, y), (left + 20, y), (left + 40, y)]):
             drawing.polyline(path, INK, dashed=number % 2 == 1)
-            for x, height in path[:: len(path) // DOTS + 1] if number % 4 >= 2 else ():
+            for x, height in path[:: int(len(path) / dots) + 1] if number % 4 >= 2 else ():
                 drawing.circle(x, height, 3.5, PAPER, INK)
         drawing.text(left + 50, y, name, anchor="start")
 

@@ -59,7 +59,9 @@ def growth(
         drawing.line(LEFT, y, WIDTH - RIGHT, y, GRID, width=1)
         drawing.text(LEFT - 7, y, said(10.0**power, unit), anchor="end", size=13)
     drawing.text((LEFT + WIDTH - RIGHT) / 2, TOP + PLOT + 34, size_name, size=13)
-    draw_series(drawing, {name: [place(*point) for point in line] for name, line in points.items()}, LEFT)
+    draw_series(
+        drawing, {name: [place(*point) for point in line] for name, line in points.items()}, LEFT, dots=math.inf
+    )
     return drawing
 
 

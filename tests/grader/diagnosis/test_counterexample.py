@@ -165,10 +165,33 @@ def test_an_error_of_the_code_that_every_check_meets_needs_no_example():
     assert own_check("softmax", for_some).counterexample is not None
 
 
-def test_an_input_outside_of_the_task_starts_no_endless_loop():
-    """Windows of 0 words: a correct loop over the steps never ends, and the reference returns a negative number."""
-    exercise = catalogue.find("path-length")
-    loop = next(each for each in exercise.correct if "while" in str(each.source))
-    probe, case = exercise.probes[0], Case(("window", 0, 9, 0))
-    other = Candidate(exercise, LocalEndpoint(namespace_of(loop.source)))
-    assert not counterexample._agrees(other, probe, case, right_answer(exercise, probe, case))
+LONG = """
+def path_length(kind, i, j, k=3):
+    steps = 0
+    while kind == "window" and k < 3 and steps < 2_000_000:
+        try:
+            steps += 1
+        except Exception:
+            pass
+    return {}
+"""
+
+
+def test_an_answer_executes_few_lines_for_a_smaller_input():
+    """Windows of 2 words, which the task does not allow: there a correct loop over the steps may never end."""
+    exercise, case = catalogue.find("path-length"), Case(("window", 0, 9, 2))
+    other = Candidate(exercise, LocalEndpoint(namespace_of(LONG.format(9))))
+    probe = exercise.probes[0]
+    expected = right_answer(exercise, probe, Case(("recurrent", 0, 9)))
+    assert expected.result == 9 and not counterexample._agrees(other, probe, case, expected)
+    assert own_check("path-length", LONG.format("abs(i - j)")).counterexample is None
+
+
+def test_an_answer_is_asked_only_what_every_known_answer_agrees_on(monkeypatch):
+    exercise, endpoint = catalogue.find("softmax"), LocalEndpoint(namespace_of(STRANGE["softmax"]))
+    outcomes, asked = judge(exercise, endpoint, KEY, disclosed=True).outcomes, []
+    monkeypatch.setattr(endpoint, "ask", lambda request: asked.append(request) or LocalEndpoint.ask(endpoint, request))
+    assert smallest(exercise, endpoint, outcomes) is not None and asked
+    asked.clear()
+    monkeypatch.setattr(counterexample, "_agrees", lambda *given: False)
+    assert smallest(exercise, endpoint, outcomes) is None and not asked

@@ -121,7 +121,7 @@ def test_garbage_in_place_of_every_reply_earns_nothing(exercise, garbage):
 def test_garbage_in_place_of_every_result_is_wrong(exercise, garbage):
     verdict = judged(exercise, lambda reply: {**reply, "result": GARBAGE[garbage]} if "result" in reply else reply)
     assert verdict.visible_points == 0
-    assert sum(outcome.passed for outcome in verdict.outcomes) <= 1  # an empty list may be right once
+    assert sum(outcome.passed for outcome in verdict.outcomes) <= 2  # an empty list may be right twice
 
 
 @pytest.mark.parametrize("name", STAGED)
