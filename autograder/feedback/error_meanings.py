@@ -78,8 +78,8 @@ MEANINGS: dict[str, str] = {  # the beginning of a message, as a regular express
         "left out, or is a sign such as * missing?"
     ),
     r"(?:Subtraction|Negation), the `-` operator, (?:with|on) a bool": (
-        "~ turns a mask around; a minus sign cannot. True or False minus a tensor does not work either: make a number "
-        "of it first, as float(i == j) does."
+        "A minus sign cannot invert a mask; ~ does. True or False minus a tensor does not work either: make 1 or 0 of "
+        "it first."
     ),
     r"iteration over a 0-d tensor|len\(\) of a 0-d tensor": "This tensor is a single number and has no axes.",
     r"object of type '(\w+)' has no len": "A value of type {0} has no length.",

@@ -45,7 +45,7 @@ SETTINGS = {  # as the answerer calls them
     "the default dtype": "torch's default dtype, a global setting, was changed and not restored",
     "the gradient mode": "torch's gradient mode, a global setting, was changed and not restored",
     "the global random state": "it draws from torch's global random state, or seeds it, and all other code uses it "
-    "too. Draw only from a torch.Generator, the one that is given if there is one (making a layer draws as well)",
+    "too. Draw only from a torch.Generator: the one passed in, if any (creating a layer draws as well)",
 }
 BY_HAND = "This is not one of the known mistakes. Work this example by hand, and compare step by step."
 STEPS = "This is not one of the known mistakes. Print the shape and some numbers after each step."
@@ -67,7 +67,7 @@ VISIBLE = {
     "no gradient": "The values are correct, but no gradient flows back: it is cut off by .item(), .data, .detach(), "
     "no_grad, numpy, torch.tensor(...) of a result, or a layer that holds a copy.",
     "gradient": "The values are correct there, but the gradient is not. A step that changes no value can change it, "
-    "such as dividing by a sum that is already 1; so does cutting off one of several paths.",
+    "such as dividing by a sum that is already 1; so can cutting off one of several paths.",
     "not raised": "Raise the error, so that the caller notices. An error that is returned or printed goes unnoticed.",
 }
 MADE_BY = {

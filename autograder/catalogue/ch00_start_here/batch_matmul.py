@@ -195,8 +195,8 @@ EXERCISE = Exercise(
             """You added a and b, position by position. In a matrix product the numbers of a *row* of a and of a
             *column* of b are multiplied in pairs, and the products are added.""", quotes=cell),
         mistake("n products for each sum", LOOPS.but("range(d)", "range(n)"), PRODUCT,
-            """Each sum has n products, one for every row of a. It runs over d, the size that a and b share; n and d are
-            equal in the pair by hand, so it could not show there."""),
+            """Each of your sums has n products, one for each row of a. It should run over d, the size that a and b
+            share. In the pair by hand n and d are equal, so nothing shows there."""),
         mistake("batch of b added up", RIGHT.but("a @ b", "a @ b.sum(dim=0)"), PRODUCT,
             """Every matrix of a met the *sum* of all matrices of b: an index that only b has is added up. Both need
             the same letter for the batch."""),

@@ -98,8 +98,8 @@ EXERCISE = Exercise(
     mistakes=(
         mistake("argmax alone", CHOSEN.but(CHOICE, "found"), TRUE,
             """A row without any True gives 0, the same as a row that begins with True. (argmax has to return *some*
-            index, a loop that finds nothing leaves a 0 that was written before, and a check of the whole mask at once
-            does not find the row.) Such a row should give T.""", quotes=answers, shows=gives_0_for_none),
+            index, a loop that finds nothing leaves a 0 that was written before, and a check of the whole mask misses
+            single rows.) Such a row should give T.""", quotes=answers, shows=gives_0_for_none),
         mistake("argmax of truth values", CHOSEN.but(CHOICE, "found").but("mask.int()", "mask"), TRUE,
             """argmax compares numbers, and True and False are none. Turn them into 1 and 0 first. (And mind the row
             without any True.)"""),
@@ -296,7 +296,7 @@ EXERCISE = Exercise(
     hints=(
         "how many Falses come before the first True? And what does your answer say about a row that has none?",
         "mask is (B, T), the answer (B): axis 1 disappears. Whatever you use, a row of Falses must come out as T.",
-        "in each row, count the columns t for which columns 0 to t hold no True; that count is the index, and T when "
-        "there is none.",
+        "in each row, count the columns t for which columns 0 to t hold no True; that count is the index; without a "
+        "True it is T.",
     ),
 )

@@ -93,7 +93,7 @@ SUMS, DIVISION = "x.sum(dim=1, keepdim=True)", "shares = x / sums"
 ONLY_THE_SUMS = Family("only the sums", """The row sums came back. They are what to divide *by*; the result has the
     shape of x.""")
 THREE_WRITTEN_IN = Family("3 written in", """Your rows sum to 1 only with 3 columns, as in the two rows by hand: a 3, or
-    the names of three columns, is written into your code. A row has m numbers, and m can be any size from 1 on.""")
+    the indices of three columns, are hard-coded. A row has m numbers, and m can be any size from 1 on.""")
 # fmt: on
 
 EXERCISE = Exercise(

@@ -137,8 +137,8 @@ EXERCISE = Exercise(
             """Only the first sentence came back, and an axis is missing. The result is (T, B, D), all sentences side by
             side.""", quotes=sizes),
         mistake("first feature only", RIGHT.but(SWAP, "x[:, :, 0].T"), SHAPE,
-            """Only feature 0 of each word came back, and an axis is missing: the axes were exchanged in a table of two.
-            The result is (T, B, D), with all features of a word.""", quotes=sizes),
+            """Only feature 0 of each word came back, and an axis is missing: you exchanged the axes of a 2-D table. The
+            result is (T, B, D), with all features of a word.""", quotes=sizes),
         mistake("the sizes alone", RIGHT.but(SWAP, "(x.shape[1], x.shape[0], x.shape[2])"), TURN,
             "The three sizes came back. They are the shape of the result; return the tensor itself, with its numbers "
             "moved."),

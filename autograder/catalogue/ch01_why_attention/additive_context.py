@@ -157,9 +157,9 @@ EXERCISE = Exercise(
         hidden("pads between the words", holes, announced_by="pads may be anywhere in a sentence"),
         hidden("large scores", saturated, announced_by="however large a score is"),
         hidden("words that score far below the pads", below_the_pads, announced_by="Pads get a weight of exactly 0"),
-        hidden("one pad, and nothing else", asked, [0], 1, 2, 3, 4, announced_by="a sentence of pads only gets zeros"),
+        hidden("one pad, and nothing else", asked, [0], 1, 2, 3, 4, announced_by="a sentence of only pads gets zeros"),
         hidden("a sentence of pads only", asked, [3, 0], 4, 5, 3, 2, dtype=torch.float64, checks=GRADIENTS,
-               announced_by="A sentence of pads only"),
+               announced_by="A sentence of only pads"),
     ),
     mistakes=(
         mistake("softmax over the batch", RIGHT.but("words, dim=1", "words, dim=0"), LOOK_BACK,
@@ -220,19 +220,19 @@ EXERCISE = Exercise(
             """The *score* of a pad became 0, and e to the 0 is 1: it still gets a weight. Which score gives a weight of
             exactly 0?""", quotes=on_pads),
         mistake("NaN where nothing may be attended", RIGHT.without(ZEROS), SHARES,
-            """Right wherever there is a word. A sentence of pads only gives 0 divided by 0, NaN; it should get weights
+            """Right wherever there is a word. A sentence of only pads gives 0 divided by 0, NaN; it should get weights
             of 0 and a context vector of 0."""),
         mistake("shares for pads where there is no word", RIGHT.but("-math.inf", "-1e30").without(ZEROS), SHARES,
-            """Right wherever there is a word. In a sentence of pads only, all scores are equally low, so the weights of
+            """Right wherever there is a word. In a sentence of only pads, all scores are equally low, so the weights of
             the pads sum to 1 after all; there they should be 0."""),
         mistake("minus a billion for pads", RIGHT.but("-math.inf", "-1e9").without(ZEROS), SHARES,
-            """Two things are missing. In a sentence of pads only, all scores are equally low, so the weights of the
+            """Two things are missing. In a sentence of only pads, all scores are equally low, so the weights of the
             pads sum to 1; there they should be 0. And the number that you gave the pads is not lower than every score:
             where the words score lower still, the pads get their weight."""),
         mistake("weights of 0 where scores are large", RIGHT.but("-math.inf", "-1e4"), SHARES,
             """In a sentence with large scores all your weights are 0, or nearly: its exponentials became too large or
-            too small, or the number that replaced the scores of its pads is not lower than those of its words. Which
-            score is lower than any other? And whose largest score may be subtracted before the exponential?""",
+            too small, or the number you gave its pads is not lower than the scores of its words. Which score is lower
+            than any other? And the maximum of which scores can be subtracted before the exponential?""",
             shows=all_of_them_zero),
         mistake("pads assumed at the end",
                 RIGHT.before("asks = (s @ Wa).unsqueeze(1)",
@@ -245,9 +245,9 @@ EXERCISE = Exercise(
             quotes=weight_sums),
         mistake("minus infinity added",
                 RIGHT.but(WORDS, "scores + torch.zeros_like(scores).masked_fill(~mask, -math.inf)"), SHARES,
-            """The values are correct, but in a sentence of pads only the *gradients* are NaN: the way back to the
-            scores runs through 0 divided by 0, even if the NaN is taken out of the result. Replace the scores of the
-            pads before the softmax; a number added to a score, or a division after it, lets the NaN through."""),
+            """The values are correct, but where a sentence has no word the *gradients* are NaN: they pass through 0
+            divided by 0, even if the result no longer holds the NaN. Replace the scores of the pads before the softmax;
+            adding a number to a score, or dividing after the softmax, lets the NaN through."""),
         mistake("exponentials without their sum", RIGHT.but(WEIGHTS, "torch.exp(words)"), LOOK_BACK,
             """Your weights are the exponentials of the scores. Softmax also divides those of a sentence by their sum,
             so that they sum to 1.""", quotes=weight_sums),
@@ -313,7 +313,7 @@ EXERCISE = Exercise(
             infinity gives exactly 0."""),
         mistake("NaN kept in the weights", RIGHT.without(ZEROS).but("weights.un", "weights.nan_to_num(0.0).un"),
                 LOOK_BACK,
-            "In a sentence of pads only, NaN was taken out of the context vector and stayed in the weights. They "
+            "In a sentence of only pads, NaN was taken out of the context vector and stayed in the weights. They "
             "should be 0 as well."),
         mistake("scores returned as weights",
                 RIGHT.but("return context, weights", "return context, scores.masked_fill(~mask, 0.0)"), LOOK_BACK,

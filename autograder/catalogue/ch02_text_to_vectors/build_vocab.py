@@ -189,8 +189,8 @@ EXERCISE = Exercise(
             tokens are special; other models have others."""),
         mistake("a word that is part of a special taken for one",
                 RIGHT.but("not in specials", "not in ' '.join(specials)"), SPECIAL,
-            """A word is missing that is only a part of a special token's text, as pad is of <pad>: in a text, `in`
-            also finds parts. Compare with the list of whole tokens."""),
+            """A word was left out because it is part of a special token, as pad is of <pad>: `in` on a string also
+            finds parts. Compare with the list of whole tokens."""),
         mistake("specials changed", RIGHT.but("tokens = " + TOKENS, "specials += words").but("(tokens)", "(specials)"),
                 SPECIAL,
             """Your function changed the caller's list of specials: += and extend write into the list that was passed

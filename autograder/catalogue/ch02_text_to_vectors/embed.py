@@ -155,8 +155,8 @@ EXERCISE = Exercise(
             This table is the first thing that learns."""),
         mistake("row 0 frozen", RIGHT.but(ROWS, "F.embedding(ids, W, padding_idx=0)"), EMBED,
             """The values are right, but the gradient of W is not. A row gets one from every position that has its id,
-            times the root of D if it was scaled. Is the root left out of the gradient (.detach()), a part of the
-            positions, or row 0, as by padding_idx = 0? Which id is a pad was not said here."""),
+            times the root of D if it was scaled. Does it miss the root (.detach()), some of the positions, or row 0
+            (padding_idx = 0)? The task does not say which id is a pad."""),
         in_place("W", IN_PLACE.but("W *=", "with torch.no_grad(): W *="), SCALE,
                  "Every call would make the table larger: scale what you looked up."),
         mistake("factor of the example", RIGHT.but(ROOT, "2"), SCALE,

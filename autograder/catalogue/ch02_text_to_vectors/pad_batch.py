@@ -172,8 +172,8 @@ EXERCISE = Exercise(
                   rows = [seq.tolist() if isinstance(seq, torch.Tensor) else seq for seq in seqs]
                   for row in rows:
                       row += [pad] * (longest - len(row))"""), PAD,
-            """Your function wrote into the caller's own lists, where it stays: append, extend, += and writing to an
-            index or a slice change a list. + makes a new one."""),
+            """Your function changed the caller's own lists for good: append, extend, += and writing to an index or a
+            slice change a list. + makes a new one."""),
         mistake("the caller's lists changed, and no tensors", LISTS.but(ROWS, """
                   for seq in seqs:
                       while len(seq) < longest:

@@ -69,8 +69,7 @@ def list_of(evidence: Evidence) -> str:
 
 
 def in_any_order_where_equal(case: Case, result: Any) -> Any:
-    """A list of different words in which other words of the same cosine are in alphabetical order: where two are
-    equally near, either may come first."""
+    """The result with words of equal cosine in alphabetical order, since either may come first."""
     word, vocab, W, _ = case.arguments
     if not isinstance(result, (list, tuple)) or not all(isinstance(each, str) for each in result):
         return result
@@ -168,9 +167,8 @@ EXERCISE = Exercise(
             """The plain dot product was compared, so a long vector wins every search, whatever its direction. Compare
             by cosine. (Dividing only by the word's own length does not change this order.)""", quotes=list_of),
         mistake("smallest distance instead of cosine", RIGHT.but(COSINES, "-(W - W[own]).norm(dim=-1)"), COSINE,
-            """The words came out as when they are sorted by the distance between their points, or when dot products are
-            divided by the *square* of a length: a long vector in the same direction is then far away. By cosine it is
-            near.""", quotes=list_of),
+            """Your order is that of the distances between points, or of dot products divided by the *square* of a
+            length: both put a long vector in the same direction far away. By cosine it is near.""", quotes=list_of),
         mistake("least similar first", RIGHT.but("descending=True, ", ""), NEAREST,
             "These are the *least* similar words: sorting puts the smallest number first.", quotes=list_of),
         mistake("right words, worst first", RIGHT.but("[:k]", "[:k][::-1]"), NEAREST,

@@ -16,8 +16,8 @@ PAIRS = 5_000
 
 
 def score_std(d: int, n: int, generator: torch.Generator) -> float:
-    """The standard deviation around which that of n dot products of d standard normal numbers is: a report shows it as
-    the expected number, and only the answer's own draw is uncertain. It draws as an answer does."""
+    """The true standard deviation, the root of d: reports show it as expected, and only the answer's own draw is
+    uncertain. It draws only to advance the generator as an answer does."""
     torch.randn(2, n, d, generator=generator)
     return d**0.5
 

@@ -200,8 +200,8 @@ EXERCISE = Exercise(
             be. Nothing needs a limit here: the exponential of a very low score is 0 in the sum, and the score itself is
             an ordinary number.""", shows=raised_to_a_limit),
         mistake("minus infinity replaced", SHORT.but("x - total", "torch.nan_to_num(x - total, neginf=0.0)"), LOGARITHM,
-            """Minus infinity was replaced by a number. It is correct where a score is minus infinity: the probability
-            is 0, and the logarithm of 0 is minus infinity.""", shows=minus_infinity_replaced),
+            """Minus infinity was replaced by a number. Keep it where a score is minus infinity: the probability is 0,
+            and the logarithm of 0 is minus infinity.""", shows=minus_infinity_replaced),
         mistake("mean of the scores taken away", SHORT.but(LOG_OF_SUM, "x.mean(dim=dim, keepdim=True)"), LOGARITHM,
             """The mean of the scores was subtracted. Subtract the logarithm of the sum of their *exponentials*.""",
             quotes=first_row),

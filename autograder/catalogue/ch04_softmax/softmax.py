@@ -155,8 +155,8 @@ EXERCISE = Exercise(
         mistake("minus infinity replaced", RIGHT.before(f"largest = {LARGEST}", "x = torch.nan_to_num(x, neginf=0.0)"),
                 POSITIVE,
             """A score of minus infinity got a probability above 0: it was replaced by a number, such as 0, whose
-            exponential is 1, or all scores are held above a limit, or something small is added to the exponentials. It
-            means "nothing at all", and needs no special care: its exponential is exactly 0.""",
+            exponential is 1, or all scores are held above a limit, or something small is added to the exponentials.
+            Minus infinity needs no special care: its exponential is exactly 0.""",
             shows=minus_infinity_counts),
         mistake("the logarithm of the shares", RIGHT.but("powers / total", "x - largest - total.log()"), LOGARITHM,
             "Negative numbers: you returned the logarithms of the probabilities. That is exercise 04.3; one step is "

@@ -71,7 +71,7 @@ SOFTMAX = "weights = torch.softmax(scores, dim=-1)"
 DISTANCE = Family("distance instead of dot product", """A key near the query, as points are near, got the most. A score
     is a dot product, which grows with the lengths, too.""")
 CUT_OFF = Family("scores cut off at a limit", """Large scores came back with equal weights, as if they had been cut off
-    at a limit. Nothing need be lost: subtracting the largest score of a row changes no weight, and torch.softmax does
+    at a limit. That is not needed: subtracting the largest score of a row changes no weight, and torch.softmax does
     so.""")
 # fmt: on
 
@@ -184,8 +184,8 @@ EXERCISE = Exercise(
         mistake("NaN replaced by 0", RIGHT.but(SOFTMAX, """
                   weights = torch.exp(scores)
                   weights = torch.nan_to_num(weights / weights.sum(dim=-1, keepdim=True))"""), STABLE,
-            """With large scores, rows came back that do not sum to 1: the exponential gave infinity, or 0 everywhere,
-            and what became NaN was replaced by 0. Prevent it instead: the weights do not change when the same number is
+            """With large scores, rows came back that do not sum to 1: the exponentials were infinite, or all 0, and the
+            resulting NaN was replaced by 0. Avoid the NaN instead: the weights do not change when the same number is
             subtracted from every score of a row."""),
         mistake("an input changed in place", RIGHT.without(DIVISION).before(SCORES, "Q /= Q.shape[-1] ** 0.5"), SHAPES,
             """Your function changed a tensor that it was given. An operation such as /= or mul_ writes into the

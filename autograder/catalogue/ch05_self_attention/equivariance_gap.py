@@ -51,7 +51,7 @@ def running_total_and_more(x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def total_beside(x: Tensor) -> Tensor:
-    """A function whose result is wider than x, and knows the order only in what is added."""
+    """Append a running total to x: only the appended features depend on the order."""
     return torch.cat([x, x.cumsum(dim=-2)], dim=-1)
 
 
