@@ -121,7 +121,7 @@ def test_each_broken_answer_has_its_own_report(chapter):
     for name, said in {
         "flat sums": "must match the size of tensor b",
         "no return": "a function without `return` gives None",
-        "unknown": "Along one axis all numbers are the correct ones times one number",
+        "unknown": "axis all numbers are the correct ones times one number",
         "in place": "Not these: ",
         "wrong axis": "Each *column* was divided",
     }.items():
