@@ -9,6 +9,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from playwright.sync_api import expect
 
 ROOT = Path(__file__).resolve().parents[2]
 CHAPTERS = re.findall(r"- file: (\d\d_\S+)", (ROOT / "_toc.yml").read_text(encoding="utf-8"))
@@ -300,4 +301,4 @@ def test_the_page_for_lost_readers_finds_the_book_from_any_depth(address, book, 
     page = visit(f"{address}/404.html").page
     page.route("**/lost/**", lambda route: route.fulfill(status=404, content_type="text/html", body=text))
     page.goto(f"{address}/lost/in/the/woods.html")
-    page.wait_for_function("document.getElementById('home').href.endsWith('/some/course/index.html')")
+    expect(page.locator("#home")).to_have_attribute("href", re.compile("/some/course/index.html$"))
