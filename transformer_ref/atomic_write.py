@@ -1,15 +1,41 @@
-"""Writes a file so that a reader sees the old one or the new one, never a part."""
+"""Files that are whole or not there, with the rights that any new file gets."""
 
+import contextlib
 import os
+import re
+import tempfile
 from pathlib import Path
 
 
 def atomic_write(path: Path, content: str | bytes) -> None:
-    """Write under a name of this process, then rename; missing folders are created. A text becomes UTF-8."""
+    """Write a file under a temporary name, then rename it; after a failure nothing is left next to it.
+
+    Its folder is made where it is missing. A new file has mode 0666 without the umask, so that a colleague or a web
+    server can read it; an existing file keeps its mode.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+    data = content.encode() if isinstance(content, str) else content
     try:
-        partial.write_bytes(content.encode() if isinstance(content, str) else content)
+        mode = path.stat().st_mode & 0o777
+    except OSError:
+        mode = 0o666 & ~_umask()
+    descriptor, partial = tempfile.mkstemp(prefix=f".{path.name[:100]}-", dir=path.parent)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+        os.chmod(partial, mode)
         os.replace(partial, path)
-    finally:
-        partial.unlink(missing_ok=True)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(partial)
+        raise
+
+
+def _umask() -> int:
+    """The process's umask. Where Linux does not tell it, it can only be read by setting it, for all threads at once."""
+    with contextlib.suppress(OSError):
+        if found := re.search(r"^Umask:\s*([0-7]+)$", Path("/proc/self/status").read_text(), re.MULTILINE):
+            return int(found[1], 8)
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask

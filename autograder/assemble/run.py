@@ -17,7 +17,7 @@ from autograder.catalogue.exercise import Assignment, Exercise
 from autograder.feedback.messages import explanation
 from autograder.judging.observation import Structure
 from autograder.judging.verdict import Verdict
-from autograder.policy.atomic_write import atomic_write
+from transformer_ref.atomic_write import atomic_write
 from transformer_ref.learner.mine import FILE
 
 KEY = b"assemble"  # hidden inputs are drawn from it: nothing is graded here, and the same notebooks give the same file

@@ -8,7 +8,6 @@ that gets slower or faster meanwhile favors neither. Start-up counts on both sid
 import argparse
 import json
 import os
-import platform
 import random
 import re
 import resource
@@ -21,10 +20,13 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
+import torch
+
 from autograder import catalogue, course
 from autograder.catalogue.exercise import Assignment
 from autograder.course import CourseError
 from autograder.prepare.release import answer_cells
+from transformer_ref.device import device_name
 from transformer_ref.processors import usable_processors
 
 PLAIN = """
@@ -143,7 +145,7 @@ def _measure(root: Path, folder: Path, assignment: Assignment, size: int, worker
         "assignment": assignment.id,
         "submissions": size,
         "cores": usable_processors(),
-        "processor": platform.processor() or platform.machine(),
+        "processor": device_name(torch.device("cpu")),
         "workers": workers or "cores",
         "seconds": {name: round(value, 2) for name, value in seconds.items()},
         "processor_seconds": {

@@ -7,7 +7,6 @@ and not with those already stored.
 
 import argparse
 import json
-import platform
 import random
 import shutil
 import tempfile
@@ -20,6 +19,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import sqlalchemy
+import torch
 from nbgrader import api
 from nbgrader.apps.api import NbGraderAPI
 from sqlalchemy.engine import Engine
@@ -31,6 +31,7 @@ from autograder.grade.gradebook import Classroom
 from autograder.grade.outdated import outdated_lateness
 from autograder.policy import gradebook_indexes, late
 from autograder.reports import results
+from transformer_ref.device import device_name
 
 RECORDED = Path(__file__).parent / "recorded_gradebook.json"
 DUE = datetime(2026, 11, 2, 12)
@@ -76,7 +77,7 @@ def measure(root: Path, folder: Path, students: int) -> dict[str, Any]:
         "students": students,
         "assignments": len(assignments),
         "megabytes": round(Path(address.removeprefix("sqlite:///")).stat().st_size / 1e6),
-        "processor": platform.processor() or platform.machine(),
+        "processor": device_name(torch.device("cpu")),
         "answered": {name: ask_timed(question)._asdict() for name, question in _questions(folder).items()},
     }
 

@@ -30,8 +30,8 @@ from autograder.intake import choose, untrusted_files
 from autograder.intake.choose import folded, shown
 from autograder.intake.rebuild import rebuild, with_note
 from autograder.policy import collected, late, receipts
-from autograder.policy.atomic_write import atomic_write
 from autograder.sandbox import limited_process
+from transformer_ref.atomic_write import atomic_write
 
 if TYPE_CHECKING:  # the catalogue imports torch, which most of nbgrader's commands do without
     from autograder.catalogue.exercise import Assignment

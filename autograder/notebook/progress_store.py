@@ -5,10 +5,10 @@ remove the file is to forget, and is allowed; one that cannot be read is left as
 """
 
 import ast
+import contextlib
 import hashlib
 import json
 import linecache
-import os
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
@@ -18,6 +18,7 @@ from typing import Any
 from autograder import catalogue, course
 from autograder.catalogue.exercise import Assignment
 from autograder.course import PROGRESS as FILE
+from transformer_ref.atomic_write import atomic_write
 
 
 @dataclass(frozen=True)
@@ -45,13 +46,9 @@ def note(exercise_id: str, points: float, of: float, namespace: Mapping[str, Any
         return
     names = catalogue.find(exercise_id).names
     entries = {**known.entries, exercise_id: Earned(points, of, code_of(names, namespace))}
-    half = folder / f"{FILE}.{os.getpid()}"
-    try:
-        told = {name: asdict(entry) for name, entry in sorted(entries.items())}
-        half.write_text(json.dumps({"exercises": told}, indent=1) + "\n", encoding="utf-8")
-        half.replace(folder / FILE)
-    except OSError:  # a folder that may not be written to: this session remembers all the same
-        half.unlink(missing_ok=True)
+    told = {name: asdict(entry) for name, entry in sorted(entries.items())}
+    with contextlib.suppress(OSError):  # a folder that may not be written to: this session remembers all the same
+        atomic_write(folder / FILE, json.dumps({"exercises": told}, indent=1) + "\n")
 
 
 def read(folder: Path) -> Remembered:

@@ -31,13 +31,13 @@ from autograder.platforms import archives, roster, tables
 from autograder.platforms.downloads import CANVAS, MOODLE
 from autograder.platforms.roster import Roster
 from autograder.policy import collected, course_time
-from autograder.policy.atomic_write import atomic_write
 from autograder.policy.collected import Register
 from autograder.reports import feedback, fresh, results
 from autograder.reports.csv_safety import safe
 from autograder.reports.export import number
 from autograder.reports.gradescope import zipped
 from autograder.reports.results import Class, Graded
+from transformer_ref.atomic_write import atomic_write
 
 
 @dataclass

@@ -14,7 +14,7 @@ from typing import Any
 from autograder.course import CourseError
 from autograder.policy import receipts
 from autograder.policy.arrival import DOWNLOAD, IN_TIME, LATE, PLATFORM, Arrival
-from autograder.policy.atomic_write import atomic_write
+from transformer_ref.atomic_write import atomic_write
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from autograder.course import CourseError
 from autograder.intake import untrusted_files
 from autograder.policy import arrival
 from autograder.policy.arrival import Arrival
-from autograder.policy.atomic_write import atomic_write
+from transformer_ref.atomic_write import atomic_write
 
 STAMP = "timestamp.txt"  # nbgrader reads the receipt time from it, next to the notebook
 ASIDE = "timestamp.txt.handed-in"

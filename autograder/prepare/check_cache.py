@@ -18,7 +18,7 @@ import transformer_ref
 from autograder import course
 from autograder.catalogue import own
 from autograder.catalogue.exercise import Assignment
-from autograder.policy.atomic_write import atomic_write
+from transformer_ref.atomic_write import atomic_write
 
 FILE = Path("build", "checked.json")
 GRADER, REFERENCE = Path(autograder.__file__).parent, Path(transformer_ref.__file__).parent

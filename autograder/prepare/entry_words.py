@@ -8,8 +8,8 @@ from typing import Any
 
 from autograder import course
 from autograder.catalogue.exercise import Assignment, Exercise
-from autograder.policy.atomic_write import atomic_write
 from autograder.policy.points import phrase, sentence
+from transformer_ref.atomic_write import atomic_write
 
 HINTS = ("a nudge", "a plan of shapes", "pseudocode")
 FACTS = re.compile(r"Difficulty [●○]{3} · about \d+ minutes? · [\d.]+ points? \([^)]*\)")

@@ -17,11 +17,11 @@ from typing import NamedTuple
 
 from autograder import catalogue, course
 from autograder.catalogue.exercise import Assignment, Exercise
-from autograder.policy.atomic_write import atomic_write
 from autograder.prepare.release import answer_cells
 from autograder.reports import dashboard, results
 from autograder.reports.feedback import address_of_book
 from autograder.sandbox import backends
+from transformer_ref.atomic_write import atomic_write
 
 ROOT = Path(__file__).resolve().parents[2]
 ASSIGNMENT = catalogue.find_assignment("05_self_attention")

@@ -22,9 +22,9 @@ from autograder.catalogue.exercise import Assignment
 from autograder.catalogue.inventory import RIGHT, UNKNOWN, Belief, Question
 from autograder.course import CourseError
 from autograder.intake import untrusted_files
-from autograder.policy.atomic_write import atomic_write
 from autograder.reports import pages, results
 from autograder.reports.feedback import address_of_book
+from transformer_ref.atomic_write import atomic_write
 
 LARGEST_FILE = 64 * 1024  # bytes; a file that the page saved has 4,000
 PERSON = re.compile("[0-9a-f]{32}")

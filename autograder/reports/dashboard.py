@@ -17,7 +17,6 @@ from autograder import course
 from autograder.address import link
 from autograder.catalogue.exercise import Exercise
 from autograder.judging.unusual import in_words
-from autograder.policy.atomic_write import atomic_write
 from autograder.reports import beliefs, pages, results, shared_comments
 from autograder.reports.beliefs import Beliefs
 from autograder.reports.comment import Group, groups_of
@@ -25,6 +24,7 @@ from autograder.reports.feedback import address_of_book
 from autograder.reports.results import Class, Graded
 from autograder.reports.reteach import Card, card
 from autograder.reports.shared_comments import Comment
+from transformer_ref.atomic_write import atomic_write
 
 COLUMNS = 10  # of the chart of scores
 SLOWEST = 8  # cells named

@@ -29,12 +29,12 @@ from autograder.platforms import roster, tables
 from autograder.platforms.downloads import MOODLE as BY_MOODLE
 from autograder.platforms.roster import Roster
 from autograder.platforms.tables import Table, cell, read_table
-from autograder.policy.atomic_write import atomic_write
 from autograder.reports import gradescope, results
 from autograder.reports.csv_safety import safe
 from autograder.reports.feedback import seen
 from autograder.reports.results import Class, Graded, Result, Student
 from autograder.reports.sums import scaled, total
+from transformer_ref.atomic_write import atomic_write
 
 CANVAS_NUMBER = re.compile(r"\s*\(\d+\)$")  # Canvas writes its own number behind an assignment's name
 CANVAS = ("Student", "ID", "SIS User ID", "SIS Login ID", "Section")

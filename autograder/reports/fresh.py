@@ -13,7 +13,7 @@ from nbgrader.coursedir import CourseDirectory
 from nbgrader.preprocessors import GetGrades
 from traitlets.config import Config
 
-from autograder.policy.atomic_write import atomic_write
+from transformer_ref.atomic_write import atomic_write
 
 OURS = "autograder.reports.feedback.FeedbackPage"  # imported late: with torch, which most of nbgrader does without
 

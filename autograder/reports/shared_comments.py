@@ -15,7 +15,7 @@ from typing import Any, Protocol
 from autograder import catalogue
 from autograder.course import CourseError
 from autograder.diagnosis.alike import LETTERS, are_alike
-from autograder.policy.atomic_write import atomic_write
+from transformer_ref.atomic_write import atomic_write
 
 NAME = "comments.json"
 LONGEST = 2_000  # letters of a comment

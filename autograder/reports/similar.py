@@ -21,8 +21,8 @@ from nbformat import NotebookNode
 from autograder import course
 from autograder.catalogue.exercise import Assignment
 from autograder.intake import take_in
-from autograder.policy.atomic_write import atomic_write
 from autograder.reports import pages, results
+from transformer_ref.atomic_write import atomic_write
 
 PASSAGE = 25  # characters of code, with every name as one letter, that a passage must have: copydetect's default
 LEAST = 3 * PASSAGE  # characters in all: a line or two say nothing

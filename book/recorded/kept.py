@@ -6,6 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from transformer_ref.atomic_write import atomic_write
+
 FOLDER = Path(__file__).resolve().parents[2] / "build" / "recorded"
 
 
@@ -35,11 +37,8 @@ class Kept:
     def keep(self, key: str, value: Any, seconds: float) -> None:
         """Write a piece. seconds: its processor time."""
         self._pieces[key] = {"value": value, "seconds": round(seconds, 1)}
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        part = self._path.with_suffix(".part")
         text = json.dumps({"settings": self._settings, "pieces": self._pieces}, ensure_ascii=False)
-        part.write_text(text, encoding="utf-8")
-        part.replace(self._path)
+        atomic_write(self._path, text)
 
     def made(self, key: str, make: Callable[[], Any]) -> Any:
         """Return a piece as JSON; if it is missing, it is computed and reported."""

@@ -12,12 +12,12 @@ The browser's side is transformer_ref/pretrained/live_model.js, and a test holds
 
 import argparse
 import json
-import os
 from pathlib import Path
 from typing import Any
 
 import torch
 
+from transformer_ref.atomic_write import atomic_write
 from transformer_ref.checkpoint import load_checkpoint
 from transformer_ref.config import DecodingConfig
 from transformer_ref.data.batching import pad_sequences
@@ -126,13 +126,6 @@ def largest_gap(original: Transformer, packed: Packed) -> float:
     return (one - other)[likely & written].abs().max().item()
 
 
-def write(path: Path, text: str) -> None:
-    """Write under a temporary name, then rename."""
-    partial = path.with_suffix(".partial")
-    partial.write_text(text, encoding="utf-8")
-    os.replace(partial, path)
-
-
 def main() -> None:
     """Pack and evaluate the model, and write both files."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -154,8 +147,8 @@ def main() -> None:
         "world": calibrated(packed),
         "sentences": [looked_at(packed, text) for text in SHOWN],
     }
-    write(WEIGHTS, script)
-    write(RECORD, json.dumps(record, ensure_ascii=False) + "\n")
+    atomic_write(WEIGHTS, script)
+    atomic_write(RECORD, json.dumps(record, ensure_ascii=False) + "\n")
     print(
         f"{record['weights']:,} weights in {record['bytes']:,} bytes; rounding moves a log-probability by at most "
         f"{record['moved_by_rounding']}"

@@ -104,7 +104,7 @@ def test_an_interrupted_preparation_goes_on_after_the_blocks_that_are_there(fold
     job = dict(files=list(map(str, files)), parts=str(parts), workers=3, worker=1, block=7)
     module._encode_blocks(job)  # one of three has done its share; the others were killed
     there = {path.name: path.stat().st_mtime_ns for path in parts.glob("*.block")}
-    (parts / "5.block.123.tmp").write_bytes(b"half of a block")
+    (parts / ".5.block-a1b2c3").write_bytes(b"half of a block")
     assert set(there) == {"1.block", "4.block", "7.block"}
     kept = {}
     join = module._join

@@ -12,6 +12,7 @@ import torch
 
 from transformer_ref.atomic_write import atomic_write
 from transformer_ref.checkpoint import CARD_FILE, CURVES_FILE, PAGE_FILE
+from transformer_ref.device import device_name
 from transformer_ref.machine import choices_made
 from transformer_ref.training.run import Run
 
@@ -21,7 +22,6 @@ POINTS = 200  # of a curve, at most
 def run_card(run: Run, device: torch.device) -> dict[str, Any]:
     """Return the facts about a run, as plain values."""
     training = run.training
-    processor = platform.processor() or platform.machine()
     model_config, config = training.model.config.to_dict(), training.config.to_dict()
     described = json.dumps([run.notes, model_config, config], sort_keys=True).encode()
     return {
@@ -32,7 +32,7 @@ def run_card(run: Run, device: torch.device) -> dict[str, Any]:
         "weights": sum(parameter.numel() for parameter in training.model.parameters()),
         "training": config,
         "machine": {
-            "device": torch.cuda.get_device_name(device) if device.type == "cuda" else processor,
+            "device": device_name(device),
             "threads": torch.get_num_threads(),
             "processes": training.processes.count,
             "system": platform.platform(),

@@ -2,6 +2,8 @@
 
 import json
 import linecache
+import os
+from unittest.mock import Mock
 
 import pytest
 
@@ -112,7 +114,7 @@ def test_a_file_that_cannot_be_read_is_a_sentence_and_is_left_as_it_is(chapter, 
 
 
 def test_a_folder_that_may_not_be_written_to_costs_nothing(chapter, monkeypatch):
-    monkeypatch.setattr("pathlib.Path.write_text", lambda *_, **__: (_ for _ in ()).throw(PermissionError(13, "no")))
+    monkeypatch.setattr(os, "replace", Mock(side_effect=PermissionError(13, "no")))
     progress_store.note("attend", 4.0, 4.0, {})
     assert progress_store.read(chapter.parent).entries == {}
 

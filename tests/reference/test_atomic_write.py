@@ -5,8 +5,8 @@ import stat
 
 import pytest
 
-from autograder.policy import atomic_write as files
-from autograder.policy.atomic_write import atomic_write
+from transformer_ref import atomic_write as files
+from transformer_ref.atomic_write import atomic_write
 
 
 def test_a_new_file_has_the_rights_of_any_new_file_and_an_old_one_keeps_its_own(tmp_path):
