@@ -28,8 +28,9 @@ class Case:
     function: which of the exercise's functions is called; "" means its first.
     labels: names for the rows (second-to-last axis) of the result, for the report.
     construct: arguments of the class's constructor; weights: role -> tensor (inputs, outputs).
-    before: arguments of a call that comes first, of the same function or object; its result is not looked at, so that
-    only what an answer keeps from it can be seen.
+    before: arguments of a call that comes first, of the same function or object; its result is only looked at for
+    whether it stays as it was, so that only what an answer keeps can be seen. After it, one more object of a class is
+    constructed, with other weights.
     """
 
     arguments: tuple
@@ -85,9 +86,10 @@ class Scale:
 @dataclass(frozen=True)
 class Probe:
     """A question put to an answer. It exists under a fixed name; only its values are drawn. checks: what is looked at
-    in addition to the result: "inputs" (left unchanged), "state" (torch's global settings unchanged), "gradients"
-    (equal to the reference's), "training" (the module is in training mode), "generator" (the generator that was passed
-    in has been drawn from). hide_expected: the right result is itself the answer, so a report shows only what came
+    in addition to the result: "inputs" (left unchanged), "state" (torch's global settings unchanged, as are results of
+    earlier calls and a module's mode), "gradients" (equal to the reference's), "training" (the module is in training
+    mode, and stays in it), "generator" (the generator that was passed in has been drawn from, and nothing else).
+    hide_expected: the right result is itself the answer, so a report shows only what came
     back. announced_by: the words of the task or of the docstring that announce what a hidden probe asks, or
     `probes.PROMISED`. scale: for a list of texts, how good it is; a hidden probe then earns a share of its points.
     """

@@ -2,21 +2,22 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from autograder.catalogue.exercise import Exercise
-from autograder.diagnosis.evidence import FEWEST, Fact, Names, seen
+from autograder.diagnosis.evidence import FEWEST, Fact, Names, about_values, seen
 from autograder.judging.closeness import equal, near, same
 from autograder.judging.observation import Outcome, Raised
 from autograder.judging.probe_inputs import right_answer
 from autograder.judging.repeat_run import RepeatRun
 
-LEFT_OTHERWISE = "Leave the model unchanged, including its mode: code that switches the mode has to switch it back."
-NEW_VALUE = "The caller still needs it as it was: make a new value instead of writing into that one."
-WRITES = "Methods whose names end in _, += and [...] = write in place"
+SWITCHED_BACK = "Code that switches the mode of a model has to switch it back before it returns."
+NEW_VALUE = "The caller still needs the original values: make a new value instead of writing into that one."
+WRITES = "Methods whose names end in _, +=, *= and [...] = write in place"
 IN_PLACE = f"{NEW_VALUE} {WRITES}; so do append, pop, sort and setdefault."
 TWO_RESULTS = (
     "Two calls with the same input gave two different results: something inside is created or drawn again at each "
@@ -26,6 +27,10 @@ ANEW = (  # of a class, which is constructed for each call
     "Two objects of your class, given the same weights and the same input, gave two different results. Perhaps "
     "dropout is on where it should be off or has its own rate, or a layer is created in forward, or a parameter that "
     "the task does not need keeps its random initial values, as learned positions do where fixed ones are expected."
+)
+IN_TRAINING = (
+    "In training mode, two objects of your class, given the same weights and the same input, gave two different "
+    "results: dropout is on where it should be off, or has its own rate."
 )
 KEPT = seen(
     "kept",
@@ -49,8 +54,17 @@ class Changed(Fact, name="changed", settles=True, doubt=""):
     def say(self, names: Names) -> str:
         argument = names.outcome.case.arguments[self.argument]
         how = f"{NEW_VALUE} {WRITES}." if isinstance(argument, Tensor) else IN_PLACE
-        how = LEFT_OTHERWISE if isinstance(argument, torch.nn.Module) else how
         return f"{names.argument(self.argument)} was changed by your code. {how}"
+
+
+@dataclass(frozen=True)
+class OtherMode(Fact, name="other mode", doubt=""):
+    """A model is left in the other mode, which need not be the reason for anything else that is wrong."""
+
+    argument: int
+
+    def say(self, names: Names) -> str:
+        return f"In addition, {names.argument(self.argument)} is left in the other mode. {SWITCHED_BACK}"
 
 
 @dataclass(frozen=True)
@@ -58,7 +72,9 @@ class Differs(Fact, name="differs", settles=True):
     """Another result for the same input."""
 
     def say(self, names: Names) -> str:
-        return TWO_RESULTS if names.exercise.roles is None else ANEW
+        if names.exercise.roles is None:
+            return TWO_RESULTS
+        return IN_TRAINING if "training" in names.outcome.probe.checks else ANEW
 
 
 @dataclass(frozen=True)
@@ -96,9 +112,10 @@ def returned(failures: Sequence[Outcome]) -> Iterator[Fact]:
     values = [outcome for outcome in failures if outcome.difference.kind in ("value", "shape", "length")]
     if len(values) < 2 or values[0] is not failures[0]:
         return
+    partial = len(values) < len(about_values(failures))
     for place, argument in enumerate(values[0].case.arguments):
         if isinstance(argument, (Tensor, list)) and all(_is_argument(outcome, place) for outcome in values):
-            yield Returned(place, partial=len(values) < len(failures))
+            yield Returned(place, partial=partial)
             return
 
 
@@ -109,13 +126,22 @@ def _is_argument(outcome: Outcome, place: int) -> bool:
 
 def changed(failures: Sequence[Outcome]) -> Iterator[Fact]:
     """An argument that was changed."""
+    yield from islice((Changed(place) for place, is_model in _changed(failures) if not is_model), 1)
+
+
+def other_mode(failures: Sequence[Outcome]) -> Iterator[Fact]:
+    """A model that is left in the other mode."""
+    yield from islice((OtherMode(place) for place, is_model in _changed(failures) if is_model), 1)
+
+
+def _changed(failures: Sequence[Outcome]) -> Iterator[tuple[int, bool]]:
+    """The positions of arguments that are not as they were, each with whether it is a model."""
     for outcome in failures:
         if isinstance(outcome.got.result, Raised) or len(outcome.got.inputs) != len(outcome.expected.inputs):
             continue
         for place, (before, after) in enumerate(zip(outcome.expected.inputs, outcome.got.inputs, strict=True)):
             if not equal(before, after):
-                yield Changed(place)
-                return
+                yield place, isinstance(outcome.case.arguments[place], torch.nn.Module)
 
 
 def repeated(again: RepeatRun) -> Iterator[Fact]:
@@ -156,17 +182,25 @@ def _answers(outcome: Outcome, wanted: Any) -> bool:
     """Whether a result is the correct one of an earlier call, and not of this one."""
     got, right = outcome.got.result, outcome.expected.result
     if not isinstance(got, Tensor) or not isinstance(wanted, Tensor):
-        if isinstance(got, bool) or (isinstance(got, dict) and all(isinstance(value, bool) for value in got.values())):
+        if _says_yes_or_no(got):
             return False  # of yes and no, many a wrong answer is the right one of another question
         return isinstance(got, (int, float, str, list, dict)) and same(got, wanted) and not same(wanted, right)
     told = got.numel() >= FEWEST and not got.is_complex()
     return told and near(got, wanted, outcome) and not near(wanted, right, outcome)
 
 
+def _says_yes_or_no(result: Any) -> bool:
+    """Whether a result is a bool, or a dictionary of them."""
+    values = result.values() if isinstance(result, dict) else [result]
+    return all(isinstance(value, bool) for value in values)
+
+
 def fixed(failures: Sequence[Outcome]) -> Iterator[Fact]:
     """The same result for several inputs whose correct results differ."""
     results = [(outcome.got.result, outcome.expected.result) for outcome in failures]
-    if len(results) > 1 and not any(isinstance(got, (Raised, bool, type(None))) for got, _ in results):
+    if len(results) > 1 and not any(
+        isinstance(got, (Raised, type(None))) or _says_yes_or_no(got) for got, _ in results
+    ):
         (got, expected), *others = results
         if all(same(got, other) and not same(expected, wanted) for other, wanted in others):
             yield EMPTY if isinstance(got, (list, str)) and not got else FIXED
@@ -179,6 +213,8 @@ def is_degenerate(failures: Sequence[Outcome]) -> bool:
         return True
     if all(each.difference.kind == "value" and each.difference.where for each in failures):  # of a part of the result
         parts = [each.difference.got for each in failures]
+        if len({each.difference.where for each in failures}) > 1 and all(isinstance(part, bool) for part in parts):
+            return False  # other keys are wrong
     else:
         parts = [part for each in failures for part in _parts(each.got.result, each.expected.result)]
     if all(isinstance(part, Tensor) for part in parts):

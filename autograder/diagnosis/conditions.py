@@ -10,8 +10,15 @@ from torch import Tensor
 
 from autograder.catalogue.defaults import FAR_AWAY
 from autograder.diagnosis.evidence import Fact, Names, Seen, seen
-from autograder.judging.observation import Outcome
+from autograder.judging.closeness import equal
+from autograder.judging.observation import Outcome, Raised
+from autograder.judging.repeat_run import RepeatRun
 
+SECOND_CALL = seen(
+    "a second call",
+    "It fails only where it is called a second time, with other values: what does it keep from the first call, in a "
+    "dictionary, an attribute or a global name?",
+)
 ONLY_THESE_SIZES = seen(
     "only these sizes",
     "Every failing check has sizes that differ from the example's: is a size hard-coded, or does the code rely on "
@@ -56,8 +63,11 @@ class SizeTells(Fact, name="size", doubt=""):
 LARGE = 80.0  # beyond it a float32 exponential is soon infinite
 
 
-def about_probes(outcomes: Sequence[Outcome]) -> Iterator[Fact]:
-    """What the failing probes, and only they, have in common."""
+def about_probes(outcomes: Sequence[Outcome], again: RepeatRun | None = None) -> Iterator[Fact]:
+    """What the failing probes, and only they, have in common.
+
+    again: the first of them, run again; without it, nothing is claimed about the call before.
+    """
     asked = [outcome for outcome in outcomes if outcome.got is not None]
     failing = [outcome for outcome in asked if not outcome.passed]
     passing = [outcome for outcome in asked if outcome.passed]
@@ -70,7 +80,8 @@ def about_probes(outcomes: Sequence[Outcome]) -> Iterator[Fact]:
         yield fact
         return
     for fact, holds in COMMON.items():
-        if all(map(holds, failing)) and not any(map(holds, passing)):
+        told = fact != SECOND_CALL or (again is not None and _differs_alone(again))
+        if told and all(map(holds, failing)) and not any(map(holds, passing)):
             yield fact
             return
     shown = {_shapes(outcome) for outcome in asked if not outcome.probe.hidden}
@@ -199,6 +210,14 @@ def _misses_gradients(outcome: Outcome) -> bool:
     return "gradients" in outcome.probe.checks and (outcome.passed or outcome.difference.kind == "no gradient")
 
 
+def _differs_alone(again: RepeatRun) -> bool:
+    """Whether something else comes back without the call before: otherwise the values are merely wrong."""
+    if again.alone is None:
+        return False
+    one, other = again.outcome.got.result, again.alone.result
+    return isinstance(one, Raised) != isinstance(other, Raised) or not equal(one, other)
+
+
 def _asks_again(outcome: Outcome) -> bool:
     return bool(outcome.case.before) and (outcome.passed or outcome.difference.kind not in ("inputs", "state"))
 
@@ -224,11 +243,7 @@ COMMON: dict[Seen, Callable[[Outcome], bool]] = {
         "It fails only in training mode, where dropout acts: is dropout wherever the task asks for it, and nowhere "
         "else?",
     ): _trains,
-    seen(
-        "a second call",
-        "It fails only where it is called a second time, with other values: what does it keep from the first call, "
-        "in a dictionary, an attribute or a global name?",
-    ): _asks_again,
+    SECOND_CALL: _asks_again,
     seen(
         "lost digits",
         "It fails only in float64, where more digits are compared: is something rounded to float32 on the way, is a "

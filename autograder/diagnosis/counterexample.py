@@ -191,12 +191,27 @@ def _is_finite(result: Any) -> bool:
 def _smaller(case: Case) -> Iterator[Case]:
     """Inputs that are smaller or simpler than this one, the smallest first."""
     arguments = case.arguments
+    for one in _single_items(arguments):
+        yield replace(case, arguments=one, labels=())
     for size in sorted(_sizes(arguments), reverse=True):
         for length in range(1, min(size, 4)):
             yield replace(case, arguments=_cut(arguments, size, length), labels=())
     for place, value in enumerate(arguments):
         for plainer in _plainer(value):
             yield replace(case, arguments=(*arguments[:place], plainer, *arguments[place + 1 :]), labels=())
+
+
+def _single_items(arguments: Sequence[Any]) -> Iterator[tuple]:
+    """One item of the batch: of the first axis of the first tensor, and of everything else of that length."""
+    batch = next((len(value) for value in arguments if isinstance(value, Tensor) and value.ndim > 1), 1)
+
+    def cut(value: Any, item: int) -> Any:
+        if isinstance(value, Tensor):
+            return value[item : item + 1].contiguous() if value.shape[:1] == (batch,) else value
+        return value[item : item + 1] if isinstance(value, list) and len(value) == batch else value
+
+    for item in range(min(batch, 4)) if batch > 1 else ():
+        yield tuple(cut(value, item) for value in arguments)
 
 
 def _sizes(arguments: Sequence[Any]) -> set[int]:
@@ -225,6 +240,8 @@ def _plainer(value: Any) -> Iterator[Any]:
         yield from (value[:1], value[: len(value) // 2], value[:-1], value[1:])
     elif type(value) is int and value > 2:
         yield from (1, 2)
+    elif type(value) is int and value < -1:
+        yield -1
     elif type(value) is float and value != round(value, 1):
         yield from (1.0, round(value, 1))
     if isinstance(value, list):

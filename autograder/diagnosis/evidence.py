@@ -6,6 +6,7 @@ hidden checks too.
 """
 
 import inspect
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar, NamedTuple
 
@@ -36,6 +37,11 @@ class Names:
         """The name of an argument in the exercise's signature."""
         names = argument_names(self.exercise, self.outcome)
         return names[place] if place < len(names) else f"argument {place + 1}"
+
+
+def about_values(failures: Sequence[Outcome]) -> list[Outcome]:
+    """The failures but those of gradients alone, which follow from the values for other inputs."""
+    return [outcome for outcome in failures if outcome.difference.kind not in ("gradient", "no gradient")]
 
 
 def argument_names(exercise: Exercise, outcome: Outcome) -> list[str]:

@@ -38,9 +38,9 @@ def explain(verdict: Verdict) -> Explained:
 
 def _items_tell(verdict: Verdict) -> bool:
     """Whether all failing lists are related to the correct ones in one simple way, such as ending too early, which is
-    certain where two known mistakes at once are not."""
+    certain where two known mistakes at once are not. That items are missing somewhere says less than two mistakes."""
     failing = [outcome for outcome in verdict.outcomes if not outcome.passed and outcome.got is not None]
-    return any(fact.sure for fact in about_items(failing))
+    return any(fact.sure and fact.name != "items missing" for fact in about_items(failing))
 
 
 def judge_and_explain(

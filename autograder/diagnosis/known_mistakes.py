@@ -22,9 +22,9 @@ from autograder.judging.probe_inputs import asks_everybody, question_of
 FEWEST = 2  # failures that two mistakes at once must explain
 FEW = 4  # different texts that an argument may be, to count as a setting
 MORE = "Elsewhere something else is wrong as well: fix this first, then check again."
-TWO = "Two known mistakes together give exactly your results; each is described as it looks without the other."
+TWO = "Two known mistakes together give exactly your results; each description assumes that it is the only mistake."
 NEARLY_TWO = (  # where the tolerance is large
-    "Two known mistakes together come close to your results; each is described as it looks without the other."
+    "Two known mistakes together come close to your results; each description assumes that it is the only mistake."
 )
 SOME = "Some of your results, though not all, match a known mistake:"
 NOT_ALL = "Not every check fails in this way: fix this first, then check again."
@@ -137,7 +137,8 @@ def _nearest_first(exercise: Exercise, outcome: Outcome) -> list["_Pair"]:
     for known in exercise.mistakes:
         with suppress(EndpointGone):
             shown = _Asked.of(exercise, known).shows(outcome)[0] if known.shows is None else Observation(None)
-            apart[known.name] = distance(shown.result, outcome.got.result)
+            far = distance(shown.result, outcome.got.result)  # 1 for lists, also equal ones
+            apart[known.name] = far if far < 1 or not _same(shown, outcome) else 0.0
     return sorted(_pairs(exercise), key=lambda pair: apart.get(pair.first.name, 1.0) + apart.get(pair.second.name, 1.0))
 
 
@@ -162,9 +163,9 @@ def _in_one_setting(exercise: Exercise, asked: Sequence[Outcome]) -> tuple[Misco
         for outcome in asked:
             groups.setdefault(setting(exercise, outcome.case, name), []).append(outcome)
         wrong = [setting for setting, here in groups.items() if not here[0].passed]
-        if len(groups) == 1 or not (found := _explains_all(exercise, groups[wrong[0]])):
+        if len(groups) == 1 or not (found := _explains_all(exercise, groups, wrong[0])):
             continue
-        others = {setting: _explains_all(exercise, groups[setting]) for setting in wrong[1:]}
+        others = {setting: _explains_all(exercise, groups, setting) for setting in wrong[1:]}
         only = confining == [name]  # where two settings fit, neither is known to be the reason
         places = {found[0].message: [where_it_is(wrong[0]) + (", and only there" if only else "")]}
         for elsewhere, other in others.items():
@@ -178,12 +179,19 @@ def _in_one_setting(exercise: Exercise, asked: Sequence[Outcome]) -> tuple[Misco
     return None
 
 
-def _explains_all(exercise: Exercise, asked: Sequence[Outcome]) -> tuple[Misconception, Evidence | None] | None:
+def _explains_all(
+    exercise: Exercise, groups: Mapping[tuple, Sequence[Outcome]], here: tuple
+) -> tuple[Misconception, Evidence | None] | None:
+    """A known mistake that explains all probes of a setting; if there are several, one that passes in all others."""
+    elsewhere = [outcome for setting, there in groups.items() if setting != here for outcome in there]
+    first = None
     for known in exercise.mistakes:
-        agreeing, clashes = _agreement(exercise, known, asked)
+        agreeing, clashes = _agreement(exercise, known, groups[here])
         if agreeing and not clashes:
-            return known, _evidence(agreeing)
-    return None
+            first = first or (known, _evidence(agreeing))
+            if all(_passes(exercise, known, outcome) for outcome in elsewhere):
+                return known, _evidence(agreeing)
+    return first
 
 
 def settings(exercise: Exercise, asked: Sequence[Outcome]) -> list[str]:

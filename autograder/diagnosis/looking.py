@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from autograder.catalogue.exercise import Exercise
-from autograder.diagnosis.behavior import Differs, Ignored, changed, fixed, kept, repeated, returned
+from autograder.diagnosis.behavior import Differs, Ignored, changed, fixed, kept, other_mode, repeated, returned
 from autograder.diagnosis.conditions import about_probes
 from autograder.diagnosis.counterfactuals import FEWEST, beside_known, can_be_asked, suppose
-from autograder.diagnosis.evidence import Fact
+from autograder.diagnosis.evidence import Fact, about_values
 from autograder.diagnosis.known_mistakes import setting, settings
 from autograder.diagnosis.output_patterns.axes import CutShort, GoesOn
 from autograder.diagnosis.output_patterns.formulas import about_formulas, formula
@@ -26,10 +26,13 @@ from autograder.judging.repeat_run import RepeatRun
 
 
 def looked_at(exercise: Exercise, outcomes: Sequence[Outcome], again: RepeatRun | None) -> list[Fact]:
-    """All facts found about an answer without a known mistake, the most informative first."""
+    """All facts found about an answer without a known mistake, the most informative first; last, a model's mode."""
+    failures = [outcome for outcome in outcomes if not outcome.passed and outcome.got is not None]
+    return [*_looked_at(exercise, outcomes, again), *other_mode(failures)] if failures else []
+
+
+def _looked_at(exercise: Exercise, outcomes: Sequence[Outcome], again: RepeatRun | None) -> list[Fact]:
     facts = notice(exercise, outcomes, again)
-    if all(outcome.passed or outcome.got is None for outcome in outcomes):
-        return facts
     if any(fact.settles and not fact.partial for fact in facts):
         return facts
     ignored = any(isinstance(fact, Ignored) for fact in facts)  # which is certain, and two mistakes at once are not
@@ -57,12 +60,13 @@ def notice(exercise: Exercise, outcomes: Sequence[Outcome], again: RepeatRun | N
     found = [*about_formulas(values), *about_results(values)]
     if not found or isinstance(found[0], (CutShort, GoesOn)):
         found = [*about_lengths(values), *found]
-    if len(values) < len(failures):  # of another kind, such as an error, in which no pattern of values can hold
-        first = values[:1] == failures[:1]
-        found = [replace(fact, partial=True) for fact in found if first and (len(values) > 1 or fact.once)]
+    if values[:1] != failures[:1]:
+        found = []
+    elif len(values) < len(about_values(failures)):  # others are errors, say, in which no pattern of values can hold
+        found = [replace(fact, partial=True) for fact in found if len(values) > 1 or fact.once]
     if any(isinstance(fact, Differs) for fact in facts):  # then this result, and which probes fail, say nothing
         return facts
-    return [*facts, *[*fixed(values), *found][:1], *about_probes(outcomes)][:3]
+    return [*facts, *[*fixed(values), *found][:1], *about_probes(outcomes, again)][:3]
 
 
 def _items(outcome: Outcome) -> bool:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from autograder.catalogue.exercise import Exercise
-from autograder.diagnosis.behavior import Changed, Ignored, independent
+from autograder.diagnosis.behavior import Changed, Ignored, OtherMode, independent
 from autograder.diagnosis.evidence import Fact, Names
 from autograder.diagnosis.known_mistakes import uncapitalized, where_it_is
 from autograder.judging.observation import Outcome
@@ -26,7 +26,7 @@ def noticed_in(exercise: Exercise, outcome: Outcome, noticed: Sequence[Fact]) ->
     """The facts as sentences. outcome: the first failure; numbers of a hidden one are not shown."""
     names = Names(exercise, outcome)
     said_already = outcome.difference.kind == "inputs"
-    told = [fact for fact in noticed if not (said_already and isinstance(fact, Changed))]
+    told = [fact for fact in noticed if not (said_already and isinstance(fact, (Changed, OtherMode)))]
     ignored = [fact for fact in told if isinstance(fact, Ignored)]
     said = [
         independent(ignored, names) if isinstance(fact, Ignored) else sentence(fact, names)
@@ -49,6 +49,6 @@ def sentence(fact: Fact, names: Names) -> str:
         second = sentence(replace(fact, beside=""), names)
         for right, those in BESIDE.items():
             second = second.replace(right, those)
-        return f"{TWO} One: {fact.beside} The other, on top of it: {second}"
+        return f"{TWO} One: {fact.beside} The other, in addition: {second}"
     said = fact.say(names)
     return said if fact.sure or not fact.doubt else f"{fact.doubt}{uncapitalized(said)}"

@@ -38,6 +38,10 @@ STOPPED_BY_SHAPES = ("IndexError", "RuntimeError", "ValueError")
 OF_SIZES = re.compile(
     r"siz|shape|dim|axes|axis|element|length|unpack|broadcast|operand|subscript|\d-?D\b", re.IGNORECASE
 )
+NOT_OF_SHAPES = re.compile(  # in words that are those of sizes, or of an index
+    r"view size is not compatible|cannot sample n_sample|tensors used as indices must|only integers, slices"
+)
+TRANSPOSED = r"\.(?P<how>m?T\b|t\(\)|(?:transpose|swapaxes|permute)\((?P<axes>[-\d, ]+)\))"
 OF_DTYPES = re.compile(
     r"same dtype|dtypes must be the same|scalar type|data types to match|dtypes? .*to match|expected dtype"
 )
@@ -274,14 +278,15 @@ def is_set_up(chapter: str, name: str) -> bool:
 def may_be_of_shapes(error: Raised) -> bool:
     """Whether the failing line has tensors, and the error is one that shapes cause."""
     other = error.about == ("raised",) or error.message.startswith(tuple(TORCH_SAYS))
+    of_shapes = error.type == "IndexError" or OF_SIZES.search(error.message)
+    other = other or not of_shapes or NOT_OF_SHAPES.search(error.message)
     return bool(error.shapes) and error.type in STOPPED_BY_SHAPES and not other
 
 
 def _shapes_that_met(error: Raised) -> str:
     """The shapes in the failing line, and the rule for combining them there; empty if unknown."""
-    if not may_be_of_shapes(error) or (error.type != "IndexError" and not OF_SIZES.search(error.message)):
+    if not may_be_of_shapes(error) or not (named := [f"{name} is {shape}" for name, shape in _operands(error).items()]):
         return ""
-    named = [f"{name} is {shape}" for name, shape in error.shapes]
     said = f"In that line {' and '.join(filter(None, [', '.join(named[:-1]), named[-1]]))}."
     product = any(sign in error.source for sign in PRODUCTS)
     if error.message.startswith("mat1 and mat2") and FUNCTIONAL.search(error.source):
@@ -302,3 +307,32 @@ def _shapes_that_met(error: Raised) -> str:
     if any(rules):
         return " ".join([said, *filter(None, rules)])
     return f"{said} Which of these lengths did you expect to be different?"
+
+
+def _operands(error: Raised) -> dict[str, tuple[int, ...]]:
+    """The tensors in the failing line with their shapes, as they are written there: `K`, or `K.mT` where it is
+    transposed."""
+    found = {}
+    for name, shape in error.shapes:
+        for used in re.finditer(rf"(?<![\w.]){re.escape(name)}\b(?:{TRANSPOSED})?", error.source):
+            turned = _transposed(shape, used["how"], used["axes"]) if used["how"] else None
+            found[used[0] if turned else name] = turned or shape
+    return found
+
+
+def _transposed(shape: Sequence[int], how: str, axes: str | None) -> tuple[int, ...] | None:
+    """The shape after a transposition, as it is written in Python; None if torch refuses it."""
+    places = [*range(len(shape))]
+    numbers = [int(axis) for axis in re.findall(r"-?\d+", axes or "")]
+    try:
+        if how in ("T", "t()"):
+            order = places[::-1]
+        elif how.startswith("permute"):
+            order = [places[axis] for axis in numbers]
+        else:
+            (first, second), order = numbers or (-2, -1), [*places]
+            order[first], order[second] = order[second], order[first]
+    except (IndexError, ValueError):
+        return None
+    refused = sorted(order) != places or (how == "t()" and len(shape) > 2)
+    return None if refused else tuple(shape[axis] for axis in order)

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from autograder.catalogue.exercise import Evidence, Exercise, Misconception, Remark
-from autograder.diagnosis.behavior import IN_PLACE
+from autograder.diagnosis.behavior import IN_PLACE, SWITCHED_BACK
 from autograder.diagnosis.evidence import Fact, argument_names, explained
 from autograder.diagnosis.sentences import noticed_in
 from autograder.feedback.error_meanings import meaning
@@ -20,6 +20,7 @@ from autograder.feedback.errors import about_error, about_name
 from autograder.feedback.structure import about_structure
 from autograder.feedback.values import called, cut, dtype_name, numbers_apart, tensors_apart
 from autograder.inside import wire
+from autograder.inside.responder import EARLIER, MODE
 from autograder.judging import forbidden
 from autograder.judging.observation import Difference, Outcome, Part, Raised, Structure
 from autograder.judging.verdict import MISSING, Forbidden, Missing, NotChecked, Verdict
@@ -37,6 +38,7 @@ HIDDEN = {
     "state": "a global setting of torch was changed: its random state, default dtype or gradient mode",
     "undrawn": "the generator that was passed in was not used",
     "reseeded": "the generator that was passed in was seeded",
+    "elsewhere": "not everything is drawn from the generator that was passed in: two equal ones give two results",
     "structure": "its parameters are not the ones that it should hold",
     "gone": "it could not be finished",
     "score": "it is not good enough for full points",
@@ -46,6 +48,8 @@ SETTINGS = {  # as the answerer calls them
     "the gradient mode": "torch's gradient mode, a global setting, was changed and not restored",
     "the global random state": "it draws from torch's global random state, or seeds it, and all other code uses it "
     "too. Draw only from a torch.Generator: the one passed in, if any (creating a layer draws as well)",
+    MODE: "forward switches the module, or a part of it, to training or evaluation mode, which the caller chooses",
+    EARLIER: "the result of an earlier call was changed by a later one. Make a new result in each call",
 }
 BY_HAND = "This is not one of the known mistakes. Work this example by hand, and compare step by step."
 STEPS = "This is not one of the known mistakes. Print the shape and some numbers after each step."
@@ -68,7 +72,8 @@ VISIBLE = {
     "no_grad, numpy, torch.tensor(...) of a result, or a layer that holds a copy.",
     "gradient": "The values are correct there, but the gradient is not. A step that changes no value can change it, "
     "such as dividing by a sum that is already 1; so can cutting off one of several paths.",
-    "not raised": "Raise the error, so that the caller notices. An error that is returned or printed goes unnoticed.",
+    "not raised": "An error should be raised for such an input: does your condition cover it? An error that is only "
+    "returned or printed goes unnoticed.",
 }
 MADE_BY = {
     "coroutine": "A function that begins with `async def` returns a coroutine when it is called. Begin it with `def`.",
@@ -142,7 +147,7 @@ def unexplained(exercise: Exercise, outcome: Outcome, noticed: Sequence[Fact] = 
         where = _asked_with(exercise, outcome)
         begin = f'Every visible check passes, but the hidden check "{outcome.probe.name}" does not{where}: {shown}.'
         return f"{begin} {facts}".strip()
-    if isinstance(result, Raised):
+    if kind == "error":
         return f"{about_error(exercise, outcome, result)} {facts}".strip()
     if isinstance(result, Structure):
         return about_structure(exercise, outcome, result)
@@ -166,12 +171,19 @@ def unexplained(exercise: Exercise, outcome: Outcome, noticed: Sequence[Fact] = 
         return OTHER_DTYPES[outcome.difference.got]
     if kind == "score":
         return "" if outcome.difference.expected.is_nearly_full(outcome.difference.got) else SCORE
-    return _about_type(outcome.difference) if kind == "type" else VISIBLE.get(kind, "")
+    if kind == "inputs" and _is_model(outcome):
+        return SWITCHED_BACK
+    return _about_type(exercise, outcome.difference) if kind == "type" else VISIBLE.get(kind, "")
 
 
 def _draws(outcome: Outcome) -> bool:
     """Whether random numbers are asked for, which nobody draws by hand."""
     return any(isinstance(argument, torch.Generator) for argument in outcome.case.arguments)
+
+
+def _is_model(outcome: Outcome) -> bool:
+    """Whether a changed argument is a model, of which an answer can change only the mode."""
+    return isinstance(outcome.case.arguments[int(outcome.difference.where[0].name)], torch.nn.Module)
 
 
 def _has_dtype(value: Any, dtype: torch.dtype) -> bool:
@@ -236,7 +248,8 @@ def _parted(exercise: Exercise, outcome: Outcome, parted: Difference) -> str:
         case "error":
             return said_by(got)
         case "not raised":
-            return f"expected {wanted.type} to be raised, got a result"
+            where, found = ("", "a result") if not wanted.in_constructor else (" by the constructor", "an object")
+            return f"expected {wanted.type} to be raised{where}, got {found}"
         case "type":
             return _other_type(exercise, parted)
         case "shape":
@@ -244,13 +257,14 @@ def _parted(exercise: Exercise, outcome: Outcome, parted: Difference) -> str:
         case "dtype":
             return f"expected dtype {dtype_name(wanted)}, got {dtype_name(got)}"
         case "value" | "nan":
-            return _other_value(parted, quiz)
+            return _other_value(exercise, parted, quiz)
         case "length":
             return f"expected {len(wanted)} items, got {len(got)}{'' if quiz else _next_item(wanted, got)}"
         case "keys":
             return _other_keys(wanted, got)
         case "inputs":
-            return f"{_beside(exercise, outcome, parted)} was changed by your code"
+            changed = "left in the other mode" if _is_model(outcome) else "changed"
+            return f"{_beside(exercise, outcome, parted)} was {changed} by your code"
         case "state":
             name = str(parted.where[0].name)
             return SETTINGS.get(name, f"{name} was changed and not put back")
@@ -264,7 +278,7 @@ def _parted(exercise: Exercise, outcome: Outcome, parted: Difference) -> str:
         case "gone":
             return f"not checked: {_why_gone(parted)}"
         case kind:
-            return HIDDEN[kind]  # undrawn, reseeded, structure
+            return HIDDEN[kind]  # undrawn, reseeded, elsewhere, structure
 
 
 def _score(parted: Difference) -> str:
@@ -290,28 +304,37 @@ def _beside(exercise: Exercise, outcome: Outcome, parted: Difference) -> str:
 
 
 def _other_type(exercise: Exercise, parted: Difference) -> str:
-    wanted, got = parted.expected, parted.got
+    wanted, got, found = parted.expected, parted.got, _found(exercise, parted)
     if isinstance(wanted, dict) and exercise.normalize is not None and not parted.where:
-        return f"got {called(got)}, of which the check can read nothing"  # what is compared is made of the result
+        return f"got {found}, of which the check can read nothing"  # what is compared is made of the result
     if isinstance(wanted, torch.Tensor):
-        return f"expected a tensor, got {called(got)}"
+        return f"expected a tensor, got {found}"
     if isinstance(wanted, tuple):
-        found = len(got) if isinstance(got, (tuple, list)) else called(got)
-        return f"expected {len(wanted)} results, got {found}"
+        return f"expected {len(wanted)} results, got {len(got) if isinstance(got, (tuple, list)) else found}"
     if isinstance(wanted, list):
-        return f"expected a list, got {called(got)}"
+        return f"expected a list, got {found}"
     if isinstance(wanted, dict):
-        return f"expected a dictionary, got {called(got)}"
+        return f"expected a dictionary, got {found}"
     if isinstance(wanted, torch.Generator):
-        return f"expected a generator in the same state, got {called(got)}"
+        return f"expected a generator in the same state, got {found}"
     if _is_number(wanted) and _is_number(got):
         return f"expected an integer, got {got!r}"
     if _is_number(wanted):
-        return f"expected a plain Python number, got {'None' if got is None and parted.where else called(got)}"
-    return f"got {called(got)}"
+        return f"expected a plain Python number, got {found}"
+    return f"got {found}"
 
 
-def _other_value(parted: Difference, quiz: bool) -> str:
+def _found(exercise: Exercise, parted: Difference) -> str:
+    """The kind of the value that came back."""
+    return "None" if parted.got is None and not _is_returned(exercise, parted) else called(parted.got)
+
+
+def _is_returned(exercise: Exercise, parted: Difference) -> bool:
+    """Whether a value is all that a call returned, and not a part of it."""
+    return not parted.where or (bool(exercise.kept_attributes) and parted.where == (Part("result", 0),))
+
+
+def _other_value(exercise: Exercise, parted: Difference, quiz: bool) -> str:
     wanted, got = parted.expected, parted.got
     if parted.kind == "nan" and isinstance(wanted, torch.Tensor):
         return f"NaN (not a number) at index {parted.index}"
@@ -319,11 +342,11 @@ def _other_value(parted: Difference, quiz: bool) -> str:
     if isinstance(wanted, torch.Tensor):
         texts = tensors_apart(wanted, got, parted.index)
     elif isinstance(wanted, tuple):  # one item of a list or a dictionary
-        texts = repr(wanted), cut(repr(got) if isinstance(got, (tuple, list)) else called(got))
+        texts = repr(wanted), cut(repr(got) if isinstance(got, (tuple, list)) else _found(exercise, parted))
     elif isinstance(wanted, float):
         texts = numbers_apart(wanted, got)
     else:
-        texts = repr(wanted), called(got)
+        texts = repr(wanted), _found(exercise, parted)
     return f"{texts[1]} is not it" if quiz else f"expected {texts[0]}{place}, got {texts[1]}"
 
 
@@ -371,16 +394,16 @@ def _hidden(exercise: Exercise, outcome: Outcome) -> str:
     if outcome.difference.kind == "state" and outcome.difference.where[0].name in SETTINGS:
         return SETTINGS[outcome.difference.where[0].name]
     if outcome.difference.kind == "inputs":  # which one is ours to say: nothing of what the answer chose
-        return f"{seen(exercise, outcome)}. {VISIBLE['inputs']}".rstrip(".")
+        return f"{seen(exercise, outcome)}. {SWITCHED_BACK if _is_model(outcome) else IN_PLACE}".rstrip(".")
     if result is None and outcome.difference.kind == "type":
         return "the function returned None, as a path without a `return` does"
-    if not isinstance(result, Raised):
+    if outcome.difference.kind != "error":
         return HIDDEN[outcome.difference.kind]
     builtin = isinstance(getattr(builtins, result.type, None), type)
     return f"your code stopped with {result.type}" if builtin else "your code stopped with an exception"
 
 
-def _about_type(parted: Difference) -> str:
+def _about_type(exercise: Exercise, parted: Difference) -> str:
     wanted, got = parted.expected, parted.got
     opaque = got.kind if isinstance(got, wire.Opaque) else ""
     if opaque and got.description.removeprefix("builtins.") in FUNCTIONS:
@@ -394,7 +417,7 @@ def _about_type(parted: Difference) -> str:
     if _is_number(wanted) and (got is not None or parted.where):
         kind = type(wanted).__name__
         return f"A plain {kind} is expected there: {kind}(...) makes one, for example of a tensor with one number."
-    if got is None:
+    if got is None and _is_returned(exercise, parted):
         return "Your function returned nothing: is there a `return` at the end of every path?"
     if opaque == "large":
         return "That is far more than there should be: which axis grew, or which loop adds to it without end?"

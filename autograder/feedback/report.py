@@ -8,7 +8,8 @@ from typing import Any
 
 import torch
 
-from autograder.catalogue.exercise import Exercise
+from autograder.catalogue.exercise import Exercise, Section
+from autograder.catalogue.sections import section
 from autograder.diagnosis.evidence import Explained, argument_names, explained
 from autograder.feedback import render
 from autograder.feedback.errors import may_be_of_shapes
@@ -28,6 +29,7 @@ MAX_NUMBERS = 12  # of an argument that is shown number by number
 MAX_SOURCE = 58  # letters of a learner's line
 UNWRITTEN = "Your points are decided, but the report could not be written. Please tell your teacher."
 UNPREPARED = "on random inputs"
+SMALL_PRINT = {"dtype", "inputs", "gradient", "no gradient"}  # differences of which chapter 00 tells
 UNEXPLAINED = ("value", "nan", "length", "keys")  # differences that an exercise's nudge can help with
 
 
@@ -55,9 +57,17 @@ def _report(verdict: Explained, parts: list[Part]) -> list[Part]:
     if verdict.counterexample is not None and (example := _example(verdict.exercise, verdict.counterexample)):
         parts.append(example)
     if verdict.state in (WRONG, BLANK):
-        section = verdict.misconception.reread if verdict.misconception else verdict.exercise.section
-        parts.append(Reread(section, _hint(verdict)))
+        parts.append(Reread(_section(verdict), _hint(verdict)))
     return parts + _hidden(verdict)
+
+
+def _section(verdict: Explained) -> Section:
+    """The section to reread: the small print where only a promise of all functions is broken."""
+    if verdict.misconception:
+        return verdict.misconception.reread
+    kinds = {outcome.difference.kind for outcome in verdict.outcomes if not outcome.passed}
+    of_the_course = verdict.exercise.section.label.startswith("sec-")
+    return section("sec-00-contract") if of_the_course and kinds and kinds <= SMALL_PRINT else verdict.exercise.section
 
 
 def as_text(verdict: Verdict) -> str:

@@ -1,7 +1,8 @@
 """In which order a module's forward uses its parameters: the order of its sub-layers, whatever they are called."""
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 from typing import Any
 
 import torch
@@ -58,22 +59,28 @@ class _Uses(TorchFunctionMode):
                 self.seen.append(self._names[id(value)])
 
     def _note_items(self, name: str, index: Any) -> None:
-        """Record the items that an index selects; none if the parameter holds single numbers, or too many items."""
-        shape = self._shapes.get(name, ())
-        first = index[0] if type(index) is tuple and index else index
-        if len(shape) < 2 or shape[0] > MOST_ITEMS or type(first) not in (int, slice):
-            return
-        try:
-            places = range(shape[0])[first]
-        except (IndexError, TypeError, ValueError):  # indexing will raise it, too
-            return
-        items = [item_name(name, place) for place in ([places] if isinstance(places, int) else places)]
-        self.seen += items[: MOST - len(self.seen)]
+        """Record the items that an index selects."""
+        items = _items(name, self._shapes.get(name, ()), index if type(index) is tuple else (index,))
+        self.seen += islice(items, MOST - len(self.seen))
 
 
 def item_name(parameter: str, place: int) -> str:
     """The name of an item of a parameter that holds several along its first axis."""
     return f"{parameter}[{place}]"
+
+
+def _items(name: str, shape: Sequence[int], indices: tuple) -> Iterator[str]:
+    """The items that indices of the first axes select, each before those inside it; none where there are single
+    numbers, or too many items."""
+    if len(shape) < 2 or shape[0] > MOST_ITEMS or not indices or type(indices[0]) not in (int, slice):
+        return
+    try:
+        places = range(shape[0])[indices[0]]
+    except (IndexError, TypeError, ValueError):  # indexing will raise it, too
+        return
+    for place in [places] if isinstance(places, int) else places:
+        yield item_name(name, place)
+        yield from _items(item_name(name, place), shape[1:], indices[1:])
 
 
 def in_order(module: nn.Module, example: tuple) -> list[str]:
@@ -93,11 +100,20 @@ def in_order(module: nn.Module, example: tuple) -> list[str]:
 
 
 def ones(module: nn.Module) -> list[str]:
-    """Names of the vectors that begin as ones, which are the scales of norms; also those in the rows of a parameter."""
+    """Names of the vectors that begin as ones, which are the scales of norms; also those in the rows of a parameter of
+    two or three axes."""
     vectors = {}
     for name, parameter in module.named_parameters():
         if parameter.numel() == max(parameter.shape, default=1):
             vectors[name] = parameter
-        elif parameter.dim() == 2 and len(parameter) <= MOST_ITEMS:
-            vectors |= {item_name(name, place): row for place, row in enumerate(parameter)}
+        elif parameter.dim() < 4:
+            vectors |= dict(_rows(name, parameter))
     return [name for name, vector in vectors.items() if set(vector.flatten().tolist()) == {1.0}]
+
+
+def _rows(name: str, values: Tensor) -> Iterator[tuple[str, Tensor]]:
+    if values.dim() == 1:
+        yield name, values
+    elif len(values) <= MOST_ITEMS:
+        for place, item in enumerate(values):
+            yield from _rows(item_name(name, place), item)

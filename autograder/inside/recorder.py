@@ -184,8 +184,20 @@ class _Watch:
         self.functions, self.kernels = _meant(self._names)
         self._seen = _shared(self._names)
 
-    def note(self, name: str) -> None:
-        self._seen[self._names.index(name)] = 1
+    def note(self, name: str, frame: types.FrameType | None) -> None:
+        """Note the call of a forbidden function, unless one that was noted before makes it: then the answer calls only
+        that one. frame: of the caller."""
+        homes = self._homes(but=name)
+        while homes and frame is not None and str(frame.f_globals.get("__name__")) not in homes:
+            frame = frame.f_back
+        if not homes or frame is None:
+            self._seen[self._names.index(name)] = 1
+
+    def _homes(self, but: str) -> set[str]:
+        """The modules of the Python functions that were noted under another name."""
+        noted = (name for name, seen in zip(self._names, self._seen, strict=True) if seen != b"\0" and name != but)
+        places = (place for name in noted for place in MEANINGS.get(name, Meaning()).plain)
+        return {str(function.__module__) for place in places if (function := _found(*place)) is not None}
 
     def ran(self) -> list[str]:
         ran = [name for name, seen in zip(self._names, self._seen, strict=True) if seen != b"\0"]
@@ -225,7 +237,7 @@ class _Functions(TorchFunctionMode):
         name = watch and watch.functions.get(getattr(function, "__name__", "").partition(".")[0])
         if not name:
             return function(*args, **(kwargs or {}))
-        watch.note(name)
+        watch.note(name, sys._getframe(1))
         self.inside = True
         try:
             return function(*args, **(kwargs or {}))
@@ -247,7 +259,7 @@ class _Kernels(TorchDispatchMode):
         if watch and not self._functions.inside:
             name = watch.kernels.get(function.name().partition(".")[0])
             if name:
-                watch.note(name)
+                watch.note(name, sys._getframe(1))
         if any(kind.__torch_dispatch__ is not torch.Tensor.__torch_dispatch__ for kind in types):
             return NotImplemented  # a subclass does it by code of its own, which is seen only outside of this method
         return function(*args, **(kwargs or {}))
@@ -318,14 +330,19 @@ def _lent(module: str, place: str, name: str) -> Iterator[None]:
     Python function.
     """
     with ExitStack() as stack:
-        try:
-            function = attrgetter(place)(sys.modules[module])
-        except (KeyError, AttributeError):
-            function = None
+        function = _found(module, place)
         while isinstance(function, types.FunctionType):
             stack.enter_context(_noting(function, name))
             function = getattr(function, "__wrapped__", None)
         yield
+
+
+def _found(module: str, place: str) -> Any:
+    """What a module that was imported has under a dotted name; None if there is nothing."""
+    try:
+        return attrgetter(place)(sys.modules[module])
+    except (KeyError, AttributeError):
+        return None
 
 
 @contextmanager
@@ -337,7 +354,7 @@ def _noting(function: types.FunctionType, name: str) -> Iterator[None]:
 
     def noted(*arguments: Any, **options: Any) -> Any:
         if _watch:
-            _watch.note(name)
+            _watch.note(name, sys._getframe(2))  # the first is the function itself
         return copy(*arguments, **options)
 
     function.__code__ = _calling(noted, own.co_freevars)

@@ -25,6 +25,8 @@ MAX_PARAMETERS = 20
 WHERE_IMPORTED = re.compile(r" \((?:/|\w:|unknown location)[^()]*\)$")  # the path of a module on this machine
 RAISE = opcode.opmap["RAISE_VARARGS"]  # what `raise` and `assert` compile to
 SEED = 6_201_703_762
+MODE, EARLIER = "the mode of the module", "an earlier result"  # among what a call changed
+NO_RESULT = None, wire.encode(None)
 
 
 def serve(channel: wire.Channel, namespace: dict[str, Any]) -> None:
@@ -52,6 +54,7 @@ class Responder:
         self._namespace = namespace
         self._module: Any = None
         self._stages: dict[str, Any] = {}
+        self._earlier: tuple[Any, bytes] = NO_RESULT  # of the last call with these weights, and as it was then
 
     def answer(self, request: dict[str, Any]) -> dict[str, Any]:
         """The reply to one request; an exception in the learner's code is part of the reply, never raised.
@@ -67,6 +70,7 @@ class Responder:
             "call": self._call,
             "use": self._use,
             "construct": self._construct,
+            "construct_another": self._construct_another,
             "load": self._load,
             "forward": self._forward,
         }
@@ -142,8 +146,15 @@ class Responder:
             ),
         }
 
+    def _construct_another(self, name: str, arguments: tuple) -> dict[str, Any]:
+        """Construct one more object and draw its parameters anew; those of the first belong to the first."""
+        with torch.no_grad():
+            for parameter in self._namespace[name](*arguments).parameters():
+                parameter.normal_()
+        return {}
+
     def _load(self, values: dict[str, torch.Tensor]) -> dict[str, Any]:
-        parameters = dict(self._module.named_parameters())
+        parameters, self._earlier = dict(self._module.named_parameters()), NO_RESULT
         with torch.no_grad():
             for name, value in values.items():
                 parameters[name].copy_(value)
@@ -152,22 +163,25 @@ class Responder:
     def _forward(
         self, arguments: tuple, training: bool, cotangent: Any = None, keeps: Sequence[str] = ()
     ) -> dict[str, Any]:
-        parameters = {}
+        parameters, modes = {}, []
         if isinstance(self._module, torch.nn.Module):
             self._module.train(training)
+            modes = [(module, module.training) for module in self._module.modules()]
             parameters = {name: p for name, p in self._module.named_parameters() if p.requires_grad}
-        if not keeps:
-            return self._observe(self._module, arguments, cotangent, parameters)
-
-        def with_what_is_kept(*given: Any) -> tuple:
-            result = self._module(*given)
-            return (result, *(getattr(self._module, name, None) for name in keeps))
-
-        return self._observe(with_what_is_kept, arguments, cotangent, parameters)
+        seen = self._observe(self._module, arguments, cotangent, parameters, keeps)
+        if any(module.training != before for module, before in modes):
+            seen["changed"].append(MODE)
+        return seen
 
     def _observe(
-        self, function: Callable, arguments: tuple, cotangent: Any, parameters: dict[str, torch.Tensor]
+        self,
+        function: Callable,
+        arguments: tuple,
+        cotangent: Any,
+        parameters: dict[str, torch.Tensor],
+        keeps: Sequence[str] = (),
     ) -> dict[str, Any]:
+        """Call a function. keeps: attributes that it has afterwards, as further results."""
         floats = (
             [a for a in arguments if isinstance(a, torch.Tensor) and a.is_floating_point()]
             if cotangent is not None
@@ -179,6 +193,12 @@ class Responder:
         result = function(*arguments)
         seen = {"changed": state.changes()}
         state.restore()
+        earlier, before = self._earlier
+        if wire.encode(earlier) != before:
+            seen["changed"].append(EARLIER)
+        self._earlier = result, wire.encode(result)
+        if keeps:
+            result = (result, *(getattr(function, name, None) for name in keeps))
         if cotangent is not None:
             seen["gradients"], seen["parameter_gradients"] = _gradients(result, cotangent, floats, parameters)
         return {"inputs": arguments, **seen, "result": result}  # the result last: it may be larger than a message

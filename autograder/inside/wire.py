@@ -140,7 +140,7 @@ def _copied(value: Any, depth: int) -> Any:
         if kinds <= PLAIN or (kinds == {int} and -(1 << 63) < min(value) and max(value) < 1 << 63):
             return kind(value)
         return kind([_copied(item, depth + 1) for item in value])
-    elif depth < MAX_DEPTH and kind is dict and len(value) <= MAX_DIRECT and all(type(key) is str for key in value):
+    elif depth < MAX_DEPTH and kind is dict and len(value) <= MAX_DIRECT and all(map(_is_plain, value)):
         return {_copied(key, depth): _copied(item, depth + 1) for key, item in value.items()}
     raise _Indirect
 
@@ -273,7 +273,7 @@ class _Encoder:
         self._header -= ROOM
         for item in items:
             if kind == "dict":
-                sent.append([self._key(item[0]), self.node(item[1], depth + 1)])
+                sent.append([self._key(item[0], depth), self.node(item[1], depth + 1)])
             else:
                 sent.append(self.node(item, depth + 1))
             if self._header < 0:
@@ -283,7 +283,9 @@ class _Encoder:
                 return self._opaque(f"a {kind} of more than a check reads", "large")
         return {kind: sent}
 
-    def _key(self, key: Any) -> str:
+    def _key(self, key: Any, depth: int) -> Any:
+        if type(key) is not str and _is_plain(key):
+            return self.node(key, depth + 1)
         try:
             text = str.__str__(str(key))[:MAX_TEXT]
         except KeyboardInterrupt:
@@ -374,8 +376,7 @@ def _decode_node(node: Any, buffers: list[bytes], make_proxy: Callable[[int], Pr
         and isinstance(content, list)
         and all(isinstance(pair, list) and len(pair) == 2 for pair in content)
     ):
-        items = ((str(key)[:MAX_TEXT], _decode_node(item, buffers, make_proxy, depth + 1)) for key, item in content)
-        return {printable(key): item for key, item in items}
+        return {_decode_key(key, depth): _decode_node(item, buffers, make_proxy, depth + 1) for key, item in content}
     if kind == "proxy" and make_proxy is not None and type(content) is int:
         return make_proxy(content)
     if kind == "model" and make_proxy is not None and isinstance(content, list) and len(content) == 3:
@@ -398,6 +399,18 @@ def _decode_record(module: Any, name: Any, fields: Any, buffers: list[bytes], de
         return getattr(import_module(module), name)(**values)
     except (TypeError, ValueError) as error:
         raise WireError("message: a record's fields do not fit it") from error
+
+
+def _decode_key(key: Any, depth: int) -> Any:
+    decoded = _decode_node(key, [], None, depth + 1) if isinstance(key, dict) else key
+    return decoded if type(decoded) is not str and _is_plain(decoded) else printable(str(decoded)[:MAX_TEXT])
+
+
+def _is_plain(key: Any) -> bool:
+    """Whether the key of a dictionary is sent as it is, and not as its text; a tuple of a few such keys is, too."""
+    if type(key) is tuple:
+        return len(key) <= MAX_AXES and all(type(item) is not tuple and _is_plain(item) for item in key)
+    return key is None or type(key) in (str, bool, float) or (type(key) is int and _is_small(key))
 
 
 def _is_small(content: Any) -> bool:

@@ -9,6 +9,8 @@ import torch
 
 from autograder.catalogue.exercise import Probe, Scale
 from autograder.inside import wire
+from autograder.inside.responder import MODE
+from autograder.judging.closeness import differing
 from autograder.judging.observation import Difference, Observation, Part, Raised, Structure
 
 
@@ -20,17 +22,24 @@ def difference(expected: Observation, got: Observation, probe: Probe) -> Differe
         found = value_difference(expected.result, got.result, probe.rtol, probe.atol)
     if found is None and "inputs" in probe.checks:
         found = inputs_difference(expected, got)
-    if found is None and "state" in probe.checks and got.changed:
-        found = Difference("state", (Part("setting", got.changed[0]),))
-    if found is None and "generator" in probe.checks and not got.drawn:
-        found = Difference("undrawn")
-    if found is None and "generator" in probe.checks and got.reseeded:
-        found = Difference("reseeded")
+    if found is None and (changed := [each for each in got.changed if _is_checked(each, probe)]):
+        found = Difference("state", (Part("setting", changed[0]),))
+    if found is None and "generator" in probe.checks:
+        found = _generator_difference(got)
     if found is None and "gradients" in probe.checks:
         found = _gradient_difference(expected, got)
     if found is not None and found.kind not in ("inputs", "error"):  # the reason, perhaps
-        found = inputs_difference(expected, got) or found
+        found = inputs_difference(expected, got, with_modes=False) or found
     return found
+
+
+def _is_checked(changed: str, probe: Probe) -> bool:
+    return "state" in probe.checks or (changed == MODE and "training" in probe.checks)
+
+
+def _generator_difference(got: Observation) -> Difference | None:
+    wrong = {"undrawn": not got.drawn, "reseeded": got.reseeded, "elsewhere": got.elsewhere}
+    return next((Difference(kind) for kind, is_so in wrong.items() if is_so), None)
 
 
 def _below_full(expected: list, got: Any, scale: Scale) -> Difference | None:
@@ -49,8 +58,10 @@ def _below_full(expected: list, got: Any, scale: Scale) -> Difference | None:
 def value_difference(expected: Any, got: Any, rtol: float, atol: float) -> Difference | None:
     """The first difference between two results. Raises TypeError if a reference returns an unsupported type."""
     if isinstance(got, Raised):
-        same = isinstance(expected, Raised) and expected.type in (got.type, *got.kinds)
-        return None if same else Difference("error", got=got)
+        if not isinstance(expected, Raised) or expected.type not in (got.type, *got.kinds):
+            return Difference("error", got=got)
+        too_late = expected.in_constructor and not got.in_constructor
+        return Difference("not raised", expected=expected, got=got) if too_late else None
     if isinstance(expected, Raised):
         return Difference("not raised", expected=expected, got=got)
     if isinstance(got, Structure) or isinstance(expected, Structure):
@@ -103,14 +114,14 @@ def _tensor_difference(expected: torch.Tensor, got: Any, rtol: float, atol: floa
         return Difference("dtype", expected=expected.dtype, got=got.dtype)
     if torch.equal(expected, got):  # the usual case, in a tenth of the time
         return None
-    wanted, found = expected.to(torch.float64), got.to(torch.float64)
-    off = ~torch.isclose(found, wanted, rtol=rtol, atol=atol, equal_nan=True)
+    off = differing(got, expected, rtol, atol)
     if not off.any():
         return None
+    wanted, found = expected.to(torch.float64), got.to(torch.float64)
     if (found.isnan() & ~wanted.isnan()).any():
         index = tuple((found.isnan() & ~wanted.isnan()).nonzero()[0].tolist())
         return Difference("nan", (), expected, got, index)
-    gap = torch.where(off, (found - wanted).abs().nan_to_num(nan=math.inf), 0.0)
+    gap = torch.where(off, (found - wanted).abs().nan_to_num(nan=math.inf), -1.0)  # large integers may have a gap of 0
     return Difference("value", (), expected, got, _place_of(int(gap.argmax()), gap.shape))
 
 
@@ -149,15 +160,20 @@ def _number_difference(expected: float, got: Any, rtol: float, atol: float) -> D
 def _dict_difference(expected: dict, got: Any, rtol: float, atol: float) -> Difference | None:
     if not isinstance(got, dict):
         return Difference("type", expected=expected, got=got)
-    if expected.keys() != got.keys():
+    found = {str(key): value for key, value in got.items()}  # a key that is written as the expected one is accepted
+    if {*map(str, expected)} != found.keys():
         return Difference("keys", expected=tuple(expected), got=tuple(got))
-    return _first(((Part("key", key), wanted, got[key]) for key, wanted in expected.items()), rtol, atol)
+    return _first(((Part("key", key), wanted, found[str(key)]) for key, wanted in expected.items()), rtol, atol)
 
 
-def inputs_difference(expected: Observation, got: Observation) -> Difference | None:
-    """The argument that the answer changed and the reference does not; None if there is none."""
+def inputs_difference(expected: Observation, got: Observation, with_modes: bool = True) -> Difference | None:
+    """The argument that the answer changed and the reference does not; None if there is none.
+
+    with_modes: whether a model that is left in the other mode counts.
+    """
     for position, (before, after) in enumerate(zip(expected.inputs, got.inputs, strict=False)):
-        if not _unchanged(before, after):
+        is_model = isinstance(before, str)  # of a model its mode arrives, in words; a text cannot be changed
+        if not _unchanged(before, after) and (with_modes or not is_model):
             return Difference("inputs", (Part("argument", position),), before, after)
     return None
 

@@ -64,7 +64,7 @@ def called(exercise: Exercise, names: Collection[str]) -> list[str]:
         return [UNSEEN]
     return [
         f"{name} does the whole exercise by itself, so it is not allowed here and this exercise earns no points. "
-        "Write the steps yourself; comparing with it in a cell of your own is welcome."
+        "Write the steps yourself; you are welcome to compare with it in your own cell."
         for name in exercise.forbidden
         if name in names
     ]

@@ -145,7 +145,7 @@ class JudgingSession:
         """
         asked = [self._outcomes[probe.name] for probe in self.exercise.probes if probe.name in self._outcomes]
         failures = [outcome for outcome in asked if not outcome.passed and outcome.got is not None]
-        if not failures or isinstance(failures[0].got.result, (Raised, Structure)):
+        if not failures or isinstance(failures[0].got.result, Structure):
             return None  # what parameters a class holds depends on no seed and on no input
         try:
             return repeat(self.exercise, self._candidate, failures[0], may_be_shown)

@@ -16,7 +16,7 @@ class Raised:
 
     kinds: the names of its class and base classes. about: facts that do not depend on its message (see
     `responder.describe`). shapes: of the tensors in this line, at that moment. parameters: the names of the arguments
-    in the learner's own definition.
+    in the learner's own definition. in_constructor: whether a class could not be constructed.
     """
 
     type: str
@@ -27,6 +27,7 @@ class Raised:
     about: tuple[str, ...] = ()
     shapes: tuple[tuple[str, tuple[int, ...]], ...] = ()
     parameters: tuple[str, ...] = ()
+    in_constructor: bool = False
 
 
 def raised_in_cell(error: Mapping[str, Any]) -> Raised:
@@ -57,7 +58,8 @@ class Structure:
 class Observation:
     """The result of one probe.
 
-    gradients: by argument or projection (see `Part`).
+    changed: what is not as it was before the call, in the responder's words. elsewhere: whether the result depends on
+    random numbers that the generator did not draw. gradients: by argument or projection (see `Part`).
     """
 
     result: Any
@@ -65,6 +67,7 @@ class Observation:
     changed: tuple[str, ...] = ()
     drawn: bool = False
     reseeded: bool = False
+    elsewhere: bool = False
     gradients: "dict[Part, torch.Tensor | None]" = field(default_factory=dict)
 
 
@@ -87,7 +90,7 @@ class Difference:
     in a tensor. `expected` and `got` hold, by kind:
 
         error        got: the `Raised`
-        not raised   expected: the `Raised`
+        not raised   expected: the `Raised`; got: a `Raised` if the error came only after the constructor
         type         the two values
         value, nan   the two values, whole tensors; a tuple in a list or a dictionary is one value
         shape, dtype the shapes, the dtypes
@@ -97,7 +100,8 @@ class Difference:
         inputs       the argument as it should be left, and as it was
         gradient     the two gradients; "no gradient" where none arrives
         score        the `Scale`, and how good the result is on it
-        state        a setting was left changed; "undrawn", "reseeded": so the generator that was passed in
+        state        a setting was left changed; "undrawn", "reseeded": so the generator that was passed in;
+                     "elsewhere": not all draws are from it
         gone         got: why nothing could be asked, in the words of the part that saw it; "" where it was not tried
     """
 

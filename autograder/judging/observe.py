@@ -14,7 +14,7 @@ import torch
 from autograder.catalogue.exercise import Block, Case, Exercise, Probe
 from autograder.inside import parameter_order, recorder, responder, wire
 from autograder.judging import compare
-from autograder.judging.closeness import distance
+from autograder.judging.closeness import distance, same
 from autograder.judging.observation import Observation, Part, Raised, Structure
 from autograder.judging.parameter_matching import blocks, roles, stacks
 
@@ -180,7 +180,12 @@ class Candidate:
         if case.before:
             self._ask("call", **called, arguments=case.before)
         seen = self._observation(self._ask("call", **called, arguments=case.arguments, cotangent=cotangent), case)
-        return replace(seen, **_generator_use(case.arguments, seen.inputs))
+        seen = replace(seen, **_generator_use(case.arguments, seen.inputs))
+        if expected is None or "generator" not in probe.checks:
+            return seen
+        # An equal generator gives an equal result, whatever the state of all other random numbers.
+        again = self._ask("call", self._seed + 1, **called, arguments=case.arguments)
+        return replace(seen, elsewhere="result" in again and not same(seen.result, again["result"]))
 
     def _observe_class(self, probe: Probe, case: Case, expected: Observation | None, cotangent: Any) -> Observation:
         dtype = wire.DTYPE_NAMES[next(iter(case.weights.values())).dtype]
@@ -194,7 +199,7 @@ class Candidate:
             **({"traced": True} if _are_blocks(wanted) and case.construct not in self._traced else {}),
         )
         if "error" in made:
-            return Observation(_raised(made))
+            return Observation(replace(_raised(made), in_constructor=True))
         shapes = _shapes(_field(made, "parameters", list))
         said = {role: name for role, name in _field(made, "roles", dict).items() if isinstance(name, str)}
         if _are_blocks(wanted):
@@ -238,6 +243,7 @@ class Candidate:
         training = "training" in probe.checks
         if case.before:
             self._ask("forward", arguments=case.before, training=training)
+            self._ask("construct_another", name=self._exercise.names[0], arguments=case.construct)
         kept = {"keeps": list(self._exercise.kept_attributes)} if self._exercise.kept_attributes else {}
         reply = self._ask("forward", arguments=case.arguments, training=training, cotangent=cotangent, **kept)
         return self._observation(reply, case, reading)

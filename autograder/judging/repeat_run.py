@@ -1,4 +1,5 @@
-"""Runs a failing probe again: with the same input under other seeds, and with only one argument drawn again.
+"""Runs a failing probe again: with the same input under other seeds, with only one argument drawn again, and without
+the call before it.
 
 The results help to explain the failure (`explain`); they decide no points.
 """
@@ -11,7 +12,7 @@ from torch import Tensor
 
 from autograder.catalogue.exercise import Case, Exercise
 from autograder.judging.closeness import same
-from autograder.judging.observation import Observation, Outcome
+from autograder.judging.observation import Observation, Outcome, Raised
 from autograder.judging.observe import Candidate
 from autograder.judging.probe_inputs import right_answer
 
@@ -24,12 +25,14 @@ SHUFFLES = 6  # how often an argument that seems to have no effect is drawn anew
 class RepeatRun:
     """A failing probe run again: with the same input under other seeds, and with only one argument drawn anew.
 
-    others: position of the argument -> (correct result, learner's result).
+    others: position of the argument -> (correct result, learner's result). alone: without the call before it; None if
+    there is none.
     """
 
     outcome: Outcome
     same: tuple[Observation, ...]
     others: dict[int, tuple[Observation, Observation]]
+    alone: Observation | None = None
 
 
 def other_cases(case: Case, seed: int = OTHER) -> Iterator[tuple[int, Case]]:
@@ -88,10 +91,16 @@ def _anew(value: Tensor, generator: torch.Generator) -> Tensor:
 
 
 def repeat(exercise: Exercise, candidate: Candidate, failed: Outcome, may_be_shown: bool) -> RepeatRun:
-    """Run a failed probe again. Raises EndpointGone when the other side is lost.
+    """Run a failed probe again; one that stopped with an error, only alone. Raises EndpointGone when the other side is
+    lost.
 
     may_be_shown: whether results for other inputs may be reported; for a hidden probe only whether two calls differ.
     """
+    alone = None
+    if failed.case.before:
+        alone = candidate.observe(failed.probe, replace(failed.case, before=()), failed.expected, failed.cotangent)
+    if isinstance(failed.got.result, Raised):
+        return RepeatRun(failed, (), {}, alone)
     other_seeds = tuple(
         candidate.observe(failed.probe, failed.case, failed.expected, failed.cotangent, seed) for seed in OTHER_SEEDS
     )
@@ -101,7 +110,7 @@ def repeat(exercise: Exercise, candidate: Candidate, failed: Outcome, may_be_sho
         got = candidate.observe(failed.probe, case, expected)
         if not same(got.result, failed.got.result) or _plays_no_part(exercise, candidate, failed, place):
             others[place] = expected, got
-    return RepeatRun(failed, other_seeds, others)
+    return RepeatRun(failed, other_seeds, others, alone)
 
 
 def _plays_no_part(exercise: Exercise, candidate: Candidate, failed: Outcome, place: int) -> bool:

@@ -104,6 +104,8 @@ class _Reader:
     def __init__(self, parameters: Parameters, blocks: Sequence[Block], said: Mapping[str, str]) -> None:
         self._seen, self._blocks = parameters, blocks
         self._shapes: dict[str, Shape] = {}
+        wanted = (shape for block in blocks for shape in block.shapes().values())
+        self._matrices = {tuple(sorted(shape)) for shape in wanted if len(shape) > 1}
         self.troubles: list[Trouble] = []
         self._fixed = self._by_word(said)
         taken = vector_slots.members(self._fixed)
@@ -149,7 +151,7 @@ class _Reader:
         for role, name in said.items():
             name = name if name in self._seen.shapes else f"{name}.weight"
             shape = self._seen.shapes.get(name, ())
-            if role not in wanted or sorted(vector_slots.without_ones(shape)) != sorted(wanted[role]):
+            if role not in wanted or sorted(roles.squeeze(shape, len(wanted[role]))) != sorted(wanted[role]):
                 continue
             if len(wanted[role]) == 1:
                 found[role] = vector_slots.vector_slot(name, wanted[role][0])
@@ -160,7 +162,7 @@ class _Reader:
     def _shape(self, name: str) -> Shape:
         """The shape of a parameter; that of the whole vector for a bias that is split into heads."""
         if name not in self._shapes:
-            shape = vector_slots.without_ones(self._seen.shapes[name])
+            shape = vector_slots.without_ones(self._seen.shapes[name], self._matrices)
             attentions = {block.sizes for block in self._of("attention")}
             cut = len(shape) == 2 and any(shape == (heads, width // heads) for width, heads in attentions)
             self._shapes[name] = (shape[0] * shape[1],) if cut else shape
@@ -243,7 +245,7 @@ class _Reader:
                 fits(matrix, name) for fits in (vector_slots.by_module, vector_slots.by_key) for matrix in matrices
             )
 
-        found = single_parts.vectors(blocks, self._seen.shapes, self._order, is_of_another)
+        found = single_parts.vectors(blocks, self._seen.shapes, self._order, is_of_another, self._matrices)
         self.troubles += [Trouble(each.name, 0, 1) for each in blocks if f"{each.name}.numbers" not in found]
         return {role: vector_slots.vector_slot(name, self._numbers(name)) for role, name in found.items()}
 

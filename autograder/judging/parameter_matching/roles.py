@@ -142,9 +142,16 @@ def fits(slot: Slot, tensors: Mapping[str, torch.Tensor | None], shapes: Mapping
     return all(tensor is not None and tuple(tensor.shape) == shape for tensor, shape in found)
 
 
-def squeeze(shape: Sequence[int]) -> Shape:
-    """The shape as a matrix: a convolution of width one is a projection too."""
-    return tuple(size for size in shape if size != 1 or len(shape) <= 2)
+def squeeze(shape: Sequence[int], axes: int = 2) -> Shape:
+    """The shape as a matrix: a convolution of width one is a projection too, even to a single output.
+
+    axes: how many are left at least; those of size 1 beyond are dropped, the last ones first.
+    """
+    kept = list(shape)
+    for place in reversed(range(len(shape))):
+        if len(kept) > axes and shape[place] == 1:
+            del kept[place]
+    return tuple(kept)
 
 
 def _matrices(
@@ -154,12 +161,19 @@ def _matrices(
 
     in_middle: whether the middle one of three axes is tried first as the axis of heads; square: whether a square matrix
     may be a piece, such as one of three heads with queries, keys and values; biases: whether a parameter of several
-    axes with as many elements as some projections have outputs is a bias, such as one of (heads, d_head).
+    axes is a bias if only one of them is longer than 1, or if it has as many elements as some projections have outputs,
+    such as one of (heads, d_head).
     """
     heads = max(role.heads for role in roles)
     if biases:
         sizes = {count * role.outputs for role in roles for count in range(1, len(roles))}
-        parameters = {name: shape for name, shape in parameters.items() if math.prod(shape) not in sizes}
+        projections = {role.inputs * role.outputs for role in roles}
+
+        def is_bias(shape: Shape) -> bool:
+            number = math.prod(shape)
+            return number in sizes or (number == max(shape, default=1) and number not in projections)
+
+        parameters = {name: shape for name, shape in parameters.items() if not is_bias(shape)}
     found: dict[str, Matrix] = {}
     for name, shape in parameters.items():
         whole = _in_heads(name, shape, heads, in_middle) if heads > 1 and len(shape) == 3 else None

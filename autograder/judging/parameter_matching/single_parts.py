@@ -4,7 +4,7 @@ A projection may be an nn.Linear, a bare matrix in either layout, or a convoluti
 positions) and a vector (a class token) may be bare parameters with axes of size 1 around them, or an embedding.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -36,10 +36,12 @@ def vectors(
     shapes: Mapping[str, Shape],
     order: Sequence[str],
     is_of_another: Callable[[str], bool],
+    matrices: Collection[Shape],
 ) -> dict[str, str]:
     """Role -> parameter for the blocks that are one vector.
 
     order: names in the order of use; is_of_another: whether a vector is a bias or belongs to a norm, by its name.
+    matrices: the shapes of matrices that are wanted, too, with their axes in order of size.
     """
     found: dict[str, str] = {}
     for block in (block for block in blocks if block.kind == "vector"):
@@ -47,15 +49,17 @@ def vectors(
         lone = [n for n in order if n not in found.values() and prod(shapes[n]) == size == max(shapes[n], default=0)]
         fits = [name for name in lone if len(shapes[name]) > 1 or not is_of_another(name)]
         if fits:
-            found[f"{block.name}.numbers"] = min(fits, key=lambda name: _unlike_a_token(name, shapes[name]))
+            found[f"{block.name}.numbers"] = min(
+                fits, key=lambda name: _unlike_a_token(name, shapes[name], tuple(sorted(shapes[name])) in matrices)
+            )
     return found
 
 
-def _unlike_a_token(name: str, shape: Shape) -> tuple[bool, bool, bool]:
-    """Sort key, least for the most likely one: a position has other names, a bias or a scale has one axis and other
-    names."""
+def _unlike_a_token(name: str, shape: Shape, may_be_matrix: bool) -> tuple[bool, bool, bool, bool]:
+    """Sort key, least for the most likely one: a position has other names, as has a projection to a single output; a
+    bias or a scale has one axis and other names."""
     place, token = (any(word in name.lower() for word in words) for words in (SAYS_PLACE, SAYS_TOKEN))
-    return place, len(shape) == 1, not token
+    return place, may_be_matrix and not token, len(shape) == 1, not token
 
 
 def rows(

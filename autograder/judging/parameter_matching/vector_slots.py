@@ -1,12 +1,12 @@
 """Where the part of a block lives in a parameter, and which parameters' names belong together."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
 
-from autograder.judging.parameter_matching.roles import Assignment, Matrix, Shape, Slot
+from autograder.judging.parameter_matching.roles import Assignment, Matrix, Shape, Slot, squeeze
 
 
 @dataclass(frozen=True)
@@ -37,9 +37,11 @@ def shared_path(names: Sequence[str]) -> str:
     return path
 
 
-def without_ones(shape: Shape) -> Shape:
-    """The shape without axes of size 1, which a vector may have."""
-    return tuple(size for size in shape if size != 1) or (1,)
+def without_ones(shape: Shape, matrices: Collection[Shape] = ()) -> Shape:
+    """The shape without axes of size 1, which a vector may have; not without those of one of these matrices, such as a
+    projection to a single output. matrices: with their axes in order of size."""
+    matrix = squeeze(shape)
+    return matrix if tuple(sorted(matrix)) in matrices else squeeze(shape, axes=1) or (1,)
 
 
 def vector_slot(name: str, size: int) -> VectorSlot:
@@ -48,7 +50,7 @@ def vector_slot(name: str, size: int) -> VectorSlot:
 
 def whole_slot(name: str, shape: Shape, wanted: Shape) -> Slot:
     """A parameter that is all of one matrix (inputs, outputs), in either layout."""
-    matrix = Matrix(name, without_ones(shape), ((name, None),))
+    matrix = Matrix(name, squeeze(shape), ((name, None),))
     return Slot(matrix, 0, wanted[1], matrix.shape != tuple(wanted))
 
 

@@ -132,6 +132,7 @@ def _fact(verdict, endpoint, fact: Fact, failing: Sequence[Outcome], passing: Se
     if fact.name in REPEATED:
         return REPEATED[fact.name](verdict, endpoint, fact, failing)
     here = [each for each in failing if _in(exercise, each, fact.where)]
+    here = [each for each in here if each.difference.kind not in ("gradient", "no gradient")]  # its values are right
     if fact.name == "formula":  # an integer of more than 64 bits is not sent, so nobody knows it
         here = [each for each in here if not isinstance(each.got.result, wire.Opaque)]
     if isinstance(fact, Supposed):
@@ -227,7 +228,6 @@ def _shapes(outcome: Outcome) -> tuple:
 
 OF_CHECKS: dict[str, Callable[[Sequence[Outcome], Sequence[Outcome]], bool]] = {
     "in training": _only(lambda each: "training" in each.probe.checks),
-    "a second call": _only(lambda each: bool(each.case.before)),
     "lost digits": _only(
         lambda each: any(t.dtype == torch.float64 and t.numel() and t.abs().max() > 1e3 for t in _tensors(each))
     ),
@@ -324,7 +324,21 @@ def _returned(verdict, endpoint, fact, failing) -> list[str]:
     return []
 
 
+def _second_call(verdict, endpoint, fact, failing) -> list[str]:
+    """Only checks with a call before fail, and without it the first of them gives something else."""
+    if not all(bool(each.case.before) != each.passed for each in verdict.outcomes):
+        return ["the checks that fail or pass say otherwise"]
+    first, candidate = failing[0], Candidate(verdict.exercise, endpoint)
+    alone = candidate.observe(first.probe, replace(first.case, before=()), first.expected, first.cotangent).result
+    got = first.got.result
+    stops = isinstance(got, Raised), isinstance(alone, Raised)
+    if any(stops):
+        return [] if not all(stops) else ["it stops without the call before, too"]
+    return [] if compare.value_difference(got, alone, 1e-6, 1e-8) else ["the same comes back without the call before"]
+
+
 REPEATED = {
+    "a second call": _second_call,
     "changed": _changed,
     "returned": _returned,
     "kept": _kept,

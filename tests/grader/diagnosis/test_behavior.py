@@ -13,8 +13,8 @@ from autograder.diagnosis.looking import notice
 from autograder.diagnosis.output_patterns import by_argument, lengths, reductions
 from autograder.diagnosis.output_patterns.lists import NumberOffset
 from autograder.diagnosis.output_patterns.scale import Offset
-from autograder.judging.judge import in_order
 from autograder.judging.observe import LocalEndpoint
+from autograder.judging.probe_inputs import question_of
 from autograder.judging.repeat_run import varied
 
 PROJECT, ATTEND = catalogue.find("project"), catalogue.find("attend")
@@ -296,11 +296,32 @@ def test_an_answer_to_an_earlier_call_is_seen(key, kind):
     assert kind in [fact.name for fact in noticed(ATTEND, source)]
 
 
-def test_what_fails_only_at_a_second_call_is_seen():
-    names = [probe.name for probe in (*ATTEND.visible, *in_order(ATTEND, b"key"))]
-    call = names.index(SECOND_CALL) + 2  # counted from 1, and the call before it
-    source = f"CALLS = []\ndef attend(W, V):\n    CALLS.append(V)\n    return W @ V + (len(CALLS) == {call})\n"
-    assert "a second call" in [fact.name for fact in noticed(ATTEND, source)]
+@pytest.mark.parametrize(
+    ("kept", "is_kept"),
+    [
+        ("weights + (self.__dict__.setdefault('kept', x.sum()) - x.sum())", True),
+        ("weights + [0.0][int(self.__dict__.setdefault('kept', x) is not x)]", True),
+        ("weights + (float(x.sum()) in WRONG)", False),
+    ],
+)
+def test_a_first_call_is_blamed_only_where_the_same_call_alone_gives_something_else(kept, is_kept):
+    exercise = catalogue.find("self-attention")
+    [case] = [question_of(exercise, probe, b"key")[0] for probe in exercise.probes if probe.name == SECOND_CALL]
+    returned = "return weights @ v"
+    source = str(exercise.correct[0].source).replace(returned, f"weights = {kept}\n        {returned}")
+    source = f"WRONG = [{float(case.arguments[0].sum())!r}]\n{source}"
+    verdict = judge_and_explain(exercise, LocalEndpoint(namespace_of(source)), b"key")
+    assert [each.probe.name for each in verdict.outcomes if not each.passed] == [SECOND_CALL]
+    assert ("a second call" in [fact.name for fact in verdict.noticed]) == is_kept
+
+
+def test_failures_of_gradients_are_not_counted_among_those_in_which_a_pattern_of_values_may_be_missing():
+    wrong = "Z * 3 if not V.requires_grad else Z + (V - V.detach()).sum()"
+    [fact] = [fact for fact in noticed(ATTEND, changed(wrong)) if fact.name == "scaled"]
+    assert not fact.partial
+    errors = "Z * 3 if V.dtype != torch.float64 else [][0]"
+    [fact] = [fact for fact in noticed(ATTEND, changed(errors)) if fact.name == "scaled"]
+    assert fact.partial
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ from autograder import catalogue
 from autograder.diagnosis.explain import judge_and_explain
 from autograder.feedback import error_meanings, errors, messages
 from autograder.feedback.error_meanings import meaning, rule_of_shapes
+from autograder.judging.observation import Raised
 from autograder.judging.observe import LocalEndpoint
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -332,6 +333,42 @@ def test_slips_in_a_class_are_named(right, wrong, words):
     assert right in CLASS
     said = said_of(CLASS.replace(right, wrong, 1), "self-attention")
     assert words in said, said
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("H @ Ua.T", "In that line H is (2, 3) and Ua.T is (5, 4)."),
+        ("(H + Ua) @ Ua.mT", "In that line H is (2, 3), Ua is (4, 5) and Ua.mT is (5, 4)."),
+        ("H @ Ua.transpose(0, -1)", "In that line H is (2, 3) and Ua.transpose(0, -1) is (5, 4)."),
+        ("H @ Ua.permute(1, 0)", "In that line H is (2, 3) and Ua.permute(1, 0) is (5, 4)."),
+        ("H @ Ua.permute(1, 2)", "In that line H is (2, 3) and Ua is (4, 5)."),
+        ("H @ self.Ua", "In that line H is (2, 3)."),
+        ("H @ Ua.Test", "In that line H is (2, 3) and Ua is (4, 5)."),
+    ],
+)
+def test_a_transposed_operand_is_named_as_it_is_written(line, words):
+    error = Raised("RuntimeError", "mat1 and mat2 shapes", source=line, shapes=(("H", (2, 3)), ("Ua", (4, 5))))
+    assert errors._shapes_that_met(error).startswith(words)
+
+
+@pytest.mark.parametrize(
+    ("statement", "of_shapes"),
+    [
+        ("x.T.view(-1)", False),
+        ("torch.multinomial(x, 4)", False),
+        ("x[x]", False),
+        ("ids.softmax(0)", False),
+        ("x + x.T", True),
+        ("x[2]", True),
+        ("x.view(4, 2)", True),
+    ],
+)
+def test_an_error_about_memory_or_dtypes_is_none_of_shapes(statement, of_shapes):
+    with pytest.raises((RuntimeError, IndexError)) as raised:
+        eval(statement, dict(NAMES))
+    error = Raised(raised.type.__name__, str(raised.value), source=statement, shapes=(("x", (2, 3)),))
+    assert errors.may_be_of_shapes(error) is of_shapes
 
 
 def test_the_meaning_is_not_taken_from_a_word_in_the_middle():

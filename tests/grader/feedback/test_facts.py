@@ -245,6 +245,25 @@ def test_an_error_of_pythons_or_torchs_is_explained_by_what_it_is(body, words_of
     assert words_of_ours in said_of("attention-weights", body)
 
 
+@pytest.mark.parametrize(
+    ("name", "body", "words"),
+    [
+        ("head-stats", "(A):\n    return dict.fromkeys(('entropy', 'mean_distance', 'diagonal_share'))", "got None. "),
+        ("additive-context", "(s, H, *rest):\n    return None, None", "expected a tensor, got None. "),
+        ("attend", "(W, V):\n    pass", "expected a tensor, got None (a function without `return` gives None). "),
+    ],
+)
+def test_of_a_part_that_is_none_no_missing_return_is_said(name, body, words):
+    said = said_of(name, body)
+    assert words in said and ("`return`" in said) == (name == "attend"), said
+
+
+def test_a_key_is_shown_as_the_learner_wrote_it():
+    said = said_of("build-vocab", "(sentences, *rest):\n    return {0: '<pad>', (1, 2): 'a'}")
+    assert "the key 0 should not be there" in said, said
+    assert compare.value_difference({"0": 1}, {0: 1}, 0, 0) is None
+
+
 def test_a_mask_of_ones_and_zeros_is_told_that_a_boolean_is_wanted():
     """It has to keep the dtype of its input, which is whole numbers."""
     said = said_of("padding-mask", "(ids, pad):\n    return (ids != pad).char()[:, None, :, None]")

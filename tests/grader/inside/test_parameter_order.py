@@ -36,6 +36,28 @@ def test_vectors_that_begin_as_ones_are_named_and_matrices_by_their_rows():
     assert sorted(parameter_order.ones(module)) == sorted(["made_second", *rows])
 
 
+def test_ones_along_two_axes_are_named_by_their_items():
+    module = nn.Module()
+    module.norms = nn.Parameter(torch.stack([torch.ones(2, 3), torch.zeros(2, 3)]))
+    assert parameter_order.ones(module) == ["norms[0][0]", "norms[0][1]"]
+
+
+class Stacked(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.norms = nn.Parameter(torch.ones(2, 2, 3))
+
+    def forward(self, x):
+        return x * self.norms[1, 0] + self.norms[:, 1].sum(0)
+
+
+def test_an_index_of_two_axes_is_a_use_of_the_items_inside_the_items():
+    assert parameter_order.in_order(Stacked(), (torch.ones(2, 3),)) == [
+        *("norms", "norms[1]", "norms[1][0]"),
+        *("norms", "norms[0]", "norms[0][1]", "norms[1]", "norms[1][1]"),
+    ]
+
+
 def test_the_mode_is_as_it_was():
     module = Crossed().train()
     parameter_order.in_order(module, (torch.ones(2, 3),))

@@ -123,6 +123,27 @@ def test_a_function_is_named_once_by_the_name_it_was_called_by():
     assert ran(lambda: F.cross_entropy(table()[0], labels))[1] == ["cross_entropy"]
 
 
+@pytest.mark.parametrize(
+    ("function", "names", "called"),
+    [
+        (lambda: torch.distributions.Categorical(logits=table()).probs, LIBRARY_SOFTMAX, ["Categorical"]),
+        (lambda: torch.distributions.OneHotCategorical(logits=table()).mean, LIBRARY_SOFTMAX, ["Categorical"]),
+        (
+            lambda: own(torch.distributions.Categorical(logits=table()).probs) + table().softmax(-1),
+            LIBRARY_SOFTMAX,
+            ["softmax", "Categorical"],
+        ),
+        (
+            lambda: torch.nn.TransformerEncoder(torch.nn.TransformerEncoderLayer(4, 2), 1)(torch.ones(3, 1, 4)),
+            ["TransformerEncoderLayer", "TransformerEncoder", "MultiheadAttention", "layer_norm"],
+            ["TransformerEncoder"],
+        ),
+    ],
+)
+def test_what_a_forbidden_function_calls_itself_is_not_named(function, names, called):
+    assert ran(function, names)[1] == called
+
+
 def test_a_name_without_an_entry_stands_for_the_function_and_the_kernel_that_bear_it():
     assert ran(lambda: F.cosine_similarity(table(), table()), ["cosine_similarity", "conv2d"])[1] == [
         "cosine_similarity"

@@ -68,6 +68,38 @@ def test_a_learners_own_check_says_nothing_where_nothing_changed():
     assert "changed" not in as_text(verdict_on("attention-weights", body, None))
 
 
+MODES = {  # what is wrong besides the mode: the exercise, the answer
+    "every word": ("greedy-decode", "def greedy_decode(model, src, *rest):\n    model.train()\n    return src * 0\n"),
+    "the length": ("generate", "def generate(model, ids, *rest):\n    model.train()\n    return ids\n"),
+    "the tokens": (
+        "generate",
+        "def generate(model, ids, n, *rest):\n    model.train()\n    return torch.nn.functional.pad(ids, (0, n))\n",
+    ),
+    "the number of entries": (
+        "residual-trace",
+        "def residual_trace(model, ids):\n    return [model.eval().embed(ids)]\n",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MODES)
+def test_wrong_values_are_named_before_the_mode_of_a_model(name):
+    exercise, source = MODES[name]
+    verdict = judge_and_explain(catalogue.find(exercise), LocalEndpoint(namespace_of(source)), KEY)
+    said = " ".join(as_text(verdict).split())
+    assert verdict.first_failure.difference.kind in ("value", "shape", "length"), said
+    told = "In addition, model is left in the other mode." in said  # the others look at the mode of a model of theirs
+    assert told == (exercise == "greedy-decode") and "changed by your code" not in said, said
+
+
+def test_a_mode_alone_is_said_to_be_one():
+    source = catalogue.find("greedy-decode").correct[0].source.but("model.train(training)", "model.train(not training)")
+    verdict = judge_and_explain(catalogue.find("greedy-decode"), LocalEndpoint(namespace_of(source)), KEY)
+    said = " ".join(as_text(verdict).split())
+    assert "model was left in the other mode by your code" in said and "Code that switches the mode" in said
+    assert "in place" not in said, said
+
+
 @pytest.mark.parametrize(
     "error", ["replace() argument 1 must be str, not int", "argument 2 was changed by your code", "argument 1"]
 )

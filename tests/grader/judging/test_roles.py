@@ -66,6 +66,17 @@ def test_loaded_weights_are_taken_back_unchanged(shapes):
         assert torch.equal(slot.take(values), weights[name])
 
 
+@pytest.mark.parametrize("more", [{}, {"b": (1, 1, 7)}, {"b": (1, 7)}], ids=["no bias", "three axes", "two axes"])
+def test_a_layer_with_one_output_keeps_its_axis_of_size_1_and_a_bias_is_no_such_layer(more):
+    wanted = catalogue.find("self-attention").roles(6, 1, 7)
+    shapes = {"q": (1, 6, 1), "k": (6, 1, 1), "v": (7, 6, 1), **more}
+    weights = {role.name: torch.randn(role.inputs, role.outputs) for role in wanted}
+    (reading,) = roles.assign(shapes, wanted, {})
+    values = roles.load(reading, shapes, weights)
+    assert all(torch.equal(slot.take(values), weights[name]) for name, slot in reading.items())
+    assert read({"qkv": (17, 6), "bias": (1, 1, 17)})[0] == dict.fromkeys(("query", "key", "value"), "qkv")
+
+
 def test_biases_are_zeroed_and_scalars_left_alone():
     shapes = {"q": (5, 6), "k": (5, 6), "v": (7, 6), "q_bias": (5,), "temperature": ()}
     values = roles.load(

@@ -19,8 +19,8 @@ WRONG = {known.name: known.source for known in VIT.mistakes}
 KEY = draw_key(b"secret", "assignment", "exercise", ["submission"])
 
 
-def seen(source):
-    model = namespace_of(source)["ViT"](*SIZES)
+def seen(source, sizes=SIZES):
+    model = namespace_of(source)["ViT"](*sizes)
     shapes = {name: tuple(p.shape) for name, p in model.named_parameters()}
     example = (torch.randn(2, 3, 4, 4),)
     return blocks.Parameters(shapes, parameter_order.in_order(model, example), frozenset(parameter_order.ones(model)))
@@ -70,6 +70,16 @@ def test_a_projection_may_lie_in_any_layout(shape, outputs_first):
     inputs = torch.randn(7, 12)
     by_hand = tensors["W"].reshape(5, 12).T if outputs_first else tensors["W"].reshape(12, 5)
     torch.testing.assert_close(inputs @ by_hand, inputs @ weight)
+
+
+@pytest.mark.parametrize("name", RIGHT)
+def test_a_head_for_one_class_is_read(name):
+    source = RIGHT[name].replace("classify", "head")  # the name says class, as that of a class token does
+    parameters, wanted = seen(source, (*SIZES[:-1], 1)), VIT.roles(*SIZES[:-1], 1)
+    weights = {role: torch.randn(shape) for block in wanted for role, shape in block.shapes().items()}
+    reading = blocks.assign(parameters, wanted, {})[0]
+    values = blocks.load(reading, parameters.shapes, weights)
+    assert all(torch.equal(slot.take(values), weights[role]) for role, slot in reading.items())
 
 
 def test_a_bias_is_no_class_token_and_a_class_token_no_bias():

@@ -118,6 +118,57 @@ class GPT(nn.Module):
         return self.last(x) @ self.words.weight.T
 """
 )
+NORMS = "self.scales, self.shifts = nn.Parameter(torch.ones(2, d)), nn.Parameter(torch.zeros(2, d))"
+TAKEN = "scale, shift = self.scales[i], self.shifts[i]"
+LISTED = "torch.stack([torch.ones(2, d), torch.zeros(2, d)], AXIS)"
+
+
+def with_norms(axis: int, taken: str) -> str:
+    """The layer with scale and shift of both norms in one parameter, one after another along this axis."""
+    made = f"self.norms = nn.Parameter({LISTED.replace('AXIS', str(axis))})"
+    return LAYER.replace(NORMS, made).replace(TAKEN, taken)
+
+
+def with_stacks(model: str) -> str:
+    """The model with one parameter for the projections of all layers, one for their biases, one for all norms."""
+    for name, inside in (("qkv", 3), ("out", 1)):
+        model = model.replace(f'"{name}": (D, {inside} * D), ' if inside > 1 else f'"{name}": (D, D), ', "")
+    norms = """for place in "12":
+            setattr(self, f"scale{place}", nn.Parameter(torch.ones(layers, d_model)))
+            setattr(self, f"shift{place}", nn.Parameter(torch.zeros(layers, d_model)))"""
+    made = """self.W = nn.Parameter(torch.randn(layers, 4, D, D))
+        self.b = nn.Parameter(torch.zeros(layers, 4, D))
+        one, zero = torch.ones(layers, D), torch.zeros(layers, D)
+        self.norms = nn.Parameter(torch.stack([one, zero, one, zero]))"""
+    for old, new in (
+        (norms, made),
+        ("self.scale1[i], self.shift1[i]) @ self.qkv[i] + self.qkv_b[i]", "self.norms[0, i], self.norms[1, i])"),
+        ("self.scale2[i], self.shift2[i])", "self.norms[2, i], self.norms[3, i])"),
+        ("in_heads(part, self.h) for part in y.chunk(3, -1)",
+         "in_heads(y @ self.W[i, j] + self.b[i, j], self.h) for j in range(3)"),
+        ("@ self.out[i] + self.out_b[i]", "@ self.W[i, 3] + self.b[i, 3]"),
+    ):  # fmt: skip
+        assert old in model
+        model = model.replace(old, new)
+    return model
+
+
+def with_heads(layer: str) -> str:
+    """The layer with the matrices and biases of queries, keys and values in pieces, one for each head."""
+    made = "self.W, self.b = nn.Parameter(torch.randn(4, d, d)), nn.Parameter(torch.zeros(4, d))"
+    pieces = """D, K = d, d // h
+        self.W, self.b = nn.Parameter(torch.randn(3, h, D, K)), nn.Parameter(torch.zeros(3, h, K))
+        self.out, self.out_b = nn.Parameter(torch.randn(h, K, D)), nn.Parameter(torch.zeros(D))"""
+    parts = "(in_heads(x @ self.W[i] + self.b[i], self.h) for i in range(3))"
+    whole = "torch.einsum('btd,ihdk->ibhtk', x, self.W) + self.b[:, None, :, None, :]"
+    joined = "return attend(*parts, mask)[0].transpose(1, 2).flatten(2) @ self.W[-1] + self.b[-1]"
+    summed = "return torch.einsum('bhtk,hkd->btd', attend(*parts, mask)[0], self.out) + self.out_b"
+    for old, new in ((made, pieces), (parts, whole), (joined, summed)):
+        assert old in layer
+        layer = layer.replace(old, new)
+    return layer
+
+
 TWO = (
     ATTEND
     + """
@@ -135,7 +186,12 @@ RIGHT = [
     ("multi-head-attention", heads("3, D, D", "3, D", ITEMS)),
     ("multi-head-attention", heads("3, h, D, K", "3, h, K", FIRST)),
     ("multi-head-attention", heads("D, 3, h, K", "3, h, K", MIDDLE)),
+    ("encoder-layer", with_norms(1, "scale, shift = self.norms[i]")),
+    ("encoder-layer", with_norms(0, "scale, shift = self.norms[0, i], self.norms[1, i]")),
+    ("encoder-layer", with_norms(0, "scale, shift = self.norms[:, i]")),
     ("encoder-layer", LAYER),
+    ("encoder-layer", with_heads(LAYER)),
+    ("gpt", with_stacks(MODEL)),
     ("gpt", MODEL),
     ("self-attention", TWO),
 ]
@@ -178,6 +234,20 @@ def test_items_are_put_together_and_taken_apart_again():
     apart = {"both[0]": torch.randn(6, 5), "both[1]": torch.randn(6, 5), "values": torch.randn(6, 7)}
     together = reading.together(apart)
     assert {name: tuple(tensor.shape) for name, tensor in together.items()} == dict(parameters.shapes)
+    assert all(torch.equal(tensor, apart[name]) for name, tensor in reading.apart(together).items())
+
+
+def test_items_along_two_axes_are_put_together_and_taken_apart_again():
+    wanted = catalogue.find("encoder-layer").roles(6, 3, 10, 0.0, True)
+    shapes = {"W": (4, 6, 6), "b": (4, 6), "norms": (2, 2, 6), "W1": (6, 10), "b1": (10,), "W2": (10, 6), "b2": (6,)}
+    ones = frozenset({"norms[0][0]", "norms[1][0]"})
+    used = ("norms", "norms[0]", "W", "b", "norms", "norms[1]", "W1", "b1", "W2", "b2")
+    reading = stacks.readings(Parameters(shapes, used, ones), wanted, {})[0]
+    assert reading.assignment["norm 2.shift"].parameter == "norms[1][1]"
+    apart = {name: torch.randn(shape) for name, shape in reading.shapes.items()}
+    together = reading.together(apart)
+    assert {name: tuple(tensor.shape) for name, tensor in together.items()} == shapes
+    assert apart.keys() == reading.apart(together).keys()
     assert all(torch.equal(tensor, apart[name]) for name, tensor in reading.apart(together).items())
 
 
