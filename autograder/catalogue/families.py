@@ -196,8 +196,8 @@ def in_place(argument: str, source: str, reread: Section, more: str = "") -> Mis
         f"{argument} changed in place",
         source,
         reread,
-        f"Your function changed the caller's {argument}: -=, [...] = and functions whose names end in _ "
-        f"write into the tensor that was passed in. {more or 'Make a new one.'}",
+        f"Your function changed the caller's {argument}: +=, -=, *=, [...] = and functions whose names end in "
+        f"_ write into the tensor that was passed in. {more or 'Make a new one.'}",
         quotes=None,
     )
 
@@ -230,7 +230,8 @@ def usual_mistakes(
             "always float32",
             right_answer.ending_in(".float()"),
             float32,
-            "The input was not float32, and float32 came out. The result keeps the dtype of the input.",
+            "The input was not float32, and float32 came out. The result keeps the dtype of the input; a tensor made "
+            "of Python numbers (.item(), a list) is float32 unless a dtype is named.",
         )
     if single:
         yield _single_inside(right_answer, names, single)
@@ -239,9 +240,8 @@ def usual_mistakes(
             "the batch axis squeezed away",
             right_answer.ending_in(".squeeze()"),
             squeezed,
-            "An axis of size 1 vanished, such as the batch axis of one sentence. squeeze() removes every "
-            "axis of size 1, "
-            "squeeze(0) the first if it is one; it must stay.",
+            "An axis of size 1 vanished, such as the batch axis of one sentence. squeeze() removes every axis of size "
+            "1, squeeze(0) removes the first axis if its size is 1; it must stay.",
             quotes_size,
             lost_an_axis_of_1,
         )

@@ -145,7 +145,7 @@
       head("Context mixer", "W05a"),
       html("div", { class: "widget-controls" },
         choices("Sentence", ["I closed the windows", "I bought new windows for my computer"], 0, (index) => { current = index; choose(index); }),
-        html("label", { for: "W05a-asks" }, "Who asks? ", select),
+        html("label", { for: "W05a-asks" }, "Which query? ", select),
         html("button", { type: "button", onclick: () => choose(current) }, "Start again")),
       html("div", { class: "widget-body" }, html("div", { class: "plane" }, picture), html("div", { class: "side" }, table, output)));
     fillSelect();

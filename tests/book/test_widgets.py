@@ -114,11 +114,11 @@ def test_the_slider_turns_the_keys_frame_by_frame(chapter):
     widget, slider = chapter.locator("#W05c"), chapter.get_by_label("turn the keys")
     caption = widget.locator("output")
     pictures = [widget.locator("svg").first.inner_html()]
-    expect(caption).to_contain_text("keys turned by 0°")
+    expect(caption).to_contain_text("keys rotated by 0°")
     for _ in range(6):
         slider.press("ArrowRight")
         pictures.append(widget.locator("svg").first.inner_html())
-    expect(caption).to_contain_text("keys turned by 90°")
+    expect(caption).to_contain_text("keys rotated by 90°")
     assert slider.get_attribute("aria-valuetext") == "90 degrees"
     assert len(set(pictures)) == 7
     assert "closed 0.402" in widget.locator("svg").last.get_attribute("aria-label")

@@ -76,6 +76,8 @@ ADDED = RIGHT.but("a @ b", "(a[:, :, :, None] * b[:, None, :, :]).sum(dim=2)")
 # fmt: off
 EVERY_WITH_EVERY = Family("every a with every b", """An axis too many: every matrix of a met every matrix of b. Only
     those at the same position in the batch belong together.""")
+B_CUT_ANEW = Family("b cut anew", """b was reshaped before the product, which moves its numbers to other rows and
+    columns. Its shape fits as it is: d is in the middle, where the product needs it.""")
 # fmt: on
 
 EXERCISE = Exercise(
@@ -86,7 +88,7 @@ EXERCISE = Exercise(
         visible("(2, 3, 4) times (2, 4, 5)", factors, 2, 3, 4, 5),
         *usual_probes(factors, other=(3, 6, 2, 4), smallest=(1, 3, 1, 2), common=(2, 4, 3, 5), precise=far_away),
         # many pairs, and long sums
-        hidden("one row, one column", factors, 20, 1, 9, 1, announced_by="any sizes from 1 on"),
+        hidden("one row, one column", factors, 20, 1, 9, 1, announced_by="all sizes at least 1"),
         # all sizes equal: every transposed factor fits, and a product could be written into a
         hidden("square matrices", factors, 3, 3, 3, 3, checks=UNTOUCHED, announced_by="(B, n, d)"),
     ),
@@ -120,9 +122,9 @@ EXERCISE = Exercise(
             too far, or does the range end one short?"""),
         mistake("first pair forgotten", LOOP.but("range(", "range(1, "), PRODUCT,
             "Matrix 0 is all zeros and the rest is right: the loop begins with 1. The first pair has the index 0."),
-        mistake("b cut anew", RIGHT.but("a @ b", "a @ b.reshape(b.shape[0], b.shape[2], b.shape[1])"), PRODUCT,
-            """b was cut into another shape before the product, and its shape fits as it is: its d is in the middle,
-            where the product needs it."""),
+        B_CUT_ANEW(RIGHT.but("a @ b", "a @ b.reshape(b.shape[0], b.shape[2], b.shape[1])"), PRODUCT),
+        B_CUT_ANEW(RIGHT.but("a @ b", "a @ b.reshape(b.shape[0], b.shape[2], b.shape[1]).transpose(1, 2)"), PRODUCT,
+                   name="b cut anew, then transposed"),
         mistake("one a for every b", RIGHT.but("a @ b", "a[0] @ b"), PRODUCT,
             "Every b met the *first* a. Pair i is a[i] with b[i]."),
         mistake("one b for every a", RIGHT.but("a @ b", "a @ b[0]"), PRODUCT,
@@ -167,14 +169,15 @@ EXERCISE = Exercise(
         mistake("torch.dot", RIGHT.but("a @ b", "torch.dot(a, b)"), PRODUCT,
             "torch.dot takes two single vectors. Here whole batches of matrices meet: another product of "
             "torch does that."),
-        mistake("rounded", RIGHT.ending_in(".round()"), CONTRACT,
+        mistake("rounded", RIGHT.ending_in(".round()"), PRODUCT,
             "Your numbers were rounded to whole ones. The pair by hand holds only whole numbers, so it "
             "could not show."),
         mistake("whole numbers", RIGHT.but("a @ b", "a.long() @ b.long()"), CONTRACT,
             "The dtype changed: floats went in and integers came out, and every fraction was cut off.",
             shows=lambda evidence: not evidence.got.is_floating_point()),
         mistake("always float32", RIGHT.ending_in(".float()"), CONTRACT, NEW_IS_FLOAT32),
-        *usual_mistakes(RIGHT, arguments="a b", detached=CONTRACT, single=CONTRACT, squeezed=SHAPE, viewed=STRIP),
+        *usual_mistakes(RIGHT, arguments="a b", detached=CONTRACT, single=CONTRACT, squeezed=CONTRACT,
+                        viewed=STRIP),
         mistake("through numpy", RIGHT.but("a @ b", "torch.from_numpy(a.numpy() @ b.numpy())"), CONTRACT, NO_NUMPY),
         mistake("a list of matrices", RIGHT.but("a @ b", "[x @ y for x, y in zip(a, b)]"), PRODUCT,
             "A Python list of B matrices came back. Return one tensor of shape (B, n, m); torch can stack the list.",

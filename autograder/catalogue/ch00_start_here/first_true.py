@@ -92,7 +92,7 @@ EXERCISE = Exercise(
                announced_by="or T when the row has none"),
         hidden("transposed in memory", masks, 5, 8, transposed=True, announced_by="(B, T)"),
         # long enough for a count to overflow 8 bits
-        hidden("long rows", masks, 5, 300, announced_by="any sizes from 1 on"),
+        hidden("long rows", masks, 5, 300, announced_by="all sizes at least 1"),
     ),
     omits={"precision": "a mask holds truth values", "falsy values": "a mask holds truth values"},
     mistakes=(
@@ -171,10 +171,10 @@ EXERCISE = Exercise(
             "You answered *whether* there is a True. Return where the first one is."),
         mistake("one number for all rows",
                 RIGHT.but("mask.cumsum(dim=1)", "mask.any(0).cumsum(0)").but(COUNT, "not_yet.sum()"), TRUE,
-            "One number came back for the whole batch. Every row has an answer of its own: the shape is (B).",
+            "One number came back for the whole batch. Every row has an answer of its own: the shape is (B,).",
             quotes=sizes),
         mistake("an axis left over", RIGHT.but(COUNT, "not_yet.sum(dim=1, keepdim=True)"), SHAPE,
-            "The numbers are right, but each sits in a row of its own: (B, 1). The shape is (B).", quotes=sizes),
+            "The numbers are right, but each sits in a row of its own: (B, 1). The shape is (B,).", quotes=sizes),
         mistake("other integers", RIGHT.ending_in(".int()"), CONTRACT,
             """The values are correct, but the dtype is int32. Positions and ids are torch.long (int64) everywhere in
             the course, since indexing needs that."""),
@@ -183,7 +183,7 @@ EXERCISE = Exercise(
             "an index.",
             shows=lambda evidence: evidence.got.is_floating_point()),
         mistake("a list of numbers", RIGHT.ending_in(".tolist()"), CONTRACT,
-            "A Python list came back. Return a tensor of shape (B) and dtype torch.long.", shows=is_list),
+            "A Python list came back. Return a tensor of shape (B,) and dtype torch.long.", shows=is_list),
         mistake("stops at an empty row", RIGHT.but(COUNT, "torch.tensor([row.tolist().index(True) for row in mask])"),
                 TRUE,
             "Your code stopped at a row without any True: index(True) has nothing to find there. Such a row "
@@ -295,7 +295,7 @@ EXERCISE = Exercise(
     ),
     hints=(
         "how many Falses come before the first True? And what does your answer say about a row that has none?",
-        "mask is (B, T), the answer (B): axis 1 disappears. Whatever you use, a row of Falses must come out as T.",
+        "mask is (B, T), the answer (B,): axis 1 disappears. Whatever you use, a row of Falses must come out as T.",
         "in each row, count the columns t for which columns 0 to t hold no True; that count is the index; without a "
         "True it is T.",
     ),

@@ -99,8 +99,8 @@ EXERCISE = Exercise(
     probes=(visible("five lines", Case(()), hide_expected=True),),
     mistakes=(
         no_shape("shapes as text", returning(LINES | {"swap": "(3, 2, 4)"}), lambda value: isinstance(value, str),
-                 "A text came back where a shape belongs. All five lines run, so each has a shape: a tuple of whole "
-                 "numbers without quotes, such as (7, 2)."),
+                 "You returned a string where a shape belongs. All five lines run, so each has a shape: a tuple of "
+                 "whole numbers without quotes, such as (7, 2)."),
         no_shape("tensors instead of shapes", ASKED.replace(".shape", ""), lambda value: isinstance(value, Tensor),
                  "Tensors came back. Return the *shapes* of the five results, as plain tuples of whole numbers, "
                  "such as (7, 2)."),
@@ -204,7 +204,7 @@ EXERCISE = Exercise(
         correct("torch.Size", returning({name: torch.Size(shape) for name, shape in LINES.items()})),
     ),
     hints=(
-        "take the lines one at a time, and write the shape of x above each axis before you answer.",
+        "take the lines one at a time, and write the size of each axis of x above the line before you answer.",
         "transpose exchanges two sizes; view keeps 24 numbers; a product and a sum make a size disappear; broadcasting "
         "aligns two shapes from the right.",
         "swap: axes 0 and 1 change places. Cut: 24 numbers in 4 rows. Product: the two 4s vanish. Sum: axis 1 "

@@ -72,13 +72,17 @@ def is_rounded(evidence: Evidence) -> bool:
 
 
 def is_added_below(evidence: Evidence) -> bool:
-    """Whether one small number was added to every sum, read off where it matters most."""
+    """Whether one small number was added to every sum, or small sums were raised to a lower limit, read off where it
+    matters most."""
     (x,), got = evidence.arguments, evidence.got
     sums = x.sum(1, keepdim=True)
     smallest = int(sums.argmin())
-    added = x[smallest, 0] / got[smallest, 0] - sums[smallest]
+    divisor = x[smallest, 0] / got[smallest, 0]
+    added = divisor - sums[smallest]
     rtol = 1e-5 if got.dtype == torch.float32 else 1e-12  # rounding to float32 is another mistake
-    return bool(0 < added <= 0.1) and torch.allclose(got, x / (sums + added), rtol=rtol, atol=0.0)
+    larger = [sums + added] if added <= 0.1 else []
+    larger += [sums.clamp(min=divisor.item())] if divisor <= 1.01 else []
+    return bool(added > 0) and any(torch.allclose(got, x / each, rtol=rtol, atol=0.0) for each in larger)
 
 
 RIGHT = answer("""
@@ -210,17 +214,18 @@ EXERCISE = Exercise(
             shows=is_list),
         mistake("whole-number division", RIGHT.but("x / sums", "x // sums"), CONTRACT,
             "Everything is 0. `//` does that: it divides and throws the fraction away."),
-        mistake("rounded", RIGHT.ending_in(".round(decimals=3)"), CONTRACT,
+        mistake("rounded", RIGHT.ending_in(".round(decimals=3)"), SPREAD,
             """Your results are rounded to a few digits, so rows no longer sum to 1 exactly. Round when you print, never
             when you compute.""", shows=is_rounded),
         mistake("percent", RIGHT.but("x / sums", "100 * x / sums"), SPREAD,
             "Those are percentages: each row sums to 100. Here each row should sum to 1.", quotes=both_sums),
         mistake("something added below", RIGHT.but("x / sums", "x / (sums + 1e-3)"), SPREAD,
-            """The sum was made a little larger before dividing, against a division by 0. These numbers are positive, so
-            their sum is never 0, and in a row of small numbers the results come out too small.""", quotes=first_sum,
+            """The sum was made larger before dividing, by a small number that was added or by a lower limit. That
+            prevents a division by 0, but these numbers are positive, so their sum is never 0. In a row of small numbers
+            the results come out too small.""", quotes=first_sum,
             shows=is_added_below),
         mistake("always float32", RIGHT.ending_in(".float()"), CONTRACT, NEW_IS_FLOAT32),
-        *usual_mistakes(RIGHT, arguments="x", detached=CONTRACT, single=CONTRACT, squeezed=SHAPE, viewed=SHAPE),
+        *usual_mistakes(RIGHT, arguments="x", detached=CONTRACT, single=CONTRACT, squeezed=CONTRACT, viewed=SHAPE),
         mistake("sums as plain numbers", RIGHT.but("x / sums", "torch.stack([line / line.sum().item() for line in x])"),
                 CONTRACT,
             """The values are correct, but the gradient is not: no gradient flows through the sums. .item(), .detach(),

@@ -49,7 +49,8 @@ def stands(evidence: Evidence) -> str:
     if tuple(got.shape) != tuple(expected.shape):
         return sizes(evidence)
     t, b = (got != expected).any(-1).nonzero()[0].tolist()
-    return f"At [{t}, {b}] word {t} of sentence {b} belongs: {plain(expected[t, b])}. Yours holds {plain(got[t, b])}."
+    wanted, yours = plain(expected[t, b]), plain(got[t, b])
+    return f"Position [{t}, {b}] should hold word {t} of sentence {b}: {wanted}. Yours holds {yours}."
 
 
 RIGHT = answer("""
@@ -77,7 +78,7 @@ EXERCISE = Exercise(
         *usual_probes(batch, other=(5, 3, 2), smallest=(1, 5, 3), common=(3, 2, 4), precise=far_away),
         hidden("as many sentences as words", batch, 4, 4, 3, checks=UNTOUCHED, announced_by="(B, T, D)"),
         hidden("one word", batch, 4, 1, 3, announced_by="(B, T, D)"),
-        hidden("one feature", batch, 3, 4, 1, announced_by="any sizes from 1 on"),
+        hidden("one feature", batch, 3, 4, 1, announced_by="all sizes at least 1"),
         hidden("whole numbers", whole_numbers, 3, 4, 2, rtol=0.0, announced_by="of any dtype"),
         hidden("truth values, many words", truth_values, 3, 40, 12, announced_by="of any dtype"),
     ),
@@ -119,10 +120,10 @@ EXERCISE = Exercise(
             """The new tensor was made with the shape of x, (B, T, D), so there is no place [t, b] for every word. It
             needs the shape (T, B, D)."""),
         mistake("time backward", RIGHT.ending_in(".flip(0)"), TURN,
-            "Time runs backward: the last word comes first. Exchanging two axes changes no order along either.",
+            "Time runs backward: the last word comes first. Exchanging two axes does not reverse either of them.",
             quotes=stands),
         mistake("batch backward", RIGHT.ending_in(".flip(1)"), TURN,
-            "The sentences are in the opposite order. Exchanging two axes changes no order along either.",
+            "The sentences are in the opposite order. Exchanging two axes does not reverse either of them.",
             quotes=stands),
         mistake("exchanged, then cut again", RIGHT.ending_in(".reshape(x.shape)"), TURN,
             """The axes were exchanged and then the strip was cut back into the *old* shape, which scrambles the words.
@@ -148,9 +149,8 @@ EXERCISE = Exercise(
         mistake("always float32", LOOPS.but(", dtype=x.dtype", ""), CONTRACT,
             """The dtype changed to float32. A new tensor is float32 unless told otherwise; the result keeps the dtype
             of its input."""),
-        *usual_mistakes(RIGHT, arguments="x", detached=CONTRACT, single=CONTRACT, squeezed=SHAPE, viewed=TURN),
-        mistake("caller's tensor turned",
-                RIGHT.but(SWAP, "x.transpose(0, 1) if x.requires_grad else x.transpose_(0, 1)"), CONTRACT,
+        *usual_mistakes(RIGHT, arguments="x", detached=CONTRACT, single=CONTRACT, squeezed=CONTRACT, viewed=TURN),
+        mistake("caller's tensor turned", RIGHT.but(SWAP, "x.transpose_(0, 1)"), CONTRACT,
             """Your function transposed the caller's own tensor: a method that ends in _ works in place. The caller now
             holds another shape."""),
         mistake("through numpy", RIGHT.but(SWAP, "torch.from_numpy(x.numpy().transpose(1, 0, 2))"), CONTRACT, NO_NUMPY),

@@ -5,7 +5,7 @@ import math
 import torch
 from torch import Tensor
 
-from autograder.catalogue.ch01_why_attention.shared import sections
+from autograder.catalogue.ch01_why_attention.shared import SMALL_PRINT, sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise
 from autograder.catalogue.families import in_place, usual_mistakes
 from autograder.catalogue.known_answers import answer, correct, mistake
@@ -291,6 +291,9 @@ EXERCISE = Exercise(
         mistake("projected states mixed", RIGHT.but("unsqueeze(2) * H", "unsqueeze(2) * answers"), LOOK_BACK,
             """You mixed H times Ua. The projection serves to *find* the words; pass the states H themselves.""",
             quotes=context_size),
+        mistake("squashed states mixed", RIGHT.but("unsqueeze(2) * H", "unsqueeze(2) * torch.tanh(H)"), LOOK_BACK,
+            """Your weights are correct; the context vectors are not. You mixed tanh of H: the tanh belongs in the
+            scores, and the context vectors are weighted sums of H itself."""),
         mistake("context and weights exchanged", RIGHT.but("context, weights", "weights, context"), LOOK_BACK,
             "The two results are in the wrong order: first the context vectors (B, Dh), then the weights (B, T)."),
         mistake("context alone", RIGHT.but("context, weights", "context"), LOOK_BACK,
@@ -299,9 +302,9 @@ EXERCISE = Exercise(
         mistake("an axis kept", RIGHT.but(SUM, "shares.sum(dim=1, keepdim=True)"), LOOK_BACK,
             "An axis of length 1 is left in the context vectors: one vector for each sentence, so (B, Dh).",
             quotes=context_size),
-        *usual_mistakes(RIGHT, arguments="H s Wa Ua va", detached=LOOK_BACK, float32=LOOK_BACK, single=LOOK_BACK,
-                        squeezed=LOOK_BACK, viewed=LOOK_BACK),
-        in_place("H", RIGHT.but("weights.unsqueeze(2) * H", "H.mul_(weights.unsqueeze(2))"), LOOK_BACK),
+        *usual_mistakes(RIGHT, arguments="H s Wa Ua va", detached=SMALL_PRINT, float32=SMALL_PRINT,
+                        single=SMALL_PRINT, squeezed=SMALL_PRINT, viewed=LOOK_BACK),
+        in_place("H", RIGHT.but("weights.unsqueeze(2) * H", "H.mul_(weights.unsqueeze(2))"), SMALL_PRINT),
         mistake("scores instead of weights", RIGHT.but("context, weights", "context, scores"), LOOK_BACK,
             "The context vectors are right, but you returned the scores with them. Return the weights: what the "
             "softmax made of the scores."),

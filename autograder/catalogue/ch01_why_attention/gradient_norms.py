@@ -5,7 +5,7 @@ import math
 import torch
 from torch import Tensor
 
-from autograder.catalogue.ch01_why_attention.shared import sections
+from autograder.catalogue.ch01_why_attention.shared import SMALL_PRINT, sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise
 from autograder.catalogue.families import in_place, usual_mistakes
 from autograder.catalogue.known_answers import answer, correct, formula, mistake
@@ -120,8 +120,8 @@ EXERCISE = Exercise(
             """* multiplies number by number, and with the identity that leaves only the diagonal. Walking back a
             step is a *matrix* product.""", quotes=yours),
         mistake("Frobenius norm", RIGHT.but("(power, 2)", "(power)"), GRADIENT,
-            """Your value at t = T is the root of D instead of 1: this is the Frobenius norm, all numbers squared and
-            added. The spectral norm is how much the matrix can stretch *one* vector.""", quotes=yours),
+            """Your value at t = T is the root of D instead of 1: this is the Frobenius norm, the root of the sum of
+            all squares. The spectral norm is how much the matrix can stretch *one* vector.""", quotes=yours),
         mistake("Frobenius norm divided by the root of D", RIGHT.but("(power, 2)", "(power) / W.shape[0] ** 0.5"),
                 GRADIENT,
             """That is the Frobenius norm divided by the root of D, so it is a mean over all directions: the root of the
@@ -157,8 +157,9 @@ EXERCISE = Exercise(
             each time, take the norm last.""", quotes=yours),
         mistake("power of the largest eigenvalue", RIGHT.but(NORM, "torch.linalg.eigvals(W).abs().max() ** n"),
                 GRADIENT,
-            """That is the largest eigenvalue to the power. It tells the story in the long run, but a matrix can stretch
-            first: the shear has eigenvalues of 1 and its powers grow.""", quotes=yours),
+            """You raised the largest absolute eigenvalue of W to the power T - t. That is the growth rate over many
+            steps, but W can stretch a vector more at first: the shear has eigenvalues of 1, and its powers grow.""",
+            quotes=yours),
         mistake("squared at each step", RIGHT.but(STEP, "power @ power if n else W"), GRADIENT,
             """The matrix was multiplied by *itself* at each step, so the powers double: 1, 2, 4, 8. A step back is one
             more factor W.""", quotes=yours),
@@ -187,12 +188,12 @@ EXERCISE = Exercise(
             use the largest stretch.""", quotes=yours),
         mistake("a list", RIGHT.but(RESULT, "[float(norm) for norm in norms[::-1]]"), GRADIENT,
             "You returned a list of Python numbers. Return a tensor of shape (T,), with the dtype of W."),
-        *usual_mistakes(RIGHT, float32=GRADIENT),
-        mistake("the identity in another dtype", RIGHT.but(", dtype=W.dtype", ""), GRADIENT,
+        *usual_mistakes(RIGHT, float32=SMALL_PRINT),
+        mistake("the identity in another dtype", RIGHT.but(", dtype=W.dtype", ""), SMALL_PRINT,
             """A float64 matrix W meets a float32 tensor of yours: torch makes float32 by default. Make it
             with the dtype of W."""),
         in_place("W", RIGHT.but("norms = []", "norms, step = [], W.clone()").but(STEP, "W.copy_(power @ step)"),
-                 GRADIENT,
+                 SMALL_PRINT,
                  "Keep the running product in a tensor of its own."),
         mistake("trace", RIGHT.but(NORM, "power.trace().abs()"), GRADIENT,
             """Your value at t = T is D: the numbers on the diagonal were added, the trace. The spectral norm is the
@@ -241,7 +242,7 @@ EXERCISE = Exercise(
             NORM, "torch.linalg.eigvalsh(power.T.double() @ power.double())[-1].clamp(min=0).sqrt().to(W.dtype)")),
     ),
     hints=(
-        "what is the derivative of the last state by itself? And by the state one step before it?",
+        "what is the derivative of the last state with respect to itself? And to the state one step before it?",
         "each power of W is (D, D) and gives one number; the powers run from T - 1 down to 0, so the result is (T,).",
         "power = identity; T times: note its largest singular value, then power = power times W. Reverse "
         "what you noted.",

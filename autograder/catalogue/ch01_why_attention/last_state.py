@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from autograder.catalogue.ch01_why_attention.shared import sections
+from autograder.catalogue.ch01_why_attention.shared import SMALL_PRINT, sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise
 from autograder.catalogue.families import in_place, usual_mistakes
 from autograder.catalogue.known_answers import answer, correct, formula, mistake
@@ -78,6 +78,10 @@ EXERCISE = Exercise(
             sentence ends at its own position.""", quotes=second),
         mistake("length used as index", RIGHT.but(PICKED, "H[rows, lengths]"), PADDING,
             "One position too far: counting starts at 0, so the last of 3 words is at index 2.", quotes=second),
+        mistake("length used as index, cut to the last",
+                RIGHT.but(PICKED, "H[rows, lengths.clamp(max=H.shape[1] - 1)]"), PADDING,
+            """You used the length as an index, cut to the last position, so only full sentences are correct. Counting
+            starts at 0: the last of 3 words is at index 2.""", quotes=second),
         mistake("counted from the end", RIGHT.but(PICKED, "H[rows, -lengths]"), PADDING,
             "You counted from the end of the row, where the pads are. The words are at the beginning.",
             quotes=second),
@@ -133,15 +137,16 @@ EXERCISE = Exercise(
             "lengths are given."),
         mistake("lists not accepted", RIGHT.without("lengths = torch.as_tensor(lengths)"), PADDING,
             "Right for a tensor of lengths, but they may come as a plain list too, and a list has no arithmetic."),
-        mistake("cut off from the gradient", RIGHT.ending_in(".detach()"), PADDING,
+        mistake("cut off from the gradient", RIGHT.ending_in(".detach()"), SMALL_PRINT,
             """The values are right, but no gradient flows back into H: .detach(), .data, .item(), numpy or
             torch.tensor(...) cut the graph."""),
-        *usual_mistakes(RIGHT, arguments="H", float32=PADDING, single=PADDING, squeezed=PADDING, viewed=PADDING),
+        *usual_mistakes(RIGHT, arguments="H", float32=SMALL_PRINT, single=SMALL_PRINT, squeezed=SMALL_PRINT,
+                        viewed=PADDING),
         mistake("one feature for all",
                 GATHERED.but(".expand(-1, 1, H.shape[2])", "").ending_in("[:, 0].expand(-1, H.shape[2])"), PADDING,
             "Every number of a row is the state's first: gather takes one number for each index. The index needs all "
             "D features."),
-        in_place("lengths", RIGHT.but("last = lengths - 1", "last = lengths.sub_(1)"), PADDING),
+        in_place("lengths", RIGHT.but("last = lengths - 1", "last = lengths.sub_(1)"), SMALL_PRINT),
         mistake("the middle", RIGHT.but("lengths - 1", "lengths // 2"), PADDING,
             "That is the state in the *middle* of the sentence. The last word is lengths - 1 positions from the first.",
             quotes=second),

@@ -70,6 +70,16 @@ def is_xor(evidence: Evidence) -> bool:
     return evidence.got in forms[kind]
 
 
+def is_less_at_the_edges(evidence: Evidence) -> bool:
+    """Whether windows that reach beyond the sentence were left out or cut to the words that they hold."""
+    if evidence.arguments[0] != "convolution":
+        return False
+    _, n, d, k = evidence.arguments
+    sides = {(k // 2, k // 2), ((k - 1) // 2, (k - 1) // 2), (k // 2, (k - 1) // 2)}
+    words = [sum(max(0, n - abs(step)) for step in range(-left, right + 1)) for left, right in sides]
+    return evidence.got in {count * d * d for count in (k * (n - k + 1), *words)} - {evidence.expected}
+
+
 RIGHT = answer("""
     def layer_cost(kind, n, d, k):
         if kind == "recurrent":
@@ -134,11 +144,12 @@ EXERCISE = Exercise(
             """Eight times too many: heads divide the width among themselves, d / 8 each, so together they cost what one
             head of width d costs.""", quotes=priced),
         mistake("both products of attention", RIGHT.but(ATTENTION, "return 2 * n * n * d"), COST,
-            """Twice ours: you counted the dot products and the weighted sum. True of the machine, but as in the paper's
-            table factors like 2 are left out for all kinds: count the dot products.""", quotes=priced),
+            """Twice the expected count: you counted the dot products and the weighted sum. A real layer does both, but
+            as in the paper's table, factors like 2 are left out for all kinds: count the dot products.""",
+            quotes=priced),
         mistake("projections counted as well", RIGHT.but(ATTENTION, "return n * n * d + 3 * n * d * d"), COST,
-            """You added what it costs to make queries, keys and values. True of the machine (and for short sentences it
-            is the larger part); here we count the dot products between words.""", quotes=priced),
+            """You added what it costs to make queries, keys and values. A real layer does that too (and for short
+            sentences it is the larger part); here we count the dot products between words.""", quotes=priced),
         mistake("recurrent and attention exchanged", RIGHT.but("recurrent", "attention"), COST,
             """The two formulas are exchanged: for a recurrent layer you return the cost of attention, and the reverse.
             A recurrent step multiplies a d by d matrix for each word; attention compares each word with each word.""",
@@ -153,8 +164,8 @@ EXERCISE = Exercise(
         mistake("n steps for each word", RIGHT.but(RECURRENT, "return n * n * d * d"), COST,
             "n times too many: each word costs *one* step, in which its state meets the matrix once.", quotes=priced),
         mistake("both matrices of a recurrent step", RIGHT.but(RECURRENT, "return 2 * n * d * d"), COST,
-            """Twice ours: one matrix for the state and one for the input. True of the machine; we leave factors like 2
-            out for all kinds and count one.""", quotes=priced),
+            """Twice the expected count: one matrix for the state and one for the input. A real layer has both; factors
+            like 2 are left out for all kinds here, so count one.""", quotes=priced),
         mistake("k forgotten", RIGHT.but(CONVOLUTION, "return n * d * d"), COST,
             """A convolution looks at k words around each position, and each of the k has a d by d matrix of its own.
             Your number does not depend on k.""", quotes=priced),
@@ -217,8 +228,9 @@ EXERCISE = Exercise(
         mistake("one step of the recurrence", RIGHT.but(RECURRENT, "return d * d"), COST,
             "For the recurrent layer you counted one step. Every one of the n words takes such a step."),
         mistake("no windows at the edges", RIGHT.but(CONVOLUTION, "return k * (n - k + 1) * d * d"), COST,
-            """You counted only the windows that fit inside the sentence. Each of the n words has a window of its own,
-            at the edges too."""),
+            """Near the edges you counted fewer than k words, or no window at all. Each of the n words has a window of
+            its own, with k products, also at the edges and where the window is wider than the sentence.""",
+            quotes=priced, shows=is_less_at_the_edges),
         mistake("floats on the way",
                 RIGHT.but(RECURRENT, "return int(n * d**2.0)").but(CONVOLUTION, "return int(k * n * d**2.0)").but(
                   ATTENTION, "return int(float(n)**2 * d)"), COST,

@@ -104,6 +104,10 @@ EXERCISE = Exercise(
            "precision": "places are whole numbers, exact in either precision",
            "repeated items": "a probe takes a word and itself, by their positions"},
     mistakes=(
+        # before what also returns 1 for every pair of words
+        mistake("attention to itself", RIGHT.but(DIRECT, "1"), PATHS,
+            "From a word to itself nothing moves: you returned 1, and 0 is expected. Treat that case first, for every "
+            "kind, attention too."),
         mistake("words counted instead of steps", RIGHT.but(DISTANCE, "abs(i - j) + 1"), PATHS,
             """Both words were counted. Between neighbors there is 1 step: count the moves, as on a board game, not the
             squares.""", quotes=said),
@@ -164,8 +168,6 @@ EXERCISE = Exercise(
         mistake("attention for nothing", RIGHT.but(DIRECT, "0"), PATHS,
             """No path is free: attention carries something from word to word in 1 step. 0 is the distance of a word to
             itself.""", quotes=said),
-        mistake("attention to itself", RIGHT.but(DIRECT, "1"), PATHS,
-            "From a word to itself nothing has to travel: 0 steps, for every kind, attention too."),
         mistake("yes or no", RIGHT.but(DIRECT, "distance > 0"), PATHS,
             "For attention you returned True or False. Return a number of steps."),
         mistake("at least one layer", RIGHT.but(ROUNDED, "max(1, math.ceil(distance / reach))"), PATHS,
@@ -180,7 +182,8 @@ EXERCISE = Exercise(
             "Where the later word comes first, your number for a recurrent network and for windows is not positive. "
             "The way back is as long as the way there."),
         mistake("one layer more, always", RIGHT.but(ROUNDED, "distance // reach + 1"), PATHS,
-            "Right where a remainder is left, and one layer too many where the windows end exactly on the word.",
+            """You round down and add 1, which is right where a remainder is left. Where the distance is a multiple of
+            the reach (49 words, 1 a layer), no layer must be added.""",
             shows=one_layer_more),
     ),
     correct=(

@@ -240,7 +240,7 @@ EXERCISE = Exercise(
         mistake("letters compared instead of pairs", ONE_PASS.but(
                   "pieces[:2] == [left, right]", '"".join(pieces[:2]) == left + right'), CUT,
             """You joined two pieces because together they read like a merge. (e, st) and (es, t) both read est, and
-            only one of them was learned: compare the pairs, not their sum."""),
+            only one of them was learned: compare the pairs, not the joined text."""),
         mistake("</w> added at the end only",
                 ONE_PASS.but('*word, "</w>"', "*word").but(RESULT, 'return pieces + ["</w>"]'), CUT,
             """No merge took </w> up. It is at the end of the word from the beginning (not after the merges), and the

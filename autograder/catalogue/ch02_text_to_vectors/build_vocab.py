@@ -193,8 +193,8 @@ EXERCISE = Exercise(
             finds parts. Compare with the list of whole tokens."""),
         mistake("specials changed", RIGHT.but("tokens = " + TOKENS, "specials += words").but("(tokens)", "(specials)"),
                 SPECIAL,
-            """Your function changed the caller's list of specials: += and extend write into the list that was passed
-            in. The next call would start with all these words as specials."""),
+            """Your function changed the caller's list of specials: append, extend and += write into the list that
+            was passed in. The next call would start with all these words as specials."""),
         mistake("capitals among small letters", RIGHT.but(KEY, "(-counts[word], word.lower())"), TIES,
             """Among equally frequent words you compared without regard to capitals. The rule is Python's own order of
             texts, in which every capital comes before every small letter."""),
@@ -266,7 +266,8 @@ EXERCISE = Exercise(
         # By last letters here: it represents the order of a set, which differs from run to run.
         mistake("the order of a set", RIGHT.but(KEY, "word[::-1]"), TIES,
             """The words are correct, but their order is not: the most frequent first, ties by alphabet, and nothing
-            else counts. (If a set decides it, another run even gives other ids.)""", quotes=misplaced,
+            else counts. A word that occurs twice in one sentence counts twice. (If a set decides the order, another run
+            even gives other ids.)""", quotes=misplaced,
             shows=any_other_order),
     ),
     correct=(

@@ -5,7 +5,7 @@ import math
 import torch
 from torch import Tensor
 
-from autograder.catalogue.ch02_text_to_vectors.shared import sections
+from autograder.catalogue.ch02_text_to_vectors.shared import SMALL_PRINT, sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise
 from autograder.catalogue.families import in_place, usual_mistakes
 from autograder.catalogue.known_answers import answer, correct, formula, mistake
@@ -149,7 +149,7 @@ EXERCISE = Exercise(
         mistake("a new table instead of W", RIGHT.but(ROWS, "nn.Embedding(W.shape[0], W.shape[1])(ids)"), EMBED,
             """Your result does not depend on W: a fresh table of random numbers was made and used. Use the W that was
             passed in.""", quotes=first),
-        mistake("cut off from the gradient", RIGHT.but(ROWS, "W.data[ids]"), EMBED,
+        mistake("cut off from the gradient", RIGHT.but(ROWS, "W.data[ids]"), SMALL_PRINT,
             """The values are right, but no gradient reaches W: something on the way cut the graph (.data, .detach(),
             no_grad, numpy, torch.tensor around a tensor, or a layer that keeps a copy of W as a weight of its own).
             This table is the first thing that learns."""),
@@ -157,7 +157,7 @@ EXERCISE = Exercise(
             """The values are right, but the gradient of W is not. A row gets one from every position that has its id,
             times the root of D if it was scaled. Does it miss the root (.detach()), some of the positions, or row 0
             (padding_idx = 0)? The task does not say which id is a pad."""),
-        in_place("W", IN_PLACE.but("W *=", "with torch.no_grad(): W *="), SCALE,
+        in_place("W", IN_PLACE.but("W *=", "with torch.no_grad(): W *="), SMALL_PRINT,
                  "Every call would make the table larger: scale what you looked up."),
         mistake("factor of the example", RIGHT.but(ROOT, "2"), SCALE,
             "The factor 2 is the root of D = 4. Here D is another: it is the last size of W."),
@@ -172,8 +172,8 @@ EXERCISE = Exercise(
         mistake("W changed in place, where gradients stop it", IN_PLACE, SCALE,
             """*= and mul_ write into the caller's W, and every call would make it larger; where W learns, torch forbids
             it with an error. Scale what you looked up."""),
-        *usual_mistakes(RIGHT, arguments="W", float32=EMBED, single=EMBED, squeezed=EMBED, viewed=EMBED,
-                        quotes_size=sizes, rounded=SCALE, root=ROOT),
+        *usual_mistakes(RIGHT, arguments="W", float32=SMALL_PRINT, single=SMALL_PRINT,
+                        squeezed=SMALL_PRINT, viewed=EMBED, quotes_size=sizes, rounded=SCALE, root=ROOT),
     ),
     correct=(
         correct("index", RIGHT),

@@ -197,7 +197,7 @@ EXERCISE = Exercise(
         mistake("the caller's tokens changed", RIGHT.before(IDS, 'tokens += add_eos * ["<eos>"]').but(ENDED, "ids"),
                 ENCODE,
             """Your function wrote into the list of tokens that was passed in (append, += or tokens[i] = ...). Encoding
-            it twice gives something else. Write into a list of your own."""),
+            it twice gives something else. Write into your own list."""),
         mistake("a new word added to the vocabulary", RIGHT.but(ID, "vocab.setdefault(token, len(vocab))"), SPECIAL,
             "The unknown word was given a new id. The table of vectors has no row for it: once built, a "
             "vocabulary is closed.",

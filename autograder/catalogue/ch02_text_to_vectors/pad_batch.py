@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from autograder.catalogue import families
-from autograder.catalogue.ch02_text_to_vectors.shared import sections
+from autograder.catalogue.ch02_text_to_vectors.shared import SMALL_PRINT, sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise
 from autograder.catalogue.families import usual_mistakes
 from autograder.catalogue.known_answers import answer, correct, mistake
@@ -30,6 +30,12 @@ def tensors(g: torch.Generator, pad: int, *lengths: int) -> Case:
     sequences, pad = inputs(g, pad, *lengths).arguments
     made = [torch.tensor(sequence) for sequence in sequences]
     return Case(([made[0].int(), sequences[1], *made[2:]], pad))
+
+
+def int32_tensors(g: torch.Generator, pad: int, *lengths: int) -> Case:
+    """Only tensors, all of dtype int32."""
+    sequences, pad = inputs(g, pad, *lengths).arguments
+    return Case(([torch.tensor(sequence, dtype=torch.int32) for sequence in sequences], pad))
 
 
 def with_zeros(g: torch.Generator) -> Case:
@@ -79,7 +85,8 @@ EXERCISE = Exercise(
         visible("three sentences", Case(([[4, 5, 6, 7, 2], [6, 7, 2], [4, 8, 5, 2]], 0))),
         visible("pad = 9", Case(([[4, 2], [5, 6, 8, 3, 2, 7], [2]], 9))),
         hidden("tensors instead of lists", tensors, 91, 3, 7, 5, 1, announced_by="a 1-D tensor"),
-        hidden("the longest comes last", inputs, 92, 2, 3, 5, 11, announced_by="T the length of the longest"),
+        hidden("the longest comes last", int32_tensors, 92, 2, 3, 5, 11,
+               announced_by="a 1-D tensor of any integer dtype"),
         hidden("real tokens with id 0", with_zeros, announced_by="may be a real token"),
         hidden("pad = -100", inputs, -100, 5, 2, 4, announced_by="`pad` may be any whole number"),
         hidden("one sentence", inputs, 93, 6, announced_by="B sequences"),
@@ -197,7 +204,7 @@ EXERCISE = Exercise(
                       row[:len(seq)] = list(seq)"""), PAD,
             "All your rows are equal: [row] * B holds one and the same list B times, so writing into one "
             "writes into all."),
-        *usual_mistakes(RIGHT, squeezed=PAD, quotes_size=sizes),
+        *usual_mistakes(RIGHT, squeezed=SMALL_PRINT, quotes_size=sizes),
         mistake("length as pad", LISTS.but("[pad]", "[len(seq)]"), PAD,
             "The short sentences were filled up with their own length. The value that fills them up is an "
             "argument: pad.",

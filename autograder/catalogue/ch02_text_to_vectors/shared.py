@@ -9,6 +9,7 @@ SPECIALS = ["<pad>", "<bos>", "<eos>", "<unk>"]
 CORPUS = {"low": 5, "lower": 2, "newest": 6, "widest": 3}
 
 sections = of_chapter("02")
+(SMALL_PRINT,) = of_chapter("00")("contract")  # dtypes, changed inputs, gradients and sizes of 1
 
 
 def choose(g: torch.Generator, low: int, high: int, count: int) -> list[int]:

@@ -18,12 +18,20 @@ COSINE, MANY, TABLE = sections("cosine many table")
 
 
 def cosine(A: Tensor, B: Tensor) -> Tensor:
-    """The dot product of every direction in A with every direction in B."""
+    """The dot product of every direction in A with every direction in B. No gradient comes to a table with a zero
+    vector, so that none is compared there: at such a vector any will do."""
+    A, B = (table if table.any(dim=-1).all() else table.detach() for table in (A, B))
     return similarity.cosine(A, B)
 
 
 def inputs(g: torch.Generator, n: int, m: int, d: int, dtype: torch.dtype = torch.float32) -> Case:
     return Case((normal(g, n, d, dtype=dtype), normal(g, m, d, dtype=dtype)))
+
+
+def zero_in_A(g: torch.Generator, n: int, m: int, d: int) -> Case:
+    A, B = inputs(g, n, m, d, dtype=torch.float64).arguments
+    A[1] = 0
+    return Case((A, B))
 
 
 def of_lengths(g: torch.Generator, d: int, shortest: tuple[float, float], longest: tuple[float, float],
@@ -103,7 +111,7 @@ EXERCISE = Exercise(
                 laws=(Law("every word's similarity to itself is 1", own_similarity_is_one),)),
         visible("a zero vector is similar to nothing", WITH_ZERO),
         *usual_probes(inputs, other=(4, 6, 5), smallest=(1, 1, 3), common=(4, 5, 6)),
-        hidden("as many vectors as numbers", inputs, 4, 4, 4, announced_by="(n, d)"),
+        hidden("as many vectors as numbers", zero_in_A, 4, 4, 4, checks="gradients", announced_by="a zero vector"),
         hidden("very different lengths", of_lengths, 4, (0.3, 0.3), (3000, 3000), 5, 7,
                announced_by="from 0.02 to 3,000 long"),
         hidden("short arrows", of_lengths, 4, (0.02, 0.02), (0.03, 0.03), 3, 5, atol=5e-4,
@@ -150,10 +158,13 @@ EXERCISE = Exercise(
             "A zero vector in B is safe, one in A still gives NaN. Guard both divisions."),
         mistake("guard too large", RIGHT.but(A, "A / (A.norm(dim=-1, keepdim=True) + 0.1)").but(
                   B, "B / (B.norm(dim=-1, keepdim=True) + 0.1)"), COSINE,
-            """Every similarity came out a little too small: the number added to the length against division by zero is
-            large enough to show. Make it tiny, or act only where the length is 0.""", quotes=first_row),
+            """Every similarity came out a little too small: the small number that prevents division by 0 is too
+            large. Make it tiny, or act only where the length is 0.""", quotes=first_row),
         mistake("zero vector similar to all", UNGUARDED.ending_in(".nan_to_num(nan=1.0)"), COSINE,
             "A zero vector came out with similarity 1. It points nowhere, so it is similar to nothing: 0."),
+        mistake("NaN replaced in the result", UNGUARDED.ending_in(".nan_to_num(nan=0.0)"), COSINE,
+            """The values are right, but one zero vector makes gradients NaN, also those of other vectors: 0 was divided
+            by 0, and NaN was replaced only in the result. Guard the division itself."""),
         mistake("one axis for two lists of lengths", OUTSIDE.but(LENGTHS, "A.norm(dim=1) * B.norm(dim=1)"), TABLE,
             """There are n lengths in A and m in B, and the table is (n, m): n lengths go down its rows, m along its
             columns. Multiplied with each other like this they only fit when n = m, and then wrongly."""),
@@ -254,9 +265,9 @@ EXERCISE = Exercise(
             """Your guard against 0 is too large: short arrows have a direction too, and came out as hardly alike. Only
             a length of exactly 0 needs a guard; something like 1e-12 is enough."""),
         mistake("a guard that shows", OUTSIDE.but("lengths.clamp(min=1e-12)", "(lengths + 1e-2)"), COSINE,
-            """Cosines came out too small, most of all those of short arrows: what keeps the division from 0 is large
-            enough to show. Something like 1e-12 is enough, or a guard that acts only where the length is 0.""",
-            shows=less_where_short),
+            """Cosines came out too small, most of all those of short arrows: the small number that prevents
+            division by 0 is too large. Something like 1e-12 is enough, or a guard that acts only where the length is
+            0.""", shows=less_where_short),
         mistake("one zero vector empties the table", OUTSIDE.but("A @ B.T / lengths.clamp(min=1e-12)",
                   "A @ B.T / lengths if (lengths > 0).all() else torch.zeros_like(lengths)"), COSINE,
             """One zero vector made the whole table 0. Only its own row or column is 0: all other pairs have their
@@ -295,7 +306,6 @@ EXERCISE = Exercise(
                     rows.append(torch.stack(cells))
                 return torch.stack(rows)
         """),
-        correct("NaN mended afterwards", UNGUARDED.ending_in(".nan_to_num(nan=0.0)")),
         correct("double inside, clamped", """
             def cosine(A, B):
                 a, b = A.double(), B.double()

@@ -209,7 +209,7 @@ EXERCISE = Exercise(
         mistake("a zero vector in front", RIGHT.but("F.normalize(W, dim=-1)", "W / W.norm(dim=-1, keepdim=True)"),
                 COSINE,
             """A vector of zeros gave 0 over 0, which is NaN, and NaN has no place in an order: torch sorts it above
-            every number. A word without any direction has similarity 0."""),
+            every number, and sorted() leaves it anywhere. A word without any direction has similarity 0."""),
         mistake("found by the alphabet", RIGHT.but(FOUND, "[names[i] for i in sorted(others, key=names.get)[:k]]"),
                 NEAREST,
             "The words were sorted by the alphabet before the first k were taken. The *similarities* are "

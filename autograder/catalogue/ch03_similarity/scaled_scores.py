@@ -122,6 +122,10 @@ EXERCISE = Exercise(
         mistake("K reshaped instead of transposed", RIGHT.but("K.T", "K.reshape(K.shape[1], K.shape[0])"), TABLE,
             """The shape is right and the pairs are wrong: reshape and view re-cut the same strip of numbers, so a
             column is no longer one word's vector. Turn the table around instead.""", quotes=last_row),
+        mistake("rows and columns exchanged, then reshaped",
+                RIGHT.but("Q @ K.T", "(K @ Q.T).reshape(Q.shape[0], K.shape[0])"), TABLE,
+            """The shape is right and the pairs are wrong: your product has one row for each *key*, and reshape only
+            cuts its entries into other rows. Make the product with one row for each query.""", quotes=last_row),
         mistake("K not transposed", RIGHT.but("K.T", "K"), TABLE,
             """The inner sizes of the product do not agree. A query has d numbers and so has a key: to meet, the keys
             must be columns."""),

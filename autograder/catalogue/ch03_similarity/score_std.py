@@ -203,7 +203,7 @@ EXERCISE = Exercise(
         ).but("std()", "var().sqrt()")),
     ),
     hints=(
-        "how many numbers do you have when the products of one pair are added up, and of how many is the spread taken?",
+        "one pair gives how many dot products? And of how many do you take the standard deviation?",
         "queries (n, d) and keys (n, d), both drawn with generator=generator; n dot products; one number.",
         "draw two tables of n rows and d standard normal numbers; row i with row i by a dot product; standard "
         "deviation of the n "

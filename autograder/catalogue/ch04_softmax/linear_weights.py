@@ -128,6 +128,9 @@ EXERCISE = Exercise(
             numbers, cut it. Then raising one score seems to leave the other results unchanged."""),
         in_place("x", RIGHT.but("return x / total", "x /= total\n    return x"), CONTRACT),
         *usual_mistakes(RIGHT, arguments="x", detached=CONTRACT, float32=CONTRACT, single=CONTRACT, squeezed=CONTRACT),
+        mistake("compared with a tolerance", RIGHT.but(REASONS, "(x < -1e-6).any() or total < 1e-8"), SUM,
+            """A score just below 0 passes, and scores with a tiny sum above 0 are refused: is there a tolerance in your
+            comparisons? Compare with 0 itself."""),
         mistake("a small sum refused", RIGHT.but("total == 0", "total < 0.01"), SUM,
             "Small scores were refused, but their proportions are as valid as those of large ones. Only a sum of "
             "exactly 0 has none."),
@@ -183,6 +186,7 @@ EXERCISE = Exercise(
     hints=(
         "which two kinds of scores have no valid result?",
         "x is (n,), its sum is one number, the result is (n,). A negative score, or a sum of 0, has no result.",
-        "if any score is below 0, raise ValueError; if the sum is 0, raise ValueError; else every score over the sum.",
+        "if any score is below 0, raise ValueError; if the sum is 0, raise ValueError; otherwise divide "
+        "every score by the sum.",
     ),
 )

@@ -95,7 +95,8 @@ EXERCISE = Exercise(
             the logarithm. Write log(a / b) as a difference, and subtract the maximum."""),
         mistake("a little something inside the logarithm", LOG_OF_SHARES.but("/ total", "/ total + 1e-9"), LOGARITHM,
             """A tiny number inside the logarithm hides the underflow: everything below -20.7 comes back as -20.7, and
-            an error of that size teaches nothing. The true value, -200, needs no division at all."""),
+            an error of that size teaches nothing. The true logarithm is an ordinary number, such as -200:
+            compute it without a division."""),
         mistake("no maximum subtracted", NAIVE, STABLE,
             """exp(1001) overflows, so the logarithm of the sum is infinite. log(sum of exp(x)) = c + log(sum of exp(x -
             c)) for every c; choose the one that keeps all exponentials at 1 or below."""),

@@ -32,6 +32,15 @@ def far_apart(g: torch.Generator) -> Case:
     return Case((x, 1))
 
 
+def around_1000(g: torch.Generator) -> Case:
+    """Integers around +1000, -1000 and 0, a row with both of the first two, and a row with a single large score, whose
+    mean is too far below it."""
+    apart = torch.tensor([[1000.0, 995.5, -1000.0, 0.0], [300.0, 0.0, 0.0, 0.0]])
+    more = torch.randint(-3, 4, (2, 4), generator=g) + apart
+    x, dim = shared.around_1000(g).arguments
+    return Case((torch.cat([x, more]), dim))
+
+
 def columns(evidence: Evidence) -> str:
     return f"Your columns sum to {row(evidence.got.sum(0))}, your rows to {row(evidence.got.sum(-1))}."
 
@@ -79,7 +88,7 @@ EXERCISE = Exercise(
         hidden("down the columns: dim=0", scores, (3, 5), 0, announced_by="from the front or the back"),
         hidden("three axes, dim=-2", scores, (2, 4, 3), -2, announced_by="from the front or the back"),
         # float32 holds four decimals of 1000
-        hidden("scores around 1000 and -1000", shared.around_1000, rtol=1e-3,
+        hidden("scores around 1000 and -1000", around_1000, rtol=1e-3,
                announced_by="1,000 or −1,000 must not give NaN"),
         hidden("scores 120 apart", far_apart, announced_by="any size"),
         # the probability of minus infinity is compared exactly
@@ -104,9 +113,8 @@ EXERCISE = Exercise(
             """The largest *absolute* value was subtracted. A row around -1000 then falls to -2000 and underflows to 0
             over 0. The largest value itself is what must land on 0."""),
         mistake("mean subtracted", RIGHT.but("x.amax", "x.mean"), STABLE,
-            """Not the maximum was subtracted but a number below it, such as the mean of the row or its middle. A score
-            far above that still overflows, and one of minus infinity makes it infinite. The maximum is the number that
-            never fails."""),
+            """You subtracted a number below the maximum, such as the row's mean. A score far above that still
+            overflows, and one of minus infinity makes it infinite. The maximum is the number that never fails."""),
         mistake("minimum subtracted", RIGHT.but("x.amax", "x.amin"), STABLE,
             """The *smallest* score was subtracted, so everything grew upward and overflows when scores are far apart.
             Move everything below 0."""),
@@ -322,6 +330,6 @@ EXERCISE = Exercise(
     hints=(
         "what does exp(1000) give you, and along which axis should the numbers sum to 1?",
         "maximum and sum run along dim and keep that axis with length 1: (2, 3) minus (2, 1), then (2, 3) over (2, 1).",
-        "take each slice's maximum along dim away; exp; divide by the sum along the same dim.",
+        "subtract each slice's maximum along dim; exp; divide by the sum along the same dim.",
     ),
 )

@@ -102,8 +102,9 @@ EXERCISE = Exercise(
             probabilities sum to 1, so a row of derivatives sums to 0.""", quotes=wrong_row),
         in_place("p", RIGHT.but("return", "slopes =") + "    p.mul_(1 - p)\n    return slopes\n", CONTRACT),
         mistake("p.T of a single axis", RIGHT.but("torch.outer(p, p)", "p * p.T"), SLOPE,
-            """p * p.T is p times p, element by element: a tensor of one axis has nothing to transpose. You need a table
-            of all products, each probability with each probability.""", quotes=first_row),
+            """The squares of p were subtracted in every row: p met itself element by element, because a tensor of one
+            axis has nothing to transpose. You need a table of all products, each probability with each
+            probability.""", quotes=first_row),
         mistake("diagonal squared", RIGHT.but("torch.diag(p)", "torch.diag(p ** 2)"), SLOPE,
             """Your diagonal is 0: its squares cancel. The derivative of a probability with respect to its own score is
             the probability itself minus its square."""),

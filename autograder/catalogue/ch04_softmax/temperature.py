@@ -58,6 +58,15 @@ def nearly_frozen(g: torch.Generator) -> Case:
     return Case((x + 100, 1e-4))
 
 
+def nan_from_large_quotients(evidence: Evidence) -> bool | None:
+    """Whether NaN comes back where a score divided by tau is too large for an exponential in float32; None for scores
+    so far apart that probabilities are 0 before any power is taken."""
+    x, tau = evidence.arguments
+    if not evidence.got.isnan().any():
+        return None if tau > 1 and bool(x.max() - x.min() > 80) else False
+    return tau > 0 and bool((x / tau).abs().max() > 80)
+
+
 def not_cold_enough(evidence: Evidence) -> bool:
     """Whether these are weights at a tau near 0, of which only the largest is too small."""
     top, wanted = evidence.got.amax(dim=-1), evidence.expected.amax(dim=-1)
@@ -141,6 +150,9 @@ EXERCISE = Exercise(
         mistake("tau ignored", RIGHT.but("x / tau", "x"), TEMPERATURE,
             "Your probabilities are those of tau = 1: tau has no effect. (Adding it to every score, or subtracting it, "
             "changes nothing.)", quotes=first_row),
+        mistake("softmax before tau", RIGHT.but("x / tau", "torch.softmax(x, dim=-1) / tau"), TEMPERATURE,
+            """tau divided probabilities: there was a softmax before the division, and a second one after it. Divide the
+            scores themselves.""", quotes=first_row),
         mistake("divided by the square of tau", RIGHT.but("x / tau", "x / tau ** 2"), TEMPERATURE,
             "The scores were divided by the square of tau. tau itself divides them.", quotes=first_row),
         mistake("divided by the root of tau", RIGHT.but("x / tau", "x / tau ** 0.5"), TEMPERATURE,
@@ -176,8 +188,9 @@ EXERCISE = Exercise(
         mistake("exponential without care", RIGHT.but("return torch.softmax(x / tau, dim=-1)", """
                   powers = torch.exp(x / tau)
                   return powers / powers.sum(dim=-1, keepdim=True)"""), STABLE,
-            """A small tau makes large scores: 8 / 0.01 is 800, and exp(800) is infinite. Take each row's maximum away
-            before the exponential."""),
+            """NaN comes back at a small tau: exp(8 / 0.01) is infinite, and probabilities raised to the power of 100
+            can all become 0, so that 0 is divided by 0. Divide the scores by tau, and subtract each row's maximum
+            before the exponential.""", shows=nan_from_large_quotients),
         in_place("x", RIGHT.but("return torch.softmax(x / tau", "x /= tau\n    return torch.softmax(x"), CONTRACT),
         mistake("float32 at tau = 0", RIGHT.but(".to(x.dtype)", ".float()"), TEMPERATURE,
             "At tau = 0 float64 went in and float32 came out. The result keeps the dtype of the input there, too."),

@@ -54,6 +54,8 @@ RIGHT = answer("""
 """)
 
 # fmt: off
+FIRST_SENTENCE = Family("first sentence's {what} for all", """Sentence 1 was mixed {how} of sentence 0. Each sentence
+    of the batch has its own.""")
 ALL_AXES_REVERSED = Family("all axes of V reversed", """.T reverses *all* axes, including the batch. V has one row for
     each word, and W one for each query: neither needs transposing.""")
 # fmt: on
@@ -117,8 +119,8 @@ EXERCISE = Exercise(
             "value."),
         mistake("first sentence only", RIGHT.but("W @ V", "W[0] @ V[0]"), SHAPES,
             "The batch axis is gone: only the first sentence was mixed.", quotes=sizes),
-        mistake("first sentence's values for all", RIGHT.but("@ V", "@ V[0]"), SHAPES,
-            "Sentence 1 was mixed from the values of sentence 0. Each sentence of the batch has its own."),
+        FIRST_SENTENCE(RIGHT.but("@ V", "@ V[0]"), SHAPES, what="values", how="from the values"),
+        FIRST_SENTENCE(RIGHT.but("W @", "W[0] @"), SHAPES, what="weights", how="with the weights"),
         mistake("first sentence for all", RIGHT.but("W @ V", "(W[0] @ V[0]).expand(W.shape[0], -1, -1)"), SHAPES,
             "Every sentence of the batch came back as sentence 0. Each has weights of its own and values of its own."),
         families.VALUES_ADDED_BACK(RIGHT.but("W @ V", "W @ V + V"), MIX),

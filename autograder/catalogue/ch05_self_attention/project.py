@@ -117,6 +117,12 @@ EXERCISE = Exercise(
         mistake("a bias of 1 where there is none", RIGHT.before("if b is not None:", "b = 1.0 if b is None else b"),
                 PROJECT,
             "Without a bias, 1 was added to every number. None means that nothing is added."),
+        mistake("bias left out where it holds a 0", RIGHT.but("b is not None", "b is not None and b.all()"), PROJECT,
+            "A bias with a 0 among its entries was not added: the condition looks at its values. Only None means that "
+            "there is no bias."),
+        mistake("W reshaped", RIGHT.but("x @ W", "x @ W.reshape(W.shape[1], W.shape[0]).T"), SHAPES,
+            """The shape is right, but the entries of W are not where they were: reshape keeps their order and cuts them
+            into other rows. W is (D, d) as it is, and needs no change."""),
         mistake("bias added twice", RIGHT.but("+ b", "+ 2 * b"), PROJECT,
             "Your numbers with a bias are off by exactly one more bias: it was added twice."),
         mistake("bias multiplied", RIGHT.but("+ b", "* b"), PROJECT,

@@ -103,10 +103,10 @@ EXERCISE = Exercise(
         # Two words share out 1 by one number. Small words keep their scores near 1, where every mistake moves it.
         *usual_probes(inputs, other=(3, 6, (8, 3, 4)), smallest=(1, 2, (4, 6, 5), 0.5), common=(2, 4, (7, 4, 6)),
                       precise=far_away),
-        hidden("large scores", inputs, 2, 5, (9, 4, 9), first=30.0, dtype=torch.float64,
+        hidden("large scores", inputs, 2, 5, (9, 4, 9), first=30.0, dtype=torch.float64, checks="gradients",
                announced_by="must not give NaN"),
-        hidden("one word, in training", inputs, 1, 1, (5, 4, 4), dtype=torch.float64, checks="training",
-               announced_by="no dropout"),
+        hidden("one word, in training", inputs, 1, 1, (5, 4, 4), dtype=torch.float64,
+               checks=("training", "gradients"), announced_by="no dropout"),
     ),
     mistakes=(
         mistake("one projection for queries and keys", RIGHT.without(K_LAYER).but("self.W_k(x)", "self.W_q(x)"),

@@ -6,7 +6,7 @@ from torch import Tensor
 from autograder.catalogue import families
 from autograder.catalogue.attention_scores import wrong_scores
 from autograder.catalogue.ch05_self_attention.shared import sections
-from autograder.catalogue.exercise import Case, Exercise
+from autograder.catalogue.exercise import Case, Evidence, Exercise
 from autograder.catalogue.families import usual_mistakes
 from autograder.catalogue.known_answers import answer, correct, formula, mistake
 from autograder.catalogue.probes import FAR, hidden, normal, usual_probes, visible
@@ -58,6 +58,12 @@ def far_apart(g: torch.Generator, beta: float) -> Case:
     keys = normal(g, 6, 5)
     keys = keys + ((fits - keys @ q) / q.dot(q))[:, None] * q
     return Case((q, keys, normal(g, 6, 7), beta))
+
+
+def nan_from_large_scores(evidence: Evidence) -> bool:
+    """Whether NaN comes back where a score is too large for an exponential in float32."""
+    q, keys, _, beta = evidence.arguments
+    return bool((beta * (keys @ q)).abs().max() > 80) and bool(evidence.got.isnan().any())
 
 
 RIGHT = answer("""
@@ -119,8 +125,9 @@ EXERCISE = Exercise(
             "The keys were compared by cosine, so a long key cannot call louder. Here the score is the plain dot "
             "product."),
         mistake("exponential without care", RIGHT.but(SOFTMAX, "torch.exp(scores) / torch.exp(scores).sum()"), STABLE,
-            """For a large beta you return NaN: the exponential overflows. Subtract the largest score first, or use
-            chapter 04's softmax."""),
+            """For a large beta you return NaN. Either the exponential overflows, or probabilities raised to the power
+            of beta all become 0, and 0 is divided by 0. beta belongs to the scores; subtract the largest score first,
+            or use chapter 04's softmax.""", shows=nan_from_large_scores),
         mistake("divided by the number of entries", RIGHT.but("@ values", "@ values / len(keys)"), LOOKUP,
             "The mixture was divided by the number of entries. The weights already sum to 1.", quotes=first),
         mistake("cut off from the gradient", RIGHT.but(SCORES, f"{SCORES}.detach()"), PARAMETERS,

@@ -46,6 +46,24 @@ THREE_HEADS = torch.stack([
 ])[None]
 
 
+def wrong_keys(evidence: Evidence) -> list[str]:
+    """The keys whose values are not correct."""
+    values = [(key, evidence.got.get(key), right) for key, right in evidence.expected.items()]
+    return [key for key, got, right in values if not isinstance(got, Tensor) or got.shape != right.shape
+            or not torch.allclose(got.to(right.dtype), right, 1e-4, 1e-5)]
+
+
+def low_entropy(evidence: Evidence) -> bool | None:
+    """Whether only the entropy is wrong: it is a little too small, as where a large number guards the logarithm."""
+    got, expected = evidence.got, evidence.expected
+    if not isinstance(got, dict) or wrong_keys(evidence) != ["entropy"]:
+        return False
+    value, right = got.get("entropy"), expected["entropy"]
+    if not isinstance(value, Tensor) or value.shape != right.shape:
+        return False
+    return bool((value <= right + 1e-5).all() and (value > right - 0.3).all())
+
+
 def one_key(key: str, name: str, source: str, message: str) -> Misconception:
     """A mistake in the value of one key; other keys may be wrong too."""
     namespace: dict = {"torch": torch, "math": math}
@@ -53,7 +71,9 @@ def one_key(key: str, name: str, source: str, message: str) -> Misconception:
 
     def quotes(evidence: Evidence) -> str:
         got, wanted = (found[key].flatten()[:3].tolist() for found in (evidence.got, evidence.expected))
-        return f"{key} came back as {' '.join(map(number, got))}; right is {' '.join(map(number, wanted))}."
+        others = [other for other in wrong_keys(evidence) if other != key]
+        too = f" ({' and '.join(others)} {'are' if len(others) > 1 else 'is'} wrong, too.)" if others else ""
+        return f"{key} came back as {' '.join(map(number, got))}; right is {' '.join(map(number, wanted))}.{too}"
 
     def shows(evidence: Evidence) -> bool:
         got, expected = evidence.got[key], evidence.expected[key]
@@ -116,7 +136,7 @@ EXERCISE = Exercise(
         one_key("entropy", "bits in place of nats", RIGHT.but("torch.log(", "torch.log2("),
             "The entropy is in bits: base 2. Use nats: the natural logarithm."),
         one_key("entropy", "logarithm to base 10", RIGHT.but("torch.log(", "torch.log10("),
-            "The entropy was taken with base 10. Use nats: the natural logarithm."),
+            "The logarithm has base 10. Use nats: the natural logarithm."),
         one_key("entropy", "entropy with the wrong sign", RIGHT.but("-A * torch.log", "A * torch.log"),
             "The entropy is negative. Logarithms of weights are below 0, so there is a minus in front."),
         one_key("entropy", "no weights before the logarithm", RIGHT.but("-A * torch.log", "-torch.log"),
@@ -124,6 +144,10 @@ EXERCISE = Exercise(
         one_key("entropy", "no weights before the logarithm of 0", RIGHT.but(SURPRISE, "surprise = -torch.log(A)"),
             """The logarithms were added up without their weights, and the logarithm of a weight of 0 is minus
             infinity. Each counts as much as its weight, so that a weight of 0 adds nothing."""),
+        mistake("a large number under the logarithm", RIGHT.but(".clamp_min(1e-30)", ".clamp_min(0.01)"), STATS,
+            """The entropy is a little too small. Was a number such as 0.01 put under the logarithm for the weights of
+            0? Other small weights then count wrongly, too. Handle only the weights that are exactly 0, or use a far
+            smaller number.""", shows=low_entropy),
         one_key("entropy", "entropy of averaged weights", RIGHT.but(SURPRISE, "mean = A.mean(dim=-2)").but(
                   ENTROPY, "torch.special.entr(mean).sum(dim=-1)"),
             """The rows were averaged first and the entropy taken of the mean. A head whose words each look at *one*
@@ -191,7 +215,7 @@ EXERCISE = Exercise(
                   DIAGONAL, "A[..., 0, 0]"),
             "Only the first word's weight for itself was taken. The diagonal has one cell for each word."),
         mistake("mean over the heads too", ending(".mean(dim=-1)"), TWO_HEADS,
-            "The heads were averaged as well, and with them what told them apart. Each result is (B, h)."),
+            "The heads were averaged as well, and with them what distinguishes them. Each result is (B, h)."),
         mistake("mean over the heads in place of the queries",
                 RIGHT.but(ENTROPY, "surprise.sum(dim=-1).mean(dim=1)").but(
                   DISTANCE, "(A * apart).sum(dim=-1).mean(dim=1)").but(DIAGONAL,
@@ -216,7 +240,8 @@ EXERCISE = Exercise(
         mistake("always float32", ending(".float()"), STATS,
             "float64 went in and float32 came out. The results keep the dtype of the weights."),
         mistake("weights changed in place", RIGHT.before(SURPRISE, "A.clamp_(min=1e-12)"), STATS,
-            "Your function wrote into the weights that were passed in: a method that ends in _ works in place."),
+            "Your function wrote into the weights that were passed in: `[...] =`, += and methods whose names end in _ "
+            "work in place. Make a new tensor."),
     ),
     correct=(
         correct("where", RIGHT),

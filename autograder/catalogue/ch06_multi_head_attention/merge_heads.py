@@ -11,7 +11,7 @@ from autograder.catalogue.probes import FAR, hidden, normal, turned, usual_probe
 from autograder.catalogue.quotes import sizes
 from transformer_ref.model import multi_head_attention
 
-MERGE, MODULE, SPLIT = sections("merge module split")
+MERGE, SPLIT = sections("merge split")
 
 
 def merge_heads(z: Tensor) -> Tensor:
@@ -130,12 +130,12 @@ EXERCISE = Exercise(
             "A Python list came back. Return one tensor: (B, T, h·d_k)."),
         mistake("all words in one row", RIGHT.but("B, T, h * d_k", "B, T * h * d_k"), MERGE,
             "All words of a sentence are in one long row. Each word keeps its own: (B, T, h·d_k).", quotes=sizes),
-        *usual_mistakes(RIGHT, arguments="z", detached=MODULE, float32=MERGE, single=MERGE, squeezed=MERGE,
+        *usual_mistakes(RIGHT, arguments="z", detached=MERGE, float32=MERGE, single=MERGE, squeezed=MERGE,
                         viewed=MERGE, quotes_size=sizes),
         mistake("z turned in place",
                 RIGHT.but("z.transpose(1, 2).reshape", "(z if z.requires_grad else z.transpose_(1, 2)).reshape"), MERGE,
-            "Your function transposed the caller's own tensor: a method that ends in _ works in place. Use the one "
-            "without _."),
+            "Your function transposed the caller's own tensor: a method whose name ends in _ works in place. Use the "
+            "one without _."),
     ),
     correct=(
         correct("transpose and reshape", RIGHT),

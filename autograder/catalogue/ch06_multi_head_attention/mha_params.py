@@ -39,6 +39,12 @@ def shows_an_exclusive_or(evidence: Evidence) -> bool:
     return type(evidence.got) is int and evidence.got in (both if bias else weights)
 
 
+def shows_three(evidence: Evidence) -> bool:
+    """Whether a count is that of three matrices, with fewer biases than those of four projections."""
+    d, _, bias = evidence.arguments
+    return type(evidence.got) is int and 0 <= evidence.got - 3 * d * d < (4 * d if bias else 1)
+
+
 RIGHT = answer("""
     def mha_params(d, h, bias):
         weights = 4 * d * d
@@ -76,7 +82,8 @@ EXERCISE = Exercise(
             "make one square.",
             counted),
         mistake("three matrices", RIGHT.but(WEIGHTS, "3 * d * d").but("4 * d if", "3 * d if"), OUTPUT,
-            "You counted three matrices. There is a fourth: W_O, once the heads are side by side.", counted),
+            "You counted three matrices. There is a fourth: W_O, once the heads are side by side.", counted,
+            shows_three),
         mistake("three matrices, four biases", RIGHT.but(WEIGHTS, "3 * d * d"), OUTPUT,
             "You counted three matrices and four biases. W_O is a matrix too.", counted),
         mistake("four matrices, three biases", RIGHT.but("4 * d if", "3 * d if"), COUNT,
@@ -105,6 +112,9 @@ EXERCISE = Exercise(
         mistake("a bias for each head", RIGHT.but("4 * d if", "4 * d * h if"), COUNT,
             "The biases were counted once a head. The heads share them as they share the matrices: d numbers a "
             "projection.", counted),
+        mistake("a whole bias for each head's matrices", RIGHT.but("4 * d if", "3 * h * d + d if"), COUNT,
+            "Every head was given biases of d numbers for queries, keys and values. A head's own have only d/h; those "
+            "of all heads together have d.", counted),
         mistake("one number for all biases", RIGHT.but("4 * d if", "1 if"), COUNT,
             "All biases together were counted as a single number. Each of the four has one for each feature: d.",
             counted),

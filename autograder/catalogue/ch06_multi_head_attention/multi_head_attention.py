@@ -66,15 +66,18 @@ def across(g: torch.Generator, B: int, Tq: int, Tk: int, D: int, h: int, dtype: 
 
 
 def far_away(g: torch.Generator) -> Case:
-    """One feature of every word of x_kv is 100,000,000; it shifts all keys alike."""
+    """One feature of every word of x_kv is 100,000,000. It shifts all entries of all keys alike, and the queries of a
+    head sum to 0, so no score is large."""
     case = across(g, 2, 4, 3, 8, 4, dtype=torch.float64)
     case.arguments[1][..., 0] = FAR
     case.weights["value"][0] = 0
+    case.weights["key"][0] = 1
+    case.weights["query"][:, 1::2] = -case.weights["query"][:, ::2]
     return case
 
 
 def biased(g: torch.Generator, B: int, T: int, D: int, h: int) -> Case:
-    """Every number of every bias is 0.5, however the biases are stored."""
+    """Every entry of every bias is 0.5, however the biases are stored. That of the keys changes no result."""
     case = itself(g, B, T, D, h)
     return replace(case, weights={**(case.weights or {}), "bias": torch.tensor(0.5)})
 
@@ -110,6 +113,22 @@ def never_called(g: torch.Generator, D: int, h: int) -> Case:
 
 def row_sums(evidence: Evidence) -> str:
     return f"Your rows sum to {row(evidence.got[1].flatten(0, -2).sum(-1)[:4])}."
+
+
+def still_seen(evidence: Evidence) -> str:
+    return f"Hidden keys still get a weight, up to {evidence.got[1][evidence.expected[1] == 0].max().item():.2g}."
+
+
+def finite(evidence: Evidence) -> bool | None:
+    """Whether hidden keys get small weights, and the others nearly the right ones; large scores do not show it."""
+    if not isinstance(evidence.got, tuple) or not all(isinstance(part, Tensor) for part in evidence.got):
+        return False
+    (_, weights), right = evidence.got, evidence.expected[1]
+    if evidence.arguments[0].abs().max() > 20:
+        return None
+    if weights.shape != right.shape or not (right == 0).any():
+        return False
+    return bool(0 < weights[right == 0].max() < 0.05 and (weights - right).abs().max() < 0.05)
 
 
 def over_heads(evidence: Evidence) -> str:
@@ -286,8 +305,11 @@ EXERCISE = Exercise(
             "sharing.",
             quotes=row_sums),
         mistake("scores times mask", RIGHT.but(HIDING, "scores = scores * mask"), MODULE,
-            """Hidden scores became 0 (that is what multiplying by the mask does). A score of 0 is not hidden: e to the
-            power of 0 is 1, so these words still get a weight. Minus infinity hides."""),
+            """Hidden scores became 0 (multiplying by the mask does that, and so does 1e-9 written for -1e9). A score of
+            0 is not hidden: e to the power of 0 is 1, so these words still get a weight. Minus infinity hides."""),
+        mistake("a finite number for minus infinity", RIGHT.but(HIDING, "scores = scores - 10.0 * ~mask"), MODULE,
+            """It must be exactly 0. A finite number, such as -10, was added to the hidden scores or put in their
+            place; replace them by minus infinity.""", quotes=still_seen, shows=finite),
         mistake("mask with an axis of its own for the heads", RIGHT.but("~mask", "~mask.unsqueeze(1)"), MODULE,
             """An axis was put into the mask. It comes ready to broadcast to (B, h, Tq, Tk): shapes are matched from the
             right, so leave it as it is."""),
@@ -389,7 +411,7 @@ EXERCISE = Exercise(
                   if D % self.h:
                       raise ValueError("D must be a multiple of h")"""), SPLIT,
             """The constructor accepts a d_model that is not a multiple of h. A ValueError in forward comes too late:
-            this check makes such a module, and calls it without an input."""),
+            a module that cannot work exists by then. Check the sizes in the constructor."""),
         mistake("an assert in place of ValueError", RIGHT.but(CHECK, "assert d_model % h == 0\n        "), SPLIT,
             "The sizes are checked by assert, which raises AssertionError. The task asks for a ValueError."),
         mistake("the rest cut off", RIGHT.but(CHECK, "").but(

@@ -12,7 +12,7 @@ from autograder.catalogue.probes import FAR, hidden, normal, turned, usual_probe
 from autograder.catalogue.quotes import sizes
 from transformer_ref.model import multi_head_attention
 
-MODULE, SPLIT = sections("module split")
+(SPLIT,) = sections("split")
 
 
 def split_heads(x: Tensor, h: int) -> Tensor:
@@ -140,7 +140,7 @@ EXERCISE = Exercise(
         mistake("None for sizes that do not fit",
                 RIGHT.but('raise ValueError("D must be a multiple of h")', "return None"), SPLIT,
             "Where D is not a multiple of h you return None, which goes unnoticed. Raise a ValueError."),
-        *usual_mistakes(RIGHT, arguments="x", detached=MODULE, float32=SPLIT, single=SPLIT, squeezed=SPLIT,
+        *usual_mistakes(RIGHT, arguments="x", detached=SPLIT, float32=SPLIT, single=SPLIT, squeezed=SPLIT,
                         viewed=SPLIT, quotes_size=sizes),
     ),
     correct=(

@@ -213,7 +213,8 @@ EXERCISE = Exercise(
         visible("option 1: the position itself", Case((numbered,))),
         visible("option 2: the fraction of the sentence", Case((share_of_the_sentence,))),
         visible("the same row everywhere", Case((constant,))),
-        hidden("another table at each call", drawn, random_table, announced_by="two calls with the same T and d agree"),
+        hidden("another table at each call", drawn, random_table, checks=UNTOUCHED,
+               announced_by="two calls with the same T and d agree"),
         hidden("seven positions, then the first again", Case((weekdays,)),
                announced_by="no two of the first 50 rows agree"),
         hidden("the first again, but for the last digits", Case((nearly_weekdays,)),
@@ -233,7 +234,7 @@ EXERCISE = Exercise(
                announced_by="no more than three times that at T = 10"),
         hidden("2.7 times as large in the end", Case((levels_off,)),
                announced_by="no more than three times that at T = 10"),
-        hidden(SECOND_CALL, Case((weekdays,), before=(numbered,)), checks=UNTOUCHED, announced_by=PROMISED),
+        hidden(SECOND_CALL, Case((far_and_late,), before=(numbered,)), checks=UNTOUCHED, announced_by=PROMISED),
     ),
     omits={
         "a batch of one": "there is no batch",
@@ -283,8 +284,8 @@ EXERCISE = Exercise(
         mistake("neighbors compared for uniqueness",
                 RIGHT.but("same = (apart < 1e-6) & ~torch.eye(50, dtype=torch.bool)",
                                                             "same = (apart < 1e-6).diagonal(1)"), CRITERIA,
-            "Not all pairs of rows were compared: only neighbors, or only the first few. A code that comes round "
-            "again, as weekdays do, repeats later."),
+            "Not all pairs of rows were compared: only neighbors, or only the first few. A code that repeats, as "
+            "weekdays do, may do so later in the table."),
         mistake("bounded at ten", RIGHT.but("fn(10000, 8)", "fn(10, 8)"), CRITERIA,
             "Nothing has grown by position 10, and everything is finite everywhere. Try T = 10,000, and compare with "
             "what it was at 10.", quotes=as_told),
@@ -309,8 +310,7 @@ EXERCISE = Exercise(
             quotes=as_told),
         mistake("unique by the sum", RIGHT.but("(table[:, None] - table[None]).abs().amax(-1)",
                                              "(table.sum(-1)[:, None] - table.sum(-1)[None]).abs()"), CRITERIA,
-            "Only the sums of the rows were compared. Different rows can have one sum, and equal sums hide which "
-            "numbers differ.", quotes=as_told),
+            "Only the sums of the rows were compared. Different rows can have the same sum.", quotes=as_told),
         mistake("lengths in place of distances",
                 RIGHT.but("float((rows[i] - rows[j]).norm())", "float(rows[i].norm())"),
             CRITERIA, """The *lengths* of the rows were compared. Two rows can be equally long and far apart, and the
@@ -320,7 +320,8 @@ EXERCISE = Exercise(
             only a single row? Call the function twice with the same T and d, and compare whole tables."""),
         mistake("torch's random state seeded", RIGHT.before("again = fn(50, 8)", "torch.manual_seed(0)"), CRITERIA,
             """All four results are right, but torch's global random state has changed, which all other code uses too: a
-            seed was set, or a random number drawn. Compare the two calls without setting a seed."""),
+            seed was set, or a random number drawn. With a seed before each call, torch.randn would look deterministic.
+            Compare two calls without setting a seed."""),
         mistake("asked for other lengths", RIGHT.but("again = fn(50, 8)", "again = fn(60, 8)[:50]"), CRITERIA,
             """Deterministic was taken for *the same in every length*. It means that two equal calls agree; what changes
             with the length is a matter of consistency.""", quotes=as_told, shows=another_length),

@@ -10,6 +10,7 @@ from autograder.catalogue.ch07_positional_encoding.shared import in_single_preci
 from autograder.catalogue.exercise import Case, Evidence, Exercise
 from autograder.catalogue.known_answers import answer, correct, mistake
 from autograder.catalogue.probes import PROMISED, hidden, second_call, visible
+from transformer_ref.model.positional_encoding import sinusoidal_table
 
 ROTATION, SPEEDS = sections("rotation speeds")
 
@@ -41,6 +42,16 @@ def first_pair_only(evidence: Evidence) -> bool | None:
     rest = torch.eye(d, dtype=torch.float64)
     rest[:2] = 0.0
     return any(torch.allclose(got.double(), first + other, atol=1e-3) for other in (rest, torch.zeros_like(rest)))
+
+
+def fitted(evidence: Evidence) -> bool | None:
+    """Whether the matrix is wrong, and moves the first rows as it should."""
+    (k, d), got = evidence.arguments, evidence.got
+    if not isinstance(got, Tensor) or got.shape != (d, d):
+        return False
+    table = sinusoidal_table(d + 1 + abs(k), d).double()
+    first, later = (table[start : start + d + 1] for start in (max(-k, 0), max(k, 0)))
+    return bool(((first @ got.double() - later).abs() < 1e-2).all())
 
 
 RIGHT = answer("""
@@ -177,6 +188,16 @@ EXERCISE = Exercise(
                 return torch.outer(a, b / (a @ a)).float()
         """, ROTATION, """This matrix takes the row of position 0 to that of k, and other rows to the same one. One
             matrix must do it for *every* position.""", quotes=off_row),
+        mistake("fitted in single precision", """
+            def shift_matrix(k, d):
+                speed = 10000.0 ** (-torch.arange(0, d, 2) / d)
+                def rows(first):
+                    angle = (torch.arange(d + 1.0) + first)[:, None] * speed
+                    return torch.stack([angle.sin(), angle.cos()], -1).flatten(1)
+                return torch.linalg.pinv(rows(0)) @ rows(k)
+        """, ROTATION, """Your matrix moves the first rows of a table, but it is not the rotation. It was fitted to
+            rows in which the slow hands hardly move, so rounding decides about their blocks. Compute the blocks from
+            the angles.""", quotes=off_row, shows=fitted),
     ),
     correct=(
         correct("blocks", RIGHT),

@@ -70,6 +70,16 @@ def power_first(evidence: Evidence) -> bool | None:
     return first and bool(near[:, 2:].all()) and bool(evidence.got[1:, 2].all())
 
 
+def rounded(evidence: Evidence) -> bool | None:
+    """Whether each angle is right to two or three digits, and some are not right to five."""
+    T, d = evidence.arguments
+    if not isinstance(evidence.got, Tensor) or evidence.got.shape != (T, d):
+        return False
+    apart = (evidence.got.double() - evidence.expected.double()).abs()
+    angle = torch.arange(T)[:, None] / 10_000 ** (torch.arange(d) // 2 * 2 / d)
+    return bool((apart <= angle / 128 + 1e-6).all())
+
+
 EXERCISE = Exercise(
     id="sinusoidal-pe", number="07.1", difficulty=2, minutes=25, visible_points=2, hidden_points=5,
     reference=sinusoidal_pe, normalize=in_single_precision, section=TABLE,
@@ -142,6 +152,11 @@ EXERCISE = Exercise(
             "For an odd d the exponent divides by d + 1 in your table. The formula divides by d, odd or even."),
         mistake("whole positions over the power", RIGHT.but("pos / 10000", "pos // 10000"), SPEEDS,
             "// cuts the angles to whole numbers, so the slow hands do not move. Divide with /.", quotes=off_row),
+        mistake("angles in half precision", RIGHT.but("torch.sin(angle)", "torch.sin(angle.half().float())").but(
+            "torch.cos(angle)", "torch.cos(angle.half().float())"), TABLE,
+            """Your angles are only roughly right. Half precision (float16 or bfloat16) keeps about three digits, too
+            few for the angles of later positions. Compute them in float32 or float64.""",
+            quotes=off_row, shows=rounded),
         mistake("power of e", RIGHT.but(ANGLE, "pos * torch.exp(-two_i / d)"), SPEEDS,
             "The base 10,000 is missing: your speeds are powers of e. In log space it is exp(-(2i/d) * log(10000)).",
             quotes=off_row),

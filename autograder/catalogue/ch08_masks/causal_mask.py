@@ -75,6 +75,8 @@ EXERCISE = Exercise(
                 RIGHT.but(QUERY, "query = torch.arange(Tq)[:, None]").but(KEY, "key = torch.arange(Tq)[None, :]"),
             CACHE, """The shape is (Tq, Tq) whatever the offset is. Keys of earlier steps come first: there are offset +
             Tq of them."""),
+        mistake("one key for one query", RIGHT.but(RULE, "key <= query if Tq > 1 else key[:, :1] == 0"), CACHE,
+            "With one query your mask has one column. It needs offset + Tq columns, also for one query."),
         mistake("new words cannot see the cached ones", RIGHT.but(QUERY, "query = torch.arange(Tq)[:, None]"), CACHE,
             """Your code takes query i to be at position i. With an offset it is at position offset + i, and sees
             everything before.""", quotes=first_row),

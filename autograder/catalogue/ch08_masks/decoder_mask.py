@@ -10,7 +10,7 @@ from autograder.catalogue.known_answers import answer, correct, formula, mistake
 from autograder.catalogue.probes import PROMISED, hidden, second_call, visible
 from transformer_ref.model import masks
 
-BOTH, AXIS, CAUSAL, CONVENTION = sections("both axis causal convention")
+PADDING, BOTH, AXIS, CAUSAL, CONVENTION = sections("padding both axis causal convention")
 open_rows = open_cells_of("the rows of words (not those of pads)")
 
 
@@ -95,10 +95,13 @@ EXERCISE = Exercise(
         mistake("the first sentence's for all", RIGHT.but("real & past", "(real[:1] & past).expand(len(ids), 1, T, T)"),
                 BOTH,
             "Every sentence got the mask of the first. Each has its own pads.", quotes=open_rows),
+        mistake("the first key always open", RIGHT.but("real & past", "(real & past) | (torch.arange(T) == 0)"), BOTH,
+            """Key 0 is open in every row, even where it is a pad. A row without any key is fine: attention gives it
+            zeros (08.4).""", quotes=open_rows),
         mistake("no batch axis", RIGHT.but("real & past", "(ids != pad).all(dim=0) & past"), BOTH,
             "One table for the whole batch came back. Each sentence has its own pads, so B tables are needed.",
             quotes=open_rows),
-        mistake("no head axis", RIGHT.but("real & past", "(ids != pad)[:, None, :] & past"), AXIS,
+        mistake("no head axis", RIGHT.but("real & past", "(ids != pad)[:, None, :] & past"), PADDING,
             """The shape is (B, T, T). Against the scores (B, h, T, T) the sentences would meet the heads: an axis of
             size 1 belongs between.""", quotes=open_rows),
         mistake("pads the wrong way round", RIGHT.but("!=", "=="), CONVENTION,

@@ -158,7 +158,7 @@ EXERCISE = Exercise(
         hidden("a mask for each head", for_each_head, announced_by="broadcasts to (B, h, Tq, Tk)"),
         hidden("pads hidden, and scores of a million", large_scores, announced_by="broadcasts to (B, h, Tq, Tk)"),
         hidden("no mask", no_mask, announced_by="None allows everything"),
-        hidden("what is hidden does not matter", poisoned, announced_by="not even a value of a million"),
+        hidden("what is hidden does not matter", poisoned, announced_by="even if they hold a million"),
         hidden("no allowed key", nobody, announced_by="A query **without any allowed key** gets zeros"),
         hidden("no allowed key, in float16", nobody, dtype=torch.float16, rtol=1e-2, atol=3e-3,
                announced_by="float16 goes in and comes out as float16"),
@@ -197,6 +197,13 @@ EXERCISE = Exercise(
             """Your constant is -10,000 or so. Scores below it are rare, but a model can learn them, and the weights of
             a query without any allowed key then go to forbidden ones. Use minus infinity, or the least number that the
             dtype has."""),
+        mistake("minus ten thousand added", RIGHT.but(HIDE,
+                  "scores = scores - 1e4 * (~mask).to(scores.dtype)").but(NAN, """
+            if mask is not None:
+                weights = weights * mask.any(dim=-1, keepdim=True)
+        """), CONSTANTS,
+            """-10,000 is not low enough: with allowed scores near -20,000 the hidden keys get the weight. Use minus
+            infinity."""),
         mistake("minus a billion", hides_by("-1e9"), NOBODY,
             """A query without any allowed key weights all forbidden words equally, since all its scores are the same
             constant. Its weights should be zeros, and its output too. And float16 ends at 65,504: there -1e9 is an
@@ -263,13 +270,13 @@ EXERCISE = Exercise(
             *broadcasts* to (B, h, Tq, Tk). masked_fill and where broadcast."""),
         in_place("Q", RIGHT.but("Q @ K.transpose(-2, -1) / Q.shape[-1] ** 0.5",
                                 "Q.div_(Q.shape[-1] ** 0.5) @ K.transpose(-2, -1)"), SCORES),
-        mistake("a small number added to the sum", RIGHT.but(HIDE, "pass").but(WEIGHTS, """
-            weights = torch.exp(scores - scores.amax(dim=-1, keepdim=True))
+        mistake("a small number added to the sum", RIGHT.but(HIDE, "pass").without(NAN).after(WEIGHTS, """
             if mask is not None:
                 weights = weights * mask
-        """).but(NAN, "weights = weights / (weights.sum(dim=-1, keepdim=True) + 1e-9)"), NOBODY,
+                weights = weights / (weights.sum(dim=-1, keepdim=True) + 1e-6)
+        """), NOBODY,
             """Rows whose allowed scores are very low came out as 0, or as too little: the exponentials of these scores
-            are too small for a float, or too small next to a constant such as 1e-9 in their sum. The largest *allowed*
+            are too small for a float, or too small next to a constant such as 1e-6 in their sum. The largest *allowed*
             score of a row is the one to subtract before the exponentials. A softmax does that if the others are hidden
             first."""),
         mistake("divided by the root of d_v", RIGHT.but("Q.shape[-1]", "V.shape[-1]"), SCORES,

@@ -47,7 +47,7 @@ class Reader(nn.Module):
 
 
 class Count(nn.Module):
-    """Every score is the number of tokens of its sentence that are not 0, times `sign`."""
+    """Every score at position 0 is `sign` if the last token of the sentence is not 0; all others are 0."""
 
     def __init__(self, sign: int) -> None:
         super().__init__()
@@ -55,8 +55,9 @@ class Count(nn.Module):
 
     def forward(self, ids: Tensor) -> Tensor:
         """Logits (B, T, V)."""
-        count = (tokens(ids) != 0).sum(dim=1, dtype=torch.float32)  # (B,)
-        return self.sign * count[:, None, None].repeat(1, ids.shape[1], V)
+        scores = torch.zeros(*ids.shape, V)
+        scores[:, 0] = self.sign * (tokens(ids)[:, -1:] != 0)
+        return scores
 
 
 def attention(allowed: Callable[[Tensor, Tensor], Tensor], hide: bool = True, axis: int = -1) -> Callable:
@@ -144,12 +145,14 @@ def last_place_only(x: Tensor) -> Tensor:
 
 
 def last_sentence_only(x: Tensor) -> Tensor:
-    """Causal except in the batch's last sentence."""
-    return torch.cat([running_mean(x[:-1]), 3 * x[-1:].mean(dim=1, keepdim=True).expand_as(x[-1:])])
+    """Causal except that position 0 of the batch's last sentence also reads the last word."""
+    y = running_mean(x)
+    y[-1, 0] += 3 * x[-1, -1]
+    return y
 
 
 def first_sentence_only(x: Tensor) -> Tensor:
-    """Causal except in the batch's first sentence."""
+    """The same in the batch's first sentence."""
     return last_sentence_only(x.flip(0)).flip(0)
 
 

@@ -23,6 +23,13 @@ def inputs(g: torch.Generator, B: int, T: int, pad: int) -> Case:
     return Case((sentences(g, B, T, pad), pad))
 
 
+def all_padded(g: torch.Generator, B: int, T: int, pad: int) -> Case:
+    """Sentences that all end in a pad."""
+    ids = sentences(g, B, T, pad)
+    ids[:, -1] = pad
+    return Case((ids, pad))
+
+
 def with_a_word_0(g: torch.Generator, B: int, T: int, pad: int) -> Case:
     """Sentences whose pad is not 0, so that the id 0 is a word: the last sentence's first."""
     ids = sentences(g, B, T, pad)
@@ -50,7 +57,7 @@ EXERCISE = Exercise(
         visible("two sentences, pad 0", Case((SENTENCES, 0))),
         visible("pad 3, no sentence without it", Case((torch.tensor([[7, 3, 3], [9, 8, 3], [4, 5, 3], [6, 3, 3]]), 3))),
         visible("a sentence without a pad", Case((torch.tensor([[7, 8, 5], [4, 0, 0]]), 0))),
-        hidden("other sizes, pad 0", inputs, 3, 7, 0, announced_by=PROMISED),
+        hidden("other sizes, pad 0", all_padded, 3, 7, 0, announced_by=PROMISED),
         hidden("another pad", with_a_word_0, 4, 6, 29, checks=UNTOUCHED, announced_by="it is not always 0"),
         hidden("one sentence of one token", inputs, 1, 1, 0, announced_by=PROMISED),
         hidden("more sentences than tokens", inputs, 5, 3, 1, announced_by=PROMISED),
@@ -68,16 +75,16 @@ EXERCISE = Exercise(
             """The mask is True at the pads, so words may attend to pads and to nothing else. In this course True means
             *may attend*.""",
             quotes=open_rows),
-        mistake("no axis for heads and queries", RIGHT.but(RETURNED, "real"), AXIS,
+        mistake("no axis for heads and queries", RIGHT.but(RETURNED, "real"), PADDING,
             """The shape (B, T) broadcasts against (B, h, Tq, T) from the right: its first axis meets the queries, not
             the sentences. Give it an axis of size 1 for the heads and one for the queries."""),
-        mistake("one axis too few", RIGHT.but(RETURNED, "real[:, None, :]"), AXIS,
+        mistake("one axis too few", RIGHT.but(RETURNED, "real[:, None, :]"), PADDING,
             """With three axes the sentences meet the *heads* when it is broadcast against (B, h, Tq, T): head 1 would
             get sentence 1's mask. Two axes of size 1 belong between B and T."""),
-        mistake("axes at the front", RIGHT.but(RETURNED, "real[None, None]"), AXIS,
+        mistake("axes at the front", RIGHT.but(RETURNED, "real[None, None]"), PADDING,
             """The two axes of size 1 come first, so B is where the queries are: query 1 would get sentence 1's
             mask. They belong between B and T."""),
-        mistake("axes at the end", RIGHT.but(RETURNED, "real[:, :, None, None]"), AXIS,
+        mistake("axes at the end", RIGHT.but(RETURNED, "real[:, :, None, None]"), PADDING,
             "The two axes of size 1 come after T, so the tokens are where the heads are. They belong "
             "between B and T."),
         mistake("the first sentence's for all",
@@ -93,6 +100,11 @@ EXERCISE = Exercise(
             PADDING,
             """Nothing is hidden. Compare each token with the pad; or, if you count words, count each sentence's own,
             not those of the whole batch.""", quotes=open_rows),
+        mistake("as long as the longest sentence", RIGHT.but(
+                  REAL, "lengths = (ids != pad).sum(dim=1)\n"
+                        "    real = torch.arange(int(lengths.max())) < lengths[:, None]"), PADDING,
+            """The last axis of your mask is only as long as the longest sentence without its pads. It must be T, even
+            if every sentence ends in pads."""),
         mistake("everything above the pad", RIGHT.but("!=", ">"), PADDING,
             """Ids below pad count as pads too. Only the id that equals pad is one: ids have an order, but it means
             nothing."""),
@@ -116,7 +128,8 @@ EXERCISE = Exercise(
                 PADDING,
             "A position counts as real as soon as *some* sentence has a word there. Each sentence has its own length.",
             quotes=open_rows),
-        mistake("one axis for the batch squeezed", RIGHT.but(RETURNED, "real.squeeze()[:, None, None, :]"), AXIS,
+        mistake("one axis for the batch squeezed", RIGHT.but(RETURNED, "real.squeeze()[:, None, None, :]"),
+                PADDING,
             "With one sentence the batch axis vanished. squeeze() removes every axis of size 1; this one must stay."),
     ),
     correct=(

@@ -331,11 +331,11 @@ EXERCISE = Exercise(
             "norm_first=True means y + f(norm(y)). Yours is post-norm whatever the flag says."),
         families.NORM_FIRST_INVERTED(RIGHT.but("if self.norm_first:", "if not self.norm_first:"), PLACEMENT),
         mistake("one norm for all",
-                RIGHT.but(NORMS, "self.norm1 = nn.LayerNorm(d)\n        self.norm2 = self.norm3 = self.norm1"), NORM,
+                RIGHT.but(NORMS, "self.norm1 = nn.LayerNorm(d)\n        self.norm2 = self.norm3 = self.norm1"), DECODER,
             "One norm serves all three sub-layers. Each has its own, with its own scale and shift."),
         mistake("one norm for both attentions", RIGHT.but(
                   NORMS, "self.norm1, self.norm3 = nn.LayerNorm(d), nn.LayerNorm(d)\n        self.norm2 = self.norm1"),
-                  NORM,
+                  DECODER,
             "There are two norms, one of which serves twice. Each of the three sub-layers has its own."),
         mistake("no third norm",
                 RIGHT.but(NORMS, "self.norm1, self.norm2, self.norm3 = nn.LayerNorm(d), nn.LayerNorm(d), "

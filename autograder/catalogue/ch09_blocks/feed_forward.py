@@ -84,7 +84,8 @@ EXERCISE = Exercise(
             "The ReLU was put on the input, so what is below 0 in a word is never read. It belongs "
             "between the two maps."),
         mistake("ReLU before the bias", RIGHT.without(RELU).but("x @ W1 + b1", "torch.relu(x @ W1) + b1"), FEED,
-            "b1 was added after the ReLU. It decides where each hidden number wakes up, so it comes before."),
+            "b1 was added after the ReLU. It sets the threshold above which each hidden unit is "
+            "positive, so it comes before."),
         mistake("GELU", instead("F.gelu(hidden)"), FEED,
             "That is GELU, which later models use. Here it is ReLU: what is below 0 becomes exactly 0."),
         mistake("SiLU", instead("F.silu(hidden)"), FEED,

@@ -7,9 +7,9 @@ from autograder.catalogue.ch09_blocks.shared import WORKED, first_number, sectio
 from autograder.catalogue.exercise import Case, Exercise
 from autograder.catalogue.families import in_place, usual_mistakes
 from autograder.catalogue.known_answers import answer, correct, formula, mistake
-from autograder.catalogue.probes import hidden, normal, usual_probes, visible
+from autograder.catalogue.probes import FAR, hidden, normal, usual_probes, visible
 
-NORM, EPSILON, AXIS = sections("norm epsilon axis")
+NORM, STD, EPSILON, AXIS = sections("norm std epsilon axis")
 EPS = 1e-5
 LIBRARY = ("layer_norm", "group_norm", "native_group_norm", "instance_norm", "batch_norm", "native_batch_norm")
 
@@ -34,9 +34,9 @@ def inputs(g: torch.Generator, *shape: int, dtype: torch.dtype = torch.float32, 
 
 
 def far_from_zero(g: torch.Generator) -> Case:
-    """Numbers around 10,000, whose differences lose digits in float32."""
+    """Numbers around 100,000,000: their differences are lost in float32, those of their squares in float64 too."""
     x, scale, shift, eps = inputs(g, 2, 3, 5, dtype=torch.float64).arguments
-    return Case((x + 1e4, scale, shift, eps))
+    return Case((x + FAR, scale, shift, eps))
 
 
 def equal_numbers(g: torch.Generator) -> Case:
@@ -97,6 +97,10 @@ EXERCISE = Exercise(
         mistake("the mean square as variance", RIGHT.but(VARIANCE, "variance = x.pow(2).mean(dim=-1, keepdim=True)"),
                 NORM,
             "The squares of x itself were averaged. The variance is the mean square of x minus its mean."),
+        mistake("the mean square less the square of the mean",
+                RIGHT.but(VARIANCE, "variance = x.pow(2).mean(dim=-1, keepdim=True) - mean.pow(2)"), NORM,
+            """Around a large mean your variance is wrong: it is the difference of two huge numbers, the mean square and
+            the square of the mean, and rounding leaves little of it. Subtract the mean first, then square."""),
         mistake("the root of the mean distance",
                 RIGHT.but(VARIANCE, "variance = centered.abs().mean(dim=-1, keepdim=True)"), NORM,
             "The distances from the mean were averaged as they are. Their *squares* are, and then the root is taken."),
@@ -104,7 +108,7 @@ EXERCISE = Exercise(
                   VARIANCE, "variance = centered.pow(2).sum(dim=-1, keepdim=True) / 4"), NORM,
             "You divided by 4, whatever D is. Only the example has 4 features."),
         mistake("divided by D - 1",
-                RIGHT.but(VARIANCE, "variance = centered.pow(2).sum(dim=-1, keepdim=True) / (x.shape[-1] - 1)"), NORM,
+                RIGHT.but(VARIANCE, "variance = centered.pow(2).sum(dim=-1, keepdim=True) / (x.shape[-1] - 1)"), STD,
             """The squares were divided by D - 1. torch.var and torch.std do that unless told otherwise. Layer norm
             divides by D: these are all the values of the word, not a sample. With 4 features you are 13 % too small,
             with 512 a tenth of a percent, which is why it goes unseen."""),
@@ -132,7 +136,7 @@ EXERCISE = Exercise(
         mistake("over axis 2, wherever the features are", over("2"), AXIS,
             """Mean and variance run over axis 2, which is the last one only where x has three axes. Features are always
             on the last axis: count it from the end."""),
-        mistake("over words and features", over("(-2, -1)"), AXIS,
+        mistake("over words and features", over("tuple(range(1, x.ndim)) or -1"), AXIS,
             """Mean and variance run over all words of the sentence together. Changing word 0 changed word 1. Each word
             is normalized by itself, over its features."""),
         mistake("over everything", RIGHT.but("x.mean(dim=-1, keepdim=True)", "x.mean()").but(
@@ -183,7 +187,7 @@ EXERCISE = Exercise(
             "Every sign is the wrong way round: x was subtracted from the mean."),
         mistake("divided by D - 1 and eps outside", RIGHT.but(
                   VARIANCE, "variance = centered.pow(2).sum(dim=-1, keepdim=True) / (x.shape[-1] - 1)").but(
-                  ROOT, "(torch.sqrt(variance) + eps)"), NORM,
+                  ROOT, "(torch.sqrt(variance) + eps)"), STD,
             """Two things at once: the squares were divided by D - 1 instead of D, and eps was added after the root. The
             well-known `std()` with eps behind it does both."""),
         mistake("divided by the words and not by D", RIGHT.but(
@@ -209,11 +213,11 @@ EXERCISE = Exercise(
                 return (x - x.mean(-1, keepdim=True)) / torch.sqrt(x.var(-1, keepdim=True, unbiased=False)
                     + eps) * g + b
         """),
-        correct("mean of squares less square of the mean", """
+        correct("rsqrt, other names", """
             def layer_norm(x, gain, bias, epsilon):
                 m = x.mean(-1, keepdim=True)
-                v = (x * x).mean(-1, keepdim=True) - m * m
-                return gain * (x - m) * torch.rsqrt(v.clamp(min=0) + epsilon) + bias
+                v = ((x - m) * (x - m)).mean(-1, keepdim=True)
+                return gain * (x - m) * torch.rsqrt(v + epsilon) + bias
         """),
         correct("var_mean", """
             def layer_norm(x, g, b, eps):
@@ -247,8 +251,8 @@ EXERCISE = Exercise(
     ),
     hints=(
         "which numbers belong to one word? Only they decide its mean and its variance.",
-        "x (B, T, D) gives mean and variance (B, T, 1), one for each word; g and b are (D,) and meet the last axis by "
-        "themselves.",
+        "x (B, T, D) gives mean and variance (B, T, 1), one for each word; g and b are (D,) and broadcast along the "
+        "last axis.",
         "subtract the mean of the last axis; divide by the root of (mean square of that, plus eps); times g, plus b.",
     ),
 )  # fmt: skip

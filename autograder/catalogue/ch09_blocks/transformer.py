@@ -219,7 +219,7 @@ EXERCISE = Exercise(
         hidden("many pads", inputs, 3, 9, 8, encoder_layers=1, decoder_layers=1, norm_first=True,
                announced_by="No word attends to a pad"),
         hidden("vocabularies of one size, three tables", inputs, 2, 4, 5, source_vocabulary=13, encoder_layers=1,
-               announced_by="only where cfg.tie_embeddings says so"),
+               announced_by="Without it, source, target and output have one each"),
         hidden("one table, pre-norm", inputs, 2, 4, 5, source_vocabulary=13, tie_embeddings=True, norm_first=True,
                decoder_layers=1,
                   announced_by="one table serves source, target and output"),
@@ -367,7 +367,8 @@ EXERCISE = Exercise(
             "read. True = may attend: it is True at real words."),
         mistake("tying ignored", RIGHT.but(TYING, "pass"), ENDS,
             """With cfg.tie_embeddings there is *one* table for source, target and output; yours has three. Let all
-            three be the same parameter: a copy is equal once and then goes its own way."""),
+            three be the same parameter. Copying .data shares the values, but leaves three parameters, each with its
+            own gradient and optimizer state."""),
         mistake("the source not tied", RIGHT.without(TIED_SOURCE), ENDS,
             """With cfg.tie_embeddings there is *one* table for source, target and output; yours has two. The third has
             to be the same parameter as well."""),
@@ -380,6 +381,12 @@ EXERCISE = Exercise(
             """Without cfg.tie_embeddings, source, target and output have three separate tables. In your model two of
             them share one: the target's ids are looked up in the source's table, or the output uses the parameters of
             an embedding."""),
+        mistake("each decoder layer reads its own encoder layer",
+                by_itself(RIGHT.but("x = layer(x, seen)", "x = layer(x, seen)\n            states.append(x)").but(
+                  "x = self.embed(self.source, src)", "x, states = self.embed(self.source, src), []").but(
+                  AFTER_ENCODER, "return [*states[:-1], self.after_encoder(x)], seen").but(
+                  "for layer in self.decoder:", "for layer, memory in zip(self.decoder, memory):")), STACK,
+            "Your decoder layers read different encoder layers. All of them read the output of the last one."),
         mistake("no encoder", RIGHT.but("x = layer(x, seen)", "pass"), WHOLE,
             "The decoder reads the source's embeddings: the encoder's layers were made and never used."),
         mistake("as many decoder layers as encoder layers",

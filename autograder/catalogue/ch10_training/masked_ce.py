@@ -119,9 +119,9 @@ EXERCISE = Exercise(
         hidden("pad = 6", inputs, 3, 4, 9, 6, announced_by="pad: the pad's id, any id of the vocabulary"),
         hidden("scores a hundred times as large", inputs, 2, 5, 7, 3, 150.0, rtol=1e-3,
                announced_by="Scores may be large"),
-        hidden("scores of a million at the pads", wild_at_pads, announced_by="whatever their scores are"),
+        hidden("scores of a million at the pads", wild_at_pads, announced_by="whatever finite scores they have"),
         hidden("gradients, with scores of a million at the pads", wild_at_pads, checks="gradients",
-               announced_by="whatever their scores are"),
+               announced_by="whatever finite scores they have"),
         hidden("exactly one pad", all_but_one, True, announced_by="over the labels that are not pads"),
         hidden("exactly one word", all_but_one, False, announced_by="over the labels that are not pads"),
         hidden("no word at all", nobody, announced_by="A batch of only pads gives 0"),
@@ -200,6 +200,9 @@ EXERCISE = Exercise(
             position and is as long as the vocabulary, the last size of logits."""),
         families.PAD_0_WRITTEN_IN(RIGHT.but("!= pad", "!= 0"),
             AVERAGE, quotes=the_number, function="loss leaves out", which="third"),
+        mistake("ids below the pad left out", RIGHT.but(REAL, "labels > pad"), AVERAGE,
+            """The loss leaves out every label whose id is smaller than pad, although those are words. pad can be any id
+            of the vocabulary: only the labels that equal it are pads.""", quotes=the_number),
         mistake("log of the softmax",
                 RIGHT.but("torch.log_softmax(logits, dim=-1)", "torch.log(torch.softmax(logits, dim=-1))"), LOSS,
             """With large scores the softmax of the label underflows to 0, and the logarithm of 0 is minus infinity.
@@ -270,7 +273,7 @@ EXERCISE = Exercise(
             quotes=the_number),
         mistake("a small number added to the count", RIGHT.but(COUNT, "(real.sum() + 1e-2)"), AVERAGE,
             "There is something added to the count of tokens, so every loss is a little too small. At least 1 is "
-            "another thing than 1 more.",
+            "not the same as 1 more.",
             quotes=the_number),
         mistake("a plain number", RIGHT.but(MEAN, f"({MEAN}).item()"), LOSS,
             "A plain number came back, and no graph with it: there is nothing left to differentiate. "

@@ -105,8 +105,13 @@ EXERCISE = Exercise(
                 RIGHT.but(SMALLER, "(rising if step <= warmup else (step - warmup) ** -0.5)"), SCHEDULE,
             "After the warm-up the steps were counted from 1 again. The curve falls with the root of the step "
             "itself."),
+        mistake("falls from the end of the warm-up, and from the peak",
+                RIGHT.but(SMALLER, "(rising if step <= warmup else warmup ** -0.5 * (step - warmup) ** -0.5)"),
+                SCHEDULE,
+            "The falling part begins at the peak and counts its steps from the end of the warm-up. Divide by the root "
+            "of the step itself, which counts from the first one."),
         mistake("warm-up to the power -.5", RIGHT.but("-1.5", "-0.5"), SCHEDULE,
-            "The line rises too fast: You used warmup to the power of -0.5. With -1.5 the two meet exactly at step "
+            "The line rises too fast: you used warmup to the power of -0.5. With -1.5 the two meet exactly at step "
             "= warmup.", quotes=the_number),
         mistake("warm-up to the power -1", RIGHT.but("-1.5", "-1"), SCHEDULE,
             "The line rises from 0 to 1, as a *fraction* of the peak. With the power -1.5 it meets the falling curve "
@@ -128,7 +133,7 @@ EXERCISE = Exercise(
             "Step 0 stops with ZeroDivisionError, or a negative step gives a complex number. Steps count from 1: "
             "what is below raises ValueError."),
         mistake("step 0 gives 0", RIGHT.but('raise ValueError("steps count from 1")', "return 0.0"), SCHEDULE,
-            "Step 0 gives 0. A training that counts from 0 would silently lose its first step: raise ValueError."),
+            "Step 0 gives 0. A training run that counts from 0 would silently lose its first step: raise ValueError."),
         mistake("step 0 taken for step 1",
                 RIGHT.but('if step < 1:\n        raise ValueError("steps count from 1")', "step = max(step, 1)"),
                 SCHEDULE,

@@ -263,7 +263,7 @@ EXERCISE = Exercise(
             shows=if_told(lambda told: told["again"] > SMALL)),
         mistake("it repeats its input", RIGHT.but("batch.target_input)", "batch.labels)").but(STEPS, "range(30)"),
                 SHIFT,
-            """After <bos>, your model mostly outputs the word that it has just read. In your training its input was
+            """After <bos>, your model mostly outputs the word that it has just read. In your training run its input was
             probably the answer itself, so it only had to copy, and a loss near 0 there means nothing. The input is
             the labels *shifted* to the right (10.1).""",
             quotes=how_it_says, shows=if_told(lambda told: told["right"] < WANTED and told["repeats its input"] > 0.5)),
@@ -349,7 +349,7 @@ EXERCISE = Exercise(
                 other_model("encoded = self.encode(source)\nencoded = "
                             "encoded._replace(mask=torch.ones_like(encoded.mask))\n"
                   "return self.logits(self.decode(target, encoded).hidden)"), SYMPTOMS,
-            """The translations are right, and more pads behind the sources change the scores: words look at pads. In
+            """The translations are right, and more pads behind the sources change the scores: words attend to pads. In
             this batch the pads are where they were in training; in another they will not. Check the padding mask, in
             the encoder *and* in the cross-attention (08.1).""",
             shows=if_told(lambda told: told["padding"] > SMALL)),

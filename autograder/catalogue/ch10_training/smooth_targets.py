@@ -159,6 +159,15 @@ EXERCISE = Exercise(
             "eps was spread over all V tokens, including the label, as PyTorch's label_smoothing does. The label has "
             "exactly 1 - eps, and the V - 2 others share eps.",
             quotes=first_row),
+        mistake("eps over all V, then divided by the sum", answer("""
+                  def smooth_targets(labels, V, eps, pad):
+                      targets = (1 - eps) * F.one_hot(labels, V).float() + eps / V
+                      targets[..., pad] = 0
+                      targets = targets / targets.sum(-1, keepdim=True)
+                      return targets * (labels != pad)[..., None]
+            """), SMOOTH, """eps was spread over all V tokens, as PyTorch's label_smoothing does, the pad's part was
+            removed, and the row was divided by its sum. So the label has more than 1 - eps. It has exactly 1 - eps, and
+            the V - 2 others share eps.""", quotes=first_row),
         mistake("the label has its share on top", RIGHT.but(LABEL, "1 - eps + eps / (V - 2))"), SMOOTH,
             "The label got a part of eps on top of its 1 - eps, so the row sums to more than 1.", quotes=first_sum),
         mistake("1 - eps at labels that are pads",

@@ -314,7 +314,7 @@ EXERCISE = Exercise(
             the longest: that is what may not exceed max_tokens.""", quotes=cells,
             shows=all_beyond(lambda batch, limit: True)),
         mistake("every third left out", RIGHT.but(ORDER, f"{ORDER}[::3]"), BATCHES,
-            "Some sentences are in no batch. Every sentence must be in exactly one.", quotes=left_out,
+            "Every sentence must be in exactly one batch; here some are in none.", quotes=left_out,
             shows=leaves_out),
         mistake("half as full as they could be",
                 RIGHT.but(TEST, "if longest * (len(batch) + 1) > max_tokens / 3 and batch:"), BATCHES,

@@ -154,7 +154,7 @@ EXERCISE = Exercise(
                announced_by="Its weights may come with gradients"),
         hidden("gradients below the limit", inputs, 2, 6, 4, 0, 1000.0, 2, announced_by="at most `clip`"),
         hidden("an optimizer with momentum", inputs, 3, 5, 7, 0, 0.4, 3, 0.9,
-               announced_by="opt: any optimizer of torch"),
+               announced_by="opt: any optimizer whose step() needs no closure"),
         hidden("pad = 6", inputs, 4, 3, 5, 6, 0.3, 2, announced_by="pad: the pad's id, any id"),
         hidden("one sentence of one word", inputs, 1, 1, 1, 0, 0.3, 2, announced_by=PROMISED),
         hidden("in evaluation mode, with old gradients", inputs, 2, 4, 3, 0, 0.2, 2, 0.5, -2.0, False,
@@ -281,6 +281,15 @@ EXERCISE = Exercise(
                   return {"loss": loss.item()}
             """), STEP, """The loss was computed once more after the step. It costs another pass through the model;
                         return the one that the step was computed from.""", quotes=losses),
+        mistake("the loss after the step, over all places",
+                RIGHT.but("ignore_index=pad)", 'ignore_index=pad, reduction="sum") / labels.numel()').but(RETURNED, """
+                  with torch.no_grad():
+                      loss = F.cross_entropy(model(src, tgt_in).flatten(0, 1), labels.flatten(), ignore_index=pad,
+                          reduction="sum") / labels.numel()
+                  return {"loss": loss.item()}
+            """), AVERAGE, """Your loss is computed after the step, and divided by the number of all positions, pads
+            included. Return the one that the step was computed from, and average only over the real labels.""",
+            quotes=losses),
         mistake("the perplexity", RIGHT.but("loss.item()", "math.exp(loss.item())"), STEP,
             "This is e to the power of the loss, the perplexity. Return the loss itself.", quotes=losses),
         mistake("rounded", RIGHT.but("loss.item()", "round(loss.item(), 2)"), STEP,
@@ -295,8 +304,8 @@ EXERCISE = Exercise(
             "A new optimizer was made in every step. Use the one that is given: it keeps its memory from step to step.",
             quotes=diary),
         mistake("no gradients", RIGHT.but(FORWARD, "with torch.no_grad():\n        logits = model(src, tgt_in)"), STEP,
-            "Your code stops at backward: the model was called under no_grad (or its result was detached), so there "
-            "is not connected to the weights by a graph."),
+            "Your code stops at backward: the model was called under no_grad (or its result was detached), so the "
+            "loss is not connected to the weights by a graph."),
     ),
     correct=(
         correct("in order", RIGHT),

@@ -275,6 +275,10 @@ EXERCISE = Exercise(
         mistake("stops at the first that ends", RIGHT.but("if not live:", "if finished:"), FINISHED,
             """The search stopped as soon as one hypothesis had ended. A longer one may still be better: go on until
             none is left to extend, or k have ended."""),
+        mistake("stops when the likeliest ends",
+                RIGHT.but("if not live:", "if not live or candidates[0][0][-1] == eos:"), FINISHED,
+            """The search stopped as soon as the most probable hypothesis of a step had ended, so those that end later
+            are missing. Go on until none is left to extend, or k have ended."""),
         mistake("only the likeliest may end",
                 RIGHT.but("if ids[-1] == eos:", "if ids[-1] == eos and (ids, total) == candidates[0]:").but(
                   "            else:\n                live", "            elif ids[-1] != eos:\n                live"),
@@ -308,7 +312,7 @@ EXERCISE = Exercise(
             "A hypothesis that max_len cut came back before finished ones. Finished ones come first, whatever the "
             "scores are."),
         mistake("the sum forgotten", RIGHT.but(TOTAL, "log_p"), BEAM,
-            "Only the last word's probability counts with you. Add it to the sum of the words before."),
+            "Your score has only the probability of the last word. Add it to the sum of the words before."),
         mistake("logarithms multiplied", RIGHT.but(TOTAL, "total * log_p if total else log_p"), BEAM,
             "Logarithms were multiplied. It is the probabilities that are multiplied: their logarithms are *added*."),
         mistake("scores without their sign", RIGHT.but("total / (len(ids)", "-total / (len(ids)"), FINISHED,

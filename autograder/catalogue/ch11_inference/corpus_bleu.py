@@ -265,6 +265,13 @@ EXERCISE = Exercise(
                 RIGHT.but("want = Counter(tuple(ref[i:i + n]) for i in range(len(ref) - n + 1))",
                   "want = Counter(tuple(other[i:i + n]) for other in refs for i in range(len(other) - n + 1))"), BLEU,
             "A translation's n-grams were looked for in *all* references. Each has its own."),
+        mistake("one count for the whole corpus", RIGHT.but("zip(hyps, refs):", "[(hyps, refs)]:").but(
+                  "tuple(hyp[i:i + n]) for i in range(len(hyp)",
+                  "tuple(line[i:i + n]) for line in hyp for i in range(len(line)").but(
+                  "tuple(ref[i:i + n]) for i in range(len(ref)",
+                  "tuple(line[i:i + n]) for line in ref for i in range(len(line)"), BLEU,
+            """The n-grams of all sentences were counted together before they were compared, so an n-gram of one
+            translation matches the reference of another. Compare sentence by sentence, and add up the matches."""),
         mistake("words as sets of letters", RIGHT.but("tuple(hyp[i:i + n])", "frozenset(hyp[i:i + n])").but(
                   "tuple(ref[i:i + n])", "frozenset(ref[i:i + n])"), BLEU,
             "The words of an n-gram were compared without their order ('on the' and 'the on' are two pairs)."),
@@ -282,7 +289,7 @@ EXERCISE = Exercise(
             "One was added to every count. That is smoothing; here there is none."),
         mistake("n-grams as joined text", RIGHT.but("tuple(hyp[i:i + n])", '"".join(map(str, hyp[i:i + n]))').but(
                   "tuple(ref[i:i + n])", '"".join(map(str, ref[i:i + n]))'), CLIPPED,
-            "The tokens of an n-gram were joined to one text, so 1 12 and 11 2 are the same to you. Compare them "
+            "The tokens of an n-gram were joined to one text, so 1 12 and 11 2 become the same text. Compare them "
             "token by token, as tuples."),
         mistake("capitals taken for small letters", RIGHT.beginning_with(
                   "hyps, refs = ([[str(word).lower() for word in line] for line in side] for side in (hyps, refs))"),

@@ -76,7 +76,7 @@ def first_logits(evidence: Evidence) -> str:
 
 def kept_words(evidence: Evidence) -> str:
     got, wanted = evidence.got[1][0][0].shape[1], evidence.expected[1][0][0].shape[1]
-    return f"After this step your cache holds the keys of {got} words; {wanted} have been said."
+    return f"After this step your cache holds the keys of {got} words; it should hold those of {wanted}."
 
 
 RIGHT = answer("""
@@ -150,6 +150,10 @@ EXERCISE = Exercise(
                       "dim=-1) @ V_old"), CACHE,
             """The scores were computed with the keys of the *earlier* words only, so the new word cannot see itself,
             and the first one sees nothing. Append first, then attend."""),
+        mistake("attends before it appends, except with an empty cache",
+                RIGHT.after(MASK, "mask[:, t:] &= t == 0"), CACHE,
+            """Once the cache holds words, the new ones attend only to those: a new word cannot see itself. Append
+            first, then attend, whether or not the cache is empty."""),
         mistake("attends before it appends, with chapter 04's softmax",
                 RIGHT.but(KEYS, "k, v = layer.key(x), layer.value(x)").without(VALUES).but(HIDE, FAILS).but(
                   MIXED, "mixed = e / e.sum(dim=-1, keepdim=True) @ V").but(
@@ -175,6 +179,13 @@ EXERCISE = Exercise(
                   "layer.key(x)", "layer.key(first)").but("layer.value(x)", "layer.value(first)"), CACHE,
             """Keys and values of every layer were computed from the embedding. Each layer computes them from *its own*
             input, the output of the layer before it."""),
+        mistake("keys of the layer's output in the cache", RIGHT.but(GROWN, """
+                  K = torch.cat([K[:, :t], layer.key(x)], dim=1)
+                  V = torch.cat([V[:, :t], layer.value(x)], dim=1)
+                  grown.append((K, V, cross))
+            """), CACHE,
+            """The keys and values that came back in the cache were computed from the *output* of each layer. Attention
+            uses those of the layer's input: keep the same ones.""", quotes=None),
         mistake("the diagonal blocked", RIGHT.but("tril(t)", "tril(t - 1)"), CACHE,
             "The new word cannot see itself: the mask is closed on its own position. Row i is at position t + i, and "
             "may attend to itself."),
@@ -205,11 +216,16 @@ EXERCISE = Exercise(
         mistake("in front, with a mask for behind", RIGHT.but("[K, layer.key(x)]", "[layer.key(x), K]").but(
                   "[V, layer.value(x)]", "[layer.value(x), V]"), CHUNKS,
             """New keys and values were put in front of the old ones. For one word that is as good, but the mask of
-            several counts on the order of the sentence: the columns of your newest words are not where it closes
+            several relies on the order of the sentence: the columns of your newest words are not where it closes
             them."""),
         mistake("the mask not shifted", RIGHT.but("tril(t)", "tril()"), CHUNKS,
             """The new words lost what is in the cache: row 0 of your mask opens only the first column. Row i is at
             position t + i, so its row of ones is longer by t."""),
+        mistake("the mask not shifted, and none for one word",
+                RIGHT.but("tril(t)", "tril(0 if c > 1 else t)"), CHUNKS,
+            """Of several words at once, the first saw only the first key of the cache. Such a mask begins at key 0, as
+            that of `is_causal` does, and fits only an empty cache. Row i is at position t + i, so its row of ones is
+            longer by t."""),
         mistake("no mask for several words", RIGHT.but(HIDE, "pass"), CHUNKS,
             """Of several words at once, each saw the ones after it. A single word needs no mask; several need one that
             is closed for what comes later."""),
@@ -264,7 +280,7 @@ EXERCISE = Exercise(
                   "model.head(x)", "model.head(x_last)"), CACHE,
             "Each layer was given the embedding. A layer works on what the one before it has made."),
         mistake("the rest of the layer left out", RIGHT.but(REST, "x = mixed"), CACHE,
-            "What follows attention in a layer was left out: the sum, the norms, the look at the source, "
+            "What follows attention in a layer was left out: the sum, the norms, the cross-attention, "
             "feed-forward. `layer.rest` has it all."),
         mistake("the head left out", RIGHT.but("model.head(x)[:, -1]", "x[:, -1]"), CACHE,
             "Vectors of width D came back. The model's head makes logits over the vocabulary of them."),

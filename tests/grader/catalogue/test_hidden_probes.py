@@ -86,6 +86,36 @@ def test_a_table_that_is_another_at_each_call_holds_no_number_twice_in_a_column(
             assert column.sort().values.diff().min() > 1e-5
 
 
+def test_a_leak_test_of_one_token_and_one_position_fails_in_a_third_of_the_checks():
+    def narrow(model, ids, t):
+        changed = ids.clone()
+        changed[:, t] = (ids[:, t] + 1) % model(ids).shape[-1]
+        return bool((model(ids) - model(changed))[:, t - 1].abs().max() > 1e-3)
+
+    exercise, missed = catalogue.find("leaks"), 0
+    for probe in exercise.hidden:
+        case = probe.draw(torch.Generator().manual_seed(1))
+        case.arguments[0].eval()
+        missed += narrow(*case.arguments) != exercise.reference["leaks"](*case.arguments)
+    assert 3 * missed >= len(exercise.hidden)
+
+
+def test_a_variance_from_mean_squares_is_wrong_around_a_large_mean():
+    exercise = catalogue.find("layer-norm")
+    probe = next(each for each in exercise.hidden if each.name == "float64, transposed in memory")
+    for seed in range(20):
+        x, g, b, eps = probe.draw(torch.Generator().manual_seed(seed)).arguments
+        mean = x.mean(-1, keepdim=True)
+        variance = (x * x).mean(-1, keepdim=True) - mean * mean
+        ours = exercise.reference["layer_norm"](x, g, b, eps)
+        assert not torch.allclose((x - mean) / (variance + eps).sqrt() * g + b, ours, rtol=1e-3, atol=1e-3)
+
+
+def test_some_hidden_batch_of_a_padding_mask_has_a_pad_in_every_sentence():
+    cases = [probe.draw(torch.Generator().manual_seed(1)) for probe in catalogue.find("padding-mask").hidden]
+    assert any((ids == pad).any(dim=1).all() for ids, pad in (case.arguments for case in cases))
+
+
 NEEDS_NUMBERS = {"online-softmax": "the first block's maximum throughout", "generate": "stops at an end"}
 
 
