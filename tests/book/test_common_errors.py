@@ -111,7 +111,8 @@ IDENTIFIED = {
     },
     "10": {
         "the input is the answer": "10.1: not shifted", "`<bos>` was put in front": "10.1: nothing dropped",
-        "the shift was made in place": "10.1: labels changed in place", "the pads count": "10.2: pads counted",
+        "the shift was made in place": "10.1: labels changed in place",
+        "the sum was divided by": "10.2: divided by all places",
         "`<eos>` left out": "10.2: <eos> left out", "1 for the label": "10.3: the label has its share on top",
         "this is its floor": TRAIN, "a softmax before": "10.2: softmax before the loss",
         "steps counted from 0": "10.4: counted from 0",

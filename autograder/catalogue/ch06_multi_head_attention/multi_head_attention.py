@@ -83,7 +83,7 @@ def biased(g: torch.Generator, B: int, T: int, D: int, h: int) -> Case:
 
 
 def no_bias(g: torch.Generator, B: int, T: int, D: int, h: int) -> Case:
-    """A module without biases: a bias that exists all the same has an effect."""
+    """A module without biases: one that exists all the same has an effect, unless it is that of the keys."""
     x, mask = 1.5 * normal(g, B, T, D), torch.eye(T, dtype=torch.bool)
     return replace(biased(g, B, T, D, h), arguments=(x,), construct=(D, h, False), before=(x.flip(1), x, mask))
 

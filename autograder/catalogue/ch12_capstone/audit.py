@@ -61,6 +61,7 @@ def inputs(g: torch.Generator, train: int, test: int, extra: str = "",
     put = {
         "twice": lambda: splits["train"].append(a),
         "three": lambda: splits["train"].extend([b, a, b]),
+        "joined": lambda: splits["train"].extend([("a b", "c"), ("a", "b c")]),
         "case": lambda: splits["train"].append((a[0].upper(), a[1].title())),
         "spaces": lambda: splits["train"].append((f"  {b[0].replace(' ', '   ')}\t", f"{b[1]}\n")),
         "reversed": lambda: splits["train"].append((c[1], c[0])),
@@ -131,7 +132,7 @@ def counted(evidence: Evidence) -> str:
     if isinstance(evidence.got, dict):
         for name, wanted in evidence.expected.items():
             if evidence.got.get(name) != wanted:
-                return f"You counted {name}: {evidence.got.get(name)}; by hand it is {wanted}."
+                return f"You counted {name}: {evidence.got.get(name)}; expected {wanted}."
     return ""
 
 
@@ -210,7 +211,7 @@ EXERCISE = Exercise(
         visible("lines of 51 words", inputs, 5, 3,
                 "long-source long-both just just-spaced just-spaced ten together long-target long-leak"),
         hidden("sound data", drawn, 9, 4, announced_by="dict of four whole numbers"),
-        hidden("pairs that occur twice and three times", drawn, 7, 3, "twice three other-target",
+        hidden("pairs that occur twice and three times", drawn, 7, 3, "twice three other-target joined",
                announced_by="minus the number of different ones"),
         hidden("capitals and spaces", drawn, 6, 3, "case spaces leak-case", announced_by="in lower case"),
         hidden("an accent in two ways", drawn, 6, 3, "accents accents-twice leak-accents forms",
@@ -241,11 +242,11 @@ EXERCISE = Exercise(
             """*She slept.* and *she slept.* count as two lines in your code, so a training sentence can be in the test
             with a small letter. Compare in lower case.""", quotes=counted),
         mistake("spaces make another line", RIGHT.but(SPACES, "return line"), DATA,
-            """A line with two spaces, or with one at its end, counts as another one with you. Runs of white space are
-            one space, and none at the ends.""", quotes=counted),
+            """A line with two spaces, or with one at its end, counts as a different one with you. Runs of white space
+            are one space, and none at the ends.""", quotes=counted),
         mistake("only the ends are stripped", RIGHT.but(SPACES, "return line.strip()"), DATA,
-            "The ends are stripped, but two spaces inside a line still make it another one. A run of white space is "
-            "one space.", quotes=counted),
+            "The ends are stripped, but two spaces inside a line still make it a different line. A run of white space "
+            "is one space.", quotes=counted),
         mistake("two ways to write an accent", RIGHT.without(FORM), DATA,
             """One and the same letter with an accent can be one character or two, and looks alike. Your comparison
             takes them for different lines. Bring every line to Unicode form NFC first.""", quotes=counted),
@@ -253,7 +254,8 @@ EXERCISE = Exercise(
             """Lines are compared as they are, so capitals, spaces and accents hide equal sentences. Normalize
             both sides of every comparison.""", quotes=counted),
         mistake("another form of Unicode", RIGHT.but('"NFC"', '"NFKC"'), DATA,
-            "Form NFKC makes more alike than NFC: a raised 2 becomes a 2, and two lines that differ become one."),
+            "Form NFKC treats more characters as equal than NFC: a raised 2 becomes a 2, and two lines that differ "
+            "become one."),
         mistake("casefold", RIGHT.but("line.lower()", "line.casefold()"), DATA,
             "casefold goes further than lower case: it makes ss of \u00df, and two lines that differ become one."),
         mistake("accents thrown away", RIGHT.but('"NFC", line)', '"NFKD", line).encode("ascii", "ignore").decode()'),
@@ -275,8 +277,8 @@ EXERCISE = Exercise(
         mistake("every copy counted", RIGHT.but(DUPLICATES, """
                   order = [tuple(sorted(pair)) for pair in train]
                   duplicates = sum(order.count(pair) > 1 for pair in order)"""), DATA,
-            "The first of several equal pairs was counted too. It may stay: duplicates are the pairs minus the "
-            "different ones.", quotes=counted),
+            "The first of several equal pairs was counted too. The first copy is not a duplicate: count n - 1 for n "
+            "equal pairs.", quotes=counted),
         mistake("kinds of duplicates counted", RIGHT.but(DUPLICATES, """
                   order = [tuple(sorted(pair)) for pair in train]
                   duplicates = sum(order.count(pair) > 1 for pair in distinct)"""), DATA,
@@ -286,6 +288,9 @@ EXERCISE = Exercise(
             """*Ha dormito.* to *She slept.* and the same pair the other way round count as two with you. A corpus that
             was collected in both directions holds everything twice: forget which side a line is on.""",
             quotes=counted),
+        mistake("pairs joined into one text", RIGHT.but("tuple(sorted(pair)) for", '" ".join(sorted(pair)) for'), DATA,
+            """The two lines of a pair were joined into one text, so *a b* with *c* counts as the same pair as *a* with
+            *b c*. Compare pairs of lines."""),
         mistake("duplicates of all splits", RIGHT.but(DISTINCT, """
                   whole = [(normal(a), normal(b)) for a, b in pairs]
                   distinct = {tuple(sorted(pair)) for pair in whole}""").but("len(train) -", "len(whole) -"), DATA,
@@ -294,8 +299,8 @@ EXERCISE = Exercise(
         mistake("overlap of whole pairs", RIGHT.but(OVERLAP, """
                   both = {tuple(sorted(pair)) for pair in train}
                   overlap = sum(tuple(sorted((normal(a), normal(b)))) in both for a, b in others)"""), DATA,
-            """Only pairs of which training knows both lines were counted. A test sentence whose source was in training
-            with another translation is not unseen either: one known line suffices.""", quotes=counted),
+            """You compared whole pairs. One known line is enough: a test sentence whose source was in training with a
+            different translation is not unseen either.""", quotes=counted),
         mistake("both lines must be known", RIGHT.but("in known or", "in known and"), DATA,
             "You required both lines to be known from training. One of them suffices.", quotes=counted),
         mistake("known on its own side only", RIGHT.but(OVERLAP, """

@@ -111,7 +111,7 @@ def first_number(evidence: Evidence) -> str:
     counter = f", and steps {steps.item():g}" if isinstance(steps, Tensor) and steps.numel() == 1 else ""
     wanted_counter = f" and {evidence.expected['steps'].item():g}" if counter else ""
     return (
-        f"Your {name} begins with {number(got.flatten()[0])}{counter}; by hand it is "
+        f"Your {name} begins with {number(got.flatten()[0])}{counter}; expected: "
         f"{number(wanted.flatten()[0])}{wanted_counter}."
     )
 

@@ -39,8 +39,11 @@ def ablate(score: Callable, heads: list[Head], controls: list[list[Head]]) -> di
 
 def inputs(g: torch.Generator, lengths: list[tuple[int, int]], layers: tuple[int, ...] = (2, 3, 3), heads: int = 4,
            pad: int = 0,
-           dtype: torch.dtype = torch.float32) -> Case:
-    """A batch of sentences: lengths of the source and of the target of each. layers: of encoder, decoder and cross."""
+           dtype: torch.dtype = torch.float32, pads_seen: bool = False) -> Case:
+    """A batch of sentences: lengths of the source and of the target of each. layers: of encoder, decoder and cross.
+
+    pads_seen: pads get attention weights too, as in a model without a padding mask.
+    """
     sizes = {"source": max(s for s, _ in lengths), "target": max(t for _, t in lengths)}
     ids = {side: torch.randint(1, 30, (len(lengths), size), generator=g) for side, size in sizes.items()}
     real = {side: torch.arange(size) < torch.tensor([pair[place] for pair in lengths])[:, None]
@@ -48,7 +51,7 @@ def inputs(g: torch.Generator, lengths: list[tuple[int, int]], layers: tuple[int
     ids = {side: torch.where(ids[side] == pad, 30, ids[side]).where(real[side], pad) for side in sizes}
     weights = {}
     for count, (kind, (query, key)) in zip(layers, KINDS.items(), strict=True):
-        mask = real[key][:, None, None, :].expand(-1, heads, sizes[query], -1)
+        mask = (real[key] | pads_seen)[:, None, None, :].expand(-1, heads, sizes[query], -1)
         if kind == "decoder":
             mask = mask & torch.ones(sizes["target"], sizes["target"], dtype=torch.bool).tril()
         weights[kind] = [
@@ -157,6 +160,7 @@ EXERCISE = Exercise(
         visible("the same, the controls in another order", by_hand(0.1, 0.35, 0.02, 0.0)),
         visible("every control costs more", by_hand(0.1, 0.35, 0.2)),
         hidden("other sizes, another pad", inputs, [(7, 4), (3, 8), (6, 5)], layers=(3, 1, 2), heads=2, pad=7,
+               pads_seen=True,
                announced_by="pad: the id of the padding"),
         hidden("one sentence", inputs, [(5, 6)], announced_by="one dict for each sentence"),
         hidden("one word, one head, one layer", inputs, [(1, 1), (2, 3)], layers=(1, 2, 2), heads=1,
@@ -195,7 +199,7 @@ EXERCISE = Exercise(
         mistake("layers averaged", each(".mean(0, keepdim=True)"), LOOK,
             "The layers were averaged. Each layer reads what the one below has written: keep each by itself."),
         mistake("heads before layers", each(".transpose(0, 1)"), LOOK,
-            "The first axis is the head and the second the layer with you. Asked for is (layers, heads, query, key)."),
+            "Your axes are (heads, layers, ...); the task asks for (layers, heads, ...)."),
         mistake("the last layer alone", each("[-1:]"), LOOK,
                 "Only the last layer came back. Return all of them, the first one first."),
         mistake("layers from the last", each(".flip(0)"), LOOK,
@@ -224,6 +228,11 @@ EXERCISE = Exercise(
         mistake("softmax once more", each(".softmax(-1)"), LOOK,
             """A softmax was applied to what had been through one: the rows still sum to 1, but everything is nearly
             equal. These are weights already."""),
+        mistake("rows that sum to 1 again",
+                RIGHT.but(FOUND, "found.append({kind: w / w.sum(-1, keepdim=True) for kind, w in zip(weights, "
+                                 "(encoder, decoder, cross))})"), LOOK,
+            """Your rows were divided by their sums after the cut. If a word attends to pads, that no longer shows:
+            return the weights as they are, only without the rows and columns of pads."""),
         mistake("brightened", each(" / cross.amax()"), LOOK,
             """Your numbers were divided by the largest, as for a picture. Then rows no longer sum to 1, and two heads
             cannot be compared. A picture may scale its colors, not its data."""),
@@ -241,7 +250,7 @@ EXERCISE = Exercise(
                   CROSS, CROSS.replace("row", "0")), LOOK, "Every entry shows the first sentence of the batch."),
         mistake("pads taken for 0",
                 RIGHT.but(S, "s = int((source[row] != 0).sum())").but(T, "t = int((target[row] != 0).sum())"), LOOK,
-            "0 was taken for the padding. Its id is given: another model has another."),
+            "0 was taken for the padding. Its id is given: other models use a different id."),
         mistake("no control", RIGHT.but(HOLDS, "holds = drop > 0"), CONTROL,
             """You called a claim true as soon as removing its heads costs anything. Removing any head may cost
             something: the claim is that *these* matter, so removing as many other heads must cost less. That is what a
@@ -255,8 +264,8 @@ EXERCISE = Exercise(
             "The claimed heads were compared with the control that costs least. Every control must cost less than "
             "they do.", quotes=numbers),
         mistake("equal is enough", RIGHT.but(HOLDS, "holds = drop >= max(control)"), CONTROL,
-            "You returned True for a claim whose control costs exactly as much. Then the other heads matter as much: "
-            "the drop must be larger.",
+            "A drop equal to a control's does not hold (*larger*, not *at least*): then the other heads matter just as "
+            "much.",
             quotes=numbers),
         mistake("only if anything is lost", RIGHT.but(HOLDS, "holds = drop > 0 and drop > max(control)"), CONTROL,
             "A claim whose drop is negative did not hold, though every control's is lower. Compare the drops, "
@@ -285,7 +294,13 @@ EXERCISE = Exercise(
         mistake("drops as sizes",
                 RIGHT.but(DROP, "drop = abs(whole - score(heads))").but(CONTROLS,
                     "control = [abs(whole - score(others)) for others in controls]"), CONTROL,
-            "The sign is lost: a model that is better without a head has a negative drop."),
+            "The sign is lost: where the score rises without the heads, the drop is negative; yours is positive."),
+        mistake("drops as sizes, and equal is enough",
+                RIGHT.but(DROP, "drop = abs(whole - score(heads))").but(CONTROLS,
+                    "control = [abs(whole - score(others)) for others in controls]").but(HOLDS,
+                        "holds = drop >= max(control)"), CONTROL,
+            """A drop equal to a control's does not hold (*larger*, not *at least*). And where the score rises without
+            the heads, the drop is negative; yours is positive."""),
         mistake("drops as shares",
                 RIGHT.but(DROP, "drop = 1 - score(heads) / whole").but(CONTROLS,
                     "control = [1 - score(others) / whole for others in controls]"), CONTROL,

@@ -1,5 +1,6 @@
 """12.2: from a line to ids and back again, whatever the line contains."""
 
+import unicodedata
 from collections import Counter
 from typing import Any
 
@@ -13,6 +14,14 @@ from autograder.catalogue.probes import UNTOUCHED, hidden, visible
 
 (TOKENS,) = sections("tokens")
 FIRST, LAST = 4, 9_999  # ids of text; 0 to 3 are the special tokens
+NUMBERS, RANGE = "a list of whole numbers", f"ids from {FIRST} to {LAST:,}"
+HALF, SAME = "at most half as many ids as characters", "the ids that this line has always had"
+SAID = {
+    NUMBERS: "In step {} encode did not return a list of whole numbers.",
+    RANGE: f"In step {{}} not all ids are from {FIRST} to {LAST:,}.",
+    HALF: "In step {} a line that fit has seen got more than one id for every two characters.",
+    SAME: "In step {} the line got different ids than before.",
+}
 
 
 class Tokenizer:
@@ -63,16 +72,24 @@ def facts(case: Case, results: Any) -> Any:
         elif each["method"] == "encode":
             (text,) = each["with"]
             numbers = isinstance(value, list) and all(type(id) is int for id in value)
-            found[f"{number}, a list of whole numbers"] = numbers
-            found[f"{number}, ids from {FIRST} to {LAST:,}"] = numbers and all(FIRST <= id <= LAST for id in value)
-            if text in known and len(text) > 10:
-                found[f"{number}, at most half as many ids as characters"] = numbers and 2 * len(value) <= len(text)
-            found[f"{number}, the ids that this line has always had"] = first.setdefault(text, value) == value
+            found[f"{number}, {NUMBERS}"] = numbers
+            found[f"{number}, {RANGE}"] = numbers and all(FIRST <= id <= LAST for id in value)
+            if text in known and len(text) > 10 and max(map(len, text.split()), default=0) > 1:
+                found[f"{number}, {HALF}"] = numbers and 2 * len(value) <= len(text)
+            found[f"{number}, {SAME}"] = first.setdefault(text, value) == value
     return found
 
 
+SYLLABLES = "ba ce di fo gu la me ni po ru sa te vi zo".split()
+
+
 def seen(g: torch.Generator) -> Case:
-    lines = drawn_lines(g)
+    """A few words that occur often, and 1,500 that occur once, made of so few syllables that byte pairs suffice."""
+    often, rare = drawn_lines(g), []
+    for place in torch.randperm(len(SYLLABLES) ** 3, generator=g)[:1_500].tolist():
+        first, rest = divmod(place, len(SYLLABLES) ** 2)
+        rare.append("".join(SYLLABLES[each] for each in (first, *divmod(rest, len(SYLLABLES)))))
+    lines = [*often * 40, *(" ".join(rare[place : place + 5]) for place in range(0, len(rare), 5))]
     return script(lines, lines[0], lines[-1], " ".join(reversed(lines[1].split())))
 
 
@@ -143,14 +160,58 @@ def one_line(g: torch.Generator) -> Case:
 
 
 def gave(evidence: Evidence) -> str:
-    """The first text that comes back as another one, or what does not hold of the ids."""
+    """The first text that comes back as a different one, or what does not hold of the ids."""
     if isinstance(evidence.got, dict):
         for name, wanted in evidence.expected.items():
             if name in evidence.got and evidence.got[name] != wanted:
-                if isinstance(wanted, str):
-                    return f"{wanted!r} came back as {str(evidence.got[name])[:80]!r}."
-                return f"Of the ids of step {name.partition(',')[0]} this does not hold: {name.partition(', ')[2]}."
+                number, _, what = name.partition(", ")
+                return texts(wanted, str(evidence.got[name])) if isinstance(wanted, str) else SAID[what].format(number)
     return ""
+
+
+def texts(wanted: str, got: str) -> str:
+    """A text and what it became; where both look alike, the characters of the first difference by their numbers."""
+    if wanted != got and unicodedata.normalize("NFC", wanted) == unicodedata.normalize("NFC", got):
+        place = next(place for place, (a, b) in enumerate(zip(wanted, got, strict=False)) if a != b)
+        return f"In {wanted!r} the character {_points(wanted, place)} came back as {_points(got, place)}."
+    return f"{wanted!r} came back as {got[:80]!r}."
+
+
+def _points(text: str, place: int) -> str:
+    """The numbers of a character and of the marks that are combined with it."""
+    end = place + 1
+    while end < len(text) and unicodedata.combining(text[end]):
+        end += 1
+    return " ".join(f"U+{ord(character):04X}" for character in text[place:end])
+
+
+def wrong_texts(evidence: Evidence) -> list[tuple[str, str, str]]:
+    """The text, what came back, and the characters of the lines that this tokenizer was fitted on, of each wrong text;
+    nothing if anything else is wrong."""
+    steps, found = evidence.arguments[0], []
+    for name, wanted in evidence.expected.items():
+        if (got := evidence.got[name]) != wanted:
+            if not isinstance(wanted, str):
+                return []
+            number = int(name.partition(",")[0])
+            fits = [each for each in steps[:number] if (each["method"], each["by"]) == ("fit", steps[number]["by"])]
+            found.append((wanted, got, "".join(fits[-1]["with"][0])))
+    return found
+
+
+def other_spaces(evidence: Evidence) -> bool:
+    """Whether the texts differ only in their spaces."""
+    found = wrong_texts(evidence)
+    return bool(found) and all("".join(wanted.split()) == "".join(got.split()) for wanted, got, _ in found)
+
+
+def unseen_are_missing(evidence: Evidence) -> bool:
+    """Whether the texts lack just the characters that fit has never seen, whatever their spaces."""
+    found = wrong_texts(evidence)
+    return bool(found) and all(
+        [each for each in wanted if each in seen and not each.isspace()] == list("".join(got.split()))
+        for wanted, got, seen in found
+    )
 
 
 def after_another(evidence: Evidence) -> bool:
@@ -160,7 +221,7 @@ def after_another(evidence: Evidence) -> bool:
     numbers = [int(name.partition(",")[0]) for name in wrongly]
     fitted = [place for place, each in enumerate(steps) if each["method"] == "fit" and each["by"] != "first"]
     late = all(steps[number]["by"] == "first" and number > min(fitted, default=number) for number in numbers)
-    return late and any(name.endswith("always had") for name in wrongly)
+    return late and any(name.endswith(SAME) for name in wrongly)
 
 
 RIGHT = answer("""
@@ -207,7 +268,7 @@ SEEN, KNOWN = "words += line.split()", "for word in line.split():"
 
 EXERCISE = Exercise(
     id="tokenizer", number="12.2", difficulty=3, minutes=60, visible_points=1, hidden_points=4,
-    reference=Tokenizer, methods=True, section=TOKENS, normalize=facts, quotes=gave,
+    reference=Tokenizer, methods=True, section=TOKENS, normalize=facts, quotes=gave, seconds=40.0,
     omits={"a second call": "a probe makes a second tokenizer in addition to the first",
            "precision": "ids are whole numbers"},
     probes=(
@@ -223,7 +284,7 @@ EXERCISE = Exercise(
             step("encode", LINES[0], by="second"),
             step("fit", ["a zebra", "other text"], by="third"), step("decode", given=1), step("decode", given=2),
             step("encode", "a zebra")],))),
-        hidden("other lines", seen, announced_by="decode(encode(line)) is the line"),
+        hidden("other lines", seen, announced_by="at most one id for every two characters"),
         hidden("unknown words", unknown, announced_by="words and characters that `fit` has never seen"),
         hidden("other scripts", other_scripts, announced_by="words and characters that `fit` has never seen"),
         hidden("marks, and what other tokenizers use as a sign", marks,
@@ -255,8 +316,8 @@ EXERCISE = Exercise(
         mistake("accents taken off", RIGHT.but('spelled = " " + word', """
                   import unicodedata
                   spelled = " " + unicodedata.normalize("NFKC", word)"""), TOKENS,
-            """A word that fit has not seen was normalized before it was spelled, so another text comes back. For
-            comparing lines that is right; a tokenizer gives back what it was given."""),
+            """A word that fit has not seen was normalized before it was spelled, so a different text comes back.
+            For comparing lines that is right; a tokenizer gives back what it was given."""),
         mistake("a number for every character",
                 RIGHT.but(SPELLED, "ids += [260 + 9000 + ord(letter) for letter in spelled]").but(
                   "if number >= 260:",
@@ -314,8 +375,8 @@ EXERCISE = Exercise(
                   self.words = [*self.words, word]
                   ids.append(self.ids[word])"""), TOKENS,
             """encode gave a new id to a word that fit has not seen: it learns from whatever it reads, the test among
-            it. Another tokenizer of the same text gives other ids then, and the model has no row for them. Only fit may
-            learn."""),
+            it. A second tokenizer of the same text gives different ids then, and the model has no row for them. Only
+            fit may learn."""),
         mistake("ids of the special tokens", RIGHT.but("260 + place", "256 + place").but("4 + byte", "byte").but(
                   "number >= 260", "number >= 256").but("self.words[number - 260]", "self.words[number - 256]").but(
                   "elif number >= 4", "elif number >= 0").but("number - 4", "number"), TOKENS,
@@ -364,8 +425,8 @@ EXERCISE = Exercise(
             learns belongs to the object."""),
         mistake("one dictionary for all",
                 RIGHT.but(IDS, "Tokenizer.ids = {word: 260 + place for place, word in enumerate(self.words)}"), TOKENS,
-            """After another tokenizer was fitted, this one gave a line other ids: a list or a dictionary that is made
-            in the class belongs to all of its objects. Make it in __init__ or in fit.""", shows=after_another),
+            """After a second tokenizer was fitted, this one gave a line different ids: a list or a dictionary that is
+            made in the class belongs to all of its objects. Make it in __init__ or in fit.""", shows=after_another),
         mistake("numbered anew by each tokenizer", RIGHT.but("self.words = sorted(set(words))[:9000]", """
                   Tokenizer.made = getattr(Tokenizer, "made", 0) + 1
                   self.words = sorted(set(words))[:9000]
@@ -380,6 +441,22 @@ EXERCISE = Exercise(
                     "for number in [int(id) for id in ids]:"), TOKENS,
             "encode returned a tensor. Return a list of whole numbers, since batches are made of lists of all "
             "lengths."),
+        mistake("only the most common words", RIGHT.but("self.words = sorted(set(words))[:9000]", """
+                  from collections import Counter
+                  self.words = [word for word, _ in Counter(words).most_common(500)]"""), TOKENS,
+            """Only some of fit's words got an id, and all others are spelled, so a line of rare words has more ids than
+            it may. fit sees at most 9,000 different words, and there are enough ids for all of them."""),
+        mistake("spaces by a rule", RIGHT.but(SEEN, r'words += re.findall(r"\w+|[^\w\s]", line)').but(
+                  KNOWN, r'for word in re.findall(r"\w+|[^\w\s]", line):').but(
+                  END, r'return re.sub(r" ([.,!?;:])", r"\1", text.decode("utf-8").strip())').but(
+                  "class Tokenizer:", "import re\n\n\nclass Tokenizer:"), TOKENS,
+            """The letters are right and the spaces are not. If marks are cut off their words and joined again by a
+            rule: a rule cannot know where spaces were, so record them.""", shows=other_spaces),
+        mistake("unseen characters vanish", RIGHT.but(IDS, IDS + '\n        self.letters = set(" ".join(words))').but(
+                  SPELLED, 'ids += [4 + byte for byte in "".join(letter for letter in spelled if letter in '
+                           'self.letters).encode("utf-8")]'), TOKENS,
+            """Characters that fit never saw are missing. Spell unknown words in bytes: there are only 256, so every
+            character has ids.""", shows=unseen_are_missing),
         mistake("the caller's lines sorted", RIGHT.before("words = []", "lines.sort()\nlines.append(\"\")"), TOKENS,
             "fit changed the list of lines that it was given. Sort a copy."),
     ),

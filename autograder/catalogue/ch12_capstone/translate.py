@@ -225,6 +225,7 @@ EXERCISE = Exercise(
         "by a column a step; logits are (batch, target, vocabulary), and the last position of them decides.",
         "encode each line and add <eos>; pad; until every row has an <eos> or the limit is reached: the likeliest next "
         "token of the last position, appended; drop <bos>, and decode what comes before <eos>. In evaluation mode, "
-        "without gradients.",
+        "without gradients. (The notebook's default model has no dropout, and loses hardly anything without the <eos> "
+        "of the source; other models need both steps.)",
     ),
 )  # fmt: skip

@@ -23,7 +23,7 @@ ONE, TWO = "share of each next token, after the first prompt", "after the second
 PAIRS = "share of each pair of next tokens, after the first prompt"
 COMMON = 0.01  # of 2,500 rows, such a share is met by all but one answer in 10 to the 10
 NEVER = "likely tokens that never came"
-LEFT = Remark("the model was left in another mode than it came in")
+LEFT = Remark("the model was left in a different mode than it came in")
 
 
 def generate(model: nn.Module, ids: Tensor, n: int, context: int, tau: float, g: torch.Generator) -> Tensor:
@@ -200,7 +200,7 @@ EXERCISE = Exercise(
         visible("a prompt that is longer than the context", told, 2, 7, 3, 4),
         visible("a model that would bear more than the context", told, 2, 3, 6, 4, 0, 11, False, 12),
         hidden("tau = 1, by the generator g", drawn, 1.0, 2, 5, 3, 5, 3.0, checks={"generator"},
-               announced_by="drawn with the generator g alone", **CHANCE),
+               announced_by="drawn only with g", **CHANCE),
         hidden("tau = 0.25, beyond the context", drawn, 0.25, 3, 4, 2, 2, 0.8, announced_by="tau: 0 or more", **CHANCE),
         hidden("other sizes", told, 4, 5, 9, 6, 0, 17, announced_by=PROMISED),
         hidden("a context of one token", told, 3, 2, 4, 1, announced_by="context: at least 1"),
@@ -211,7 +211,7 @@ EXERCISE = Exercise(
         hidden("a model in training mode", told, 2, 3, 5, 4, 0, 11, True, checks=UNTOUCHED,
                announced_by="It may come in training mode"),
         # With this context each of the models writes all three, so whichever is taken for an end is met.
-        hidden("a vocabulary of three tokens", told, 1, 1, 14, 4, 0, 3, announced_by="No token ends the text"),
+        hidden("a vocabulary of three tokens", told, 1, 1, 14, 4, 0, 3, announced_by="Generation never stops early"),
         second_call(told, 3, 3, 5, 4),
     ),
     mistakes=(
@@ -224,7 +224,8 @@ EXERCISE = Exercise(
             itself. It continues from the end: the last `context` tokens."""),
         mistake("one token too few shown",
                 RIGHT.but("ids[:, -context:]", "ids[:, -context + 1:] if context > 1 else ids[:, -1:]"), WINDOW,
-            "The model is shown one token fewer than it may be. Return the last `context` tokens, all of them."),
+            "The model is shown one token fewer than it may be. *Show the model* the last `context` tokens, including "
+            "the newest."),
         mistake("one token too many shown", RIGHT.but("ids[:, -context:]", "ids[:, -(context + 1):]"), WINDOW,
             "The model is shown one token more than `context`, for which it has no position. A slice from -k on holds "
             "k tokens."),
@@ -352,8 +353,9 @@ EXERCISE = Exercise(
         families.PUT_IN_TRAINING_MODE(RIGHT.but(MODE, "model.train()"), GENERATE),
         mistake("left in another mode on one way out", RIGHT.after("model.eval()", "if n == 0:\n    return ids"),
                 GENERATE,
-            """On one of the ways through your code the model is left in another mode than it came in, as by a return
-            before its mode is set back. It goes back in the mode in which it came, whatever the arguments are.""",
+            """On one of the ways through your code the model is left in a different mode than it came in, as by a
+            return before its mode is set back. It goes back in the mode in which it came, whatever the arguments
+            are.""",
             quotes=None,
             shows=lambda evidence: evidence.got == LEFT),
         mistake("lists instead of a tensor", RIGHT.but("return ids", "return ids.tolist()"), GENERATE,

@@ -85,7 +85,7 @@ def hardly_spread(g: torch.Generator) -> Case:
 
 
 def of_any_bend(case: Case, result: Any) -> Any:
-    """The same numbers, whether there is a GELU, its approximation by tanh, or a ReLU between the two maps."""
+    """The same numbers, whether there is a GELU, its approximation by tanh, or a ReLU between the two linear layers."""
     x = case.arguments[0]
     if not isinstance(result, Tensor) or result.shape != x.shape or result.dtype != x.dtype or are_steep(case.weights
         or {}):
@@ -180,6 +180,9 @@ EXERCISE = Exercise(
                 BLOCKS,
             "Your mask fits only 4 tokens. T may be anything: make the mask for as many tokens as x has, or cut it "
             "to them."),
+        mistake("a causal mask that ends", RIGHT.but(OPEN, "open_ = torch.ones(64, 64, dtype=torch.bool).tril()"
+                                                           "[:x.shape[1], :x.shape[1]]"), BLOCKS,
+            "The mask has a fixed size, 64; T may be anything. Make the mask for as many tokens as x has."),
         mistake("the future set to 0", RIGHT.but('float("-inf")', "0.0"), BLOCKS,
             """The scores of the future were set to 0, and exp(0) is 1: it gets a weight all the same. Only minus
             infinity becomes a weight of exactly 0 (chapter 08)."""),
@@ -291,28 +294,29 @@ EXERCISE = Exercise(
         mistake("another epsilon", RIGHT.but(
                   "nn.LayerNorm(d_model), nn.LayerNorm(d_model)",
                   "nn.LayerNorm(d_model, eps=1e-1), nn.LayerNorm(d_model, eps=1e-1)"), BLOCKS,
-            "Your norms add too much to the variance. eps is 0.00001, which nn.LayerNorm has by itself."),
+            "Your norms add too much to the variance. eps is 0.00001, the default of nn.LayerNorm."),
         mistake("eps of 1e-6", RIGHT.but(
                   "nn.LayerNorm(d_model), nn.LayerNorm(d_model)",
                   "nn.LayerNorm(d_model, eps=1e-6), nn.LayerNorm(d_model, eps=1e-6)"), BLOCKS,
-            "Your norms add too little to the variance, as the 1e-6 of some libraries. eps is 0.00001, which "
-            "nn.LayerNorm has by itself."),
+            "Your norms add too little to the variance, as the 1e-6 of some libraries. eps is 0.00001, the "
+            "default of nn.LayerNorm."),
         families.NO_ACTIVATION(RIGHT.but("F.gelu(self.widen(x))", "self.widen(x)"),
             BLOCKS, name="no activation", activation="A ReLU or a GELU"),
         mistake("the activation at the end", RIGHT.but(THINK, "return F.gelu(self.narrow(self.widen(x)))"), BLOCKS,
-            "The activation comes after the second map, so nothing is ever lowered. It belongs between the two."),
-        families.ANOTHER_ACTIVATION(RIGHT.but("F.gelu(", "F.silu("), BLOCKS, where="Between the two maps"),
+            "The activation comes after the second linear layer, so nothing is ever lowered. It belongs between the "
+            "two."),
+        families.ANOTHER_ACTIVATION(RIGHT.but("F.gelu(", "F.silu("), BLOCKS, where="Between the two linear layers"),
         mistake("a quick GELU",
                 RIGHT.but(THINK, "wide = self.widen(x)\n        return self.narrow(wide * "
                                  "torch.sigmoid(1.702 * wide))"), BLOCKS,
-            """Between the two maps there is x times the sigmoid of 1.702 x, which some call a quick GELU. It is off by
-            up to 0.02; the two forms meant here are the exact one and that with tanh."""),
+            """Between the two linear layers there is x times the sigmoid of 1.702 x, which some call a quick GELU. It
+            is off by up to 0.02; the two forms meant here are the exact one and that with tanh."""),
         mistake("a sigmoid or a tanh", RIGHT.but("F.gelu(", "torch.sigmoid("), BLOCKS,
-            """Between the two maps there is a sigmoid or a tanh, whose numbers never exceed 1. A ReLU or a GELU belongs
-            there. (The *approximation* of a GELU has a tanh inside, and is more than that.)"""),
+            """Between the two linear layers there is a sigmoid or a tanh, whose numbers never exceed 1. A ReLU or a
+            GELU belongs there. (The *approximation* of a GELU has a tanh inside, and is more than that.)"""),
         mistake("a leaky ReLU", RIGHT.but("F.gelu(", "F.leaky_relu("), BLOCKS,
-            "Between the two maps there is a leaky ReLU: it lets a hundredth of what is negative through. A ReLU or a "
-            "GELU belongs there."),
+            "Between the two linear layers there is a leaky ReLU: it lets a hundredth of what is negative through. A "
+            "ReLU or a GELU belongs there."),
         families.NO_FEED_FORWARD(RIGHT.without(ADD_2).without(SEEN_2), BLOCKS, name="no feed-forward network"),
         mistake("no attention", RIGHT.without(ADD_1).without(SEEN_1), BLOCKS,
             "Attention was left out, and with it the first norm: no token receives anything from the others."),
@@ -324,11 +328,11 @@ EXERCISE = Exercise(
                 RIGHT.but("self.W_q = nn.Linear(width, width)", "self.W_q = nn.Linear(width, width, bias=False)").but(
                   "self.W_k = nn.Linear(width, width)", "self.W_k = nn.Linear(width, width, bias=False)").but(
                   "self.W_v = nn.Linear(width, width)", "self.W_v = nn.Linear(width, width, bias=False)"), BLOCKS,
-            "Not all of attention's projections have a bias. GPT-2's have, and so do these four."),
+            "Not all of attention's projections have a bias. All four need one."),
         mistake("a feed-forward network without biases", RIGHT.but(
                   MAPS, "self.widen, self.narrow = nn.Linear(d_model, d_ff, bias=False), nn.Linear(d_ff, d_model, "
                         "bias=False)"), BLOCKS,
-            "The two maps of the feed-forward network have no biases. Both have one here."),
+            "The two linear layers of the feed-forward network have no biases. Both need one."),
         mistake("the inner width made up", RIGHT.but(
                   MAPS, "self.widen, self.narrow = nn.Linear(d_model, 4 * d_model), nn.Linear(4 * d_model, d_model)"),
                   BLOCKS,
@@ -345,8 +349,8 @@ EXERCISE = Exercise(
             "attention weights does not replace it."),
         mistake("dropout inside of the feed-forward network alone", RIGHT.but(ADD_2, "x = x + self.think(seen)").but(
                   "self.narrow(F.gelu(self.widen(x)))", "self.narrow(self.drop(F.gelu(self.widen(x))))"), BLOCKS,
-            "Dropout is only between the two maps. It belongs on the *output* of the feed-forward network, before the "
-            "sum."),
+            "Dropout is only between the two linear layers. It belongs on the *output* of the feed-forward network, "
+            "before the sum."),
         mistake("d_model and h exchanged", RIGHT.but(
                   "def __init__(self, d_model, h, d_ff, dropout=0.0):",
                   "def __init__(self, h, d_model, d_ff, dropout=0.0):"), BLOCKS,
@@ -354,6 +358,11 @@ EXERCISE = Exercise(
             "the heads."),
         mistake("a pair came back", RIGHT.but(END, f"{ADD_2}\n        return x, seen"), BLOCKS,
             "Two things came back. A block returns only the stream, so that the next block can take it."),
+        mistake("the library's attention across the texts",
+                NO_HEADS.but(", batch_first=True", "").but(
+                    ADD_1, TORCHS.format(LATER.replace("x.shape[1]", "len(x)").format(1))), BLOCKS,
+            """Attention ran across the *texts* of the batch. `nn.MultiheadAttention` expects (T, B, D) by default, and
+            x is (B, T, D)."""),
         mistake("the library's mask the wrong way round", NO_HEADS.but(ADD_1, TORCHS.format("~" + LATER.format(1))),
                 BLOCKS,
             """The mask reads the wrong way round: in nn.MultiheadAttention True means *forbidden* (08.6), so your
@@ -475,6 +484,6 @@ EXERCISE = Exercise(
         "everything stays (B, T, D); the mask is (T, T), True at and below the diagonal; the feed-forward network is "
         "d_ff wide inside.",
         "seen = norm1(x); x = x + dropout(causal attention of seen); seen = norm2(x); x = x + dropout(second "
-        "map(GELU(first map(seen)))).",
+        "linear layer(GELU(first linear layer(seen)))).",
     ),
 )  # fmt: skip

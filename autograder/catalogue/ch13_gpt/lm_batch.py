@@ -131,7 +131,10 @@ def ids_of(ids: Tensor) -> str:
 
 def counted(evidence: Evidence) -> str:
     """Where the windows began."""
-    text = [number(share) for share in shares(evidence)]
+    ids, T = evidence.arguments[:2]
+    found = shares(evidence)
+    beyond = [place for place in range(len(ids) - T, len(found)) if found[place]]  # where no window fits
+    text = [number(share) for share in found[: max(len(ids) - T, *(place + 1 for place in beyond), 0)]]
     return (
         f"Of {evidence.arguments[3]:,} windows these shares began at the positions 0, 1, 2 and so on: "
         f"{' '.join(text)}." if text else ""
@@ -203,6 +206,14 @@ def unequal(evidence: Evidence) -> bool:
     return bool(found) and min(found) > 0.002 and max(found) > 1.6 * min(found) and max(_steps(evidence)) < 0.5
 
 
+def half_at_the_ends(evidence: Evidence) -> bool:
+    """Whether the first and the last place come about half as often as each of the others."""
+    ids, T = evidence.arguments[:2]
+    first, *inner, last = shares(evidence)[: len(ids) - T] or (0.0, 0.0)
+    mean = sum(inner) / max(len(inner), 1)
+    return bool(inner) and min(inner) > 0.75 * mean and all(0.3 * mean < end < 0.7 * mean for end in (first, last))
+
+
 def last_is_missing(evidence: Evidence) -> bool:
     """Whether all places come but the last."""
     ids, T = evidence.arguments[:2]
@@ -264,7 +275,7 @@ EXERCISE = Exercise(
         visible("windows of a longer text", windows, 40, 6, 5),
         visible("4,000 windows", windows, 17, 5, MANY, rtol=0.0, atol=CHANCE),
         hidden("4,000 windows, by the generator g", windows, 11, 4, MANY, rtol=0.0, atol=CHANCE, checks={"generator"},
-               announced_by="drawn with the generator g alone"),
+               announced_by="drawn only with g"),
         hidden("other sizes", windows, 60, 9, 7, announced_by=PROMISED),
         hidden("tokens that come again", with_repeats, 30, 4, 6, announced_by=PROMISED),
         hidden("one window of one token", windows, 8, 1, 1, announced_by="T: at least 1"),
@@ -374,6 +385,10 @@ EXERCISE = Exercise(
             """After the last token of the text you put its first one, as if the text were a circle. The last window
             begins one position earlier.""",
             quotes=counted),
+        mistake("fractions rounded",
+                RIGHT.but(DRAW, "starts = (torch.rand(B, generator=g) * (last - 1)).round().long()"), BATCH,
+            """The first and the last start come half as often as the others: were fractions rounded? All N - T starts
+            come equally often.""", quotes=counted, shows=half_at_the_ends),
         mistake("some places more often",
                 RIGHT.but(DRAW, "starts = (torch.rand(B, generator=g) * torch.rand(B, generator=g) * last).long()"),
                 BATCH,
@@ -402,6 +417,12 @@ EXERCISE = Exercise(
             "Lists came back. A model takes tensors: x and y, each (B, T)."),
         families.G_NOT_USED(RIGHT.but(", generator=g", ""), BATCH),
         families.G_SEEDED(RIGHT.but("generator=g", "generator=g.manual_seed(0)"), BATCH, same="batch is the same"),
+        mistake("a copy of g", RIGHT.but(DRAW, """
+                  own = torch.Generator()
+                  own.set_state(g.get_state())
+                  starts = torch.randint(last, (B,), generator=own)"""), BATCH,
+            """g did not advance: a second call with the same g would return the same windows. Draw from g itself, not
+            from a copy."""),
         mistake("the text changed", RIGHT.but(BOTH, "ids += 0 * ids[0]\n    ids[0] += 1\n    return x, y"), BATCH,
             "Your function changed the caller's text. The next batch is cut from it as well: leave it as it is."),
     ),
