@@ -33,6 +33,11 @@ MAX_BYTES = 4096
 GONE = 1  # for the exit code of a worker whose fork_server has ended before it
 
 
+class ForkServerDied(OSError):
+    """The fork server was killed while it was to start a worker; another one runs now. The worker may exist all the
+    same, so what it was given (its connection, its folder) must not be given to another."""
+
+
 class ForkServer:
     """The fork server's process and the connection to it; used by one thread at a time. Its workers outlive it.
 
@@ -57,19 +62,16 @@ class ForkServer:
     def fork(self, line: int, lock: int, errors: int, folder: Path) -> int:
         """Start a worker; returns its process id. line: its end of the connection. errors: a file for its output.
 
-        lock: of its folder. Raises OSError if it cannot be started.
+        lock: of its folder. Raises ForkServerDied if it may be tried again, else OSError if it cannot be started.
         """
-        order, descriptors = {"folder": str(folder)}, (line, lock, errors)
         with self._lock:
             try:
-                reply = self._ask(order, descriptors)
-            except (OSError, EOFError):  # it was killed; its workers go on
+                reply = self._ask({"folder": str(folder)}, (line, lock, errors))
+            except (OSError, EOFError) as error:  # it was killed; its workers go on
+                complaint = self._complaint()
                 self._end()
                 self._start(forked=False)
-                try:
-                    reply = self._ask(order, descriptors)
-                except (ConnectionError, EOFError) as error:
-                    raise OSError(self._complaint()) from error
+                raise ForkServerDied(complaint) from error
         if "error" in reply:
             raise OSError(reply["error"])
         return reply["pid"]

@@ -13,7 +13,7 @@ from multiprocessing import connection
 from typing import IO
 
 from autograder.course import CourseError
-from autograder.grade.fork_server import ForkServer, no_process
+from autograder.grade.fork_server import ForkServer, ForkServerDied, no_process
 from autograder.grade.messages import Batch, Result, Submission
 from autograder.sandbox.private_folder import PrivateFolder
 
@@ -41,7 +41,10 @@ class Worker:
     def __init__(self, fork_server: ForkServer) -> None:
         self._fork_server = fork_server
         try:
-            self._start()
+            try:
+                self._start()
+            except ForkServerDied:
+                self._start()
         except OSError as error:
             raise CourseError(no_process(error)) from error
         self.holds: Submission | None = None

@@ -389,6 +389,41 @@ def test_a_nursery_that_is_killed_costs_no_grade_and_the_workers_that_it_has_bor
     }
 
 
+def test_a_fork_server_that_is_killed_before_it_replies_leaves_no_worker_on_the_next_one_s_line(
+    stand_in, monkeypatch, tmp_path
+):
+    """The worker that it had forked would read half of what is meant for the next one, and both would wait forever."""
+    killed = f"""
+import os, signal
+from pathlib import Path
+from autograder.grade import fork_server
+
+born = fork_server._born
+
+def born_and_killed(*arguments):
+    reply, flag = born(*arguments), Path({str(tmp_path / "killed")!r})
+    if not flag.exists():
+        flag.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return reply
+
+fork_server._born = born_and_killed
+"""
+    monkeypatch.setattr(fork_server, "PROGRAM", (sys.executable, "-c", killed + STAND_IN))
+    results = stand_in("ann", "bob", "cem")
+    assert {student: (result.failure, result.attempts) for student, result in results.items()} == dict.fromkeys(
+        ("ann", "bob", "cem"), ("", 1)
+    )
+
+
+def test_a_fork_server_that_never_starts_is_a_sentence_with_its_last_line(stand_in, monkeypatch):
+    from autograder.course import CourseError
+
+    monkeypatch.setattr(fork_server, "PROGRAM", (sys.executable, "-c", "raise SystemExit('no such module here')"))
+    with pytest.raises(CourseError, match="No worker can be started .no such module here."):
+        stand_in("ann")
+
+
 def test_a_worker_that_can_grade_nobody_stops_the_run(stand_in):
     from autograder.course import CourseError
 
