@@ -274,18 +274,19 @@ def _parted(exercise: Exercise, outcome: Outcome, parted: Difference) -> str:
             place = _beside(exercise, outcome, parted)
             return f"the gradient that reaches {place} is not the correct one"
         case "score":
-            return _score(parted)
+            return _score(outcome, parted)
         case "gone":
             return f"not checked: {_why_gone(parted)}"
         case kind:
             return HIDDEN[kind]  # undrawn, reseeded, elsewhere, structure
 
 
-def _score(parted: Difference) -> str:
+def _score(outcome: Outcome, parted: Difference) -> str:
     scale, score = parted.expected, parted.got
+    earns = "earns" if outcome.probe.hidden else "would earn in the graded check"
     return (
-        f"{score:.0f} {scale.unit}, which earns {scale.share(score):.0%} of the points: none of them at "
-        f"{scale.none:.0f} or below, all from {scale.full:.1f} on"
+        f"{score:.0f} {scale.unit}, which {earns} {scale.share(score):.0%} of the points: none at {scale.none:.0f} or "
+        f"below, all from {scale.full:.1f} on"
     )
 
 

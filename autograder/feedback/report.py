@@ -2,6 +2,7 @@
 `messages`, and `render` makes text or HTML of its parts."""
 
 import textwrap
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -15,7 +16,7 @@ from autograder.feedback import render
 from autograder.feedback.errors import may_be_of_shapes
 from autograder.feedback.messages import below_the_lines, said_by, seen
 from autograder.feedback.parts import Example, Head, Line, Part, Reread, Row, Source
-from autograder.feedback.values import dtype_name, plainly, tensors_apart, written
+from autograder.feedback.values import cut, dtype_name, plainly, tensors_apart, written
 from autograder.judging.compare import inputs_difference
 from autograder.judging.observation import Difference, Outcome, Raised, Structure
 from autograder.judging.verdict import BLANK, WRONG, Verdict
@@ -230,22 +231,40 @@ def _error(exercise: Exercise, outcome: Outcome, error: Raised) -> list[Part]:
 def _passed_in(exercise: Exercise, outcome: Outcome, most: int = MAX_INPUT) -> Line:
     """The arguments of a check, each with at most this many letters."""
     pairs = zip(argument_names(exercise, outcome), outcome.case.arguments, strict=False)
-    inputs = ", ".join(f"{name} {_input(value, outcome.probe.hidden, most)}" for name, value in pairs)
+    inputs = ", ".join(f"{name} {_input(name, value, outcome.probe.hidden, most)}" for name, value in pairs)
     return Line(f"the check called it with {inputs or 'no arguments'}", below=True)
 
 
-def _input(value: Any, drawn: bool, most: int) -> str:
+def _input(name: str, value: Any, drawn: bool, most: int) -> str:
     """An argument in words; a small tensor that was not shown before with its numbers."""
     if isinstance(value, torch.Tensor):
-        small = drawn and 0 < value.numel() <= MAX_NUMBERS
-        return f"= {_nested(value, ())}" if small else f"of shape {tuple(value.shape)}"
+        return f"= {_nested(value, ())}" if drawn and _is_small(value) else f"of shape {tuple(value.shape)}"
     if isinstance(value, torch.Generator):
         return "= a torch.Generator"
+    if callable(value):
+        return "= a function"
     if isinstance(value, dict) and any(isinstance(entry, torch.Tensor) for entry in value.values()):
-        return f"of {len(value)} entries"
-    shown = repr(value)
-    shown = shown if len(shown) <= most else f"{shown[: most - 3]}..."
-    return f"a {type(value).__name__}" if callable(value) else f"= {shown}"
+        return f"= a {'model' if name == 'model' else 'dictionary'} of {len(value)} tensors"
+    if isinstance(value, (tuple, list)) and any(isinstance(entry, torch.Tensor) for entry in value):
+        return f"= {cut(_in_order(value, drawn), most)}"
+    return f"= {cut(repr(value), most)}"
+
+
+def _in_order(values: Sequence[Any], drawn: bool) -> str:
+    """A tuple or a list that holds tensors: a small one with its numbers, any other as its shape."""
+    each = [
+        repr(value)
+        if not isinstance(value, torch.Tensor)
+        else _nested(value, ())
+        if drawn and _is_small(value)
+        else f"a tensor of shape {tuple(value.shape)}"
+        for value in values
+    ]
+    return f"({', '.join(each)})" if isinstance(values, tuple) else f"[{', '.join(each)}]"
+
+
+def _is_small(tensor: torch.Tensor) -> bool:
+    return 0 < tensor.numel() <= MAX_NUMBERS
 
 
 def _nested(tensor: torch.Tensor, place: tuple[int, ...]) -> str:
