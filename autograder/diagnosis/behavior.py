@@ -10,6 +10,7 @@ from torch import Tensor
 
 from autograder.catalogue.exercise import Exercise
 from autograder.diagnosis.evidence import FEWEST, Fact, Names, about_values, seen
+from autograder.inside import wire
 from autograder.judging.closeness import equal, near, same
 from autograder.judging.observation import Outcome, Raised
 from autograder.judging.probe_inputs import right_answer
@@ -154,9 +155,16 @@ def repeated(again: RepeatRun) -> Iterator[Fact]:
     for place, (expected, other) in again.others.items():
         if any(part.isnan().any() or not part.isfinite().any() for part in parts if part.is_floating_point()):
             break  # NaN, or nothing but infinity, tells nothing of what it was made of
+        if _holds_opaque(got):
+            break  # of which the type is all that is known
         ignored = same(got, other.result) and not equal(again.outcome.expected.result, expected.result)
         if ignored and not is_changed and not isinstance(got, Raised):
             yield Ignored(place)
+
+
+def _holds_opaque(value: Any) -> bool:
+    items = value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else ()
+    return isinstance(value, wire.Opaque) or any(map(_holds_opaque, items))
 
 
 def kept(exercise: Exercise, outcomes: Sequence[Outcome]) -> Iterator[Fact]:

@@ -60,6 +60,7 @@ class SizeTells(Fact, name="size", doubt=""):
         return f"It fails in every check where {name} is {fails}, and in none where {name} is {passes}."
 
 
+MOST_SIZES = 4  # different ones, of which the reason may be seen; of many it is mostly something else
 LARGE = 80.0  # beyond it a float32 exponential is soon infinite
 
 
@@ -121,7 +122,7 @@ def _one_size(failing: Sequence[Outcome], passing: Sequence[Outcome]) -> Fact | 
     found = []
     for name in set.intersection(*map(set, [*told, *others])):
         fails, passes = (sorted({sizes[name] for sizes in group}) for group in (told, others))
-        if fails[0] > passes[-1]:
+        if fails[0] > passes[-1] and len(fails) + len(passes) <= MOST_SIZES:
             found.append(SizeTells(name, tuple(fails), tuple(passes)))
     return found[0] if len(found) == 1 else None
 

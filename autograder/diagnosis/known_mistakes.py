@@ -22,9 +22,9 @@ from autograder.judging.probe_inputs import asks_everybody, question_of
 FEWEST = 2  # failures that two mistakes at once must explain
 FEW = 4  # different texts that an argument may be, to count as a setting
 MORE = "Elsewhere something else is wrong as well: fix this first, then check again."
-TWO = "Two known mistakes together give exactly your results; each description assumes that it is the only mistake."
+TWO = "Two known mistakes together give exactly your results. Each is described as if it were the only one."
 NEARLY_TWO = (  # where the tolerance is large
-    "Two known mistakes together come close to your results; each description assumes that it is the only mistake."
+    "Two known mistakes together come close to your results. Each is described as if it were the only one."
 )
 SOME = "Some of your results, though not all, match a known mistake:"
 NOT_ALL = "Not every check fails in this way: fix this first, then check again."

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from autograder.catalogue.exercise import Exercise
-from autograder.diagnosis.behavior import Changed, Ignored, OtherMode, independent
+from autograder.diagnosis.behavior import SWITCHED_BACK, Changed, Ignored, OtherMode, independent
 from autograder.diagnosis.evidence import Fact, Names
 from autograder.diagnosis.known_mistakes import uncapitalized, where_it_is
 from autograder.judging.observation import Outcome
@@ -28,6 +28,8 @@ def noticed_in(exercise: Exercise, outcome: Outcome, noticed: Sequence[Fact]) ->
     said_already = outcome.difference.kind == "inputs"
     told = [fact for fact in noticed if not (said_already and isinstance(fact, (Changed, OtherMode)))]
     ignored = [fact for fact in told if isinstance(fact, Ignored)]
+    if len(told) == 1 and isinstance(told[0], OtherMode):
+        return f"{names.argument(told[0].argument)} is left in the other mode. {SWITCHED_BACK}"
     said = [
         independent(ignored, names) if isinstance(fact, Ignored) else sentence(fact, names)
         for fact in told
@@ -40,7 +42,7 @@ def sentence(fact: Fact, names: Names) -> str:
     """The sentence of a fact, with its setting and its certainty."""
     if fact.partial:
         said = sentence(replace(fact, partial=False), names)
-        return f"In some of the checks that fail, though not in all: {uncapitalized(said)}"
+        return f"In some of the failing checks, but not in all: {uncapitalized(said)}"
     if fact.where:
         return f"{where_it_is(fact.where)}: {sentence(fact.in_a_setting(), names)}"
     if fact.part:

@@ -10,8 +10,12 @@ NO_VALUE = (
     "A value there is None. A function without a return gives None, and so do methods such as append and sort; an "
     "argument that was left out may be None, too."
 )
+UNCALLED = "A function or method is named there and not called: round brackets are missing."
 ROUND = "Square brackets follow a function. A call needs round ones."
-OVER = "Tensors that are combined element by element are aligned from the right: two lengths are equal, or one is 1."
+OVER = (
+    "Tensors that are combined element by element are aligned from the right: two lengths must be equal, or one of "
+    "them 1."
+)
 FLOATS = "This function computes with floats only, and was given whole numbers or booleans. Convert them first."
 ONE_NUMBER = "float(), int(), .item(), a size and an index take a tensor with one number, and this one has more."
 TOO_MANY = "The call has more arguments than the function takes. In a method, self counts as the first one."
@@ -49,6 +53,7 @@ MEANINGS: dict[str, str] = {  # the beginning of a message, as a regular express
     r"(\w+)\(\): argument '(\w+)' .*(?:,but got|but found element of type) (?:[\w.]*\.)?(\w+)": (
         "{0} expects whole numbers as its argument {1}, and one of them is of type {2}."
     ),
+    r"\w+\(\): argument '\w+' .*must be (?!Tensor,).+, not NoneType|Could not infer dtype of NoneType": NO_VALUE,
     r"(\w+)\(\): argument '(\w+)' .*must be (?!Tensor,)(.+), not (\w+)": (
         "Look at what the line passes as {1}: was it meant for another argument of {0}?"
     ),
@@ -60,13 +65,23 @@ MEANINGS: dict[str, str] = {  # the beginning of a message, as a regular express
         "torch has no such operation for this dtype. & and | combine booleans, which a comparison or .bool() makes; "
         "~ inverts them, and a power is written **, not ^."
     ),
-    r"unsupported operand type\(s\) for \^": "^ is no power in Python. A power is written **.",
+    r"unsupported operand type\(s\) for \^": "^ is not the power operator in Python. A power is written **.",
+    r"unsupported operand type\(s\) for .*'(?:builtin_function_or_method|method|function)'": UNCALLED,
+    r".*must be (?:real number|Number|Tensor), not (?:builtin_function_or_method|method|function)": UNCALLED,
+    r"descriptor '__init__' (?:of|for|requires)": "super needs round brackets of its own: super().__init__().",
+    r"exceptions must derive from": (
+        "raise takes an exception, such as ValueError with a text in its brackets, and no bare text."
+    ),
+    r"unsupported operation: some elements of the input tensor and the written-to": (
+        "What is read and what is written overlap in memory. Read from a copy, which clone() makes."
+    ),
     r"expected Tensor as element \d+ in argument \d+, but got (\w+)": (
         "A list of tensors is expected there, and one of its items is of type {0}."
     ),
     # kinds of values
     r"unhashable type: '(list|dict|set)'": (
-        "A {0} can be changed, so it cannot be the key of a dictionary or an item of a set. A tuple can."
+        "A {0} can be changed, so it cannot be the key of a dictionary or an item of a set, nor be counted. Is the "
+        "whole {0} meant, or each of its items? (A tuple can be a key.)"
     ),
     r"unhashable type: 'slice'|slice\(": "A dictionary has keys and no order of positions, so it cannot be sliced.",
     r"'NoneType' object is not|cannot unpack non-iterable NoneType|.*\b(?:not supported|operand).*'NoneType'": NO_VALUE,
@@ -82,6 +97,7 @@ MEANINGS: dict[str, str] = {  # the beginning of a message, as a regular express
         "it first."
     ),
     r"iteration over a 0-d tensor|len\(\) of a 0-d tensor": "This tensor is a single number and has no axes.",
+    r"object of type '(?:builtin_function_or_method|method|function)' has no len": UNCALLED,
     r"object of type '(\w+)' has no len": "A value of type {0} has no length.",
     r"'float' object cannot be interpreted as an int|list indices .*not float|slice indices must be int": WHOLE,
     r"'\w+' object cannot be interpreted as an int|list indices must be int": "A whole number is needed there.",
@@ -170,7 +186,7 @@ MEANINGS: dict[str, str] = {  # the beginning of a message, as a regular express
         "The model has no parameters, or the module does not see them: a plain list hides its layers."
     ),
     r"can't optimize a non-leaf Tensor": "An optimizer takes parameters, not what is computed from them.",
-    r"'method' object is not iterable": "A method is named there and not called: round brackets are missing.",
+    r"'method' object is not iterable": UNCALLED,
     r"'generator' object is not subscriptable": "A generator has no positions. Make a list of it first.",
     r"embed_dim must be divisible": (
         f"The number of features has to be a multiple of the number of heads. {IN_THEIR_ORDER}"
@@ -194,7 +210,9 @@ MEANINGS: dict[str, str] = {  # the beginning of a message, as a regular express
     r"Trying to backward through the graph a second time": (
         "backward ran twice for one result. Compute the result again before the second time."
     ),
-    r"view size is not compatible": "view needs numbers that lie in memory in their new order. reshape copies others.",
+    r"view size is not compatible": (
+        "view works only where the values are in memory in the new order already. reshape copies them if not."
+    ),
 }
 # The same for errors about shapes: these sentences follow the shapes of the failing line.
 RULES: dict[str, str] = {
@@ -210,7 +228,9 @@ RULES: dict[str, str] = {
     r"index -?\d+ is out of bounds for dimension \d+ with size 0": "The index selects from an axis that is empty here.",
     r"Expected target size": "cross_entropy expects the scores of all classes along axis 1.",
     r"Expected input batch_size": "cross_entropy needs one label for each row of scores.",
-    r"too many indices for tensor": "Square brackets take at most one index for each axis.",
+    r"too many indices for tensor": (
+        "Square brackets take at most one index for each axis. A text is taken for several of them."
+    ),
     r"einsum\(\): (?:fewer|more) operands": "einsum expects one group of letters for each tensor, with commas between.",
     r"einsum\(\): the number of subscripts": "Each group of letters has one letter for each axis of its tensor.",
     r"einsum\(\): subscript (\w) has size": "The letter {0} stands for one length, wherever it occurs.",

@@ -1,8 +1,10 @@
 """Sentences about an exception that ended a learner's function: what it is about, and where to look."""
 
+import inspect
+import math
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
 from typing import Any
 
@@ -33,6 +35,7 @@ SET_UP = {  # what the set-up cells of these chapters import or define; after "n
     "Transformer": "10 12",
     "pad_sequences": "12",
 }
+OF_MODULES = {"torch": torch, "F": torch.nn.functional, "nn": torch.nn, "math": math}
 OWNERS = {"Tensor": torch.Tensor, "Optimizer": torch.optim.SGD, "list": list, "dict": dict, "str": str}
 STOPPED_BY_SHAPES = ("IndexError", "RuntimeError", "ValueError")
 OF_SIZES = re.compile(
@@ -43,7 +46,8 @@ NOT_OF_SHAPES = re.compile(  # in words that are those of sizes, or of an index
 )
 TRANSPOSED = r"\.(?P<how>m?T\b|t\(\)|(?:transpose|swapaxes|permute)\((?P<axes>[-\d, ]+)\))"
 OF_DTYPES = re.compile(
-    r"same dtype|dtypes must be the same|scalar type|data types to match|dtypes? .*to match|expected dtype"
+    r"same dtype|dtypes must be the same|did not match (?:Float|Double)|scalar type|data types to match|"
+    r"dtypes? .*to match|expected dtype"
 )
 BUILTIN_MAXIMUM = re.compile(r"(?<![\w.])(max|min)\(")
 UNDEFINED = re.compile(r"name '(\w+)' is not defined")
@@ -63,14 +67,24 @@ ENTRY_BY_ENTRY = {
     "and": "`and` needs one truth value, and a tensor of several entries has none. & combines two masks entry by "
     "entry.",
     "or": "`or` needs one truth value, and a tensor of several entries has none. | combines two masks entry by entry; "
-    "`is None` shows whether an argument was left out.",
+    "any() and all() make one truth value of many; `is None` shows whether an argument was left out.",
     "not": "`not` needs one truth value, and a tensor of several entries has none. ~ inverts each entry of a mask.",
 }
 TRUTH = "A tensor of several numbers is neither true nor false: check whether it `is None`, or compare its entries."
 UNMADE = "super().__init__() has to come first in the constructor: before it, a module can hold no layers."
 OF_IDS = "A row of a table is selected by its id, a whole number. Floats are given: are the arguments in their order?"
 NO_SHARE = "A row has no probability above 0: nothing is left to draw."
-OWN = "Your own code raises this error, where a result is expected. Look at the condition that leads to it."
+OWN = (
+    "Your own code raises this error, where a result is expected. Why is that line reached: does its condition cover "
+    "too much, or does the code before it not return?"
+)
+NO_LINE = (
+    "No line of yours stopped: what your code returned was used then. Does each method return what its docstring says?"
+)
+NAMES_OF_STATES = (
+    "load_state_dict takes exactly the names of the model's own parameters, with their shapes. Compare what the "
+    "message lists with what your code makes."
+)
 KINDS = "Two dtypes are combined there. Create your own tensors with the dtype of the input, such as x.dtype."
 LEAF = (
     "A tensor for which gradients are computed is written into in place. Make a new value instead. (Only a layer's own "
@@ -97,11 +111,17 @@ LAYER = (
     "made is then called with the tensor."
 )
 LINEAR = "The last axis of a linear layer's input is as long as the first size that the layer was made with."
+EITHER = (
+    "The last axis of what comes first must be as long as the last but one of B in A @ B, or the first size that a "
+    "linear layer was made with. Does one have to be transposed?"
+)
+MATRICES = "mat1 and mat2"
 LENGTH_FIRST = (
     "PyTorch's attention takes the first axis for the length and the second for the batch. When you make it, you can "
     "say that the batch comes first."
 )
 TORCH_SAYS = {  # how torch's words begin, where nothing else tells one of its errors from another
+    "Error(s) in loading state_dict for": NAMES_OF_STATES,
     "Boolean value of Tensor with more than one value is ambiguous": TRUTH,
     "selected index k out of range": "k is negative, or larger than the axis along which topk selects.",
     "cannot assign module before Module.__init__() call": UNMADE,
@@ -122,6 +142,8 @@ def about_error(exercise: Exercise, outcome: Outcome, error: Raised) -> str:
     said = _about_definition(exercise, outcome, error) or _about_facts(exercise, outcome, error)
     if said or (said := _about_message(error)):
         return said
+    if exercise.methods and not error.line:
+        return NO_LINE
     tensors = any(isinstance(value, torch.Tensor) for value in outcome.case.arguments)
     what = "shapes" if tensors else "values"
     return f"The line above is where it stopped. Print the {what} just before it and compare them with what you expect."
@@ -152,10 +174,10 @@ def _about_definition(exercise: Exercise, outcome: Outcome, error: Raised) -> st
 def _about_facts(exercise: Exercise, outcome: Outcome, error: Raised) -> str:
     """A sentence about what raised the error, whatever its message says."""
     if error.about == ("handed over",):
-        return "A function that the check hands to yours has stopped. Look at what your line calls it with."
+        return "A function that the check passes to yours raised this error. Look at what your line calls it with."
     if error.about[:1] == ("attribute",) and len(error.about) == 3:
         return _about_attribute(exercise, *error.about[1:])
-    if said := about_name(exercise, error):
+    if said := about_name(exercise, error, outcome):
         return said
     if isinstance(outcome.expected.result, Raised):
         return f"An error is right here, but of a different kind: {outcome.expected.result.type} is expected."
@@ -170,7 +192,10 @@ def _about_facts(exercise: Exercise, outcome: Outcome, error: Raised) -> str:
     if error.type == "SystemExit":
         return "exit() ends the whole program. A function ends with `return`, an error is raised with `raise`."
     if error.type == "KeyError" and error.message and not meaning(error.message):
-        return f"Nothing is stored under the key {error.message}. Is it read before it is entered, or of another type?"
+        is_tensor = error.message.startswith("tensor(")
+        why = "A tensor is a key of its own, whatever number it holds: .item() returns the number." if is_tensor else ""
+        why = why or "Is it read before it is entered, or of another type?"
+        return f"Nothing is stored under the key {error.message}. {why}"
     return ""
 
 
@@ -200,7 +225,14 @@ def _about_message(error: Raised) -> str:
     if named := NO_ATTRIBUTE.match(error.message):
         similar = _similar(named[2], sys.modules.get(named[1]))
         return f"{named[1]} has no {named[2]}. " + (f"Is {similar} meant?" if similar else "Is it spelled like that?")
-    return meaning(error.message) or _shapes_that_met(error) or rule_of_shapes(error.message)
+    return meaning(error.message) or _shapes_that_met(error) or _rule(error)
+
+
+def _rule(error: Raised) -> str:
+    """The rule of shapes that an error is about. Of a product and of a linear layer torch says the same."""
+    if error.message.startswith(MATRICES):
+        return EITHER if any(sign in error.source for sign in PRODUCTS) else LINEAR
+    return rule_of_shapes(error.message)
 
 
 def _about_attribute(exercise: Exercise, kind: str, attribute: str) -> str:
@@ -218,7 +250,7 @@ def _about_attribute(exercise: Exercise, kind: str, attribute: str) -> str:
         return f"Your {kind} has no {attribute}: is it set in __init__, or defined as a method, under this very name?"
     similar = _similar(attribute, OWNERS[kind]) if kind in OWNERS else ""
     asked = f"Is {similar} meant?" if similar else "What did you expect there?"
-    return f"The value before the dot is of type {kind}, which has no {attribute}. {asked}"
+    return f"A value of type {kind} has no {attribute}. {asked}"
 
 
 def _similar(name: str, owner: Any) -> str:
@@ -228,8 +260,9 @@ def _similar(name: str, owner: Any) -> str:
     return next(iter(same or get_close_matches(name, names, 1, cutoff=0.82)), "")
 
 
-def about_name(exercise: Exercise, error: Raised) -> str:
-    """Return a sentence about a name that has no value; empty if the error is a different one."""
+def about_name(exercise: Exercise, error: Raised, outcome: Outcome | None = None) -> str:
+    """Return a sentence about a name that has no value; empty if the error is a different one. outcome: of the check in
+    which it was raised, if any."""
     if "NameError" not in (error.type, *error.kinds) or error.about == ("raised",):
         return ""
     if unset := UNSET.match(error.message):
@@ -244,7 +277,34 @@ def about_name(exercise: Exercise, error: Raised) -> str:
     if cell := _cell_of(exercise, name):
         in_a_file = f" In a file of your own, write {name} there too." if cell.startswith("your cell") else ""
         return f"{name} comes from {cell}: has it run since the kernel started?{in_a_file}"
-    return f"No line that has run gives {name} a value: is it misspelled, or does your argument have a different name?"
+    if outcome is not None and name in {*_texts(outcome.case.arguments), *_texts(outcome.expected.result)}:
+        return f"Without quotes, {name} is the name of a variable, and there is none. The text is written '{name}'."
+    if comparing := re.match(rf"{re.escape(name)} *==", error.source):
+        return f"{comparing[0]} compares {name} with something. A single = gives it a value."
+    similar = get_close_matches(name, error.parameters, 1, cutoff=0.75)
+    if similar:
+        return f"No line that has run gives {name} a value. Is {similar[0]} meant?"
+    if exercise.is_class and name in _made_with(exercise):
+        return f"{name} is an argument of __init__. Other methods can use it only if it was kept there, as self.{name}."
+    owner = next((said for said, module in OF_MODULES.items() if len(name) > 2 and hasattr(module, name)), "")
+    usual = 'is "self." missing before it' if exercise.is_class else "does your argument have a different name"
+    its = f"is {owner}.{name} meant" if owner else usual
+    return f"No line that has run gives {name} a value: is it misspelled, or {its}?"
+
+
+def _made_with(exercise: Exercise) -> Sequence[str]:
+    """The names of the arguments of a class's constructor."""
+    return list(inspect.signature(exercise.reference[exercise.names[0]].__init__).parameters)[1:]
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """The texts in a value, among them the keys of dictionaries."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        yield from (text for pair in value.items() for text in _texts(pair))
+    elif isinstance(value, (list, tuple)):
+        yield from (text for item in value for text in _texts(item))
 
 
 def _other_order(name: str, asked: Sequence[str], taken: Sequence[str]) -> str:
@@ -289,10 +349,10 @@ def _shapes_that_met(error: Raised) -> str:
         return ""
     said = f"In that line {' and '.join(filter(None, [', '.join(named[:-1]), named[-1]]))}."
     product = any(sign in error.source for sign in PRODUCTS)
-    if error.message.startswith("mat1 and mat2") and FUNCTIONAL.search(error.source):
+    if error.message.startswith(MATRICES) and FUNCTIONAL.search(error.source):
         return f"{said} {WEIGHT_FIRST}"
-    flat = product and any(len(shape) <= 2 for _, shape in error.shapes)  # torch names a product with a matrix so, too
-    rule = LINEAR if error.message.startswith("mat1 and mat2") and not flat else rule_of_shapes(error.message)
+    flat = product and any(len(shape) <= 2 for _, shape in error.shapes)
+    rule = "" if flat and error.message.startswith(MATRICES) else _rule(error)
     if rule and not (product and rule == OVER):  # a product aligns its batches so, too
         return f"{said} {rule}"
     if error.type == "IndexError":

@@ -12,14 +12,14 @@ from typing import Any
 import torch
 
 from autograder.catalogue.exercise import Evidence, Exercise, Misconception, Remark
-from autograder.diagnosis.behavior import IN_PLACE, SWITCHED_BACK
+from autograder.diagnosis.behavior import IN_PLACE, NEW_VALUE, SWITCHED_BACK, WRITES
 from autograder.diagnosis.evidence import Fact, argument_names, explained
 from autograder.diagnosis.sentences import noticed_in
+from autograder.feedback.about_types import about_dtype, about_shape, about_type, is_number, is_returned
 from autograder.feedback.error_meanings import meaning
 from autograder.feedback.errors import about_error, about_name
 from autograder.feedback.structure import about_structure
 from autograder.feedback.values import called, cut, dtype_name, numbers_apart, tensors_apart
-from autograder.inside import wire
 from autograder.inside.responder import EARLIER, MODE
 from autograder.judging import forbidden
 from autograder.judging.observation import Difference, Outcome, Part, Raised, Structure
@@ -43,14 +43,23 @@ HIDDEN = {
     "gone": "it could not be finished",
     "score": "it is not good enough for full points",
 }
+RANDOM_STATE = "the global random state"
+UNASKED_DRAW = (
+    "it draws from torch's global random state, or seeds it, and all other code uses it too. Nothing is to be drawn "
+    "here; creating a layer, such as nn.Linear, draws as well"
+)
 SETTINGS = {  # as the answerer calls them
     "the default dtype": "torch's default dtype, a global setting, was changed and not restored",
     "the gradient mode": "torch's gradient mode, a global setting, was changed and not restored",
-    "the global random state": "it draws from torch's global random state, or seeds it, and all other code uses it "
+    RANDOM_STATE: "it draws from torch's global random state, or seeds it, and all other code uses it "
     "too. Draw only from a torch.Generator: the one passed in, if any (creating a layer draws as well)",
     MODE: "forward switches the module, or a part of it, to training or evaluation mode, which the caller chooses",
     EARLIER: "the result of an earlier call was changed by a later one. Make a new result in each call",
 }
+OF_A_CLASS = (
+    "This is not one of the known mistakes. What do the checks that fail have in common, and not those that pass? Then "
+    "compare your forward with the page's steps, one after the other."
+)
 BY_HAND = "This is not one of the known mistakes. Work this example by hand, and compare step by step."
 STEPS = "This is not one of the known mistakes. Print the shape and some numbers after each step."
 SCORE = (
@@ -59,15 +68,13 @@ SCORE = (
 )
 VISIBLE = {
     "value": "This is not one of the known mistakes. Do one row by hand, and compare your numbers step by step.",
-    "nan": "NaN (not a number) arises, for example, where 0 is divided by 0, or infinity is subtracted from infinity, "
-    "and spreads from there. Print each step and find the first one that contains it.",
-    "shape": "Compare the two shapes: which axis is missing, which is extra, which two are exchanged?",
-    "dtype": "The result should keep the dtype of its input. Where does a different one come in?",
-    "own dtype": "No input tensor has the dtype that is expected here. Look at where your code makes tensors: from "
-    "whole numbers, torch.arange and torch.tensor make int64.",
+    "nan": "NaN (not a number) arises, for example, where 0 is divided by 0 or multiplied by infinity, or infinity is "
+    "subtracted from infinity, and spreads from there. Print each step and find the first one that contains it.",
     "length": BY_HAND,
     "keys": "The keys should be exactly those that the docstring describes.",
     "inputs": IN_PLACE,
+    "undrawn": "Pass it to each of torch's functions that draw.",
+    "reseeded": "The caller has seeded it already. Draw from it as it is.",
     "no gradient": "The values are correct, but no gradient flows back: it is cut off by .item(), .data, .detach(), "
     "no_grad, numpy, torch.tensor(...) of a result, or a layer that holds a copy.",
     "gradient": "The values are correct there, but the gradient is not. A step that changes no value can change it, "
@@ -75,22 +82,9 @@ VISIBLE = {
     "not raised": "An error should be raised for such an input: does your condition cover it? An error that is only "
     "returned or printed goes unnoticed.",
 }
-MADE_BY = {
-    "coroutine": "A function that begins with `async def` returns a coroutine when it is called. Begin it with `def`.",
-    "generator": "A function with a `yield` returns a generator when it is called. Return the result with `return`.",
-}
+MAX_ERROR = 300  # letters of an error that has several lines
 SYNTAX = ("SyntaxError", "IndentationError", "TabError")
 PLACE = re.compile(r" \([^()]*, line \d+\)$")  # "(answer.py, line 2)"
-FUNCTIONS = ("builtin_function_or_method", "function", "method")
-SINGLE = (
-    "The result keeps the dtype of its input. Most often float32 comes from .float(), or from a tensor created without "
-    "a dtype: torch.zeros, torch.empty, torch.tensor of plain numbers."
-)
-OTHER_DTYPES = {
-    torch.bool: "The result keeps the dtype of its input. A comparison gives True and False.",
-    torch.int64: "The result keeps the dtype of its input. Whole numbers come from argmax, one_hot, a count, and "
-    "torch.tensor of whole numbers.",
-}
 
 
 def explanation(verdict: Verdict) -> str:
@@ -117,7 +111,11 @@ def known(verdict: Verdict) -> str:
     if verdict.unasked is not None:
         return _why_unasked(verdict.exercise, verdict.unasked)
     if verdict.blank:
-        return "The answer still raises NotImplementedError: write it where the TODO is, and remove that line."
+        first = verdict.first_failure
+        raised = first.got.result if first is not None and first.got is not None else None
+        in_which = isinstance(raised, Raised) and raised.line and verdict.exercise.is_class  # of several methods
+        line = f" in line {raised.line}" if in_which else ""
+        return f"The answer still raises NotImplementedError{line}: write it where the TODO is, and remove that line."
     found = explained(verdict).diagnosis
     return _explained(*found) if found else ""
 
@@ -157,23 +155,23 @@ def unexplained(exercise: Exercise, outcome: Outcome, noticed: Sequence[Fact] = 
         return facts
     if facts and kind in ("value", "shape", "length", "keys", "inputs", "no gradient", "gradient"):
         return facts
+    if kind == "value" and exercise.roles is not None:  # its weights are drawn: nobody works it by hand
+        return OF_A_CLASS
     if kind == "value" and (not isinstance(result, torch.Tensor) or result.ndim < 2):
         return STEPS if _draws(outcome) else BY_HAND  # a list, a text or a vector has no rows
     if isinstance(outcome.difference.got, Remark):
         return ""
-    if kind == "dtype" and outcome.difference.expected == torch.bool:
-        return "A boolean tensor is expected: True or False in every position."
-    if kind == "dtype" and not _has_dtype(outcome.case.arguments, outcome.difference.expected):
-        return VISIBLE["own dtype"]
-    if kind == "dtype" and (outcome.difference.expected, outcome.difference.got) == (torch.float64, torch.float32):
-        return SINGLE
-    if kind == "dtype" and outcome.difference.got in OTHER_DTYPES:
-        return OTHER_DTYPES[outcome.difference.got]
     if kind == "score":
         return "" if outcome.difference.expected.is_nearly_full(outcome.difference.got) else SCORE
     if kind == "inputs" and _is_model(outcome):
         return SWITCHED_BACK
-    return _about_type(exercise, outcome.difference) if kind == "type" else VISIBLE.get(kind, "")
+    if kind == "inputs" and isinstance(outcome.case.arguments[int(outcome.difference.where[0].name)], torch.Tensor):
+        return f"{NEW_VALUE} {WRITES}."
+    if kind == "dtype":
+        return about_dtype(outcome)
+    if kind == "shape":
+        return about_shape(outcome.difference)
+    return about_type(exercise, outcome.difference) if kind == "type" else VISIBLE.get(kind, "")
 
 
 def _draws(outcome: Outcome) -> bool:
@@ -184,13 +182,6 @@ def _draws(outcome: Outcome) -> bool:
 def _is_model(outcome: Outcome) -> bool:
     """Whether a changed argument is a model, of which an answer can change only the mode."""
     return isinstance(outcome.case.arguments[int(outcome.difference.where[0].name)], torch.nn.Module)
-
-
-def _has_dtype(value: Any, dtype: torch.dtype) -> bool:
-    """Whether a tensor of this dtype is among the arguments."""
-    if isinstance(value, (list, tuple, dict)):
-        return any(_has_dtype(each, dtype) for each in (value.values() if isinstance(value, dict) else value))
-    return isinstance(value, torch.Tensor) and value.dtype == dtype
 
 
 def _why_unasked(exercise: Exercise, why: Forbidden | Missing | NotChecked) -> str:
@@ -222,6 +213,8 @@ def _stopped(errors: Sequence[Raised]) -> str:
 def said_by(error: Raised) -> str:
     """An error as Python shows it, without the signatures that torch lists."""
     said = error.message.partition("\n")[0].removesuffix(", but expected one of:")
+    if said.endswith(":"):  # what it announces comes in the next lines
+        said = cut(" ".join(error.message.split()), MAX_ERROR)
     if error.type in SYNTAX:
         said = PLACE.sub("", said)  # the report says where
     return f"{error.type}: {said}" if said else error.type
@@ -267,6 +260,8 @@ def _parted(exercise: Exercise, outcome: Outcome, parted: Difference) -> str:
             return f"{_beside(exercise, outcome, parted)} was {changed} by your code"
         case "state":
             name = str(parted.where[0].name)
+            if name == RANDOM_STATE and not _draws(outcome):
+                return UNASKED_DRAW
             return SETTINGS.get(name, f"{name} was changed and not put back")
         case "no gradient":
             return f"no gradient reaches {_beside(exercise, outcome, parted)}"
@@ -318,21 +313,16 @@ def _other_type(exercise: Exercise, parted: Difference) -> str:
         return f"expected a dictionary, got {found}"
     if isinstance(wanted, torch.Generator):
         return f"expected a generator in the same state, got {found}"
-    if _is_number(wanted) and _is_number(got):
+    if is_number(wanted) and is_number(got):
         return f"expected an integer, got {got!r}"
-    if _is_number(wanted):
+    if is_number(wanted):
         return f"expected a plain Python number, got {found}"
     return f"got {found}"
 
 
 def _found(exercise: Exercise, parted: Difference) -> str:
     """The kind of the value that came back."""
-    return "None" if parted.got is None and not _is_returned(exercise, parted) else called(parted.got)
-
-
-def _is_returned(exercise: Exercise, parted: Difference) -> bool:
-    """Whether a value is all that a call returned, and not a part of it."""
-    return not parted.where or (bool(exercise.kept_attributes) and parted.where == (Part("result", 0),))
+    return "None" if parted.got is None and not is_returned(exercise, parted) else called(parted.got)
 
 
 def _other_value(exercise: Exercise, parted: Difference, quiz: bool) -> str:
@@ -375,10 +365,6 @@ def _other_keys(wanted: Sequence[str], got: Sequence[str]) -> str:
     return f"expected {len(wanted)} keys, got {len(got)}: {', and '.join(told)}"
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
-
-
 def _asked_with(exercise: Exercise, outcome: Outcome) -> str:
     """The shapes of a hidden check's arguments, which are the same for everybody."""
     pairs = zip(argument_names(exercise, outcome), outcome.case.arguments, strict=False)
@@ -402,42 +388,3 @@ def _hidden(exercise: Exercise, outcome: Outcome) -> str:
         return HIDDEN[outcome.difference.kind]
     builtin = isinstance(getattr(builtins, result.type, None), type)
     return f"your code stopped with {result.type}" if builtin else "your code stopped with an exception"
-
-
-def _about_type(exercise: Exercise, parted: Difference) -> str:
-    wanted, got = parted.expected, parted.got
-    opaque = got.kind if isinstance(got, wire.Opaque) else ""
-    if opaque and got.description.removeprefix("builtins.") in FUNCTIONS:
-        return "You returned a function or a method and not its result: are the parentheses of a call missing?"
-    if opaque and (said := MADE_BY.get(got.description.removeprefix("builtins."))):
-        return said
-    if _is_number(wanted) and _is_number(got):
-        return "A whole number is expected, an int. Where did a float enter? A single / makes one, even of 4 / 2."
-    if _is_number(wanted) and isinstance(got, (list, tuple, dict)):
-        return "You returned several values where a single number is expected."
-    if _is_number(wanted) and (got is not None or parted.where):
-        kind = type(wanted).__name__
-        return f"A plain {kind} is expected there: {kind}(...) makes one, for example of a tensor with one number."
-    if got is None and _is_returned(exercise, parted):
-        return "Your function returned nothing: is there a `return` at the end of every path?"
-    if opaque == "large":
-        return "That is far more than there should be: which axis grew, or which loop adds to it without end?"
-    if isinstance(got, tuple) and not isinstance(wanted, tuple):
-        return "You returned several values where one is expected; a trailing comma makes a tuple too."
-    if isinstance(wanted, torch.Tensor):
-        if isinstance(got, list):
-            return "You returned a Python list: torch.stack or torch.tensor makes one tensor of it."
-        if isinstance(got, (bool, int, float)) and wanted.numel() > 1:
-            return "You returned a single number where a tensor of many is expected: is there a `return` inside a loop?"
-        if isinstance(got, (bool, int, float)):
-            return (
-                "You returned a plain Python value, through which no gradient flows: is there an .item(), a "
-                ".tolist() or a float(...)?"
-            )
-        if opaque == "layout":
-            return "An ordinary tensor is expected, with every number in its place: .to_dense() makes one."
-        if opaque and got.description.partition(".")[0] == "numpy":
-            return "You returned a NumPy array. Use torch throughout, so that gradients can flow back."
-    if isinstance(wanted, dict) and isinstance(got, torch.Tensor):
-        return "The result has not the shape and dtype that the docstring in the cell describes."
-    return "The result is not of the type that the docstring in the cell describes."

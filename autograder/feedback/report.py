@@ -230,7 +230,11 @@ def _error(exercise: Exercise, outcome: Outcome, error: Raised) -> list[Part]:
 
 def _passed_in(exercise: Exercise, outcome: Outcome, most: int = MAX_INPUT) -> Line:
     """The arguments of a check, each with at most this many letters."""
+    if exercise.methods:
+        return Line(f"the check called {cut(_calls(outcome.case.arguments[0]), most)}", below=True)
     pairs = zip(argument_names(exercise, outcome), outcome.case.arguments, strict=False)
+    if exercise.harness:  # of which the check makes what the answer is given, such as a model
+        pairs = [pair for pair in pairs if pair[0] == "model" or not isinstance(pair[1], dict)]
     inputs = ", ".join(f"{name} {_input(name, value, outcome.probe.hidden, most)}" for name, value in pairs)
     return Line(f"the check called it with {inputs or 'no arguments'}", below=True)
 
@@ -243,11 +247,23 @@ def _input(name: str, value: Any, drawn: bool, most: int) -> str:
         return "= a torch.Generator"
     if callable(value):
         return "= a function"
+    if isinstance(value, dict) and name == "model":
+        return "= a small model"
     if isinstance(value, dict) and any(isinstance(entry, torch.Tensor) for entry in value.values()):
-        return f"= a {'model' if name == 'model' else 'dictionary'} of {len(value)} tensors"
+        return f"= a dictionary of {len(value)} tensors"
     if isinstance(value, (tuple, list)) and any(isinstance(entry, torch.Tensor) for entry in value):
         return f"= {cut(_in_order(value, drawn), most)}"
     return f"= {cut(repr(value), most)}"
+
+
+def _calls(steps: Sequence[dict[str, Any]]) -> str:
+    """The calls of a class's methods, one after another."""
+    told = []
+    for step in steps:
+        given = [cut(repr(value), MAX_LIST) for value in step["with"]]
+        given += [f"the result of call {step['given'] + 1}"] if step["given"] is not None else []
+        told.append(f"{step['by']}.{step['method']}({', '.join(given)})")
+    return ", ".join(told)
 
 
 def _in_order(values: Sequence[Any], drawn: bool) -> str:

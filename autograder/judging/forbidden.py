@@ -14,9 +14,11 @@ from functools import lru_cache
 
 from autograder.catalogue.exercise import Assignment, Exercise
 from autograder.ipython_syntax import as_python
+from transformer_ref.learner.mine import GIVEN
 
 OWN_PACKAGES = ("transformer_ref", "autograder")
 ALWAYS_VISIBLE = ("autograder.check", "transformer_ref.learner.mine")  # the second gives what the assignment may import
+PART = "part"  # of that module: part("softmax") is the course's own softmax, unless the learner's is there
 INSIDE = "autograder.inside"  # what watches and counts where an answer runs
 # What takes a call out of the recorder's sight. No notebook has a use for it, wherever in it.
 SWITCHES = (
@@ -94,7 +96,7 @@ def findings(cells: Sequence[str], exercise: Exercise, assignment: Assignment | 
     ]
     return found + [
         f"{name} is a part of the course that an answer may not use, so this exercise earns no points. "
-        "What this notebook may import is in its first code cell."
+        "What this notebook may import is in its set-up cells."
         for name in dict.fromkeys(modules)
     ]
 
@@ -273,6 +275,8 @@ def _mentions(node: ast.AST) -> Iterator[str]:
         names = [f"{node.module}.{alias.name}".removesuffix(".*") for alias in node.names]
     elif isinstance(node, (ast.Attribute, ast.Name)):
         names = [name for name in (_name_of(node),) if name in SWITCHES]
+    elif isinstance(node, ast.Call) and _name_of(node.func) == PART:
+        names = [GIVEN[name] for argument in node.args for name in _texts(argument) if name in GIVEN]
     else:
         names = list(_texts(node))
     for name in names:

@@ -64,7 +64,7 @@ def _corpus() -> str:
 def _stub(name: str, assignment: Assignment | None) -> str:
     graded = f"{assignment.id} is" if assignment else "a notebook is"
     reason = f"{name} cannot be imported while {graded} graded: it could hold an answer."
-    advice = "Its first code cell lists the modules that it may import."
+    advice = "Its set-up cells show what it may import."
     return f"raise ImportError({f'{reason} {advice}'!r}, name={name!r})\n"
 
 

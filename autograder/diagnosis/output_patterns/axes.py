@@ -215,7 +215,10 @@ class AxisTooMany(BySizes, name="axis too many", once=True):
     """An axis that the correct result does not have."""
 
     def say(self, names: Names) -> str:
-        return f"Your axis {self.axis} is one too many: sum over it, or combine each item only with its own partner."
+        return (
+            f"Your axis {self.axis} is one too many: sum over it, select from it, or combine each item only with its "
+            "own partner."
+        )
 
 
 def of_another_shape(got: Tensor, expected: Tensor, outcome: Outcome) -> Iterator[Fact]:

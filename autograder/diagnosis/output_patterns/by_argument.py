@@ -108,7 +108,7 @@ class Quotient(Fact, exact=True, doubt="It looks as if "):
         return f"{'turned, ' if self.turned else ''}{how} by {self.measure}"
 
     def say(self, names: Names) -> str:
-        how = "multiplied with" if self.multiplied else "divided by"
+        how = "multiplied by" if self.multiplied else "divided by"
         by = measured(self.measure, names.argument(self.argument), self.axis)
         turned = " and with its sign changed" if self.turned else ""
         return f"Every number is the correct one, {how} {by}{turned}."

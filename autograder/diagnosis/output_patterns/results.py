@@ -52,6 +52,9 @@ WHOLE = (  # seen wherever there are two of each
 )
 
 
+VAGUE = (scale.by_check, scale.by_line)  # what they suppose is a guess, unless all failing checks show it
+
+
 def about_results(failures: Sequence[Outcome]) -> list[Fact]:
     """Patterns that relate all these results to the expected ones."""
     return [*_about_values(failures), *about_items(failures), *about_numbers(failures)]
@@ -97,6 +100,8 @@ def _about_part(failures: Sequence[Outcome], part: int) -> list[Fact]:
         fact = common[0]
         bearing = [fact in facts for facts, _ in shown]
         fact = replace(fact, sure=sum(bearing) > 1 or fact.once)
+        if pattern in VAGUE and not (fact.sure and all(bearing)):
+            continue
         if sum(bearing) == len(failures):
             return [fact]
         if fact.sure and bearing[0] and pairs[0][2] is failures[0]:

@@ -143,7 +143,7 @@ def test_an_error_inside_of_a_function_of_the_checks_is_not_explained_by_the_lea
     namespace = dict(namespace_of(""))
     exec(source, namespace)  # as a cell: its functions look names up where the check finds them
     verdict = judge_and_explain(catalogue.find("decode-step"), LocalEndpoint(namespace), b"key")
-    assert "A function that the check hands to yours has stopped." in " ".join(explanation(verdict).split())
+    assert "A function that the check passes to yours raised this error." in " ".join(explanation(verdict).split())
 
 
 def test_the_row_that_is_quoted_differs() -> None:

@@ -1,9 +1,11 @@
 """What is found by reading: the course's own answers, and what would put the recorder out of work. At a bounded
 cost."""
 
+import re
+
 import pytest
 
-from autograder import catalogue
+from autograder import catalogue, course
 from autograder.judging import forbidden
 
 EXERCISE = catalogue.find("attention-weights")
@@ -73,6 +75,20 @@ HONEST = [
 @pytest.mark.parametrize("cells", HONEST)
 def test_honest_code_is_left_alone(cells):
     assert found(*cells) == []
+
+
+IMPORTED = re.compile(r"^from (transformer_ref\.[\w.]+) import (.+)$", re.MULTILINE)
+SHOWN_ONLY = ("transformer_ref.visualization.explore",)  # what these cells show has no use in an answer
+
+
+@pytest.mark.parametrize("assignment", [pytest.param(each, id=each.id) for each in catalogue.ASSIGNMENTS])
+def test_an_answer_may_use_whatever_the_notebook_imports_before_it(assignment):
+    for exercise in assignment.exercises:
+        cells = course.set_up_cells(course.find_root(), assignment, exercise, training=True)
+        lines = [found for cell in cells for found in IMPORTED.findall(cell) if found[0] not in SHOWN_ONLY]
+        names = ", ".join(name for _, names in lines for name in names.split(", "))
+        answer = f"def {exercise.names[0]}(*given):\n    return given, {names or None}\n"
+        assert forbidden.findings([*cells, answer], exercise, assignment) == []
 
 
 def test_what_switches_the_recorder_off_is_named():

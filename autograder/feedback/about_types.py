@@ -1,0 +1,122 @@
+"""Sentences about a result of another type, dtype or shape than the expected one."""
+
+from typing import Any
+
+import torch
+
+from autograder.catalogue.exercise import Exercise
+from autograder.inside import wire
+from autograder.judging.observation import Difference, Outcome, Part
+
+SHAPE = "Compare the two shapes: which axis is missing, which is extra, which two are exchanged?"
+KEPT = "The result should keep the dtype of its input. Where does a different one come in?"
+BOOLEAN = "A boolean tensor is expected: True or False in every position."
+NEW_INTEGERS = (
+    "No input tensor has the dtype that is expected here. Look at where your code makes tensors: from whole numbers, "
+    "torch.arange and torch.tensor make int64."
+)
+NEW_FLOATS = (
+    "No input tensor has the dtype that is expected here. Look at where your code makes tensors: torch.zeros, "
+    "torch.ones, torch.empty and every division make floats."
+)
+HALF = "float32 or float64 is expected, and this dtype keeps three digits at most. Which line converts to it?"
+MADE_BY = {
+    "coroutine": "A function that begins with `async def` returns a coroutine when it is called. Begin it with `def`.",
+    "generator": "A function with a `yield` returns a generator when it is called. Return the result with `return`.",
+}
+FUNCTIONS = ("builtin_function_or_method", "function", "method")
+SINGLE = (
+    "The result keeps the dtype of its input. Most often float32 comes from .float(), or from a tensor created without "
+    "a dtype: torch.zeros, torch.empty, torch.tensor of plain numbers."
+)
+OTHER_DTYPES = {
+    torch.bool: "The result keeps the dtype of its input. A comparison gives True and False.",
+    torch.int64: "The result keeps the dtype of its input. Whole numbers come from argmax, one_hot, a count, and "
+    "torch.tensor of whole numbers.",
+}
+
+
+def about_dtype(outcome: Outcome) -> str:
+    """Return where another dtype may come from."""
+    wanted, got = outcome.difference.expected, outcome.difference.got
+    if wanted == torch.bool:
+        return BOOLEAN
+    if got in (torch.float16, torch.bfloat16):
+        return HALF
+    if not _has_dtype(outcome.case.arguments, wanted):
+        return NEW_FLOATS if got.is_floating_point else NEW_INTEGERS
+    if (wanted, got) == (torch.float64, torch.float32):
+        return SINGLE
+    return OTHER_DTYPES.get(got, KEPT)
+
+
+def about_shape(parted: Difference) -> str:
+    """Return the axis that is too long or too short, if it is the only one that differs; else what to look at."""
+    wanted, got = tuple(parted.expected), tuple(parted.got)
+    apart = [axis for axis, pair in enumerate(zip(wanted, got, strict=False)) if pair[0] != pair[1]]
+    if len(wanted) != len(got) or len(apart) != 1:
+        return SHAPE
+    more = got[apart[0]] - wanted[apart[0]]
+    short = " Does a range or a slice begin or end one off?" if abs(more) == 1 else ""
+    return f"Only axis {apart[0]} differs: it is {abs(more)} too {'long' if more > 0 else 'short'}.{short}"
+
+
+def about_type(exercise: Exercise, parted: Difference) -> str:
+    """Return what a value of this type suggests that the code does."""
+    wanted, got = parted.expected, parted.got
+    opaque = got.kind if isinstance(got, wire.Opaque) else ""
+    if opaque and got.description.removeprefix("builtins.") in FUNCTIONS:
+        return "You returned a function or a method and not its result: are the parentheses of a call missing?"
+    if opaque and (said := MADE_BY.get(got.description.removeprefix("builtins."))):
+        return said
+    if is_number(wanted) and is_number(got):
+        return "A whole number is expected, an int. Where did a float enter? A single / makes one, even of 4 / 2."
+    if is_number(wanted) and isinstance(got, (list, tuple, dict)):
+        return "You returned several values where a single number is expected."
+    if is_number(wanted) and isinstance(got, str):
+        return "A number is expected there, and this is a text."
+    if is_number(wanted) and (got is not None or parted.where):
+        kind = type(wanted).__name__
+        return f"A plain {kind} is expected there: {kind}(...) makes one, for example of a tensor with one number."
+    if got is None and is_returned(exercise, parted):
+        return "Your function returned nothing: is there a `return` at the end of every path?"
+    if opaque == "large":
+        return "That is far more than there should be: which axis grew, or which loop adds to it without end?"
+    if isinstance(got, tuple) and not isinstance(wanted, tuple):
+        return "You returned several values where one is expected; a trailing comma makes a tuple too."
+    if isinstance(wanted, torch.Tensor):
+        if isinstance(got, list) and any(isinstance(item, torch.Tensor) for item in got):
+            return "You returned a Python list of tensors. torch.stack makes one tensor of them."
+        if isinstance(got, list):
+            return "You returned a Python list of numbers, through which no gradient flows. Compute with tensors."
+        if isinstance(got, (bool, int, float)) and wanted.numel() > 1:
+            return "You returned a single number where a tensor of many is expected: is there a `return` inside a loop?"
+        if isinstance(got, (bool, int, float)):
+            return (
+                "You returned a plain Python value, through which no gradient flows: is there an .item(), a "
+                ".tolist() or a float(...)?"
+            )
+        if opaque == "layout":
+            return "An ordinary tensor is expected, with every number in its place: .to_dense() makes one."
+        if opaque and got.description.partition(".")[0] == "numpy":
+            return "You returned a NumPy array. Use torch throughout, so that gradients can flow back."
+    if isinstance(wanted, dict) and isinstance(got, torch.Tensor):
+        return "The result has not the shape and dtype that the docstring in the cell describes."
+    return "The result is not of the type that the docstring in the cell describes."
+
+
+def is_number(value: Any) -> bool:
+    """Whether it is a plain number, and no bool."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def is_returned(exercise: Exercise, parted: Difference) -> bool:
+    """Whether a value is all that a call returned, and not a part of it."""
+    return not parted.where or (bool(exercise.kept_attributes) and parted.where == (Part("result", 0),))
+
+
+def _has_dtype(value: Any, dtype: torch.dtype) -> bool:
+    """Whether a tensor of this dtype is among the arguments."""
+    if isinstance(value, (list, tuple, dict)):
+        return any(_has_dtype(each, dtype) for each in (value.values() if isinstance(value, dict) else value))
+    return isinstance(value, torch.Tensor) and value.dtype == dtype
