@@ -124,7 +124,7 @@ PROMISES = {  # part of the sentence -> exercise, and what must be true of its c
         "score-std",
         lambda cases: all(probe.rtol >= 0.01 for probe in catalogue.find("score-std").probes),
     ),
-    "The check names the first wrong line": (
+    "The check reports the first wrong line": (
         "predict-shapes",
         lambda cases: all(probe.hide_expected for probe in catalogue.find("predict-shapes").probes),
     ),
@@ -169,7 +169,7 @@ PROMISES = {  # part of the sentence -> exercise, and what must be true of its c
             *(lambda case, so=so: case.arguments[0].shape[1] > 500 and case.arguments[3] is so for so in (True, False))
         ),
     ),
-    "With 400 words the check counts the tensor entries that your code creates": (
+    "With 400 words the check counts the entries of all tensors that torch's operations read or create": (
         "linear-attention",
         any_of(
             *(lambda case, so=so: case.arguments[0].shape[1] == 400 and case.arguments[3] is so for so in (True, False))
@@ -212,7 +212,6 @@ ANY_CHECK = (  # said of every check
     "The check copies its own parameters into your projections",
     "sizes of its own, with and without biases",
     "the check tries it on models",
-    "then the check says so.) The exercises are independent",
 )
 
 

@@ -86,9 +86,10 @@ EXERCISE = Exercise(
     probes=(
         visible("two products by hand", Case(PAIRS)),
         visible("(2, 3, 4) times (2, 4, 5)", factors, 2, 3, 4, 5),
-        *usual_probes(factors, other=(3, 6, 2, 4), smallest=(1, 3, 1, 2), common=(2, 4, 3, 5), precise=far_away),
+        *usual_probes(factors, other=(3, 6, 2, 4), smallest=(1, 1, 1, 1), common=(2, 4, 3, 5), precise=far_away),
         # many pairs, and long sums
         hidden("one row, one column", factors, 20, 1, 9, 1, announced_by="all sizes at least 1"),
+        hidden("one product for each entry", factors, 3, 2, 1, 4, announced_by="all sizes at least 1"),
         # all sizes equal: every transposed factor fits, and a product could be written into a
         hidden("square matrices", factors, 3, 3, 3, 3, checks=UNTOUCHED, announced_by="(B, n, d)"),
     ),
@@ -107,8 +108,8 @@ EXERCISE = Exercise(
             """a was transposed before the product, so *columns* of a met columns of b. a has shape (B, n, d): its d is
             last already, where the product needs it.""", quotes=cell),
         mistake("b times a", RIGHT.but("a @ b", "b @ a"), PRODUCT,
-            """The two factors are exchanged. b @ a is another product than a @ b; here the rows of *a* meet the columns
-            of b.""", quotes=cell),
+            """The two factors are exchanged. b @ a is a different product from a @ b; here the rows of *a* meet the
+            columns of b.""", quotes=cell),
         mistake("the other way round", RIGHT.ending_in(".transpose(1, 2)"), SHAPE,
             """The values are correct, but rows and columns are exchanged: your result is (B, m, n). Return a row for
             each row of a, (B, n, m).""", quotes=cell),
@@ -150,7 +151,7 @@ EXERCISE = Exercise(
         mistake("first product left out", LOOPS.but("range(d)", "range(1, d)"), PRODUCT,
             "The first product of every sum is missing: the numbers along d are counted from 0.", quotes=cell),
         mistake("last product left out", LOOPS.but("range(d)", "range(d - 1)"), PRODUCT,
-            "The last product of every sum is missing: range(d - 1) ends before the last number.", quotes=cell),
+            "The last product of every sum is missing: does a range end one short?", quotes=cell),
         mistake("sum that goes on", RIGHT.ending_in(".cumsum(dim=2)"), PRODUCT,
             """The sum goes on from cell to cell along a row: the second number holds the first as well. Each cell
             begins at 0.""", quotes=cell),
@@ -164,11 +165,11 @@ EXERCISE = Exercise(
             "Your result is the correct one divided by d: the products were averaged. A matrix product adds them.",
             quotes=cell),
         mistake("two-dimensional product", RIGHT.but("a @ b", "torch.mm(a, b)"), PRODUCT,
-            """torch.mm takes two matrices and nothing else; yours have a batch axis in front. Another product of torch
-            carries such an axis along."""),
+            """torch.mm takes two matrices and nothing else; yours have a batch axis in front. A different product of
+            torch carries such an axis along."""),
         mistake("torch.dot", RIGHT.but("a @ b", "torch.dot(a, b)"), PRODUCT,
-            "torch.dot takes two single vectors. Here whole batches of matrices meet: another product of "
-            "torch does that."),
+            "torch.dot takes two single vectors. Here whole batches of matrices meet: a different "
+            "product of torch does that."),
         mistake("rounded", RIGHT.ending_in(".round()"), PRODUCT,
             "Your numbers were rounded to whole ones. The pair by hand holds only whole numbers, so it "
             "could not show."),
@@ -226,7 +227,7 @@ EXERCISE = Exercise(
     hints=(
         "do one pair on paper first. Which size do a and b share, and is it still there in the result?",
         "(B, n, d) and (B, d, m): B is carried along, d is summed away, (B, n, m) is left.",
-        "for each i in the batch, the matrix product of a[i] and b[i]; stack the products. (torch has a sign that does "
-        "all of them at once.)",
+        "for each i in the batch, the matrix product of a[i] and b[i]; stack the products. (torch has an operator that "
+        "does all of them at once.)",
     ),
 )

@@ -90,6 +90,7 @@ EXERCISE = Exercise(
         hidden("one column", one_column, announced_by="(B, T)"),
         hidden("nothing True at all", Case((torch.zeros(3, 5, dtype=torch.bool),)),
                announced_by="or T when the row has none"),
+        hidden("one False", Case((torch.zeros(1, 1, dtype=torch.bool),)), announced_by="all sizes at least 1"),
         hidden("transposed in memory", masks, 5, 8, transposed=True, announced_by="(B, T)"),
         # long enough for a count to overflow 8 bits
         hidden("long rows", masks, 5, 300, announced_by="all sizes at least 1"),
@@ -101,8 +102,8 @@ EXERCISE = Exercise(
             index, a loop that finds nothing leaves a 0 that was written before, and a check of the whole mask misses
             single rows.) Such a row should give T.""", quotes=answers, shows=gives_0_for_none),
         mistake("argmax of truth values", CHOSEN.but(CHOICE, "found").but("mask.int()", "mask"), TRUE,
-            """argmax compares numbers, and True and False are none. Turn them into 1 and 0 first. (And mind the row
-            without any True.)"""),
+            """argmax compares numbers, and True and False are not numbers. Turn them into 1 and 0 first. (And mind the
+            row without any True.)"""),
         mistake("last True", LAST, TRUE,
             """You returned the index of the *last* True of each row. (A loop that goes on after a hit does that: later
             hits overwrite the first.)""", quotes=answers),
@@ -120,8 +121,14 @@ EXERCISE = Exercise(
             """A row that *begins* with True gives T: you took its 0 for *none*. 0 is an index like any other; check
             whether the row has a True.""", quotes=answers),
         mistake("not yet counted", RIGHT.but(COUNT, "not_yet"), TRUE,
-            """A mask of the shape of the first one came back, True up to the first True. One step is missing: a number
-            for each row.""", quotes=sizes),
+            """You returned a mask of the same shape as `mask`, with True before the first True of each row. One step is
+            missing: a number for each row.""", quotes=sizes),
+        mistake("running counts", RIGHT.but(COUNT, "mask.cumsum(dim=1)"), TRUE,
+            """The running counts of the Trues came back, one for each position. The answer is the number of positions,
+            in each row, at which that count is still 0.""", quotes=sizes),
+        mistake("counted while the running count is 1", RIGHT.but("== 0", "== 1"), TRUE,
+            """You counted the columns from the first True to the last one before the second True. Count those before
+            the first one, where no True has come yet.""", quotes=answers),
         mistake("all places", RIGHT.but(COUNT, "mask.nonzero()"), TRUE,
             "You returned the indices of *all* Trues, as pairs of row and column. One answer for each row, please.",
             quotes=sizes),
@@ -162,6 +169,9 @@ EXERCISE = Exercise(
                 RIGHT.but("mask.cumsum(dim=1)", "mask.cumsum(dim=0)").but(COUNT, "not_yet.sum(dim=0)"), TRUE,
             """You went down the *columns*: one answer for each of them, and rows were counted. A row is a sentence; go
             along axis 1.""", quotes=sizes),
+        mistake("counted down the columns", RIGHT.but(COUNT, "not_yet.sum(dim=0)"), TRUE,
+            """You counted down the *columns*, so there is a number for each column. Count along each row: of the two
+            axes, the one of the columns has to disappear.""", quotes=answers),
         mistake("first False", RIGHT.but("mask.cumsum", "(~mask).cumsum"), TRUE,
             "You looked for the first *False*.", quotes=answers),
         mistake("is there any, as a number", RIGHT.but(COUNT, "mask.any(dim=1).long()"), TRUE,
@@ -171,7 +181,7 @@ EXERCISE = Exercise(
             "You answered *whether* there is a True. Return where the first one is."),
         mistake("one number for all rows",
                 RIGHT.but("mask.cumsum(dim=1)", "mask.any(0).cumsum(0)").but(COUNT, "not_yet.sum()"), TRUE,
-            "One number came back for the whole batch. Every row has an answer of its own: the shape is (B,).",
+            "One number came back for the whole batch. Every row has its own answer: the shape is (B,).",
             quotes=sizes),
         mistake("an axis left over", RIGHT.but(COUNT, "not_yet.sum(dim=1, keepdim=True)"), SHAPE,
             "The numbers are right, but each sits in a row of its own: (B, 1). The shape is (B,).", quotes=sizes),
@@ -296,7 +306,6 @@ EXERCISE = Exercise(
     hints=(
         "how many Falses come before the first True? And what does your answer say about a row that has none?",
         "mask is (B, T), the answer (B,): axis 1 disappears. Whatever you use, a row of Falses must come out as T.",
-        "in each row, count the columns t for which columns 0 to t hold no True; that count is the index; without a "
-        "True it is T.",
+        "in each row, count how many columns come before the first True. In a row without a True this counts all T.",
     ),
 )

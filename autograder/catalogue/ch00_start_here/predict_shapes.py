@@ -132,7 +132,7 @@ EXERCISE = Exercise(
                 """transpose(0, 1) keeps every size that x has, 2 and 3 and 4, and exchanges the first two. Nothing is
                 added, joined or lost."""),
         line("cut", "the -1 kept", [(4, -1)], STRIP,
-             "-1 is not a size: it says “whatever is left over”. x has 24 numbers on its strip. Cut into 4 rows, how "
+             "-1 is not a size: it means “whatever is left over”. x has 24 numbers on its strip. Cut into 4 rows, how "
              "many are in each?"),
         line("cut", "an axis kept", [(4, 2, 3), (4, 3, 2), (2, 3, 4)], STRIP,
              """view(4, -1) names two axes, so the result has two, whatever x had. The strip of 24 numbers is cut into 4
@@ -149,7 +149,8 @@ EXERCISE = Exercise(
         line("product", "the shared size kept", [(2, 3, 4, 5), (2, 3, 4, 4, 5)], PRODUCT,
              "The 4 is the size that x and w share: it is summed over, so it disappears."),
         line("product", "shape of x", [(2, 3, 4)], PRODUCT,
-             "The last axis of x meets the first of w and is replaced: what w makes of 4 numbers has another size."),
+             """The last axis of x meets the first of w and is replaced: what w makes of 4 numbers has a different
+             size."""),
         line("product", "batch lost", [(3, 5), (2, 5), (5,)], PRODUCT,
              "The axes in front of the product are carried along: every word of *every* sentence is multiplied."),
         line("product", "w on the left", [(5, 2, 3), (2, 5, 3)], PRODUCT,
@@ -158,7 +159,8 @@ EXERCISE = Exercise(
                 "(2, 3, 4) @ (4, 5): the two 4s meet and disappear. The remaining axes of x come first, "
                 "those of w last."),
         line("sum", "the wrong axis", [(3, 4), (2, 3)], SPREAD,
-             "That is what is left when another axis goes. dim=1 names the axis that *disappears*, counted from 0."),
+             "That is what is left when a different axis is summed over. dim=1 names the axis that *disappears*, counted "
+             "from 0."),
         line("sum", "the axis kept", [(2, 1, 4)], SPREAD,
              "A sum removes its axis, unless keepdim=True keeps it as a 1. Here it does not."),
         line("sum", "only the axis", [(3,)], SPREAD,

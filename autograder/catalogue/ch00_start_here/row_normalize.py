@@ -68,7 +68,8 @@ def first_sum(evidence: Evidence) -> str:
 
 
 def is_rounded(evidence: Evidence) -> bool:
-    return any(torch.allclose(evidence.got, evidence.expected.round(decimals=digits)) for digits in range(5))
+    got, expected = evidence.got, evidence.expected
+    return got.shape == expected.shape and any(torch.allclose(got, expected.round(decimals=n)) for n in range(5))
 
 
 def is_added_below(evidence: Evidence) -> bool:
@@ -106,7 +107,7 @@ EXERCISE = Exercise(
     probes=(
         visible("two rows by hand", Case((ROWS,)), laws=(sums_to_one("every row sums to 1"),)),
         hidden("three rows of three", table, 3, 3, announced_by="(n, m)"),
-        *usual_probes(table, other=(4, 6), smallest=(1, 4), common=(5, 4), zero=False),
+        *usual_probes(table, other=(4, 6), smallest=(1, 1), common=(5, 4), zero=False),
         # x divided by itself: a sum of another precision shows
         hidden("four rows of one", table, 4, 1, dtype=torch.float64, rtol=1e-9, atol=0.0, announced_by="(n, m)"),
         hidden("a row of large and a row of small numbers", uneven, announced_by="all numbers positive"),
@@ -118,9 +119,9 @@ EXERCISE = Exercise(
            "falsy values": "all numbers are positive"},
     mistakes=(
         mistake("row sums that lie flat", RIGHT.but(", keepdim=True", ""), SPREAD,
-            """The row sums came out as a flat (n), and shapes are laid over each other from the *right*: (n) looks like
-            a row, so it meets the columns. With 2 rows of 3 that stops with an error; with 3 rows of 3 it silently
-            divides *columns* by row sums. The sums must be upright, (n, 1)."""),
+            """The row sums have shape (n,). Broadcasting aligns shapes from the *right*, so (n,) is taken for a row and
+            meets the columns. With 2 rows of 3 that stops with an error; with 3 rows of 3 it silently divides *columns*
+            by row sums. The sums need the shape (n, 1)."""),
         mistake("column sums", RIGHT.but("dim=1, keepdim=True", "dim=0"), SPREAD,
             """Each *column* was divided by its sum. `dim` names the axis that disappears: to add up along a row, the
             axis of the columns has to go.""", quotes=both_sums),
@@ -152,7 +153,7 @@ EXERCISE = Exercise(
             "The sum of each row was subtracted. To make fractions of it, *divide* by the sum.", quotes=both_sums),
         mistake("from 0 to 1", RIGHT.but("x / sums", "(x - x.amin(1, True)) / (x.amax(1, True) - x.amin(1, True))"),
                 SPREAD,
-            """The smallest of each row became 0 and the largest 1. That is another way to normalize; here each row
+            """The smallest of each row became 0 and the largest 1. That is a different way to normalize; here each row
             should *sum* to 1.""", quotes=largest),
         mistake("mean 0 and spread 1", RIGHT.but("x / sums", "(x - x.mean(1, True)) / x.std(1, keepdim=True)"), SPREAD,
             """Each row now has mean 0 and standard deviation 1. That kind of normalizing comes in chapter 09; here each
@@ -191,8 +192,9 @@ EXERCISE = Exercise(
                   shares = x
                   for line in x:
                       line = line / line.sum()"""), SPREAD,
-            """x came back as it was. In a loop, `line = ...` gives a *new* tensor that name and leaves x unchanged;
-            collect the new rows.""", quotes=both_sums),
+            """x came back as it was. A division makes a *new* tensor: alone on a line, its result is lost, and in a
+            loop `line = ...` only makes the name `line` refer to it and leaves x unchanged. Return what you
+            computed.""", quotes=both_sums),
         ONLY_THE_SUMS(RIGHT.but(", keepdim=True", "").but("x / sums", "sums"), SPREAD, quotes=sizes),
         ONLY_THE_SUMS(RIGHT.but("x / sums", "sums"), SPREAD, quotes=sizes, name="only the sums, upright"),
         mistake("turned and not turned back", RIGHT.but(", keepdim=True", "").but("x / sums", "x.T / sums"), SPREAD,
@@ -282,7 +284,7 @@ EXERCISE = Exercise(
         correct("sums written out in full", RIGHT.but(SUMS, "x.sum(dim=1).view(-1, 1).expand(x.shape)")),
     ),
     hints=(
-        "print the shape of the sums before you divide. Are they flat or upright?",
+        "print the shape of the sums before you divide. Is it (n,) or (n, 1)?",
         "x is (n, m); one sum for each row is n numbers, and to meet the rows they must be (n, 1).",
         "add along each row, keeping the axis that was added up as an axis of size 1; divide x by that; "
         "return a new tensor.",

@@ -8,8 +8,8 @@ from autograder.catalogue.sections import of_chapter
 sections = of_chapter("00")
 
 NEW_IS_FLOAT32 = (
-    "float64 went in and float32 came out. A result keeps the dtype of its input; a new tensor is float32 unless told "
-    "otherwise."
+    "float64 went in and float32 came out. A result keeps the dtype of its input; a new tensor is float32 unless you "
+    "give it a dtype."
 )
 NO_NUMPY = """The values are correct, but your code stops when a gradient is computed: NumPy has no gradients. Use torch
     from beginning to end."""

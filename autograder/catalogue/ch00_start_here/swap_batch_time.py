@@ -79,6 +79,7 @@ EXERCISE = Exercise(
         hidden("as many sentences as words", batch, 4, 4, 3, checks=UNTOUCHED, announced_by="(B, T, D)"),
         hidden("one word", batch, 4, 1, 3, announced_by="(B, T, D)"),
         hidden("one feature", batch, 3, 4, 1, announced_by="all sizes at least 1"),
+        hidden("one sentence of one word, truth values", truth_values, 1, 1, 3, announced_by="all sizes at least 1"),
         hidden("whole numbers", whole_numbers, 3, 4, 2, rtol=0.0, announced_by="of any dtype"),
         hidden("truth values, many words", truth_values, 3, 40, 12, announced_by="of any dtype"),
     ),
@@ -91,7 +92,8 @@ EXERCISE = Exercise(
             axes 0 and 2. Only the first two axes, 0 and 1, change places.""", quotes=sizes),
         mistake("nothing done", RIGHT.but(SWAP, "x"), TURN,
             """x came back as it was (or was taken apart and put together the same way). The first axis should count
-            words now, the second sentences.""", quotes=sizes),
+            words now, the second sentences. A method such as permute leaves x unchanged and returns a new tensor: alone
+            on a line, its result is lost.""", quotes=sizes),
         mistake("nothing done when B equals T", RIGHT.but(SWAP, "x if x.shape[0] == x.shape[1] else x.transpose(0, 1)"),
                 TURN,
             """When there are as many sentences as words, x came back as it was. The *shape* is the same then, but every
@@ -108,7 +110,7 @@ EXERCISE = Exercise(
         mistake("only two axes named", RIGHT.but(SWAP, "x.permute(1, 0)"), TURN,
             "permute needs *every* axis, including those that stay: three axes, three numbers."),
         mistake("torch.t", RIGHT.but(SWAP, "x.t()"), TURN,
-            "t() is for tables with two axes; yours has three. There is another word for exchanging two axes of many."),
+            "t() is for tables with two axes; yours has three. A different method exchanges two axes of many."),
         mistake("mirrored instead of turned", RIGHT.but("transpose", "flip"), TURN,
             "flip reverses the order along an axis; the axes themselves stay where they are. They have to "
             "change places.",
@@ -147,16 +149,18 @@ EXERCISE = Exercise(
             "A Python list came back. Return one tensor of shape (T, B, D); torch can stack a list of tensors.",
             shows=is_list),
         mistake("always float32", LOOPS.but(", dtype=x.dtype", ""), CONTRACT,
-            """The dtype changed to float32. A new tensor is float32 unless told otherwise; the result keeps the dtype
-            of its input."""),
+            """The dtype changed to float32. A new tensor is float32 unless you give it a dtype; the result keeps
+            the dtype of its input."""),
         *usual_mistakes(RIGHT, arguments="x", detached=CONTRACT, single=CONTRACT, squeezed=CONTRACT, viewed=TURN),
         mistake("caller's tensor turned", RIGHT.but(SWAP, "x.transpose_(0, 1)"), CONTRACT,
-            """Your function transposed the caller's own tensor: a method that ends in _ works in place. The caller now
-            holds another shape."""),
+            """Your function transposed the caller's own tensor: a method that ends in _ works in place. The caller's
+            tensor now has a different shape."""),
         mistake("through numpy", RIGHT.but(SWAP, "torch.from_numpy(x.numpy().transpose(1, 0, 2))"), CONTRACT, NO_NUMPY),
         mistake("view after turning", RIGHT.ending_in(".view(-1).view(x.shape[1], x.shape[0], -1)"), TURN,
             """view raises an error here, and for a good reason: after a transpose the numbers are no longer contiguous
             in memory. Exchanging the axes is the whole answer; you need no view after it."""),
+        mistake("last sentence left out", LOOPS.but("torch.empty", "torch.zeros").but("range(B)", "range(B - 1)"), TURN,
+            "The last sentence is all zeros: a range that ends at B - 1 stops before it.", quotes=stands),
         mistake("last word left out", RIGHT.ending_in("[:-1]"), TURN,
             "The last word of every sentence is missing: a range that ends at T - 1 stops before it."),
     ),
