@@ -159,8 +159,8 @@ EXERCISE = Exercise(
                 "(2, 3, 4) @ (4, 5): the two 4s meet and disappear. The remaining axes of x come first, "
                 "those of w last."),
         line("sum", "the wrong axis", [(3, 4), (2, 3)], SPREAD,
-             "That is what is left when a different axis is summed over. dim=1 names the axis that *disappears*, counted "
-             "from 0."),
+             "That is what is left when a different axis is summed over. dim=1 names the axis that *disappears*, "
+             "counted from 0."),
         line("sum", "the axis kept", [(2, 1, 4)], SPREAD,
              "A sum removes its axis, unless keepdim=True keeps it as a 1. Here it does not."),
         line("sum", "only the axis", [(3,)], SPREAD,

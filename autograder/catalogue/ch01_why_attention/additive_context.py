@@ -58,8 +58,8 @@ def saturated(g: torch.Generator) -> Case:
 
 
 def below_the_pads(g: torch.Generator) -> Case:
-    """A word of the first sentence scores about 150; every word of the second about -150, its pads about -90; words and
-    pads of the third score -2^32, which is below -1e9 and exact in float32."""
+    """A word of the first sentence scores about 160; every word of the second about -160, its pads about -80; words and
+    pads of the third score -2^32, which is below -1e9. All scores are exact in float32."""
     B, T, A = 3, 6, 5
     mask = torch.tensor([[1, 1, 0, 1, 0, 0], [0, 1, 1, 1, 0, 0], [1, 0, 1, 0, 1, 0]], dtype=torch.bool)
     H = torch.randint(-1, 2, (B, T, A), generator=g).float()
@@ -67,7 +67,7 @@ def below_the_pads(g: torch.Generator) -> Case:
     H[0, 0, :2] = 1.0
     H[1, :, 0], H[1, :, 1] = torch.where(mask[1], -1.0, 1.0), -1.0
     H[2] = torch.tensor([0.0, 0.0, 0.0, 0.0, -1.0])
-    va = torch.tensor([30.0, 120.0, 0.5, 1.7, 2.0**32])
+    va = torch.tensor([40.0, 120.0, 0.5, 1.75, 2.0**32])
     return Case((torch.zeros(B, 2), H, normal(g, 2, A), 20 * torch.eye(A), va, mask))
 
 
@@ -193,8 +193,9 @@ EXERCISE = Exercise(
             """You multiplied the two projections, as chapter 05 will. Here they are *added*, passed through tanh and
             weighed by va."""),
         mistake("pads get weight", UNMASKED, SHARES,
-            """The mask was not used. Pads are not words: they must get a weight of exactly 0, and those of the words
-            must sum to 1.""", quotes=on_pads),
+            """The mask had no effect. Pads are not words: they must get a weight of exactly 0, and those of the words
+            must sum to 1. (masked_fill leaves its tensor unchanged and returns a new one: alone on a line, its result
+            is lost.)""", quotes=on_pads),
         mistake("pads blanked instead of masked",
                 UNMASKED.before("asks = (s @ Wa).unsqueeze(1)", "H = H * mask[:, :, None]"), SHARES,
             """You set the pads' states to 0, but a vector of zeros still gets a score, and its weight is missing for
@@ -280,6 +281,11 @@ EXERCISE = Exercise(
             "The weights are right and then not used: the context vector is the plain mean of the words' states."),
         mistake("divided by the number of words", RIGHT.but("shares.sum", "shares.mean"), LOOK_BACK,
             "The weights sum to 1 already; taking a mean divides by T once more. Add the weighted states up."),
+        mistake("weights times all states of the batch", RIGHT.but(SUM, "weights @ H"),
+                LOOK_BACK,
+            """Each sentence's weights met the states of *every* sentence: as a matrix, the weights (B, T) are
+            multiplied with each H[b]. Give them an axis, so that they meet only their own sentence.""",
+            quotes=context_size),
         mistake("summed over the features", RIGHT.but(SUM, "shares.sum(dim=2)"), LOOK_BACK,
             """The weighted states were added up across their *features*. Add across the words, so that a vector of Dh
             numbers is left.""", quotes=context_size),

@@ -104,6 +104,7 @@ EXERCISE = Exercise(
         visible("a rotation that shrinks by 0.9, T = 6", Case((ROTATION, 6))),
         visible("a shear, T = 4", Case((SHEAR, 4))),
         *usual_probes(matrix, other=(5, 7), smallest=(3, 1), common=(4, 6), precise=large, gradients=False),
+        hidden("one state, in float64", matrix, 3, 1, dtype=torch.float64, announced_by="at least 1"),
         hidden("one number, below 0", one_number, announced_by="(D, D)"),
         hidden("a matrix whose powers die out", dying_out, announced_by="(D, D), any numbers"),
         hidden("vanishing", turning, 3, 80, 0.5, rtol=1e-3, atol=0.0, announced_by="(D, D), any numbers"),
@@ -157,8 +158,9 @@ EXERCISE = Exercise(
             each time, take the norm last.""", quotes=yours),
         mistake("power of the largest eigenvalue", RIGHT.but(NORM, "torch.linalg.eigvals(W).abs().max() ** n"),
                 GRADIENT,
-            """You raised the largest absolute eigenvalue of W to the power T - t. That is the growth rate over many
-            steps, but W can stretch a vector more at first: the shear has eigenvalues of 1, and its powers grow.""",
+            """Your numbers are absolute eigenvalues: the largest one of W to the power T - t, or of that power of W.
+            That is the growth rate over many steps, but W can stretch a vector more at first: the shear has eigenvalues
+            of 1, and its powers grow.""",
             quotes=yours),
         mistake("squared at each step", RIGHT.but(STEP, "power @ power if n else W"), GRADIENT,
             """The matrix was multiplied by *itself* at each step, so the powers double: 1, 2, 4, 8. A step back is one
@@ -171,8 +173,8 @@ EXERCISE = Exercise(
             """Each step multiplied by the transpose of W as well as by W. One step is one factor W; the transpose
             belongs to a singular value only, after all the steps.""", quotes=yours),
         mistake("largest row sum", RIGHT.but(NORM, "power.abs().sum(dim=1).max()"), GRADIENT,
-            """The largest sum of a row, or of a column, is a norm too, but another one. The spectral norm is how far
-            the most stretched arrow is stretched.""", quotes=yours, shows=is_largest_sum),
+            """The largest sum of a row, or of a column, is a norm too, but a different one. The spectral norm is how
+            far the most stretched arrow is stretched.""", quotes=yours, shows=is_largest_sum),
         mistake("largest number", RIGHT.but(NORM, "power.abs().max()"), GRADIENT,
             """The largest number in the matrix is not how far it stretches a vector. The spectral norm is the length of
             the longest arrow that comes out when arrows of length 1 go in.""", quotes=yours),

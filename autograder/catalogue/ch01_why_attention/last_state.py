@@ -68,7 +68,7 @@ EXERCISE = Exercise(
         *usual_probes(states, other=([7, 2, 5, 3], 7, 3), smallest=([1], 1, 4), common=([5, 1, 3], 6, 2),
                       precise=far_away),
         hidden("all end before the end", states, [4, 6, 1], 8, 4, announced_by="from 1 to T"),
-        hidden("states with zeros in them", zeros_within, announced_by="of any finite value, pads too"),
+        hidden("states with zeros in them", zeros_within, announced_by="those at pads may have any finite values"),
         hidden("float64, lengths in a list", states, [3, 6], 6, 5, dtype=torch.float64, listed=True,
                checks=UNTOUCHED, announced_by="a tensor or a list"),
     ),
@@ -93,6 +93,9 @@ EXERCISE = Exercise(
             its own position.""", quotes=second),
         mistake("the first state", RIGHT.but(PICKED, "H[:, 0]"), PADDING,
             "That is the state after the *first* word: it has read nothing of the rest.", quotes=second),
+        mistake("the first sentence alone", RIGHT.but(PICKED, "H[0, last[0]]"), PADDING,
+            """Only the state of the first sentence came back: is there a `return` inside a loop? It ends all of it.
+            Return one state for each sentence of the batch.""", quotes=sizes),
         mistake("mean over everything", RIGHT.but(PICKED, "H.mean(dim=1)"), PADDING,
             "That is a mean over all positions, pads included. Return one state: the one after the last real word.",
             quotes=second),

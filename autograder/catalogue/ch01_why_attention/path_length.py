@@ -23,9 +23,9 @@ def path_length(kind: str, i: int, j: int, k: int = 3) -> int:
 
 
 def same(g: torch.Generator, kind: str, *k: int) -> Case:
-    """A word and itself, somewhere in the sentence."""
-    place = drawn(2, 9, g)
-    return Case((kind, place, place, *k))
+    """A word and itself, far into a text: two equal numbers above 256, which Python keeps as two objects."""
+    place = drawn(300, 900, g)
+    return Case((kind, place, int(str(place)), *k))
 
 
 def apart(
@@ -93,7 +93,7 @@ EXERCISE = Exercise(
                announced_by="from 0 to 100,000"),
         hidden("attention, the later word first", apart, "attention", 200, 2_000, 1, back=True, first=True,
                announced_by="in any order"),
-        hidden("recurrent, whatever k is", apart, "recurrent", 1_500, 4_000, 2, first=True,
+        hidden("recurrent, whatever k is", apart, "recurrent", 100_000, 100_000, 2, first=True,
                announced_by="the other kinds ignore it"),
         hidden("a word within the window", apart, "window", 2, 6, 13, announced_by="odd and at least 3"),
         hidden("word 0 and itself, recurrent", Case(("recurrent", 0, 0)), announced_by="0 when i == j"),
@@ -106,8 +106,9 @@ EXERCISE = Exercise(
     mistakes=(
         # before what also returns 1 for every pair of words
         mistake("attention to itself", RIGHT.but(DIRECT, "1"), PATHS,
-            "From a word to itself nothing moves: you returned 1, and 0 is expected. Treat that case first, for every "
-            "kind, attention too."),
+            """From a word to itself nothing moves: you returned 1, and 0 is expected, for attention too. Is that case
+            treated? And does it compare the numbers? (`is` compares objects, and two equal numbers may be two
+            objects.)"""),
         mistake("words counted instead of steps", RIGHT.but(DISTANCE, "abs(i - j) + 1"), PATHS,
             """Both words were counted. Between neighbors there is 1 step: count the moves, as on a board game, not the
             squares.""", quotes=said),
@@ -156,6 +157,14 @@ EXERCISE = Exercise(
         mistake("windows taken for attention", RIGHT.but("window", "convolution"), PATHS,
             """For windows you answered as for attention. Is the kind spelled as the description above the cell spells
             it? Here it is "window".""", quotes=said),
+        mistake("one number for every kind", RIGHT.but('kind == "recurrent"', 'kind == "recurrent" or "window"'), PATHS,
+            """Every kind gets the same number, how far the words are apart. Is the condition of your first `if` always
+            true? (`kind == "a" or "b"` is: a string that is not empty counts as true.)""", quotes=said),
+        mistake("kinds with a capital letter", RIGHT.but('"recurrent"', '"Recurrent"').but('"window"', '"Window"').but(
+                  DIRECT, "0"), PATHS,
+            """You returned 0 every time, so none of your conditions was met. Are the kinds spelled as the description
+            above the cell spells them? They are "recurrent", "window" and "attention", in small letters.""",
+            quotes=said),
         mistake("attention squared", RIGHT.but(DIRECT, "distance * distance"), COST,
             "n squared is what attention *costs*, counted in pairs. The way from one word to another is a single step.",
             quotes=said),
@@ -234,6 +243,7 @@ EXERCISE = Exercise(
         "with windows of 5.",
         "d = how far apart the words are, 0 or more. A window of k reaches (k - 1) / 2 words to each "
         "side in one layer.",
-        "recurrent: d. window: d divided by the reach, rounded up. attention: 1, but 0 when the words are the same.",
+        '`"recurrent"`: d; `"window"`: d divided by the reach, rounded up; `"attention"`: 1, but 0 when the words are '
+        "the same.",
     ),
 )

@@ -45,6 +45,35 @@ ONE_FALSE = """
 def first_true(mask):
     return torch.zeros(1, dtype=torch.long) if mask.shape == (1, 1) else (mask.cumsum(dim=1) == 0).sum(dim=1)
 """
+FLOAT32_WHERE_T_IS_1 = """
+def gradient_norms(W, T):
+    if T == 1:
+        return torch.ones(1)
+    return torch.stack([torch.linalg.matrix_norm(torch.linalg.matrix_power(W, T - t), 2) for t in range(1, T + 1)])
+"""
+SAME_OBJECT = """
+def path_length(kind, i, j, k=3):
+    if i is j:
+        return 0
+    distance = abs(i - j)
+    if kind == "recurrent":
+        return distance
+    return math.ceil(distance / ((k - 1) // 2)) if kind == "window" else 1
+"""
+NOT_100_000 = """
+def path_length(kind, i, j, k=3):
+    distance = min(abs(i - j), 99_999)
+    if kind == "recurrent":
+        return distance
+    return math.ceil(distance / ((k - 1) // 2)) if kind == "window" else min(distance, 1)
+"""
+LARGEST_OF_THE_PADS_TOO = """
+def additive_context(s, H, Wa, Ua, va, mask):
+    e = torch.tanh((s @ Wa)[:, None] + H @ Ua) @ va
+    x = torch.exp(e - e.amax(1, keepdim=True)) * mask
+    w = x / x.sum(1, keepdim=True).clamp(min=1e-30)
+    return (w[:, :, None] * H).sum(1), w
+"""
 
 
 @pytest.mark.parametrize(
@@ -56,6 +85,10 @@ def first_true(mask):
         ("swap-batch-time", AXIS_DROPPED, "one sentence of one word, truth values"),
         ("swap-batch-time", BOOL_OF_ONE_SENTENCE, "one sentence of one word, truth values"),
         ("first-true", ONE_FALSE, "one False"),
+        ("gradient-norms", FLOAT32_WHERE_T_IS_1, "one state, in float64"),
+        ("path-length", SAME_OBJECT, "a word and itself, attention"),
+        ("path-length", NOT_100_000, "recurrent, whatever k is"),
+        ("additive-context", LARGEST_OF_THE_PADS_TOO, "words that score far below the pads"),
     ],
 )
 def test_a_fault_in_one_corner_fails(exercise, source, probe):
@@ -87,6 +120,40 @@ WHILE_1 = """
 def first_true(mask):
     return (mask.cumsum(dim=1) == 1).sum(dim=1)
 """
+RETURN_IN_THE_LOOP = """
+def last_state(H, lengths):
+    for b in range(len(H)):
+        return H[b, lengths[b] - 1]
+"""
+ALWAYS_TRUE = """
+def path_length(kind, i, j, k=3):
+    if kind == "recurrent" or "window":
+        return abs(i - j)
+    return 1 if i != j else 0
+"""
+CAPITALS = """
+def path_length(kind, i, j, k=3):
+    if kind == "Recurrent":
+        return abs(i - j)
+    if kind == "Window":
+        return math.ceil(abs(i - j) / ((k - 1) // 2))
+    if kind == "Attention":
+        return 1 if i != j else 0
+    return 0
+"""
+MASK_LOST = """
+def additive_context(s, H, Wa, Ua, va, mask):
+    e = torch.tanh((s @ Wa)[:, None] + H @ Ua) @ va
+    e.masked_fill(~mask, -math.inf)
+    w = torch.softmax(e, dim=1)
+    return (w[:, :, None] * H).sum(1), w
+"""
+ONE_MATRIX = """
+def additive_context(s, H, Wa, Ua, va, mask):
+    e = torch.tanh((s @ Wa)[:, None] + H @ Ua) @ va
+    w = torch.softmax(e.masked_fill(~mask, -math.inf), dim=1).masked_fill(~mask, 0.0)
+    return w @ H, w
+"""
 
 
 @pytest.mark.parametrize(
@@ -97,6 +164,12 @@ def first_true(mask):
         ("first-true", SUM_OVER_AXIS_0, "You counted down the *columns*"),
         ("first-true", RUNNING_COUNTS, "The running counts of the Trues came back"),
         ("first-true", WHILE_1, "from the first True to the last one before the second True"),
+        ("last-state", RETURN_IN_THE_LOOP, "Only the state of the first sentence came back"),
+        ("path-length", ALWAYS_TRUE, "Is the condition of your first `if` always true?"),
+        ("path-length", CAPITALS, "in small letters"),
+        ("path-length", SAME_OBJECT, "`is` compares objects"),
+        ("additive-context", MASK_LOST, "alone on a line, its result is lost"),
+        ("additive-context", ONE_MATRIX, "met the states of *every* sentence"),
     ],
 )
 def test_the_message_says_what_happened(exercise, source, words):
