@@ -138,6 +138,9 @@ EXERCISE = Exercise(
             """It looks good because the pads count as words: a pad after a pad is trivial to guess, so the more
             padding, the better the loss. Only real tokens count, in the sum and in what it is divided by.""",
             quotes=the_number),
+        mistake("only the pads", RIGHT.but(REAL, "labels == pad"), AVERAGE,
+            "This is the mean over the *pads*: the mask is inverted. The words count, and the pads do not.",
+            quotes=the_number),
         mistake("divided by all places", RIGHT.but(COUNT, "labels.numel()"), AVERAGE,
             """The pads were left out of the sum and still counted when it was divided: B times T is the number of
             *positions*. Divide by the number of real tokens, or a batch with more padding seems to be better.""",
@@ -278,6 +281,10 @@ EXERCISE = Exercise(
         mistake("a plain number", RIGHT.but(MEAN, f"({MEAN}).item()"), LOSS,
             "A plain number came back, and no graph with it: there is nothing left to differentiate. "
             "Return the tensor."),
+        mistake("through plain numbers", RIGHT.but(MEAN, f"torch.tensor(({MEAN}).item())"), LOSS,
+            """Your loss went through plain numbers, as float(...) and .item() give them. The number is right, but no
+            graph came back with it: no gradient flows, so nothing can be trained. Keep tensors to the end (and float64
+            stays float64)."""),
         mistake("the pads' scores set to zero",
                 RIGHT.but("log_softmax(logits", "log_softmax(logits * real[..., None]").but(
                   "(of_label * real)", "of_label").but(COUNT, "labels.numel()"), AVERAGE,

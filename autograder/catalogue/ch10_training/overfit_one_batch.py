@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from autograder.catalogue.ch10_training.shared import Unreadable, sections
-from autograder.catalogue.exercise import Case, Evidence, Exercise
+from autograder.catalogue.exercise import Case, Evidence, Exercise, Remark
 from autograder.catalogue.known_answers import Answer, answer, correct, mistake
 from autograder.catalogue.normal_forms import JudgedParts
 from autograder.catalogue.numbers import number
@@ -42,8 +42,8 @@ class _ByHeart(nn.Module):
         """Logits (batch, target, vocabulary), 9 for what it is sure of."""
         T = target_input.shape[1]
         rows = [F.pad(self.known[_words(row)], (0, T))[:T] for row in source]
-        heard = F.one_hot(target_input, self.vocabulary)  # as every decoder hears what it has said so far
-        return 9.0 * F.one_hot(torch.stack(rows), self.vocabulary) + heard
+        heard = F.one_hot(target_input, self.vocabulary).cumsum(dim=1)  # every decoder attends to its whole prefix
+        return 9.0 * F.one_hot(torch.stack(rows), self.vocabulary) + heard / T
 
 
 def _words(ids: Tensor) -> tuple[int, ...]:
@@ -76,6 +76,9 @@ def asked(g: torch.Generator, look: str) -> Case:
     short = [row for row in range(OF) if batch.source[row, -1] == CFG.pad]
     few = [short[i] for i in torch.randperm(len(short), generator=g)[:3].tolist()]
     alone = [batch.source[row : row + 1, : int((batch.source[row] != CFG.pad).sum())] for row in few]
+    wrong = _two_wrong_words(g, batch.target_input[:, place])
+    exchanged = [torch.where(torch.arange(changed.shape[1]) == place, word[:, None], batch.target_input)
+                 for word in wrong]
     questions = {
         "score": [
             (batch.source, batch.target_input),
@@ -84,6 +87,8 @@ def asked(g: torch.Generator, look: str) -> Case:
             (batch.source, batch.target_input),
             (batch.source.roll(1, 0), batch.target_input),
             (batch.source, batch.labels.roll(-1, 1)),
+            *((batch.source, target) for target in exchanged),
+            (batch.source[order], batch.target_input[order]),
             *((source, batch.target_input[row : row + 1]) for source, row in zip(alone, few, strict=True)),
         ],
         "translate": [batch.source],
@@ -92,13 +97,21 @@ def asked(g: torch.Generator, look: str) -> Case:
     return Case((CFG, questions))
 
 
-TRANSLATIONS = f"at least {WANTED} of the {OF} translations right"
-LOOKS = {  # what is looked at -> how a report says it
-    "padding": "the same with more pads, in another order",
-    "alone": "the same for a sentence in a batch of one",
-    "future": "later words change nothing before them",
-    "heard": "words of the target change what comes after them",
-    "again": "the same when asked again",
+def _two_wrong_words(g: torch.Generator, words: Tensor) -> tuple[Tensor, Tensor]:
+    """For each word two others, which differ from each other."""
+    first, count = 4, CFG.target_vocabulary - 4  # the words follow the special tokens
+    steps = torch.randint(1, count // 2, (2, len(words)), generator=g)
+    at = (words - first).clamp(min=0)
+    return first + (at + steps[0]) % count, first + (at - steps[1]) % count
+
+
+FINE = "as expected"
+LOOKS = {  # what is tested -> what is wrong where the test fails
+    "padding": "more pads behind the sources, or another order, change the logits",
+    "alone": "a sentence alone in the batch gets different logits",
+    "future": "later words of the target change the logits before them",
+    "heard": "different words of the target change no logits after them",
+    "again": "the same input gives different logits the second time",
 }
 
 
@@ -117,10 +130,12 @@ def facts(case: Case, result: Any) -> Any:
         return Unreadable(f"expected logits of shape {shape}, got {found}", {"shape": found})
     told = _told(case.arguments[1], [each.double() for each in scores], translations[0])
     look = case.arguments[1]["look"]
-    judged = {TRANSLATIONS: told["right"] >= WANTED}
+    right = told["right"] >= WANTED
+    verb = "is" if told["right"] == 1 else "are"
+    judged = {"translations": FINE if right else Remark(f"{told['right']} of {OF} {verb} right; {WANTED} are needed")}
     if look in LOOKS:
-        changes = told[look] > SMALL
-        judged[LOOKS[look]] = judged[TRANSLATIONS] and changes == (look == "heard")
+        fine = right and (told[look] > SMALL) == (look == "heard")
+        judged[look] = FINE if fine else Remark(LOOKS[look])
     return JudgedParts(judged, told)
 
 
@@ -128,7 +143,7 @@ def _told(questions: dict[str, Any], scores: list[Tensor], said: Tensor) -> dict
     """Numbers about the model: its loss with the right words before it, its translations, and what changes its
     scores."""
     batch = the_batch()
-    sound, padded, changed, again, other, left, *alone = scores
+    sound, padded, changed, again, other, left, one_word, other_word, reordered, *alone = scores
     labels, real = batch.labels, batch.labels != CFG.pad
     costs = -sound.log_softmax(-1).gather(-1, labels[..., None])[..., 0].masked_fill(~real, 0)  # (8, target)
     of_rows = costs.sum(1) / real.sum(1)
@@ -152,12 +167,14 @@ def _told(questions: dict[str, Any], scores: list[Tensor], said: Tensor) -> dict
         "without end": sum(CFG.eos not in row and row[: len(want) - 1] == want[:-1] for row,
                            want in zip(words, wanted, strict=True)),
         "different": len(set(map(tuple, words))), "first": [batch.italian[i] for i in words[0]],
+        "says bos": float((guesses[:, 0] == CFG.bos).float().mean()),
         "repeats its input": float((guesses[:, 1:] == batch.target_input[:, 1:])[later].float().mean()),
         "right, shifted left": float((left.argmax(-1) == labels)[real].float().mean()),
         "sure": float(sound.softmax(-1).amax(-1)[real].mean()), "finite": bool(sound.isfinite().all()),
         "are shares": bool((sound >= 0).all() and ((sound.sum(-1) - 1).abs() < 1e-3).all()),
         "padding": gap(padded, sound[questions["order"]]), "future": gap(changed[:, :place], sound[:, :place]),
-        "heard": gap(changed[:, place:], sound[:, place:]), "again": gap(again, sound), "source": gap(other, sound),
+        "heard": gap(one_word[:, place + 1 :], other_word[:, place + 1 :]), "again": gap(again, sound),
+        "source": gap(other, sound), "order": gap(reordered, sound[questions["order"]]),
         "alone": max((gap(one, sound[row : row + 1]) for one, row in zip(alone, rows, strict=True)), default=0.0),
     }  # fmt: skip
 
@@ -177,7 +194,8 @@ def if_told(holds: Callable[[dict[str, Any]], bool]) -> Callable[[Evidence], boo
 def how_it_says(evidence: Evidence) -> str:
     """The number of correct translations, the loss, and the first translation."""
     told = evidence.got.told
-    return (f"{told['right']} of your {OF} translations are right; here, on the input shifted right, the loss is "
+    verb = "is" if told["right"] == 1 else "are"
+    return (f"{told['right']} of your {OF} translations {verb} right; here, on the input shifted right, the loss is "
             f"{number(told['loss'])}. The first translation reads: {' '.join(told['first'])}.")  # fmt: skip
 
 
@@ -261,6 +279,10 @@ EXERCISE = Exercise(
             """Called twice with the same input, your model gives two results. Something in it is random at each call,
             as dropout is; the check puts it in evaluation mode, so it must be something that ignores the mode.""",
             shows=if_told(lambda told: told["again"] > SMALL)),
+        mistake("it predicts its input", RIGHT.but("batch.labels.flatten()", "batch.target_input.flatten()"), SHIFT,
+            """Your model outputs <bos>, which is in no label: it has learned to predict the word that it has just read.
+            The loss was computed against the decoder's *input*. It compares the logits with the labels.""",
+            quotes=how_it_says, shows=if_told(lambda told: told["right"] < WANTED and told["says bos"] > 0.5)),
         mistake("it repeats its input", RIGHT.but("batch.target_input)", "batch.labels)").but(STEPS, "range(30)"),
                 SHIFT,
             """After <bos>, your model mostly outputs the word that it has just read. In your training run its input was
@@ -349,16 +371,18 @@ EXERCISE = Exercise(
                 other_model("encoded = self.encode(source)\nencoded = "
                             "encoded._replace(mask=torch.ones_like(encoded.mask))\n"
                   "return self.logits(self.decode(target, encoded).hidden)"), SYMPTOMS,
-            """The translations are right, and more pads behind the sources change the scores: words attend to pads. In
-            this batch the pads are where they were in training; in another they will not. Check the padding mask, in
-            the encoder *and* in the cross-attention (08.1).""",
-            shows=if_told(lambda told: told["padding"] > SMALL)),
+            """The translations are right, but more pads behind the sources change the scores: the result depends on the
+            pads. In this batch they are where they were in training; in a different batch they will be elsewhere. If
+            your model uses attention, check the padding mask, in the encoder *and* in the cross-attention (08.1). If it
+            is recurrent, its last state may be that of a pad.""",
+            shows=if_told(lambda told: told["padding"] > SMALL >= told["order"])),
         mistake("the sentences mix",
                 after_training("scores = model(source, target)\n        return scores + 0.1 * scores.mean(dim=0, "
                                "keepdim=True)"), SYMPTOMS,
-            """The translations are right, but a sentence gets other scores by itself than among its neighbors: the
-            sentences of a batch are mixed somewhere. Which axis is the batch?""",
-            shows=if_told(lambda told: told["alone"] > SMALL and told["padding"] <= SMALL)),
+            """The translations are right, but a sentence gets other scores alone, or in a different order of the batch:
+            the sentences of a batch are mixed somewhere. Which axis is the batch? (PyTorch's recurrent layers and its
+            Transformer take axis 1 for the batch, unless an argument says otherwise.)""",
+            shows=if_told(lambda told: told["order"] > SMALL or told["alone"] > SMALL >= told["padding"])),
         mistake("it reads the future a little",
                 after_training("scores = model(source, target)\n        return scores + 0.1 * scores.mean(dim=1, "
                                "keepdim=True)"), LIAR,
@@ -381,9 +405,9 @@ EXERCISE = Exercise(
                         cfg.target_vocabulary)
                 return model
             """, OVERFIT,
-            """The translations are right whatever words of the target your model is given: it does not read what it
-            has written so far, as if it looked each sentence up in a table. A decoder's scores for the next word
-            depend on the target input.""",
+            """The translations are right, but two different wrong words in the target input give the same logits at all
+            positions after them: your model does not read what it has written so far, as if it looked each sentence up
+            in a table. A decoder's scores for the next word depend on all words before it.""",
             shows=if_told(lambda told: told["right"] >= WANTED and told["heard"] <= SMALL)),
     ),
     correct=(

@@ -135,9 +135,9 @@ EXERCISE = Exercise(
                       first = torch.full_like(labels[:, :1], bos)
                       moved = torch.cat([first, labels[:, :-1]], dim=1)
                       return moved.masked_fill(moved == 2, 0)
-            """), SHIFT, """An <eos> in the middle of the row became a pad. Only the last position of each row falls
-            off; everything else moves unchanged, an <eos> too. (The position that reads it has a pad as its label, so
-            its loss is not counted.)"""),
+            """), SHIFT, """An <eos> in the middle of the row was removed, or became a pad. Only the last position of
+            each row falls off; everything else moves unchanged, an <eos> too. (The position that reads it has a pad as
+            its label, so its loss is not counted.)"""),
         mistake("the last word dropped, not the last place", answer("""
                   def shift_right(labels, bos):
                       rows = []

@@ -178,6 +178,9 @@ EXERCISE = Exercise(
             "The label kept all of its 1 and the others got eps on top, so the row sums to more than 1. The label must "
             "lose what the others get.",
             quotes=first_sum),
+        mistake("1 - eps at the labels of all positions", RIGHT.but(SCATTER, "targets[:, :, labels] = 1 - eps"), SMOOTH,
+            """Each row has 1 - eps at *every* label of the batch, because the labels picked columns for all positions
+            at once. Each position has one label, and 1 - eps only there.""", quotes=first_sum),
         mistake("eps and 1 - eps exchanged", RIGHT.but(LABEL, "eps)").but(SHARE, "(1 - eps) / (V - 2)"), SMOOTH,
             "eps and 1 - eps are exchanged: the label has the small probability, all others together the large one.",
             quotes=first_row),

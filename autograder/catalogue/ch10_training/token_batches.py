@@ -15,7 +15,8 @@ from autograder.catalogue.probes import PROMISED, hidden, second_call, visible
 from transformer_ref.data import batching
 
 (BATCHES,) = sections("batches")
-BATCHES_OF_PLACES, NONE = "a list of lists of indices", "none"
+BATCHES_OF_PLACES, NONE = "a list of lists of indices (plain ints)", "none"
+NAMES = {torch.Tensor: "tensors", float: "floats", tuple: "tuples", list: "lists", str: "texts", bool: "bools"}
 MORE_PADDING, MORE_BATCHES = 0.10, 2  # than sorting and filling up gives
 
 
@@ -58,17 +59,21 @@ def too_long(g: torch.Generator, count: int = 6) -> Case:
 def judged(case: Case, result: Any) -> Any:
     """The rules that the batches satisfy; a result that is not a list of lists of indices is unchanged."""
     lengths, max_tokens = case.arguments
-    if isinstance(result, torch.Tensor) or max(lengths) > max_tokens:  # there an error is expected
+    if isinstance(result, torch.Tensor):
         return result
     kind = _kind(result)
     if kind != BATCHES_OF_PLACES:
         return Remark(f"{kind} came back, where {BATCHES_OF_PLACES} is expected")
     batches = [_items(batch) for batch in result]
+    if max(lengths) > max_tokens:  # there an error is expected
+        held = lengths.index(max(lengths)) in [i for batch in batches for i in batch]
+        return Remark(f"expected ValueError, got batches {'with' if held else 'without'} the sentence that is too long")
     times = Counter(i for batch in batches for i in batch)
     found = [[lengths[i] for i in batch if 0 <= i < len(lengths)] for batch in batches]
     beyond = [batch for batch in found if batch and max(batch) * len(batch) > max_tokens]
     best = [[lengths[i] for i in batch] for batch in batching.token_batches(lengths, max_tokens)]
     padding, least = padding_share(found), padding_share(best)
+    allowed, most = least + MORE_PADDING, MORE_BATCHES * len(best) + len(set(lengths))
     foreign = sorted(set(times) - set(range(len(lengths))))
     gone = [i for i in range(len(lengths)) if i not in times]
     twice = [i for i, count in sorted(times.items()) if count > 1]
@@ -77,10 +82,12 @@ def judged(case: Case, result: Any) -> Any:
             "indices of no sentence": _listed(foreign, f"not among 0 to {len(lengths) - 1}"),
             "sentences left out": _listed(gone, "in no batch"),
             "sentences twice": _listed(twice, "in your batches more than once"),
-            "empty batches": len(batches) - len([batch for batch in batches if batch]),
-            "batches beyond the limit": len(beyond),
-            "too much padding": padding > least + MORE_PADDING,
-            "too many batches": len(batches) > MORE_BATCHES * len(best) + len(set(lengths)),
+            "empty batches": _counted(len(batches) - len([batch for batch in batches if batch]), "empty"),
+            "batches beyond the limit": _counted(len(beyond), f"beyond the limit of {max_tokens} cells"),
+            "too much padding": NONE if padding <= allowed else Remark(
+                f"{padding:.0%} of your cells are pads, where at most {allowed:.0%} may be"),
+            "too many batches": NONE if len(batches) <= most else Remark(
+                f"{len(batches)} batches came back, where at most {most} are expected"),
         },
         {"padding": padding, "least": least, "batches": batches, "best": len(best), "beyond": beyond,
          "limit": max_tokens, "gone": gone},
@@ -99,6 +106,11 @@ def _listed(indices: list[int], what: str) -> str:
         return NONE
     noun, verb = ("index", "is") if len(indices) == 1 else ("indices", "are")
     return Remark(f"{noun} {listed(indices)} {verb} {what}")
+
+
+def _counted(times: int, what: str) -> str:
+    """How many of the batches are so."""
+    return Remark(f"{times} of your batches {'is' if times == 1 else 'are'} {what}") if times else NONE
 
 
 def listed(indices: list[int]) -> str:
@@ -120,7 +132,8 @@ def _kind(result: Any) -> str:
         return "a list of numbers" if all(type(batch) is int for batch in batches) else "a list of something else"
     if all(type(item) is int for batch in batches for item in batch):
         return BATCHES_OF_PLACES
-    return "a list of lists of something else"
+    kinds = {type(item) for batch in batches for item in batch} - {int}
+    return f"a list of lists of {NAMES.get(kinds.pop(), 'something else') if len(kinds) == 1 else 'something else'}"
 
 
 def all_beyond(fits: Callable[[list[int], int], bool]) -> Callable[[Evidence], bool]:
@@ -286,6 +299,10 @@ EXERCISE = Exercise(
             "Your indices begin at 1. The first sentence is number 0, as everywhere in Python."),
         mistake("pairs", RIGHT.but("batch.append(item)", "batch.append((item, longest))"), BATCHES,
             "Your batches hold pairs. Return only the index of each sentence, a plain int."),
+        mistake("indices that are tensors", RIGHT.but("batch.append(item)", "batch.append(torch.tensor(item))"),
+                BATCHES,
+            """Your indices are tensors without axes, as a loop over a tensor gives them. Return plain ints: convert the
+            tensor to a list first."""),
         mistake("sentences twice",
                 RIGHT.but("            batch = []", "            batch = [batch[-1]] if batch else []"), BATCHES,
             "Some sentences are in two batches: the new batch began with the last one of the old."),
@@ -310,8 +327,9 @@ EXERCISE = Exercise(
             """The lengths were sorted, and the indices are those in the sorted list: they belong to other sentences.
             Sort the *indices* by length."""),
         mistake("twice the limit", RIGHT.but(TEST, "if longest * (len(batch) + 1) > 2 * max_tokens:"), BATCHES,
-            """There are batches beyond the limit. A batch takes as many cells as it has sentences, times the length of
-            the longest: that is what may not exceed max_tokens.""", quotes=cells,
+            """A batch takes as many cells as it has sentences, times the length of the longest: that is what may not
+            exceed max_tokens. Is the limit tested before each sentence enters, and with the length of the longest?""",
+            quotes=cells,
             shows=all_beyond(lambda batch, limit: True)),
         mistake("every third left out", RIGHT.but(ORDER, f"{ORDER}[::3]"), BATCHES,
             "Every sentence must be in exactly one batch; here some are in none.", quotes=left_out,
@@ -393,8 +411,9 @@ EXERCISE = Exercise(
     omits={"precision": "lengths are small whole numbers", "falsy values": "every length is 1 at least"},
     hints=(
         "how many cells does a batch take? Which sentence decides its width?",
-        "a list of indices, sorted by length, is cut into lists: the longest times how many is at most max_tokens.",
-        "refuse what is too long; indices by rising length; a new batch when (how many + 1) times this length exceeds "
-        "the limit; the last batch too.",
+        "a list of indices, sorted by length, is cut into lists; in each, the number of sentences times the length of "
+        "the longest is at most max_tokens.",
+        "refuse what is too long; indices by rising length; a new batch when (its sentences + 1) times this length "
+        "exceeds the limit; the last batch too.",
     ),
 )  # fmt: skip

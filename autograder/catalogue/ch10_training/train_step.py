@@ -149,7 +149,7 @@ EXERCISE = Exercise(
     reference=train_step, normalize=what_became, harness="training step", section=STEP,
     probes=(
         visible("three steps on one batch", inputs, 3, 5, 4, 0, 0.3),
-        visible("a model that comes in evaluation mode", inputs, 2, 4, 5, 0, 50.0, 1, training=False),
+        visible("a model that comes in evaluation mode", inputs, 2, 4, 5, 0, 50.0, 2, training=False),
         hidden("gradients that were there before", inputs, 3, 4, 6, 0, 0.3, 2, stale=5.0,
                announced_by="Its weights may come with gradients"),
         hidden("gradients below the limit", inputs, 2, 6, 4, 0, 1000.0, 2, announced_by="at most `clip`"),
@@ -169,7 +169,7 @@ EXERCISE = Exercise(
             "The weights never move: the optimizer never takes a step.", quotes=diary, shows=never_steps),
         mistake("gradients never forgotten", RIGHT.without(ZERO), STEP,
             """Gradients of earlier steps are still there: backward *adds* to .grad, so each step also follows the
-            gradients of earlier steps. Forget them first.""", quotes=diary),
+            gradients of earlier steps. Set them to zero first.""", quotes=diary),
         mistake("gradients forgotten at the end", RIGHT.without(ZERO).after(MOVE, ZERO), STEP,
             """The gradients are reset at the end of the step only. Those that the weights come with, from before the
             first step, still count: reset them before backward."""),
@@ -221,6 +221,9 @@ EXERCISE = Exercise(
         mistake("the mode left as it was", RIGHT.without(TRAIN), STEP,
             "The model came in evaluation mode and was trained in it: dropout never acted. Put it in "
             "training mode first.", quotes=diary),
+        mistake("training mode after the forward pass", RIGHT.without(TRAIN).after(FORWARD, TRAIN), STEP,
+            """In your first step the model computed its logits in evaluation mode, where dropout is switched off: it
+            was put in training mode too late. Training mode comes before the model is called.""", quotes=diary),
         mistake("pads counted", RIGHT.but(", ignore_index=pad", ""), AVERAGE,
             "The pads count as words, in the loss and in the gradients. The mean is only over the real labels.",
             quotes=losses),
@@ -281,6 +284,13 @@ EXERCISE = Exercise(
                   return {"loss": loss.item()}
             """), STEP, """The loss was computed once more after the step. It costs another pass through the model;
                         return the one that the step was computed from.""", quotes=losses),
+        mistake("the loss after the step, in evaluation mode", RIGHT.but(RETURNED, """
+                  model.eval()
+                  with torch.no_grad():
+                      loss = F.cross_entropy(model(src, tgt_in).flatten(0, 1), labels.flatten(), ignore_index=pad)
+                  return {"loss": loss.item()}
+            """), STEP, """The loss was computed once more after the step, and in evaluation mode. Return the one that
+            the step was computed from.""", quotes=losses),
         mistake("the loss after the step, over all places",
                 RIGHT.but("ignore_index=pad)", 'ignore_index=pad, reduction="sum") / labels.numel()').but(RETURNED, """
                   with torch.no_grad():

@@ -1,0 +1,148 @@
+"""Answers to chapter 10 as students write them: what fails, and what is said of it."""
+
+import pytest
+
+from autograder import catalogue
+from autograder.diagnosis.explain import judge_and_explain
+from autograder.diagnosis.known_mistakes import namespace_of
+from autograder.feedback.report import as_text
+from autograder.judging.judge import draw_key
+from autograder.judging.observe import LocalEndpoint
+
+KEY = draw_key(b"secret", "assignment", "exercise", ["submission"])
+
+
+def verdict_on(exercise, source):
+    return judge_and_explain(catalogue.find(exercise), LocalEndpoint(namespace_of(source)), KEY)
+
+
+def report_on(exercise, source):
+    return " ".join(as_text(verdict_on(exercise, source)).split())
+
+
+def correct(exercise):
+    return catalogue.find(exercise).correct[0].source
+
+
+TABLE = """
+from transformer_ref.data.eight_pairs import eight_pairs
+
+def overfit_one_batch(cfg):
+    batch = eight_pairs()
+
+    def words(row):
+        return [id for id in row.tolist() if id != cfg.pad]
+
+    def model(source, target):
+        scores = torch.zeros(*target.shape, len(batch.italian))
+        for b, row in enumerate(source):
+            known = next(i for i in range(8) if words(batch.source[i]) == words(row))
+            for t in range(target.shape[1]):
+                CASE
+        return scores
+
+    return model
+"""
+READS_ONE_WORD = """label = batch.labels[known, t] if t < 7 else cfg.eos
+                scores[b, t, label] = 10.0
+                scores[b, t, target[b, t]] += 0.1"""
+KNOWS_ONE_PREFIX = """label = batch.labels[known, t] if t < 7 else cfg.eos
+                right = torch.equal(target[b, : t + 1], batch.target_input[known, : t + 1])
+                scores[b, t, label if right else cfg.eos] = 10.0"""
+
+
+@pytest.mark.parametrize("case", [READS_ONE_WORD, KNOWS_ONE_PREFIX])
+def test_a_table_of_the_sentences_loses_points_however_it_uses_the_target_input(case):
+    verdict = verdict_on("overfit-one-batch", TABLE.replace("CASE", case))
+    assert [each.probe.name for each in verdict.outcomes if not each.passed] == ["other words of the target"]
+    assert verdict.misconception.name == "a table of the sentences"
+
+
+NO_BATCH_FIRST = """
+from transformer_ref.data.eight_pairs import eight_pairs
+
+class Recurrent(nn.Module):
+    def __init__(self, cfg):
+        super().__init__()
+        self.source = nn.Embedding(cfg.source_vocabulary, 32)
+        self.target = nn.Embedding(cfg.target_vocabulary, 32)
+        self.rnn = nn.GRU(64, 64)
+        self.out = nn.Linear(64, cfg.target_vocabulary)
+
+    def forward(self, source, target):
+        words = self.source(source) * (source != 0)[..., None]
+        memory = words.sum(dim=1, keepdim=True).expand(-1, target.shape[1], -1)
+        return self.out(self.rnn(torch.cat([self.target(target), memory], dim=-1))[0])
+
+def overfit_one_batch(cfg):
+    torch.manual_seed(0)
+    batch, model = eight_pairs(), Recurrent(cfg)
+    opt = torch.optim.Adam(model.parameters(), lr=0.01)
+    for _ in range(150):
+        loss = F.cross_entropy(model(batch.source, batch.target_input).transpose(1, 2), batch.labels, ignore_index=0)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+    return model
+"""
+
+
+def test_an_axis_that_is_taken_for_the_batch_is_not_called_a_missing_padding_mask():
+    assert verdict_on("overfit-one-batch", NO_BATCH_FIRST).misconception.name == "the sentences mix"
+
+
+def test_a_model_that_predicts_what_it_reads_is_not_blamed_for_its_input():
+    source = correct("overfit-one-batch").but("batch.labels.flatten()", "batch.target_input.flatten()")
+    assert "outputs <bos>, which is in no label" in report_on("overfit-one-batch", source)
+
+
+@pytest.mark.parametrize(("made", "kind"), [("torch.tensor(item)", "tensors"), ("float(item)", "floats")])
+def test_indices_of_another_type_are_called_by_their_type(made, kind):
+    said = report_on("token-batches", correct("token-batches").but("batch.append(item)", f"batch.append({made})"))
+    assert f"a list of lists of {kind} came back" in said and "pairs" not in said
+
+
+def test_a_long_sentence_that_is_left_out_is_one_mistake_whatever_else_comes_back():
+    source = """
+        def token_batches(lengths, max_tokens):
+            batches = []
+            for item in sorted((i for i, n in enumerate(lengths) if n <= max_tokens), key=lambda i: lengths[i]):
+                if not batches or (len(batches[-1]) + 1) * lengths[item] > max_tokens:
+                    batches.append([])
+                batches[-1].append(item)
+            return batches
+    """
+    verdict = verdict_on("token-batches", catalogue.known_answers.answer(source))
+    assert verdict.misconception.name == "too long ones left out"
+    assert verdict.misconception.message.startswith("A sentence that is longer than max_tokens disappeared")
+
+
+def test_a_report_on_batches_has_no_internal_names():
+    source = correct("token-batches").but("(len(batch) + 1) > max_tokens", "(len(batch) + 1) > 2 * max_tokens")
+    said = report_on("token-batches", source)
+    assert "of your batches are beyond the limit of 64 cells" in said and "at key" not in said
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_floats_of_half_precision_are_named(dtype):
+    source = correct("smooth-targets").but("return targets", f"return targets.to(torch.{dtype})")
+    assert f"{dtype} came back, where float32 or float64 is expected" in report_on("smooth-targets", source)
+
+
+def test_the_report_on_a_loss_through_plain_numbers_says_that_nothing_can_be_trained():
+    source = """
+        def masked_ce(logits, labels, pad):
+            total, count = 0.0, 0
+            for b in range(len(labels)):
+                for t in range(labels.shape[1]):
+                    if labels[b, t] != pad:
+                        total += float(-torch.log_softmax(logits[b, t], -1)[labels[b, t]])
+                        count += 1
+            return torch.tensor(total / max(count, 1))
+    """
+    assert "nothing can be trained" in report_on("masked-ce", catalogue.known_answers.answer(source))
+
+
+def test_the_report_names_a_training_mode_that_comes_too_late():
+    source = correct("train-step").without("model.train()").before("opt.step()", "model.train()")
+    assert "put in training mode too late" in report_on("train-step", source)
