@@ -1,5 +1,6 @@
 """11.3: several beginnings side by side, so that a good one is not lost to a better first word."""
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -7,13 +8,15 @@ import torch
 from torch import Tensor
 
 from autograder.catalogue import families
-from autograder.catalogue.ch11_inference.searches import Language, agreed, clear, search
+from autograder.catalogue.ch11_inference.searches import Language, agreed, clear, search, without_competition
 from autograder.catalogue.ch11_inference.shared import BOS, EOS, ids_as_text, sections
-from autograder.catalogue.exercise import Case, Evidence, Exercise
+from autograder.catalogue.exercise import Case, Evidence, Exercise, Remark
 from autograder.catalogue.known_answers import answer, correct, mistake
 from autograder.catalogue.numbers import number
 from autograder.catalogue.probes import hidden, second_call, visible
 
+NOT_A_NUMBER = """a score is NaN (not a number). A negative number has no logarithm, and step_fn returns logarithms
+already: they are negative, or minus infinity"""
 BEAM, LENGTH, FINISHED = sections("beam length finished")
 A, B = 3, 4
 # P(a) = .5, P(b) = .4; after a: a .4, b .3, end .3; after b: end .9; after a a: end .8. Rest: a little, evenly.
@@ -46,6 +49,8 @@ def where_all_agree(case: Case, result: Any) -> Any:
         ids = [one.item() if isinstance(one, Tensor) and one.numel() == 1 else one for one in ids] if isinstance(ids,
             (list, tuple)) else ids
         plain.append([ids, score])
+    if any(isinstance(score, float) and math.isnan(score) for _, score in plain):
+        return Remark(NOT_A_NUMBER.replace("\n", " "))
     too_many = ["more than k pairs"] if len(plain) > case.arguments[1] else []
     return plain[: agreed(*case.arguments)] + too_many
 
@@ -87,6 +92,12 @@ def long_enough(found: list, arguments: Any) -> bool:
     return len(found[0][0]) > 3
 
 
+def competition_decides(found: list, arguments: Any) -> bool:
+    """Whether the best hypothesis is another one where the continuations of each hypothesis compete only with each
+    other."""
+    return long_enough(found, arguments) and without_competition(*arguments)[0][0] != found[0][0]
+
+
 def an_open_one_scores_more(found: list, arguments: Any) -> bool:
     """Whether a hypothesis that max_len cut would come first, if it counted."""
     cut = [score for ids, score in search(*arguments, open_too=True) if ids[-1] != arguments[-1]]
@@ -95,6 +106,8 @@ def an_open_one_scores_more(found: list, arguments: Any) -> bool:
 
 def best(evidence: Evidence) -> str:
     """The best hypothesis, and the correct one; nothing if only others are wrong."""
+    if not isinstance(evidence.got, list):
+        return ""
     (got, score), (wanted, right_score) = evidence.got[0], evidence.expected[0]
     if list(got) == list(wanted) and abs(score - right_score) < 1e-4:
         return ""
@@ -108,7 +121,7 @@ def counts_bos(evidence: Evidence) -> bool:
     """Whether each score is the sum divided by a length that is one too large, whichever hypotheses came back. Answers
     that do so only where a hypothesis ends are seen too: most results are the same."""
     step, alpha = evidence.arguments[0], evidence.arguments[3]
-    if alpha == 0 or not evidence.got:
+    if alpha == 0 or not evidence.got or not isinstance(evidence.got, list):
         return False
     for ids, score in evidence.got:
         log_p = sum(float(step(torch.tensor([ids[:t]]))[0, ids[t]]) for t in range(1, len(ids)))
@@ -172,6 +185,26 @@ PAGE = answer("""
         finished.sort(key=lambda one: -one[1])
         return (finished + cut)[:k]
 """)
+TENSORS = answer("""
+    def beam_search(step_fn, k, max_len, alpha, bos, eos):
+        seqs, sums = torch.tensor([[bos]]), torch.zeros(1)
+        done = []
+        for n in range(1, max_len + 1):
+            logp = step_fn(seqs)
+            V = logp.shape[-1]
+            flat = (sums[:, None] + logp).flatten()
+            best, index = flat.topk(min(k, len(flat)))
+            seqs = torch.cat([seqs[index // V], (index % V)[:, None]], dim=1)
+            over = (seqs[:, -1] == eos)
+            done += [(s, v / n ** alpha) for s, v in zip(seqs[over], best[over])]
+            seqs, sums = seqs[~over], best[~over]
+            if len(seqs) == 0:
+                break
+        if not done:
+            done = [(s, v / n ** alpha) for s, v in zip(seqs, sums)]
+        done.sort(key=lambda pair: float(pair[1]), reverse=True)
+        return [(s.tolist(), float(v)) for s, v in done[:k]]
+""")
 
 EXERCISE = Exercise(
     id="beam-search", number="11.3", difficulty=3, minutes=40, visible_points=2, hidden_points=7,
@@ -189,14 +222,14 @@ EXERCISE = Exercise(
                announced_by="to the power of alpha", rtol=1e-3),
         hidden("alpha = 1.3", drawn, 4, 5, 1.3, 1, unlike=long_enough, announced_by="to the power of alpha", rtol=1e-3),
         hidden("several hypotheses", drawn, 4, 6, 0.0, 2, unlike=long_enough, announced_by="the best first", rtol=1e-3),
-        hidden("other ids of bos and eos", drawn, 2, 6, 0.5, 1, bos=5, eos=0, unlike=long_enough,
+        hidden("other ids of bos and eos", drawn, 2, 6, 0.5, 1, bos=5, eos=0, unlike=competition_decides,
                announced_by="bos, eos: ids, any two", rtol=1e-3),
         hidden("no hypothesis ends", drawn, 2, 3, 0.8, 1, likely_end=-9.0, ended=False,
                announced_by="If none has ended after max_len tokens", rtol=1e-3),
         hidden("one that max_len cut scores more", drawn, 3, 4, 1.0, 1, unlike=an_open_one_scores_more, likely_end=0.0,
                announced_by="Hypotheses that end in eos come first", rtol=1e-3),
         hidden("one step", drawn, 2, 1, 0.0, 1, likely_end=2.0,
-               announced_by="max_len: the most tokens after bos, at least 1", rtol=1e-3),
+               announced_by="max_len: the largest allowed number of tokens after bos, at least 1", rtol=1e-3),
         hidden("a beam wider than the vocabulary", drawn, 9, 4, 0.5, 1, V=5, announced_by="may be more than V",
                rtol=1e-3),
         second_call(drawn, 3, 5, 0.6, rtol=1e-3, unlike=long_enough),
@@ -260,6 +293,16 @@ EXERCISE = Exercise(
                   BEAM,
             """Each hypothesis was continued only by its likeliest word, so a beginning never gets two continuations
             and most are never looked at. All continuations of all hypotheses compete."""),
+        mistake("the best k of each hypothesis", RIGHT.but(
+                  "for token, log_p in enumerate(row):",
+                  "for token, log_p in sorted(enumerate(row), key=lambda one: -one[1])[:k]:").but(
+                  KEPT, "for ids, total in candidates:"), BEAM,
+            """Up to k continuations of *each* hypothesis were kept, so the beam grows with every step. The
+            continuations of all hypotheses compete, and only k stay in all."""),
+        mistake("the wrong hypothesis continued", TENSORS.but("seqs[index // V]", "seqs[index % len(seqs)]"), BEAM,
+            """Words were appended to a different hypothesis than the one that they belong to. In the flattened table
+            (n, V), the row is the hypothesis and the column the word: which of the two is the quotient of the index and
+            V, and which the remainder?"""),
         mistake("greedy", RIGHT.but(KEPT, "for ids, total in candidates[:1]:"), BEAM,
             "Only the likeliest hypothesis was kept: that is greedy, whatever k is. Keep k."),
         mistake("one more than k", RIGHT.but(KEPT, "for ids, total in candidates[:k + 1]:"), BEAM,
@@ -392,26 +435,7 @@ EXERCISE = Exercise(
                 out = [(list(p), -cost / (len(p) - 1) ** alpha) for cost, p in pool]
                 return sorted(out, key=lambda pair: -pair[1])[:k]
         """),
-        correct("tensors", """
-            def beam_search(step_fn, k, max_len, alpha, bos, eos):
-                seqs, sums = torch.tensor([[bos]]), torch.zeros(1)
-                done = []
-                for n in range(1, max_len + 1):
-                    logp = step_fn(seqs)
-                    V = logp.shape[-1]
-                    flat = (sums[:, None] + logp).flatten()
-                    best, index = flat.topk(min(k, len(flat)))
-                    seqs = torch.cat([seqs[index // V], (index % V)[:, None]], dim=1)
-                    over = (seqs[:, -1] == eos)
-                    done += [(s, v / n ** alpha) for s, v in zip(seqs[over], best[over])]
-                    seqs, sums = seqs[~over], best[~over]
-                    if len(seqs) == 0:
-                        break
-                if not done:
-                    done = [(s, v / n ** alpha) for s, v in zip(seqs, sums)]
-                done.sort(key=lambda pair: float(pair[1]), reverse=True)
-                return [(s.tolist(), float(v)) for s, v in done[:k]]
-        """),
+        correct("tensors", TENSORS),
         correct("those without an end behind the others", RIGHT.but("return scored[:k]", """
             rest = sorted(((i, t / (len(i) - 1) ** alpha) for i, t in live),
                 key=lambda one: -one[1]) if finished else []

@@ -164,8 +164,9 @@ EXERCISE = Exercise(
         hidden("one sentence", corpus, 1, 0, announced_by=PROMISED),
         hidden("other ends of sentences", across, announced_by="No n-gram reaches into another sentence"),
         hidden("no sentence has four words", too_short_for_four,
-               announced_by="or no sentence has n tokens"),
-        hidden("no four words in a row agree", no_four, announced_by="no n-gram agrees in the whole corpus"),
+               announced_by="or no sentence has n tokens", atol=0.0),
+        hidden("no four words in a row agree", no_four, announced_by="no n-gram agrees in the whole corpus",
+               atol=0.0),
         second_call(corpus, 12, -1),
     ),
     mistakes=(

@@ -143,6 +143,9 @@ EXERCISE = Exercise(
             """Attention came before the new keys and values were appended, so a word cannot see itself, and the first
             one sees nothing. And the appended keys and values were computed from the layer's result. Append first, then
             attend."""),
+        mistake("the new words appended nowhere", RIGHT.without(KEYS).without(VALUES).without(HIDE), CACHE,
+            """The keys and values of the new words are missing, both in attention and in the cache that came back: the
+            new words attend only to the earlier ones. Append first, then attend.""", quotes=kept_words),
         mistake("attends before it appends",
                 RIGHT.but(KEYS, "k, v, K_old, V_old = layer.key(x), layer.value(x), K, V").but(
                   VALUES, "K, V = torch.cat([K, k], dim=1), torch.cat([V, v], dim=1)").but(
@@ -236,8 +239,7 @@ EXERCISE = Exercise(
             "The mask is inverted: the query attends to what should be hidden. A step without any allowed key gives "
             "NaN."),
         mistake("scale missing", RIGHT.but(" / K.shape[-1] ** 0.5", ""), CACHE,
-            "The division by the root of d_k is missing, so the weights are sharper than those of the model that was "
-            "trained."),
+            "The division by the root of d_k is missing, so the weights are sharper than those of `forward`."),
         mistake("divided by d_k", RIGHT.but("K.shape[-1] ** 0.5", "K.shape[-1]"), CACHE,
             "The scores were divided by d_k itself, not by its root."),
         mistake("divided by the root of the number of words", RIGHT.but("K.shape[-1]", "K.shape[1]"), CACHE,

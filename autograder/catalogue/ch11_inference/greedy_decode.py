@@ -9,8 +9,9 @@ from torch import Tensor, nn
 from autograder.catalogue import families
 from autograder.catalogue.ch11_inference.models import Script
 from autograder.catalogue.ch11_inference.shared import BOS, EOS, PAD, ids_as_text, sections
-from autograder.catalogue.exercise import Case, Evidence, Exercise
+from autograder.catalogue.exercise import Case, Evidence, Exercise, Remark
 from autograder.catalogue.known_answers import answer, correct, mistake
+from autograder.catalogue.normal_forms import JudgedParts
 from autograder.catalogue.probes import PROMISED, UNTOUCHED, hidden, second_call, visible
 
 STEPS, GREEDY, STOP = sections("steps greedy stop")
@@ -32,21 +33,37 @@ def greedy_decode(model: nn.Module, src: Tensor, max_len: int, bos: int, eos: in
     return target
 
 
-def whole_width(case: Case, result: Any) -> Any:
-    """The answers over the whole width of max_len + 1, with pads after eos, since eos may be written there too."""
-    _, src, max_len, _, eos, pad = case.arguments
-    if not isinstance(result, Tensor) or result.ndim != 2 or result.shape[0] != len(src) or result.dtype != torch.int64:
-        return result
-    if not 1 <= result.shape[1] <= max_len + 1:
-        return result
-    wide = torch.full((len(src), max_len + 1), pad)
-    wide[:, : result.shape[1]] = result
-    for row in wide:
-        ends = (row[1:] == eos).nonzero()
-        after = row[int(ends[0]) + 2 :] if len(ends) else row[:0]
-        if len(ends) and bool(((after == eos) | (after == pad)).all()):
-            after.fill_(pad)
-    return wide
+def rows_of_ids(case: Case, result: Any) -> Any:
+    """The rows, without what follows eos, and the first wrong one in words; what is not a tensor of ids of the correct
+    size, in words too."""
+    model, src, max_len, _, eos, pad = case.arguments
+    if not isinstance(result, Tensor):
+        kind = {"NoneType": "None", "list": "a list", "tuple": "a tuple"}.get(type(result).__name__, "something else")
+        return Remark(f"{kind} came back, where a tensor of ids is expected")
+    if result.ndim != 2 or len(result) != len(src) or not 1 <= result.shape[1] <= max_len + 1:
+        size = f"({len(src)}, at most {max_len + 1})"
+        return Remark(f"shape {tuple(result.shape)} came back, where {size} is expected, one row for each source")
+    if result.dtype != torch.int64:
+        dtype = str(result.dtype)[6:]
+        return Remark(f"ids of dtype {dtype} came back, where int64 (long) is expected: ids are row numbers of a table")
+    right = greedy_decode(deepcopy(model), *case.arguments[1:])
+    rows, expected = ([_until_end(row, eos, pad) for row in ids.tolist()] for ids in (result, right))
+    wrong = [
+        Remark(f"row {place} should be {ids_as_text(want)}, yours is {ids_as_text(row)}")
+        for place, (row, want) in enumerate(zip(rows, expected, strict=True))
+        if row != want
+    ]
+    return JudgedParts({"first wrong row": [*wrong, "none"][0], "rows": rows}, {"ids": result})
+
+
+def _until_end(ids: list[int], eos: int, pad: int) -> list[int]:
+    """A row without what may follow eos, which is pads and more eos, and without pads at its end."""
+    end = ids.index(eos, 1) + 1 if eos in ids[1:] else len(ids)
+    if all(token in (eos, pad) for token in ids[end:]):
+        ids = ids[:end]
+    while len(ids) > 1 and ids[-1] == pad:
+        ids = ids[:-1]
+    return ids
 
 
 def scripted(
@@ -68,29 +85,16 @@ def scripted(
     return Case((Script(answers, V, bos, eos, pad, max_len, training), src, max_len, bos, eos, pad))
 
 
-def rows(evidence: Evidence) -> str:
-    """The first wrong row, and the correct one, up to eos."""
-    eos, pad = evidence.arguments[4:6]
-    got, wanted = evidence.got.tolist(), evidence.expected.tolist()
-    row = next(place for place, pair in enumerate(zip(got, wanted, strict=False)) if pair[0] != pair[1])
-    return f"Your row {row} is {_cut(got[row], eos, pad)}; it should be {_cut(wanted[row], eos, pad)}."
-
-
 def never_ends(evidence: Evidence) -> bool:
     """Whether the rows are those of a loop that only max_len ends. A loop that waits for a step in which all rows write
     eos at once gives them too, except where all answers have one length."""
+    if not isinstance(evidence.got, JudgedParts):
+        return False
     model, src, max_len, bos, *_ = evidence.arguments
     model, target = deepcopy(model).eval(), torch.full((len(src), 1), bos)
     for _ in range(max_len):
         target = torch.cat([target, model(src, target)[:, -1].argmax(dim=-1, keepdim=True)], dim=1)
-    return torch.equal(evidence.got, target)
-
-
-def _cut(ids: list[int], eos: int, pad: int) -> str:
-    """A row without the pads at its end."""
-    while len(ids) > 1 and ids[-1] == pad:
-        ids = ids[:-1]
-    return ids_as_text(ids)
+    return torch.equal(evidence.got.told["ids"], target)
 
 
 RIGHT = answer("""
@@ -116,7 +120,7 @@ MODE, STARTS = "model.train(training)", "out = torch.full((src.shape[0], 1), bos
 
 EXERCISE = Exercise(
     id="greedy-decode", number="11.1", difficulty=2, minutes=30, visible_points=2, hidden_points=6,
-    reference=greedy_decode, normalize=whole_width, section=GREEDY, quotes=rows,
+    reference=greedy_decode, normalize=rows_of_ids, section=GREEDY,
     omits={"precision": "ids are whole numbers, and the largest logit stays the largest"},
     probes=(
         visible("answers of 2, 1 and 4 words", scripted, (2, 1, 4), 7),
@@ -124,7 +128,8 @@ EXERCISE = Exercise(
         hidden("other words, other ids", scripted, (3, 5, 1, 2, 6, 4), 12, bos=7, eos=9, pad=11, S=7,
                announced_by="bos, eos, pad: ids, any three"),
         hidden("one sentence of one word", scripted, (3,), 5, S=1, announced_by=PROMISED),
-        hidden("one step only", scripted, (1, 3), 1, announced_by="max_len: the most tokens after bos, at least 1"),
+        hidden("one step only", scripted, (1, 3), 1,
+               announced_by="max_len: the largest allowed number of tokens after bos, at least 1"),
         hidden("the answer of every sentence is cut", scripted, (4, 6, 5), 3, bos=3, eos=0, pad=4,
                announced_by="A row without eos by then is cut there"),
         hidden("an empty answer, and the same sentence twice", scripted, (0, 3, 2), 6, twice=True,
@@ -157,6 +162,9 @@ EXERCISE = Exercise(
         """), STOP,
             "There is a pad where eos belongs: the row was marked as done before its eos was written. The "
             "result keeps eos."),
+        mistake("nothing appended", RIGHT.but(GROWN, GROWN.removeprefix("out = ")), STEPS,
+            """Your result holds nothing but bos: no word was ever appended. Joining two tensors makes a new one and
+            leaves both as they were. Does a variable take the result of the line that appends?"""),
         mistake("the first position asked", RIGHT.but("logits[:, -1]", "logits[:, 0]"), STEPS,
             """The first word came again and again. The output at position 0 predicts what follows bos; what follows the
             last word, at the *last* position, and only if the model was shown all that is written so far."""),
@@ -204,6 +212,10 @@ EXERCISE = Exercise(
         mistake("bos and eos written as 1 and 2", RIGHT.but("1), bos)", "1), 1)").but("== eos", "== 2"), STOP,
             "The ids 1 and 2 are written into your code. Other vocabularies have other ids: bos and eos are "
             "arguments."),
+        mistake("bos, eos and pad written as 1, 2 and 0",
+                RIGHT.but("1), bos)", "1), 1)").but("== eos", "== 2").but("(done, pad)", "(done, 0)"), STOP,
+            """The ids 1, 2 and 0 are written into your code. Other vocabularies have other ids: bos, eos and pad are
+            arguments."""),
         families.ID_WRITTEN_IN(RIGHT.but("1), bos)", "1), 1)"), STEPS, id="1", token="bos"),
         families.ID_WRITTEN_IN(RIGHT.but("== eos", "== 2"), STOP, id="2", token="eos"),
         mistake("pad written as 0", RIGHT.but("masked_fill(done, pad)", "masked_fill(done, 0)"), STOP,
@@ -224,6 +236,10 @@ EXERCISE = Exercise(
             and its words change from call to call. Switch to evaluation mode first."""),
         families.LEFT_IN_EVALUATION_MODE(RIGHT.without(MODE), GREEDY),
         families.PUT_IN_TRAINING_MODE(RIGHT.but(MODE, "model.train()"), GREEDY),
+        mistake("floats", RIGHT.but("return out", "return out.float()"), STEPS,
+            """The dtype of your result is wrong; its values were not compared. Ids are row numbers of a table, so they
+            are whole numbers: long (int64). From ones() and zeros() without a dtype come floats, and joining ids to
+            floats makes floats of all."""),
         mistake("lists instead of a tensor", RIGHT.but("return out", "return out.tolist()"), STEPS,
             "A list came back. Return one tensor of ids, (B, at most max_len + 1); pads make the "
             "rows equally long."),

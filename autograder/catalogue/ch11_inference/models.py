@@ -61,7 +61,7 @@ class Script(nn.Module):
 def _form(ids: object) -> str:
     if not isinstance(ids, Tensor):
         return type(ids).__name__
-    return f"{'numbers' if ids.is_floating_point() else 'ids'} of shape {tuple(ids.shape)}"
+    return f"{str(ids.dtype)[6:] if ids.is_floating_point() else 'ids'} of shape {tuple(ids.shape)}"
 
 
 class SmallLayer(nn.Module):
@@ -103,14 +103,14 @@ class SmallDecoder(nn.Module):
 
     def __init__(self, vocabulary, D, g):
         super().__init__()
-        self.words = nn.Parameter(torch.randn(vocabulary, D, generator=g))
-        self.places = nn.Parameter(torch.randn(64, D, generator=g))
+        self.token_embedding = nn.Parameter(torch.randn(vocabulary, D, generator=g))
+        self.position_embedding = nn.Parameter(torch.randn(64, D, generator=g))
         self.layers = nn.ModuleList(SmallLayer(D, g) for _ in range(2))
         self.output = nn.Parameter(torch.randn(D, vocabulary, generator=g))
 
-    def embed(self, ids, places):
-        """Words and their positions: ids (B, c) and places (c,), counted from 0 -> (B, c, D)."""
-        return self.words[ids] + self.places[places]
+    def embed(self, ids, positions):
+        """Words and their positions: ids (B, c) and positions (c,), counted from 0 -> (B, c, D)."""
+        return self.token_embedding[ids] + self.position_embedding[positions]
 
     def head(self, x):
         """Logits: (B, c, D) -> (B, c, V)."""

@@ -152,13 +152,13 @@ EXERCISE = Exercise(
         visible("top_p = 0.3, which the likeliest token crosses", draws, FEWER, 1.0, None, 0.3, **among(FEWER)),
         visible("tau = 0", largest, 4),
         hidden("20,000 draws from all tokens", draws, MANY, 1.0, checks={"generator"},
-               announced_by="drawn with the generator g alone", **among(MANY)),
+               announced_by="use only g as the source of randomness", **among(MANY)),
         hidden("tau = 2", draws, FEWER, 2.0, announced_by="tau: 0 or more", **among(FEWER)),
         hidden("top_k = 3", draws, FEWER, 1.0, 3, announced_by="only the top_k likeliest stay", **among(FEWER)),
         hidden("top_k of more than all tokens", draws, FEWER, 1.0, 10, announced_by="may be more than V",
                **among(FEWER)),
         hidden("a top_p that the first token crosses", draws, FEWER, 1.5, None, 0.05,
-               announced_by="The token that crosses p stays", **among(FEWER)),
+               announced_by="The token with which the sum reaches p stays too", **among(FEWER)),
         hidden("top_p = 1", draws, FEWER, 1.0, None, 1.0, announced_by="above 0 and at most 1", **among(FEWER)),
         hidden("tau, then top_p", draws, FEWER, 0.5, None, 0.93, second=FLATTER,
                announced_by="First tau, then top_k, then top_p", **among(FEWER)),
@@ -233,14 +233,19 @@ EXERCISE = Exercise(
         families.DIVIDED_BY_TAU_0(RIGHT.but(ZERO, "if False:"), TEMPERATURE),
         mistake("tau = 0 as if it were 1", RIGHT.but(ZERO, "if False:").but("logits / tau", "logits / (tau or 1)"),
                 TEMPERATURE,
-            """With tau = 0 you still draw at random, as if tau were another number (`tau or 1` takes 0 for nothing). 0
-            is a temperature: the likeliest token takes everything.""",
+            """With tau = 0 other tokens came than the likeliest. If you still draw at random, tau was taken for a
+            different number (`tau or 1` takes 0 for nothing). 0 is a temperature: the likeliest token takes
+            everything, whatever top_k and top_p are.""",
             shows=lambda evidence: evidence.arguments[1] == 0 and evidence.got.shape == evidence.expected.shape),
         mistake("always the likeliest", RIGHT.but(DRAWN, "drawn = shares.argmax(dim=-1, keepdim=True)"), SAMPLE,
             "Always the same token came: the likeliest. That is greedy. Here it is *drawn*, with its probability."),
         mistake("all tokens alike",
                 RIGHT.but(DRAWN, "drawn = torch.multinomial((shares > 0).double(), 1, generator=g)"), SAMPLE,
             "All tokens that are left come equally often. A likely one comes more often, with its probability."),
+        mistake("softmax over the batch", RIGHT.but("torch.softmax(logits, dim=-1)", "torch.softmax(logits, dim=0)"),
+                SAMPLE,
+            """Your probabilities sum to 1 for each *token*, over all rows of the batch. Each row needs its own
+            distribution, which sums to 1 over the vocabulary, the last axis."""),
         mistake("logits taken for shares", RIGHT.but(SHARED, "shares = logits.clamp(min=1e-9)"), SAMPLE,
             "You drew by the logits themselves. Probabilities come out of the softmax."),
         mistake("one number for all rows", RIGHT.but(DRAWN, """
@@ -265,10 +270,9 @@ EXERCISE = Exercise(
         mistake("one more than top_k", RIGHT.but("min(top_k, ", "min(top_k + 1, "), NUCLEUS,
             "One token more than top_k was kept."),
         mistake("one fewer than top_k",
-                RIGHT.but("logits < weakest", "logits <= weakest").but("kept = min", "kept = 0 + min").but(
-                  "(logits <= weakest", "(logits <= weakest) & (logits < logits.amax(dim=-1, keepdim=True)"), NUCLEUS,
-            "The last of the top_k tokens was left out: the weakest that is kept equals the threshold, so it is not "
-            "below it."),
+                RIGHT.but("logits < weakest", "logits <= weakest"), NUCLEUS,
+            """The last of the top_k tokens was left out: with top_k = 3 only two are ever drawn, and with top_k = 1
+            there is none. The weakest token that stays equals the threshold, so it is not below it."""),
         mistake("the unlikeliest k", RIGHT.but("topk(kept, dim=-1)", "topk(kept, dim=-1, largest=False)").but(
                   "logits < weakest", "logits > weakest"), NUCLEUS,
             "The k *un*likeliest tokens were kept."),

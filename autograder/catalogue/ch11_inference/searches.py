@@ -91,6 +91,26 @@ def search(
     return [*scored, *(_scored(live, alpha) if open_too or not scored else [])][:k]
 
 
+def without_competition(
+    step: Callable[[Tensor], Tensor], k: int, max_length: int, alpha: float, bos: int, eos: int
+) -> Found:
+    """A wrong search, in which the best k continuations of each hypothesis stay, so that the beam grows."""
+    live: Found = [([bos], 0.0)]
+    done: Found = []
+    for _ in range(max_length):
+        table = step(torch.tensor([ids for ids, _ in live])).double().tolist()
+        best = [
+            ([*ids, token], log_p + row[token])
+            for (ids, log_p), row in zip(live, table, strict=True)
+            for token in sorted(range(len(row)), key=lambda token: -row[token])[:k]
+        ]
+        done += [one for one in best if one[0][-1] == eos]
+        live = [one for one in best if one[0][-1] != eos]
+        if not live:
+            break
+    return _scored(done or live, alpha)[:k]
+
+
 def _scored(hypotheses: Found, alpha: float) -> Found:
     """The best first, by log p over a power of the number of generated tokens, eos among them."""
     scored = [(ids, log_p / (len(ids) - 1) ** alpha) for ids, log_p in hypotheses]

@@ -137,7 +137,7 @@ def test_a_handed_model_hands_over_the_parts_that_it_names_and_no_others():
     torch.testing.assert_close(arrived.embed(ids, places), x)
     assert len(arrived.layers) == 2
     torch.testing.assert_close(arrived.layers[1].key(x), model.layers[1].key(x))
-    assert not hasattr(arrived, "words") and not hasattr(arrived.layers[0], "W_q")
+    assert not hasattr(arrived, "token_embedding") and not hasattr(arrived.layers[0], "W_q")
 
 
 def test_a_cache_may_be_changed_and_nothing_else():
@@ -145,3 +145,64 @@ def test_a_cache_may_be_changed_and_nothing_else():
     assert judge_and_explain(catalogue.find("decode-step"), LocalEndpoint(namespace_of(source)), KEY).passed
     spoiling = source.replace("n = y.size(1)", "n = y.size(1)\n    y.zero_()")
     assert "changed" in report_on("decode-step", spoiling)
+
+
+@pytest.mark.parametrize(("dtype", "method"), [("float32", ".float()"), ("int32", ".int()")])
+def test_the_report_on_ids_of_another_dtype_names_the_dtype_and_no_cut(dtype, method):
+    source = catalogue.find("greedy-decode").correct[0].source.but("return out", f"return out{method}")
+    said = report_on("greedy-decode", source)
+    assert f"ids of dtype {dtype} came back" in said and "cut short" not in said and "(3, 8)" not in said
+
+
+def test_a_row_is_shown_as_it_came_back():
+    source = catalogue.find("greedy-decode").correct[0].source.but("out = torch.cat(", "torch.cat(")
+    said = report_on("greedy-decode", source)
+    assert "row 0 should be 1 13 8 2, yours is 1 " in said and "no word was ever appended" in said
+
+
+def test_ids_that_are_written_in_are_named_beside_a_mode_that_is_left():
+    source = catalogue.find("greedy-decode").correct[0].source.without("model.train(training)")
+    source = source.but("1), bos)", "1), 1)").but("== eos", "== 2").but("(done, pad)", "(done, 0)")
+    told = explained("greedy-decode", source)
+    assert "The ids 1, 2 and 0 are written into your code" in told.misconception.message
+
+
+def test_a_softmax_over_the_batch_and_a_k_th_token_left_out_are_named():
+    right = catalogue.find("sample").correct[0].source
+    for old, new, name in [
+        ("torch.softmax(logits, dim=-1)", "torch.softmax(logits, dim=0)", "softmax over the batch"),
+        ("logits < weakest", "logits <= weakest", "one fewer than top_k"),
+    ]:
+        assert explained("sample", right.but(old, new)).misconception.name == name
+
+
+@pytest.mark.parametrize("submission", range(6))
+def test_a_beam_that_grows_with_every_step_never_passes(submission):
+    known = next(each for each in catalogue.find("beam-search").mistakes if "of each hypothesis" in each.name)
+    key = draw_key(b"secret", "assignment", "exercise", [f"submission {submission}"])
+    verdict = judge_and_explain(catalogue.find("beam-search"), LocalEndpoint(namespace_of(known.source)), key)
+    assert "other ids of bos and eos" in [each.probe.name for each in verdict.outcomes if not each.passed]
+    assert verdict.misconception is known
+
+
+def test_the_report_on_a_logarithm_of_logarithms_explains_the_nan():
+    source = catalogue.find("beam-search").correct[0].source.but("step_fn(prefixes)", "step_fn(prefixes).log()")
+    assert "A negative number has no logarithm" in report_on("beam-search", source)
+
+
+def test_new_words_that_are_appended_nowhere_are_a_mistake_by_itself():
+    source = """
+        def decode_step(model, y_t, cache, t):
+            x = model.embed(y_t, torch.arange(t, t + y_t.shape[1]))
+            for layer, (K, V, cross) in zip(model.layers, cache):
+                weights = torch.softmax(layer.query(x) @ K.transpose(-2, -1) / x.shape[-1] ** 0.5, dim=-1)
+                x = layer.rest(x, weights @ V, cross)
+            return model.head(x)[:, -1], cache
+    """
+    told = explained("decode-step", catalogue.known_answers.answer(source))
+    assert told.misconception.name == "the new words appended nowhere"
+
+
+def test_a_bleu_of_nearly_zero_is_not_zero():
+    source = catalogue.find("corpus-bleu").correct[0].source.but("return 0.0", "return 1e-6")
+    assert not explained("corpus-bleu", source).passed
