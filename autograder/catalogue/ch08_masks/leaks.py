@@ -7,7 +7,8 @@ from autograder.catalogue import families
 from autograder.catalogue.ch08_masks import models
 from autograder.catalogue.ch08_masks.models import Reader, V, attention, past
 from autograder.catalogue.ch08_masks.shared import sections
-from autograder.catalogue.exercise import Case, Exercise
+from autograder.catalogue.exercise import Case, Evidence, Exercise
+from autograder.catalogue.families import Family
 from autograder.catalogue.known_answers import answer, correct, mistake
 from autograder.catalogue.normal_forms import bools
 from autograder.catalogue.probes import UNTOUCHED, hidden, second_call, visible
@@ -57,8 +58,9 @@ def full_of_zeros(g: torch.Generator, mix, B: int = 2, T: int = 5) -> Case:
 
 
 def counted(g: torch.Generator, sign: int, B: int, T: int) -> Case:
-    """Ids that are all 0, whose change moves every score in the same direction."""
-    return Case((models.Count(sign), torch.zeros(B, T, dtype=torch.int64), 2))
+    """Ids that are all 0. If all from 2 on are changed at once, every score moves in the same direction."""
+    t = 2
+    return Case((models.Count(sign, t, missing=sign > 0), torch.zeros(B, T, dtype=torch.int64), t))
 
 
 def everything(query: Tensor, key: Tensor) -> Tensor:
@@ -78,6 +80,18 @@ def future(query: Tensor, key: Tensor) -> Tensor:
     return key >= query
 
 
+def not_all_changed(evidence: Evidence) -> bool:
+    """Whether a leak was missed that shows only if all tokens are changed, or where there is only one to change."""
+    model, ids, t = evidence.arguments
+    missed = evidence.expected is True and evidence.got is False
+    return missed and (isinstance(model, models.Count) or ids.shape[1] - t == 1)
+
+
+def many_truth_values(evidence: Evidence) -> bool:
+    """Whether a whole tensor of True and False came back, whose size and values depend on the tokens chosen."""
+    return isinstance(evidence.got, Tensor) and evidence.got.dtype == torch.bool and evidence.got.numel() > 1
+
+
 RIGHT = answer("""
     def leaks(model, ids, t):
         was_training = model.training
@@ -91,6 +105,11 @@ RIGHT = answer("""
         model.train(was_training)
         return bool(gap > 1e-4)
 """)
+# fmt: off
+V_FROM_ELSEWHERE = Family("the largest id as V", """The size of the vocabulary is the last size of the logits. It is not
+    the largest id of this batch, which may be 0, by which nothing can be divided; nor is it the length of the sentence,
+    which may be larger, so that the model gets ids that it does not have.""")
+# fmt: on
 CHANGE, GAP = "changed[:, t:] = (ids[:, t:] + 1) % vocabulary", "gap = (before - after).abs().max()"
 BEFORE, AFTER = "before = model(ids)[:, :t]", "after = model(changed)[:, :t]"
 
@@ -131,23 +150,23 @@ EXERCISE = Exercise(
                announced_by="many kinds of leaking ones"),
         hidden("a leak: read backwards, ids all 0", full_of_zeros, models.backwards, 3, 4,
                announced_by="its ids are 0 to V - 1"),
-        hidden("a leak: a faint one", sized, models.faint, 12, 20, 19, later=V - 1, checks="inputs",
+        hidden("a leak: a faint one", sized, models.faint, 12, 20, 19, later=V - 1, marked=True, checks="inputs",
                announced_by="by less than 0.0001"),
         hidden("a leak: only into the position before", sized, models.last_place_only, 2, 6, 5, later=7,
                announced_by="at all positions before t"),
         hidden("a leak: only into the last position but two", sized, models.two_on, 2, 9, 8, later=8,
                announced_by="at all positions before t"),
         visible("a leak: reads only what comes after", leaking, models.after_only, 2, 2, 1, bare=True),
-        hidden("a leak: other words raise every score", counted, 1, 2, 4, checks="inputs",
+        hidden("a leak: other words raise every score", counted, 1, 1, 8, checks="inputs",
                announced_by="many kinds of leaking ones"),
-        hidden("a leak: other words lower every score", counted, -1, 3, 5,
+        hidden("a leak: other words lower every score", counted, -1, 1, 7,
                announced_by="many kinds of leaking ones"),
         hidden("a leak: in the first sentence only", sized, models.first_sentence_only, 3, 5, 2, checks="inputs",
-               announced_by="Compare all sentences"),
+               announced_by="Compare the logits of all sentences"),
         hidden("a leak: every position sees the last word", sized, models.reads_the_last, 2, 6, 2, later=9,
                announced_by="change all tokens from t on"),
         hidden("a leak: in the last sentence only", sized, models.last_sentence_only, 4, 5, 2,
-               announced_by="Compare all sentences"),
+               announced_by="Compare the logits of all sentences"),
     ),
     mistakes=(
         mistake("all places compared",
@@ -156,8 +175,8 @@ EXERCISE = Exercise(
             at the positions before t only: those from t on *may* change, since their own tokens changed."""),
         mistake("the changed place compared too", RIGHT.but("model(ids)[:, :t]", "model(ids)[:, :t + 1]").but(
                   "model(changed)[:, :t]", "model(changed)[:, :t + 1]"), LEAK,
-            """You accused a sound model: position t has been given another token, and may answer otherwise. Only the
-            positions *before* t may not."""),
+            """You reported a sound model. Token t itself was changed, so the logits at position t may change. Only
+            those at the positions *before* t must stay as they are."""),
         mistake("the places after compared", RIGHT.but("model(ids)[:, :t]", "model(ids)[:, t:]").but(
                   "model(changed)[:, :t]", "model(changed)[:, t:]"), LEAK,
             "You compared the positions from t on. These may change; the ones before t may not."),
@@ -171,16 +190,16 @@ EXERCISE = Exercise(
             """You compared only one position, and changed only the last token. Compare all positions before t, and
             change all tokens from t on."""),
         mistake("only the first sentence", RIGHT.but("(before - after)", "(before - after)[0]"), LEAK,
-            "Not all sentences were changed, or compared. A leak may show in another."),
+            "Not all sentences were changed, or compared. A leak may show in only one of them."),
         mistake("zeros written", RIGHT.but(CHANGE, "changed[:, t:] = 0"), LEAK,
             """Where the tokens are 0 already, yours stay 0, and no leak can show. If you fill in a fixed id, it was
             there already; if you take V from the ids, take it from the logits."""),
         mistake("the highest id written", RIGHT.but(CHANGE, "changed[:, t:] = vocabulary - 1"), LEAK,
-            """Where the tokens are the highest id already, yours stay so: nothing changes, and no leak can show. Make
-            sure that every token becomes a different one."""),
+            """Where the tokens are the highest id already, nothing changes, and no leak can show. Replace every token
+            by a different one."""),
         mistake("beyond the vocabulary", RIGHT.but(CHANGE, "changed[:, t:] = ids[:, t:] + 1"), LEAK,
             """One more than the highest id is not a token, and the model stops. The size of the vocabulary is the last
-            size of the logits: come round to 0."""),
+            size of the logits. After the highest id, wrap around to 0."""),
         mistake("mixed tokens", RIGHT.but(CHANGE, "changed[:, t:] = ids[:, t:].flip(1)"), LEAK,
             """You changed the order of the tokens. Where they are all alike nothing changed, and a model that does not
             look at the order hides its leak."""),
@@ -205,18 +224,25 @@ EXERCISE = Exercise(
             """Your test reports a leak only if every logit before t moves. A leak may show in one sentence, or at one
             position: a single logit that moves is enough."""),
         mistake("a faint leak missed", RIGHT.but(".max()", ".mean()"), LEAK,
-            """A faint leak, at one position of one sentence, was missed. Either you allow too large a difference, or
-            you average over positions that did not move: the largest absolute difference decides."""),
+            """A faint leak was missed: it changes one logit, at one position of one sentence. Either you allow too
+            large a difference, or you average over logits that did not change, or you wait for several that do. The
+            largest absolute difference decides."""),
         mistake("the earlier tokens changed", RIGHT.but(CHANGE, "changed[:, :t] = (ids[:, :t] + 1) % vocabulary"), LEAK,
-            "The tokens *before* t were changed. Every model answers otherwise then. Change those from t on."),
+            "The tokens *before* t were changed. Then every model may return different logits. Change the tokens from "
+            "t on."),
         mistake("left in training mode", RIGHT.without("model.eval()").without("model.train(was_training)"), LEAK,
             """Your test reports a sound model: in training mode dropout is random at each call, so two outputs for the
             same sentence differ. Switch to evaluation mode first."""),
         families.LEFT_IN_EVALUATION_MODE(RIGHT.without("model.train(was_training)"), LEAK),
         families.PUT_IN_TRAINING_MODE(RIGHT.but("model.train(was_training)", "model.train()"), LEAK),
         mistake("equal to the last digit", RIGHT.but(GAP, "gap = 1.0 - float(torch.equal(before, after))"), LEAK,
-            """A sound model was accused for the noise of its arithmetic: two sums in another order differ in the last
+            """A sound model was reported because of rounding: the same sum in a different order differs in its last
             digits. Allow a small difference."""),
+        mistake("left in training mode, and equal to the last digit",
+                RIGHT.without("model.eval()").without("model.train(was_training)").but(
+                  GAP, "gap = 1.0 - float(torch.equal(before, after))"), LEAK,
+            """Sound models were reported, for two reasons. In training mode dropout is random at each call: switch to
+            evaluation mode first. And sums may differ in their last digits: allow a small difference."""),
         mistake("the choices compared", RIGHT.but(GAP, "gap = (before.argmax(-1) != after.argmax(-1)).float().max()"),
                 LEAK,
             """Only the token with the highest score was compared. A leak moves the scores long before it moves the
@@ -235,8 +261,23 @@ EXERCISE = Exercise(
         mistake("sound and leaking exchanged", RIGHT.but("gap > 1e-4", "gap <= 1e-4"), LEAK,
             "True should mean that the model leaks. Yours returns it for sound models."),
         mistake("only token t", RIGHT.but(CHANGE, "changed[:, t] = (ids[:, t] + 3) % vocabulary"), LEAK,
-            """Only token t became another one, so a model whose earlier positions read a later token, such as the last
-            of the sentence, goes free. Change all tokens from t on."""),
+            """Only token t was changed, so a model whose earlier positions read a later token, such as the last of the
+            sentence, passes your test. Change all tokens from t on."""),
+        V_FROM_ELSEWHERE(RIGHT.but(CHANGE, "changed[:, t:] = (ids[:, t:] + 1) % ids.max()"), LEAK),
+        V_FROM_ELSEWHERE(RIGHT.but(CHANGE, "changed[:, t:] = (ids[:, t:] + 1) % ids.shape[1]"), LEAK,
+                         name="the length of the sentence as V"),
+        mistake("one truth value for each logit", RIGHT.but(
+                  "gap = (before - after).abs().max()", "gap = (before - after).abs()").but(
+                  "bool(gap > 1e-4)", "gap > 1e-4"), LEAK,
+            """You returned a truth value for every logit. Return one for the model: it leaks if any logit before t has
+            changed.""", shows=many_truth_values),
+        mistake("random tokens", RIGHT.but(
+                  CHANGE, "changed[:, t:] = torch.randint(vocabulary, (len(ids), ids.shape[1] - t), "
+                          "generator=torch.Generator().manual_seed(1))"), LEAK,
+            """A leak was missed that shows only when all tokens from t on are different at the same time. Are yours
+            drawn at random? Some may be the same as before. Or do you change one token after another? Replace all of
+            them at once, each by a different one.""",
+            shows=not_all_changed),
         mistake("how large the leak is", RIGHT.but("bool(gap > 1e-4)", "float(gap)"), LEAK,
             "You returned how large the difference is. Return a plain True or False."),
         mistake("ids changed in place",
@@ -284,8 +325,7 @@ EXERCISE = Exercise(
     hints=(
         "which logits must not change when the tokens from t on change?",
         "ids (B, T) and a changed copy give two (B, T, V); compare their first t positions.",
-        "evaluation mode; change every token from t on to another of the vocabulary; largest difference before t; the "
-        "mode as it "
-        "was; is the difference more than noise?",
+        "evaluation mode; replace every token from t on by a different one of the vocabulary; largest difference "
+        "before t; the mode as it was; is the difference more than noise?",
     ),
 )  # fmt: skip

@@ -8,7 +8,7 @@ from autograder.catalogue import families
 from autograder.catalogue.ch05_self_attention.shared import FUSED
 from autograder.catalogue.ch08_masks.shared import EMBEDDINGS, WORDS, sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise, Law
-from autograder.catalogue.families import in_place, usual_mistakes
+from autograder.catalogue.families import Family, in_place, usual_mistakes
 from autograder.catalogue.known_answers import answer, correct, mistake
 from autograder.catalogue.probes import GRADIENTS, PROMISED, hidden, normal, second_call, turned, visible
 from autograder.catalogue.quotes import row, row_sums
@@ -56,9 +56,13 @@ def for_each_head(g: torch.Generator) -> Case:
 
 
 def large_scores(g: torch.Generator) -> Case:
-    """Scores of about a million, whose pads are hidden by a mask of (B, 1, 1, Tk)."""
+    """Scores of about a million, whose pads are hidden by a mask of (B, 1, 1, Tk). The first sentence has one real
+    key, whose score for the first query is far below 0: only a constant below that hides the others."""
     Q, K, V, _ = inputs(g, 3, 2, 4, 5, 6, 7, dtype=torch.float64).arguments
-    return Case((1000 * Q, 1000 * K, V, some_hidden(g, 3, 1, 1, 5)))
+    mask = some_hidden(g, 3, 1, 1, 5)
+    mask[0] = torch.arange(5) == 0
+    Q[0, :, 0] = -K[0, :, 0]
+    return Case((1000 * Q, 1000 * K, V, mask))
 
 
 def poisoned(g: torch.Generator) -> Case:
@@ -118,6 +122,19 @@ def first_row(evidence: Evidence) -> str:
     return f"The first word's weights are {row(weights)}; only itself is open to it."
 
 
+def rows_too_small(evidence: Evidence) -> bool:
+    """Whether each wrong row of weights is the correct one times a number below 1, such as 0."""
+    got, expected = evidence.got, evidence.expected
+    if not isinstance(got, (tuple, list)) or len(got) != 2 or not isinstance(got[1], Tensor):
+        return False
+    weights, right = got[1].double(), expected[1].double()
+    if weights.shape != right.shape or not torch.isfinite(weights).all():
+        return False
+    left = weights.sum(-1, keepdim=True)
+    is_less = bool((left < 0.999).logical_and(right.sum(-1, keepdim=True) > 0.999).any())
+    return is_less and torch.allclose(weights, left * right, rtol=1e-3, atol=1e-4)
+
+
 RIGHT = answer("""
     def masked_attention(Q, K, V, mask):
         scores = Q @ K.transpose(-2, -1) / Q.shape[-1] ** 0.5
@@ -140,6 +157,12 @@ def hides_by(constant: str) -> str:
     return RIGHT.but("float('-inf')", constant).without(NAN)
 
 
+# fmt: off
+NOT_LOW_ENOUGH = Family("minus ten thousand added", """-10,000 is not low enough: where the allowed scores are near
+    -20,000, the hidden keys have the larger ones and take the weight. If you set their weights to 0 after the softmax,
+    nothing is left. Use minus infinity.""")
+# fmt: on
+
 EXERCISE = Exercise(
     id="masked-attention", number="08.4", difficulty=3, minutes=30, visible_points=2, hidden_points=6,
     reference=masked_attention, section=SCORES, forbidden=FUSED,
@@ -161,7 +184,7 @@ EXERCISE = Exercise(
         hidden("what is hidden does not matter", poisoned, announced_by="even if they hold a million"),
         hidden("no allowed key", nobody, announced_by="A query **without any allowed key** gets zeros"),
         hidden("no allowed key, in float16", nobody, dtype=torch.float16, rtol=1e-2, atol=3e-3,
-               announced_by="float16 goes in and comes out as float16"),
+               announced_by="float16 input gives float16 output"),
         hidden("no allowed key, gradients", nobody, dtype=torch.float64, checks=GRADIENTS,
                announced_by="no gradient is NaN"),
         hidden("float64, transposed in memory", turned_in_memory, announced_by=PROMISED),
@@ -197,20 +220,19 @@ EXERCISE = Exercise(
             """Your constant is -10,000 or so. Scores below it are rare, but a model can learn them, and the weights of
             a query without any allowed key then go to forbidden ones. Use minus infinity, or the least number that the
             dtype has."""),
-        mistake("minus ten thousand added", RIGHT.but(HIDE,
-                  "scores = scores - 1e4 * (~mask).to(scores.dtype)").but(NAN, """
+        NOT_LOW_ENOUGH(RIGHT.but(HIDE, "scores = scores - 1e4 * (~mask).to(scores.dtype)").but(NAN, """
             if mask is not None:
                 weights = weights * mask.any(dim=-1, keepdim=True)
-        """), CONSTANTS,
-            """-10,000 is not low enough: with allowed scores near -20,000 the hidden keys get the weight. Use minus
-            infinity."""),
+        """), CONSTANTS),
+        NOT_LOW_ENOUGH(hides_by("-1e4").after(WEIGHTS, AFTER), CONSTANTS, name="minus ten thousand, then zeros"),
         mistake("minus a billion", hides_by("-1e9"), NOBODY,
             """A query without any allowed key weights all forbidden words equally, since all its scores are the same
             constant. Its weights should be zeros, and its output too. And float16 ends at 65,504: there -1e9 is an
             error."""),
         mistake("the least number of the dtype", hides_by("torch.finfo(scores.dtype).min"), NOBODY,
-            """A query without any allowed key weights all forbidden words equally, since all its scores are the same
-            least number. Its weights should be zeros, and its output too."""),
+            """The weights of a query without any allowed key are spread evenly over the forbidden words. That happens
+            where all its scores are the same number, such as the least one, and where a NaN is replaced by 1 / Tk. The
+            weights should be zeros, and the output too."""),
         mistake("not a number", RIGHT.without(NAN), NOBODY,
             """A query without any allowed key has only scores of minus infinity, so its softmax is 0/0, which is NaN.
             Its weights should be zeros, and its output too."""),
@@ -255,7 +277,7 @@ EXERCISE = Exercise(
         mistake("weights first", RIGHT.but("weights @ V, weights", "weights, weights @ V"), SCORES,
             "The pair is the wrong way round: the mixture comes first, then the weights."),
         mistake("a mask is needed", RIGHT.but("if mask is not None:", "if True:"), SCORES,
-            "Your code stops when mask is None. That means: everybody may attend to everybody."),
+            "Your code stops when mask is None. None means that every query may attend to every key."),
         mistake("the scores came back", RIGHT.but("weights @ V, weights", "weights @ V, scores"), SCORES,
             "The second of the pair is the table of scores. Wanted are the weights, after the softmax."),
         mistake("only the output cleaned",
@@ -263,22 +285,14 @@ EXERCISE = Exercise(
             """The output of a query without any allowed key is 0, but its weights came back as NaN. Clean the weights;
             the output follows from them."""),
         mistake("NaN overwritten in place", RIGHT.but(NAN, "weights[torch.isnan(weights)] = 0.0"), NOBODY,
-            """The numbers are right, but no gradient can be computed: you wrote into the softmax's own result, which
-            its gradient still needs. Make a new tensor instead (nan_to_num, where, masked_fill)."""),
+            """The numbers are right, but no gradient can be computed: your code writes into a tensor that already
+            exists. That may be an argument, such as V, or the softmax's own result, which its gradient still needs.
+            Make a new tensor instead (nan_to_num, where, masked_fill)."""),
         mistake("scores picked by the mask", RIGHT.but(HIDE, "scores[~mask] = float('-inf')"), SCORES,
             """Picking by a mask in brackets needs a mask of the scores' own shape, and this one is smaller: it only
             *broadcasts* to (B, h, Tq, Tk). masked_fill and where broadcast."""),
         in_place("Q", RIGHT.but("Q @ K.transpose(-2, -1) / Q.shape[-1] ** 0.5",
                                 "Q.div_(Q.shape[-1] ** 0.5) @ K.transpose(-2, -1)"), SCORES),
-        mistake("a small number added to the sum", RIGHT.but(HIDE, "pass").without(NAN).after(WEIGHTS, """
-            if mask is not None:
-                weights = weights * mask
-                weights = weights / (weights.sum(dim=-1, keepdim=True) + 1e-6)
-        """), NOBODY,
-            """Rows whose allowed scores are very low came out as 0, or as too little: the exponentials of these scores
-            are too small for a float, or too small next to a constant such as 1e-6 in their sum. The largest *allowed*
-            score of a row is the one to subtract before the exponentials. A softmax does that if the others are hidden
-            first."""),
         mistake("divided by the root of d_v", RIGHT.but("Q.shape[-1]", "V.shape[-1]"), SCORES,
             """The scores were divided by the root of d_v, the width of the values. They are products of queries and
             keys: their width is d_k."""),
@@ -290,6 +304,16 @@ EXERCISE = Exercise(
             """Every query with a hidden key got zeros: its softmax was NaN, and NaN became 0. Are the hidden scores
             *plus* infinity? Softmax subtracts the largest score, and infinity minus infinity is not a number. Only
             minus infinity becomes a weight of 0."""),
+        mistake("a small number added to the sum", RIGHT.but(HIDE, "pass").without(NAN).after(WEIGHTS, """
+            if mask is not None:
+                weights = weights * mask
+                weights = weights / (weights.sum(dim=-1, keepdim=True) + 1e-6)
+        """), NOBODY,
+            """Rows whose allowed scores are very low came out as 0, or as too little. A softmax subtracts the largest
+            score of a row before the exponentials. If that is a hidden one, or a constant in its place that is not low
+            enough, the exponentials of the allowed scores are too small for a float. Without any subtraction they are
+            too small as well. Next to a constant such as 1e-6 in their sum they hardly count. The largest *allowed*
+            score is the one to subtract.""", shows=rows_too_small),
         *usual_mistakes(RIGHT, detached=SCORES, float32=SCORES, squeezed=SCORES),
     ),
     correct=(

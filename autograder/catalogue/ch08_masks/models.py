@@ -11,22 +11,23 @@ from torch import Tensor, nn
 V, WIDTH = 11, 8
 
 
-def tokens(ids: Tensor) -> Tensor:
+def tokens(ids: Tensor, vocabulary: int = V) -> Tensor:
     """The ids. Raises IndexError for one outside of the vocabulary; an index of -1 would take the last row."""
     for id in ids.flatten().tolist():
-        if not 0 <= id < V:
-            raise IndexError(f"expected ids from 0 to {V - 1}, got {id}")
+        if not 0 <= id < vocabulary:
+            raise IndexError(f"expected ids from 0 to {vocabulary - 1}, got {id}")
     return ids
 
 
 class Reader(nn.Module):
     """Embeds the ids, combines positions with `mix`, and scores the vocabulary.
 
-    mix: (B, T, WIDTH) -> the same; bare: without the residual; even: the scores of a position have a constant sum.
+    mix: (B, T, WIDTH) -> the same; bare: without the residual; even: the scores of a position have a constant sum;
+    marked: feature 0 is 1 for the highest id and 0 for all others, and decides one score of the vocabulary only.
     """
 
     def __init__(self, mix: Callable[[Tensor], Tensor], dropout: float = 0.0, training: bool = False,
-                 bare: bool = False, even: bool = False) -> None:
+                 bare: bool = False, even: bool = False, marked: bool = False) -> None:
         super().__init__()
         g = torch.Generator().manual_seed(7)
         self.table = torch.randn(V, WIDTH, generator=g)
@@ -34,6 +35,9 @@ class Reader(nn.Module):
         self.scores = torch.randn(WIDTH, V, generator=g)
         if even:
             self.scores -= self.scores.mean(dim=1, keepdim=True)
+        if marked:
+            self.table[:, 0], self.scores[0] = 0.0, 0.0
+            self.table[-1, 0] = self.scores[0, 0] = 1.0
         self.mix, self.dropout, self.bare, self.noise = mix, dropout, bare, torch.Generator().manual_seed(9)
         self.train(training)
 
@@ -47,16 +51,24 @@ class Reader(nn.Module):
 
 
 class Count(nn.Module):
-    """Every score at position 0 is `sign` if the last token of the sentence is not 0; all others are 0."""
+    """Every score at position 0 is `sign` if no token of the sentence from `first` on is 0; all others are 0.
 
-    def __init__(self, sign: int) -> None:
+    The vocabulary has two tokens, so that one drawn at random is often the one that it replaces. missing: whether
+    a sentence that ends before `first` counts as one without a 0 there.
+    """
+
+    VOCABULARY = 2
+
+    def __init__(self, sign: int, first: int, missing: bool) -> None:
         super().__init__()
-        self.sign = sign
+        self.sign, self.first, self.missing = sign, first, missing
 
     def forward(self, ids: Tensor) -> Tensor:
         """Logits (B, T, V)."""
-        scores = torch.zeros(*ids.shape, V)
-        scores[:, 0] = self.sign * (tokens(ids)[:, -1:] != 0)
+        scores = torch.zeros(*ids.shape, self.VOCABULARY)
+        later = tokens(ids, self.VOCABULARY)[:, self.first :] != 0
+        changed = later.all(dim=1) if later.shape[1] else torch.full((len(ids),), self.missing)
+        scores[:, 0] = self.sign * changed[:, None]
         return scores
 
 
@@ -127,9 +139,9 @@ def heads_by_view(x: Tensor) -> Tensor:
 
 
 def faint(x: Tensor) -> Tensor:
-    """Causal except for a trace of the last word, in the last sentence, at the position before the last."""
+    """Causal except for a trace of one feature of the last word, in the last sentence, at the position before it."""
     y = running_mean(x)
-    y[-1, -2] += 0.005 * x[-1, -1]
+    y[-1, -2, 0] += 0.02 * x[-1, -1, 0]
     return y
 
 

@@ -52,6 +52,11 @@ EXERCISE = Exercise(
         mistake("not repeated", RIGHT.but("forbidden.expand(-1, h, -1, -1)", "forbidden"), CONVENTION,
             "There is one table for each sentence. The module expects one for each sentence *and* head, B times h of "
             "them."),
+        mistake("repeated along the queries",
+                RIGHT.but("forbidden.expand(-1, h, -1, -1)", "forbidden.repeat_interleave(h, dim=2)").but(
+                  "-1, mask.shape[2], mask.shape[3]", "-1, h * mask.shape[2], mask.shape[3]"), CONVENTION,
+            """Each row of a table was repeated h times, so axis 1, the queries, is h times too long, and axis 0 has B
+            tables instead of B times h. Repeat the whole table of a sentence, once for each head."""),
         mistake("heads on an axis of their own",
                 RIGHT.but("spread.reshape(-1, mask.shape[2], mask.shape[3])", "spread"), CONVENTION,
             "The shape is (B, h, Tq, Tk). The module expects sentences and heads in one axis: (B times h, Tq, Tk)."),
