@@ -54,13 +54,18 @@ def wrong_keys(evidence: Evidence) -> list[str]:
 
 
 def low_entropy(evidence: Evidence) -> bool | None:
-    """Whether only the entropy is wrong: it is a little too small, as where a large number guards the logarithm."""
+    """Whether only the entropy is wrong, as where a large number guards the logarithm: it is a little too small, or, if
+    the number is 1, that of log(1 + A)."""
     got, expected = evidence.got, evidence.expected
     if not isinstance(got, dict) or wrong_keys(evidence) != ["entropy"]:
         return False
     value, right = got.get("entropy"), expected["entropy"]
     if not isinstance(value, Tensor) or value.shape != right.shape:
         return False
+    weights = evidence.arguments[0]
+    plus_one = -(weights * torch.log1p(weights)).sum(-1).mean(-1)
+    if torch.allclose(value, plus_one.to(value.dtype), 1e-4, 1e-5):
+        return True
     return bool((value <= right + 1e-5).all() and (value > right - 0.3).all())
 
 
@@ -73,7 +78,7 @@ def one_key(key: str, name: str, source: str, message: str) -> Misconception:
         got, wanted = (found[key].flatten()[:3].tolist() for found in (evidence.got, evidence.expected))
         others = [other for other in wrong_keys(evidence) if other != key]
         too = f" ({' and '.join(others)} {'are' if len(others) > 1 else 'is'} wrong, too.)" if others else ""
-        return f"{key} came back as {' '.join(map(number, got))}; right is {' '.join(map(number, wanted))}.{too}"
+        return f"Your {key} is {' '.join(map(number, got))}; it should be {' '.join(map(number, wanted))}.{too}"
 
     def shows(evidence: Evidence) -> bool:
         got, expected = evidence.got[key], evidence.expected[key]
@@ -114,7 +119,7 @@ EXERCISE = Exercise(
     probes=(
         visible("three heads, worked by hand", Case((THREE_HEADS,))),
         visible("2 sentences, 3 heads, 5 words", inputs, 2, 3, 5),
-        *usual_probes(inputs, other=(3, 2, 6), smallest=(1, 1, 2), common=(2, 3, 4), gradients=False, zero=False),
+        *usual_probes(inputs, other=(3, 2, 12), smallest=(1, 1, 2), common=(2, 3, 4), gradients=False, zero=False),
         hidden("many weights are exactly 0", with_zeros, 2, 3, 5, checks=UNTOUCHED,
                announced_by="some may be exactly 0"),
         hidden("every weight is 0 or 1", one_hot, 3, 2, 4, announced_by="some may be exactly 0"),
@@ -145,9 +150,9 @@ EXERCISE = Exercise(
             """The logarithms were added up without their weights, and the logarithm of a weight of 0 is minus
             infinity. Each counts as much as its weight, so that a weight of 0 adds nothing."""),
         mistake("a large number under the logarithm", RIGHT.but(".clamp_min(1e-30)", ".clamp_min(0.01)"), STATS,
-            """The entropy is a little too small. Was a number such as 0.01 put under the logarithm for the weights of
-            0? Other small weights then count wrongly, too. Handle only the weights that are exactly 0, or use a far
-            smaller number.""", shows=low_entropy),
+            """The entropy is too small. Was a number such as 0.01, or 1 as in log1p, added under the logarithm for the
+            weights of 0? The other weights then count wrongly, too. Handle only the weights that are exactly 0, or use
+            a far smaller number.""", shows=low_entropy),
         one_key("entropy", "entropy of averaged weights", RIGHT.but(SURPRISE, "mean = A.mean(dim=-2)").but(
                   ENTROPY, "torch.special.entr(mean).sum(dim=-1)"),
             """The rows were averaged first and the entropy taken of the mean. A head whose words each look at *one*

@@ -63,21 +63,21 @@ EXERCISE = Exercise(
             head instead of each word. z is (B, h, T, d_k): its axis 1 is the heads.""", quotes=sizes),
         mistake("view after the exchange", RIGHT.but("reshape", "view"), MERGE,
             """view raises an error: a transpose only changes the strides, so the values are no longer contiguous in
-            memory. Call contiguous() before view, or use reshape."""),
+            memory. Call contiguous() after the transpose and before view, or use reshape."""),
         mistake("mean over the heads", RIGHT.but(MERGED, "z.mean(dim=1)"), MERGE,
-            "The heads were averaged, which throws away what told them apart. They are *side by side*: h times d_k "
+            "The heads were averaged, which throws away their differences. They belong *side by side*: h times d_k "
             "numbers.",
             quotes=sizes),
         mistake("sum over the heads", RIGHT.but(MERGED, "z.sum(dim=1)"), MERGE,
-            "The heads were added up. They are *side by side*: h times d_k numbers a word.", quotes=sizes),
+            "The heads were added up. They belong *side by side*: h times d_k numbers for each word.", quotes=sizes),
         mistake("the largest of the heads", RIGHT.but(MERGED, "z.amax(dim=1)"), MERGE,
-            "Of each feature only the largest head's came through. The heads are *side by side*.", quotes=sizes),
+            "Of each feature you kept the largest value of all heads. The heads belong *side by side*.", quotes=sizes),
         mistake("heads in the opposite order", RIGHT.but("z.transpose", "z.flip(1).transpose"), MERGE,
             "The last head came first. Head 0 takes the first d_k features, so that merging undoes splitting.",
             quotes=stands),
         mistake("features shuffled together", RIGHT.but("transpose(1, 2)", "permute(0, 2, 3, 1)"), MERGE,
-            """The heads were shuffled together like cards: feature 0 of every head, then feature 1 of every head. First
-            all of head 0, then all of head 1.""", quotes=stands),
+            """The heads are interleaved: feature 0 of every head, then feature 1 of every head. First comes all of head
+            0, then all of head 1.""", quotes=stands),
         mistake("words and features exchanged", RIGHT.but("transpose(1, 2)", "transpose(2, 3)"), MERGE,
             """Words and features changed places before joining, so the numbers of several words share a row. The axes
             that change places are heads and words, 1 and 2.""", quotes=stands),
@@ -101,9 +101,9 @@ EXERCISE = Exercise(
             quotes=sizes),
         mistake("two heads only", RIGHT.but(MERGED, "torch.cat([z[:, 0], z[:, min(1, h - 1)]], dim=-1)"), MERGE,
             "Two heads were joined, whatever h is. All of them belong next to each other.", quotes=sizes),
-        mistake("heads and features exchanged", RIGHT.but(MERGED, "z.transpose(1, 3).reshape(B, d_k, T * h)"), MERGE,
-            "Axes 1 and 3 changed places, so the features came before the words. Heads and words do: axes 1 and 2.",
-            quotes=sizes),
+        mistake("heads and features exchanged", RIGHT.but("transpose(1, 2)", "transpose(1, 3)"), MERGE,
+            """Axes 1 and 3 changed places, heads and features, so the numbers of several words share a row. The axes
+            that change places are heads and words: 1 and 2.""", quotes=stands),
         mistake("first head only", RIGHT.but(MERGED, "z[:, 0]"), MERGE,
             "Only head 0 came back; what the others found is lost.", quotes=sizes),
         mistake("last head only", RIGHT.but(MERGED, "z[:, -1]"), MERGE,
@@ -112,7 +112,7 @@ EXERCISE = Exercise(
                 MERGE,
             "The last head is missing: range(h - 1) and [:-1] both end one too early.", quotes=sizes),
         mistake("head 0 again and again", RIGHT.but(MERGED, "z[:, 0].repeat(1, 1, h)"), MERGE,
-            "Head 0 is there h times. Each of the h pieces belongs to another head.", quotes=stands),
+            "Head 0 is there h times. Each of the h pieces belongs to a different head.", quotes=stands),
         mistake("words first", RIGHT.but(MERGED, "z.permute(2, 0, 1, 3).reshape(T, B, h * d_k)"), MERGE,
             "The words came before the batch. The batch stays in front: (B, T, h·d_k).", quotes=sizes),
         mistake("words and sentences mixed", RIGHT.but("transpose(1, 2)", "permute(2, 0, 1, 3)"), MERGE,

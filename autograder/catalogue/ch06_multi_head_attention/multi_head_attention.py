@@ -12,7 +12,7 @@ from autograder.catalogue.exercise import Case, Evidence, Exercise, Role
 from autograder.catalogue.families import usual_mistakes
 from autograder.catalogue.known_answers import Answer, answer, correct, mistake
 from autograder.catalogue.laws import sums_to_one
-from autograder.catalogue.probes import FAR, hidden, normal, usual_probes, visible
+from autograder.catalogue.probes import FAR, UNTOUCHED, hidden, normal, usual_probes, visible
 from autograder.catalogue.quotes import row
 from transformer_ref.model import attention
 from transformer_ref.model.multi_head_attention import merge_heads, split_heads
@@ -96,10 +96,17 @@ def masked(g: torch.Generator, B: int, Tq: int, Tk: int, D: int, h: int, sizes: 
 
 
 def masked_itself(g: torch.Generator, B: int, T: int, D: int, h: int) -> Case:
-    """Large scores, among which the mask chooses; x_kv is passed as None."""
+    """Scores up to 3,000, among which the mask chooses; x_kv is passed as None. The keys are the negative queries, so
+    every word gets its own lowest score. One word may attend only to itself, and in one head that score is -3,000: all
+    hidden keys fit better, and -1,000 does not hide them."""
     mask = (torch.rand(T, T, generator=g) < 0.5) | torch.eye(T, dtype=torch.bool)
-    mask[0, -1] = False
-    return made(g, D, h, (60 * normal(g, B, T, D, dtype=torch.float64), None, mask), torch.float64)
+    case = made(g, D, h, (normal(g, B, T, D, dtype=torch.float64), None, mask), torch.float64)
+    x, weights = case.arguments[0], dict(case.weights)
+    weights["key"] = -weights["query"]
+    sizes = (x @ weights["query"]).unflatten(-1, (h, D // h)).square().sum(-1).amax((0, 2)) / (D // h) ** 0.5  # (T,)
+    word = int(sizes.argmax())
+    mask[word] = torch.arange(T) == word
+    return replace(case, arguments=(x * (3_000 / float(sizes[word])) ** 0.5, None, mask), weights=weights)
 
 
 def indivisible(g: torch.Generator, D: int, h: int) -> Case:
@@ -120,15 +127,36 @@ def still_seen(evidence: Evidence) -> str:
 
 
 def finite(evidence: Evidence) -> bool | None:
-    """Whether hidden keys get small weights, and the others nearly the right ones; large scores do not show it."""
+    """Whether hidden keys get small weights and the others nearly the correct ones, or, where scores are large, whether
+    all hidden keys of a query get the same weight."""
     if not isinstance(evidence.got, tuple) or not all(isinstance(part, Tensor) for part in evidence.got):
         return False
     (_, weights), right = evidence.got, evidence.expected[1]
-    if evidence.arguments[0].abs().max() > 20:
-        return None
     if weights.shape != right.shape or not (right == 0).any():
         return False
-    return bool(0 < weights[right == 0].max() < 0.05 and (weights - right).abs().max() < 0.05)
+    if evidence.arguments[0].abs().max() <= 20:
+        return bool(0 < weights[right == 0].max() < 0.05 and (weights - right).abs().max() < 0.05)
+    if len(evidence.arguments) < 3:
+        return None
+    hidden_keys = ~evidence.arguments[2].expand(right.shape)
+    least = weights.masked_fill(~hidden_keys, 1).amin(-1)
+    most = weights.masked_fill(~hidden_keys, 0).amax(-1)
+    return bool((most > 0.01).any() and ((most - least < 1e-6) | ~hidden_keys.any(-1)).all())
+
+
+def by_words(evidence: Evidence) -> bool | None:
+    """Whether the scores were divided by the root of the number of queries or of keys: the logarithms of the weights
+    differ by a factor that only this explains. Hidden keys, and a single key, cannot show it."""
+    if not isinstance(evidence.got, tuple) or not all(isinstance(part, Tensor) for part in evidence.got):
+        return False
+    (_, weights), right = evidence.got, evidence.expected[1]
+    if weights.shape != right.shape:
+        return False
+    if right.shape[-1] == 1 or bool((right < 1e-30).any()):
+        return None
+    got, wanted = (table.double().log() - table.double().log().mean(-1, keepdim=True) for table in (weights, right))
+    d_k = evidence.arguments[0].shape[-1] / right.shape[1]
+    return any(torch.allclose(got, wanted * (d_k / T) ** 0.5, 1e-2, 1e-3) for T in right.shape[-2:])
 
 
 def over_heads(evidence: Evidence) -> str:
@@ -208,7 +236,7 @@ EXERCISE = Exercise(
         visible("two sentences, d_model 15, 3 heads", itself, 2, 4, 15, 3),
         visible("4 queries, 4 keys of other words", across, 2, 4, 4, 15, 3),
         visible("4 queries, 6 keys", across, 2, 4, 6, 15, 3),
-        visible("a mask for all sentences", masked, 2, 4, 6, 10, 2, lambda B, h, Tq, Tk: (Tq, Tk)),
+        visible("a mask for all sentences", masked, 2, 4, 6, 10, 2, lambda B, h, Tq, Tk: (Tq, Tk), checks="inputs"),
         visible("every bias is 0.5", biased, 2, 3, 8, 2),
         visible("bias=False, so there is none", no_bias, 2, 4, 6, 3),
         visible("d_model 10, 4 heads", indivisible, 10, 4),
@@ -221,13 +249,18 @@ EXERCISE = Exercise(
         hidden("a mask for each sentence", masked, 3, 4, 6, 10, 2, lambda B, h, Tq, Tk: (B, 1, 1, Tk),
                announced_by="broadcasts to (B, h, Tq, Tk)"),
         hidden("a mask for each head", masked, 2, 4, 6, 15, 3, lambda B, h, Tq, Tk: (B, h, Tq, Tk),
-               announced_by="broadcasts to (B, h, Tq, Tk)"),
+               checks=UNTOUCHED, announced_by="broadcasts to (B, h, Tq, Tk)"),
+        # As many sentences as heads, so that a mask for each sentence would fit, too.
+        hidden("the same mask of each head in all sentences", masked, 3, 4, 6, 9, 3,
+               lambda B, h, Tq, Tk: (h, Tq, Tk), announced_by="such as (Tq, Tk), (h, Tq, Tk) or (B, 1, 1, Tk)"),
         hidden("a mask in self-attention, large scores", masked_itself, 2, 5, 8, 4,
                announced_by="or from x_q where x_kv is None"),
         hidden("one query, one key", across, 1, 1, 1, 6, 2, announced_by="x_q (B, Tq, d_model)"),
         hidden("large scores", itself, 2, 5, 8, 2, 60.0, torch.float64, announced_by="must not give NaN"),
         hidden("the same in training", itself, 2, 3, 9, 3, checks="training", announced_by="no dropout"),
         hidden("d_model 9, 6 heads", never_called, 9, 6, announced_by="otherwise the constructor raises ValueError"),
+        hidden("more heads than features", never_called, 2, 4,
+               announced_by="otherwise the constructor raises ValueError"),
     ),
     mistakes=(
         mistake("divided by the root of d_model", RIGHT.but("self.d_k ** 0.5", "x_q.shape[-1] ** 0.5"), MODULE,
@@ -241,12 +274,15 @@ EXERCISE = Exercise(
             it adds up: d_k."""),
         mistake("divided by the root of the number of words", RIGHT.but("self.d_k ** 0.5", "k.shape[-2] ** 0.5"),
                 MODULE,
-            """The scores were divided by the root of the number of keys. A score does not grow with the length of a
-            sentence; it adds up d_k products."""),
+            """The scores were divided by the root of the number of words (queries or keys). A score does not grow with
+            the length of a sentence; it adds up d_k products.""", shows=by_words),
+        mistake("multiplied by the root of d_k", RIGHT.but(DIVISION, DIVISION.replace("/", "*")), MODULE,
+            """Your weights are far too sharp: the scores were multiplied by the root of d_k. They grow with it already,
+            so they are divided."""),
         mistake("no output projection", RIGHT.without(O_LAYER).but("self.W_o(attended)", "attended"), OUTPUT,
-            """There are three matrices; there should be four. Most often it is W_O that is missing: without it what
-            head 0 found stays in the first d_k features for good. (If you have W_O, two of queries, keys and values
-            share one.)"""),
+            """There are three matrices; there should be four. Most often it is W_O that is missing: without it the
+            output of head 0 stays in the first d_k features. (If you have W_O, two of queries, keys and values share
+            one.)"""),
         mistake("an output projection that nobody uses", RIGHT.but("self.W_o(attended)", "attended"), OUTPUT,
             "W_O was made and never used: the merged heads came back as they were."),
         mistake("one head's weights for all", RIGHT.but(SOFTMAX, SOFTMAX + "[:, :1].expand(-1, self.h, -1, -1)"),
@@ -277,7 +313,8 @@ EXERCISE = Exercise(
             """A tensor is neither true nor false, so `or` and `if x_kv` stop with an error. Ask whether it `is
             None`."""),
         mistake("x_kv always needed", RIGHT.but("if x_kv is None:\n            x_kv = x_q\n        ", ""), CROSS,
-            "With x_kv left out there is nothing to make keys of. None means self-attention: then x_q answers itself."),
+            "With x_kv left out there is nothing to compute keys and values from. None means self-attention: then they "
+            "come from x_q."),
         mistake("softmax over the heads", RIGHT.but("dim=-1", "dim=1"), TWO_HEADS,
             "Your weights sum to 1 over the heads. In each head the weights of each *query* should sum to 1 over the "
             "keys: the last axis.",
@@ -301,18 +338,26 @@ EXERCISE = Exercise(
                 RIGHT.without(HIDING).but("if mask is not None:\n",
                                           "if mask is None:\n            mask = True\n").after(
                   SOFTMAX, "weights = weights * mask"), MODULE,
-            "The weights were hidden after the softmax, so the rest no longer sums to 1. Hide *scores*, before "
-            "sharing.",
+            "The weights were hidden after the softmax, so the rest no longer sums to 1. Hide *scores*, before the "
+            "softmax.",
             quotes=row_sums),
         mistake("scores times mask", RIGHT.but(HIDING, "scores = scores * mask"), MODULE,
             """Hidden scores became 0 (multiplying by the mask does that, and so does 1e-9 written for -1e9). A score of
             0 is not hidden: e to the power of 0 is 1, so these words still get a weight. Minus infinity hides."""),
         mistake("a finite number for minus infinity", RIGHT.but(HIDING, "scores = scores - 10.0 * ~mask"), MODULE,
-            """It must be exactly 0. A finite number, such as -10, was added to the hidden scores or put in their
-            place; replace them by minus infinity.""", quotes=still_seen, shows=finite),
+            """The weight of a hidden key must be exactly 0, however small the other scores are. A finite number, such
+            as -10 or -1,000, was added to the hidden scores or put in their place; replace them by minus
+            infinity.""", quotes=still_seen, shows=finite),
+        mistake("mask added to the scores", RIGHT.but(HIDING, "scores = scores + mask"), MODULE,
+            """The mask was added to the scores. In a sum True counts as 1 and False as 0, so nothing is hidden: the
+            keys that may be seen only get a slightly larger score. Where the mask is False, put minus infinity."""),
         mistake("mask with an axis of its own for the heads", RIGHT.but("~mask", "~mask.unsqueeze(1)"), MODULE,
             """An axis was put into the mask. It comes ready to broadcast to (B, h, Tq, Tk): shapes are matched from the
             right, so leave it as it is."""),
+        mistake("three axes taken for a mask of each sentence",
+                RIGHT.but("~mask", "~(mask.unsqueeze(1) if mask.ndim == 3 else mask)"), MODULE,
+            """A mask with three axes was read as (B, Tq, Tk), one for each sentence. Shapes are matched from the right,
+            so it is (h, Tq, Tk): one for each head. Leave it as it is."""),
         mistake("heads split by view alone", RIGHT.but(SPLITTING, "x.reshape(B, self.h, T, self.d_k)"), SPLIT,
             """The heads were cut with a single view or reshape, so head 0 received pieces of *other words* (see 06.1).
             Cut the features first, then move the head axis."""),
@@ -329,8 +374,8 @@ EXERCISE = Exercise(
             view."""),
         mistake("interleaved heads", RIGHT.but(SPLITTING, "x.reshape(B, T, self.d_k, self.h).permute(0, 3, 1, 2)"),
                 SPLIT,
-            "The features were dealt out like cards. Head 0 works on the first d_k features of each "
-            "projection, in a row."),
+            "The features of the heads are interleaved: head 0 got features 0, h, 2h and so on. Head 0 works on the "
+            "first d_k features of each projection."),
         mistake("heads added up", RIGHT.but("z.transpose(1, 2).reshape(B, T, h * d_k)", "z.sum(dim=1).repeat(1, 1, h)"),
                 MERGE,
             "The heads were added up. They are side by side: h times d_k numbers for each word."),
@@ -353,8 +398,8 @@ EXERCISE = Exercise(
             """The words were cut first and projected afterward, so head 0 sees only the first d_k features of each
             word. Project all d_model features, then cut."""),
         mistake("the weights forgotten", RIGHT.without("self.last_weights = weights"), MODULE,
-            "The result is right, but nothing was kept: after a call, .last_weights must hold the weights, "
-            "(B, h, Tq, Tk)."),
+            "The result is right, but .last_weights holds no weights. After every call it must hold them, (B, h, Tq, "
+            "Tk), and it must have exactly this name."),
         mistake("the mean of the heads kept",
                 RIGHT.but("self.last_weights = weights", "self.last_weights = weights.mean(dim=1)"), MODULE,
             "The result is right, but .last_weights holds the mean of the heads. Keep every head's own.", quotes=kept),
@@ -371,6 +416,9 @@ EXERCISE = Exercise(
                 RIGHT.but(PROJECTED, "q, k, v = self.W_k(x_q), self.W_q(x_kv), self.W_v(x_kv)"), MODULE,
             "The projection named for the query makes your keys, and the other way round."),
         families.QUERIES_WITH_THEMSELVES(RIGHT.but("k.transpose(-2, -1)", "q.transpose(-2, -1)"), MODULE),
+        mistake("keys times queries", RIGHT.but("q @ k.transpose(-2, -1)", "k @ q.transpose(-2, -1)"), MODULE,
+            """Queries and keys are exchanged in the product of the scores, so a row belongs to a key. Row i must hold
+            the scores of query i, one for each key."""),
         mistake("keys made by the query projection", RIGHT.but("self.W_k(x_kv)", "self.W_q(x_kv)"), MODULE,
             "The keys were made by the query projection; the one for keys was made and never used."),
         mistake("one projection for queries, keys and values",

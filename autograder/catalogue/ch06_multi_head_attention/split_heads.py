@@ -58,6 +58,8 @@ EXERCISE = Exercise(
         hidden("as many words as heads", inputs, 2, 3, 3, 4, announced_by="h: the number of heads"),
         hidden("12 words, 9 features, 4 heads", indivisible, 12, 9, 4,
                announced_by="Raises ValueError when D is not a multiple of h"),
+        hidden("more heads than features", indivisible, 3, 2, 4,
+               announced_by="Raises ValueError when D is not a multiple of h"),
     ),
     mistakes=(
         mistake("view alone", RIGHT.but(SPLIT_LINE, "x.reshape(B, h, T, D // h)"), SPLIT, SCRAMBLED, quotes=stands),
@@ -68,8 +70,8 @@ EXERCISE = Exercise(
             """The batch and the words are exchanged, in the names for the lengths of x or in the new shape. x is (B, T,
             D): its first axis is the batch.""", quotes=sizes),
         mistake("interleaved features", RIGHT.but(SPLIT_LINE, "x.reshape(B, T, D // h, h).permute(0, 3, 1, 2)"), SPLIT,
-            """The features were dealt out like cards: head 0 got features 0, h, 2h and so on. It should get the *first
-            d_k* in a row, head 1 the next d_k.""", quotes=stands),
+            """The features of the heads are interleaved: head 0 got features 0, h, 2h and so on. It should get the
+            *first d_k*, head 1 the next d_k.""", quotes=stands),
         mistake("heads behind the words", RIGHT.but(".transpose(1, 2)", ""), SPLIT,
             """The features are cut, but the head axis still comes after the words. Each head must hold a whole
             sentence: (B, h, T, d_k).""", quotes=sizes),
@@ -124,10 +126,11 @@ EXERCISE = Exercise(
             "axis goes."),
         mistake("the rest cut off", RIGHT.but(CHECK + "heads = x.reshape", "heads = x[..., :D // h * h].reshape"),
                 SPLIT,
-            "7 features cannot be shared among 2 heads; you dropped what was left over. Raise a ValueError instead."),
+            "7 features cannot be divided among 2 heads; you dropped those that were left over. Raise a ValueError "
+            "instead."),
         mistake("no check of the sizes", RIGHT.but(CHECK, ""), SPLIT,
-            """When D is not a multiple of h, torch stops with an error of its own. Ask first, and raise a ValueError
-            that says what was expected."""),
+            """When D is not a multiple of h, torch stops with an error of its own. Check the sizes first, and raise a
+            ValueError that says what was expected."""),
         families.SIZES_ASSERTED(RIGHT.but(CHECK, "assert D % h == 0\n    "), SPLIT),
         families.ANOTHER_ERROR(RIGHT.but("ValueError", "TypeError"), SPLIT, name="TypeError in place of ValueError"),
         mistake("the words checked", RIGHT.but("D % h", "T % h"), SPLIT,

@@ -64,7 +64,7 @@ EXERCISE = Exercise(
         hidden("no offset given", without_offset, announced_by="offset=0"),
         *usual_probes(inputs, other=(3, 4, 6, 9, 3), smallest=(1, 1, 1, 6, 4), common=(2, 3, 4, 7, 1), precise=far),
         hidden("the whole table", inputs, 2, 5, 4, 5, 0, announced_by="with offset + T at most L"),
-        hidden("the table's last rows", inputs, 2, 3, 4, 8, 5, announced_by="with offset + T at most L"),
+        hidden("the table's last rows", inputs, 2, 3, 4, 48, 45, announced_by="with offset + T at most L"),
         hidden("more sentences than words", inputs, 5, 2, 3, 9, 1, announced_by=PROMISED),
         hidden("as many sentences as words", inputs, 4, 4, 3, 9, 2, announced_by=PROMISED),
     ),
@@ -123,8 +123,8 @@ EXERCISE = Exercise(
                 "The rows were multiplied with the words. They are added."),
         mistake("subtracted", RIGHT.but("x + rows", "x - rows"), ADD, "The rows were subtracted. They are added."),
         mistake("scaled by the root of D", RIGHT.but("x + rows", "x * x.shape[-1] ** 0.5 + rows"), ADD,
-            """The words were multiplied by the root of D first. That belongs to the embedding (02.4); here x has it
-            behind it."""),
+            """The words were multiplied by the root of D first. That is part of the embedding (02.4): x has been scaled
+            already."""),
         mistake("positions scaled", RIGHT.but("x + rows", "x + rows / x.shape[-1] ** 0.5"), ADD,
             "The rows were scaled. They are added as they are."),
         mistake("positions to be learned", RIGHT.but("x + rows", "x + nn.Parameter(rows.clone())"), ADD,

@@ -182,6 +182,12 @@ def another_length(evidence: Evidence) -> bool:
     return any(not torch.equal(fn(T, 8), fn(T + 10, 8)[:T]) for T in (10, 50))
 
 
+def only_bounded(evidence: Evidence) -> bool:
+    """Whether only "bounded" is wrong."""
+    got, wanted = evidence.got, evidence.expected
+    return isinstance(got, dict) and got == wanted | {"bounded": not wanted["bounded"]}
+
+
 RIGHT = answer("""
     def check_criteria(fn):
         table = fn(50, 8)
@@ -225,10 +231,11 @@ EXERCISE = Exercise(
         hidden("rows and distances that differ by little", Case((small_squares,)), announced_by="up to 0.001"),
         hidden("neighbors alike, others not", Case((far_and_late,)), announced_by="for each gap, small or large"),
         hidden("bounded, far from 1", Case((loud_weekdays,)), announced_by="no more than three times that at T = 10"),
-        hidden("the position with a minus", Case((downward,)), announced_by="without its sign"),
-        hidden("only the last row grows", Case((one_row_grows,)), announced_by="the largest number at T = 10,000"),
+        hidden("the position with a minus", Case((downward,)), announced_by="the largest absolute value"),
+        hidden("only the last row grows", Case((one_row_grows,)),
+               announced_by="the largest absolute value in the table at T = 10,000"),
         hidden("only one number in the middle grows", Case((one_number_grows,)),
-               announced_by="the largest number at T = 10,000"),
+               announced_by="the largest absolute value in the table at T = 10,000"),
         hidden("the root of the position", Case((root,)), announced_by="no more than three times that at T = 10"),
         hidden("3.8 times as large in the end", Case((logarithm,)),
                announced_by="no more than three times that at T = 10"),
@@ -264,8 +271,9 @@ EXERCISE = Exercise(
             sentence. Perhaps it measures them from position 0 only, or compares the rows of two tables. Compare the
             distances of one gap at every start.""", quotes=as_told),
         mistake("all gaps alike", RIGHT.but("seen.setdefault(j - i, [])", "seen.setdefault(0, [])"), CRITERIA,
-            """Distances of different gaps were compared with each other. Gap 1 and gap 3 may be as far as they like;
-            gap 1 must be the same everywhere.""", quotes=as_told),
+            """Distances that need not agree were compared. Did you compare those of different gaps, such as 1 and 3? Or
+            is one distance computed from all pairs of a gap at once, instead of one for each pair? Only the distances
+            of one gap must agree, pair by pair.""", quotes=as_told),
         mistake("growing with the gap", RIGHT.but(CONSISTENT, CONSISTENT + """ and all(
                 sum(seen[gap]) / len(seen[gap]) < sum(seen[gap + 1]) / len(seen[gap + 1]) for gap in range(1, 30))"""),
                 CRITERIA,
@@ -280,27 +288,35 @@ EXERCISE = Exercise(
             Euclidean distances of one gap, such as sums of differences (the Manhattan distance), difference vectors, or
             distances in proportion to the gap.""", quotes=as_told),
         mistake("a row compared with itself", RIGHT.but(" & ~torch.eye(50, dtype=torch.bool)", ""), CRITERIA,
-            "Every row equals itself, so nothing is ever unique. Compare each row with the *others*.", quotes=as_told),
+            """Your function calls no encoding unique. Perhaps it compares every row with itself too, and finds it
+            equal: compare each row with the *others*. Or does it compare single numbers instead of whole rows?""",
+            quotes=as_told),
+        mistake("rows compared as objects",
+                RIGHT.but("not bool(same.any())", "len(set(table)) == len(table)"), CRITERIA,
+            """Your function calls every encoding unique, even one whose rows are all the same. Does it compare the
+            numbers of the rows? A set compares tensors as objects, and every row is an object of its own.""",
+            quotes=as_told),
         mistake("neighbors compared for uniqueness",
                 RIGHT.but("same = (apart < 1e-6) & ~torch.eye(50, dtype=torch.bool)",
                                                             "same = (apart < 1e-6).diagonal(1)"), CRITERIA,
-            "Not all pairs of rows were compared: only neighbors, or only the first few. A code that repeats, as "
+            "Not all pairs of rows were compared: only neighbors, or only the first few. An encoding that repeats, as "
             "weekdays do, may do so later in the table."),
         mistake("bounded at ten", RIGHT.but("fn(10000, 8)", "fn(10, 8)"), CRITERIA,
-            "Nothing has grown by position 10, and everything is finite everywhere. Try T = 10,000, and compare with "
-            "what it was at 10.", quotes=as_told),
+            """Your function calls every encoding bounded. Does it compare tables for T = 10,000 and for T = 10? Nothing
+            has grown by position 10, and everything is finite everywhere. (T is the *first* argument of fn: fn(8,
+            10000) is a table of only 8 positions.)""", quotes=as_told),
         mistake("bounded by one", RIGHT.but(BOUNDED, "bool(fn(10000, 8).abs().max() <= 1.0 + 1e-6)"), CRITERIA,
-            """Bounded was taken for *at most 1*. A code may be larger and still not grow: compare T = 10,000 with T =
-            10."""),
+            """Bounded was taken for *at most 1*. The numbers of an encoding may be larger and still not grow: compare T
+            = 10,000 with T = 10."""),
         mistake("bounded by a large number", RIGHT.but(BOUNDED, "bool(fn(10000, 8).abs().max() <= 1000.0)"), CRITERIA,
-            """Bounded was taken for *below some large number*. A code that grows slowly passes that: compare T =
+            """Bounded was taken for *below some large number*. An encoding that grows slowly passes that: compare T =
             10,000 with T = 10."""),
         mistake("the sign not taken away", RIGHT.but(BOUNDED, BOUNDED.replace(".abs()", "")), CRITERIA,
-            """The largest number was looked for with its sign. A code can grow downward, to -9,999, and its largest
-            number is 0: take the size without its sign."""),
+            """You compared the largest numbers with their signs. An encoding can grow downward, to -9,999, and its
+            largest number is 0: compare the largest *absolute* values."""),
         mistake("bounded in the mean", RIGHT.but(BOUNDED, BOUNDED.replace(".max()", ".mean()")), CRITERIA,
-            "The mean was compared, in which one row that grows is lost among ten thousand. Compare the "
-            "largest number."),
+            "You compared means, in which one row that grows is lost among ten thousand. Compare the largest absolute "
+            "values."),
         mistake("no larger than at ten", RIGHT.but("<= 3 * fn", "<= fn"), CRITERIA,
             """Bounded was taken for *no larger at all than at T = 10*. Random numbers find a slightly larger one among
             ten thousand rows; three times the size at 10 is allowed."""),
@@ -327,14 +343,24 @@ EXERCISE = Exercise(
             with the length is a matter of consistency.""", quotes=as_told, shows=another_length),
         mistake("deterministic and random exchanged",
                 RIGHT.but("bool(torch.allclose(table, again))", "not bool(torch.allclose(table, again))"),
-            CRITERIA, "True should mean that two calls agree.", quotes=as_told),
+            CRITERIA, "Your `deterministic` is the opposite: True should mean that two calls agree.", quotes=as_told),
         mistake("unique and repeated exchanged", RIGHT.but("not bool(same.any())", "bool(same.any())"), CRITERIA,
-            "True should mean that no two positions share a row.", quotes=as_told),
+            "Your `unique` is the opposite: True should mean that no two positions share a row.", quotes=as_told),
+        mistake("bounded and growing exchanged", RIGHT.but("<= 3 * fn", "> 3 * fn"), CRITERIA,
+            "Your `bounded` is the opposite: True should mean that the numbers do *not* grow beyond three times those "
+            "at T = 10.", quotes=as_told),
+        mistake("consistent and inconsistent exchanged", RIGHT.but(CONSISTENT, f"not {CONSISTENT}"), CRITERIA,
+            "Your `consistent` is the opposite: True should mean that all distances of each gap agree.",
+            quotes=as_told),
         mistake("numbers instead of yes and no",
                 RIGHT.but("bool(torch.allclose(table, again))", "float((table - again).abs().max() > 0)"), CRITERIA,
             "A number came back. Each of the four is True or False."),
         mistake("another name", RIGHT.but("'unique'", "'uniqueness'"), CRITERIA,
             "The four keys are unique, consistent, bounded and deterministic."),
+        mistake("bounded at other lengths", RIGHT.but("fn(10000, 8)", "fn(100, 8)"), CRITERIA,
+            """Only `bounded` is wrong. Does it compare exactly T = 10,000 with T = 10, and the largest absolute values
+            of the whole tables? A larger one up to three times the other is still bounded, and no more.""",
+            shows=only_bounded),
     ),
     correct=(
         correct("loops", RIGHT),

@@ -47,7 +47,7 @@ def first_pair_only(evidence: Evidence) -> bool | None:
 def fitted(evidence: Evidence) -> bool | None:
     """Whether the matrix is wrong, and moves the first rows as it should."""
     (k, d), got = evidence.arguments, evidence.got
-    if not isinstance(got, Tensor) or got.shape != (d, d):
+    if not isinstance(got, Tensor) or got.shape != (d, d) or got.dtype not in (torch.float32, torch.float64):
         return False
     table = sinusoidal_table(d + 1 + abs(k), d).double()
     first, later = (table[start : start + d + 1] for start in (max(-k, 0), max(k, 0)))
@@ -113,19 +113,11 @@ EXERCISE = Exercise(
                                                     "sin, cos = math.cos(angle), math.sin(angle)"), ROTATION,
             "Sine and cosine are exchanged: with k = 0 nothing may move, so the cosines are on the diagonal.",
             quotes=off_row),
-        mistake("halves instead of pairs", """
-            def shift_matrix(k, d):
-                M = torch.zeros(d, d)
-                half = d // 2
-                for i in range(half):
-                    angle = k / 10000 ** (2 * i / d)
-                    cos, sin = math.cos(angle), math.sin(angle)
-                    M[i, i], M[i, half + i] = cos, -sin
-                    M[half + i, i], M[half + i, half + i] = sin, cos
-                return M
-        """, ROTATION,
-        """The blocks connect column i with column i + d/2, as if all sines came first. Here the two of a pair are side
-        by side, in columns 2i and 2i + 1.""", quotes=off_row),
+        mistake("halves instead of pairs",
+                RIGHT.but(TOP, "j, half = i // 2, d // 2\n        M[j, j], M[j, half + j] = cos, -sin").but(
+                    BOTTOM, "M[half + j, j], M[half + j, half + j] = sin, cos"), ROTATION,
+            """The blocks connect column i with column i + d/2, as if all sines came first. Here the two of a pair are
+            side by side, in columns 2i and 2i + 1.""", quotes=off_row),
         mistake("blocks that overlap", RIGHT.but(TOP, "j = i // 2\n        M[j, j], M[j, j + 1] = cos, -sin").but(
                   BOTTOM, "M[j + 1, j], M[j + 1, j + 1] = sin, cos"), ROTATION,
             """The blocks overlap: each begins one row and column after the one before, and the last rows stay empty. A

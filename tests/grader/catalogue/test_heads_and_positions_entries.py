@@ -1,0 +1,201 @@
+"""Answers to chapters 06 and 07 as students write them: what fails, and what the message says."""
+
+import pytest
+import torch
+
+from autograder import catalogue
+from autograder.catalogue.ch06_multi_head_attention.multi_head_attention import RIGHT as ATTENTION
+from autograder.catalogue.ch07_positional_encoding.check_criteria import BOUNDED, CONSISTENT
+from autograder.catalogue.ch07_positional_encoding.check_criteria import RIGHT as CRITERIA
+from autograder.catalogue.ch07_positional_encoding.shift_matrix import ANGLE, BOTTOM, TOP
+from autograder.catalogue.ch07_positional_encoding.shift_matrix import RIGHT as SHIFT
+from autograder.diagnosis.explain import judge_and_explain
+from autograder.diagnosis.known_mistakes import namespace_of
+from autograder.judging.judge import draw_key
+from autograder.judging.observe import LocalEndpoint
+from autograder.judging.probe_inputs import question
+from autograder.judging.verdict import Verdict
+
+KEY = draw_key(b"secret", "assignment", "exercise", ["submission"])
+
+
+def verdict_on(exercise: str, source: str, key: bytes = KEY) -> Verdict:
+    return judge_and_explain(catalogue.find(exercise), LocalEndpoint(namespace_of(source)), key)
+
+
+def failed(verdict: Verdict) -> set[str]:
+    return {outcome.probe.name for outcome in verdict.outcomes if not outcome.passed}
+
+
+def named(verdict: Verdict) -> str:
+    return verdict.misconception.name if verdict.misconception is not None else ""
+
+
+# --- Wrong answers that lose points -----------------------------------------------------------------------------------
+
+MASK_IN_PLACE = ATTENTION.but("~mask", "mask.logical_not_()")
+THREE_AXES_IGNORED = ATTENTION.but("if mask is not None:", "if mask is not None and mask.ndim != 3:")
+SMALL_CHECK = ATTENTION.but("d_model % h != 0", "d_model % h != 0 and d_model > h")
+SPLIT = """
+def split_heads(x, h):
+    B, T, D = x.shape
+    if {condition}:
+        raise ValueError("D")
+    return x.reshape(B, T, h, D // h).transpose(1, 2)
+"""
+CAPPED_DISTANCE = """
+def head_stats(A):
+    position = torch.arange(A.shape[-1])
+    apart = (position[:, None] - position).abs().clamp(max=8)
+    return {"entropy": torch.special.entr(A).sum(-1).mean(-1), "mean_distance": (A * apart).sum(-1).mean(-1),
+            "diagonal_share": A.diagonal(dim1=-2, dim2=-1).mean(-1)}
+"""
+CAPPED_OFFSET = """
+def add_positions(x, pe, offset=0):
+    offset = min(offset, 20)
+    return x + pe[offset:offset + x.shape[1]]
+"""
+
+
+@pytest.mark.parametrize(
+    ("exercise", "source", "probes"),
+    [
+        ("multi-head-attention", MASK_IN_PLACE, {"a mask for all sentences", "a mask for each head"}),
+        ("multi-head-attention", THREE_AXES_IGNORED, {"the same mask of each head in all sentences"}),
+        ("multi-head-attention", SMALL_CHECK, {"more heads than features"}),
+        ("split-heads", SPLIT.format(condition="D % h and D > h"), {"more heads than features"}),
+        ("split-heads", SPLIT.format(condition="D % h == 1"), {"more heads than features"}),
+        ("head-stats", CAPPED_DISTANCE, {"other sizes"}),
+        ("add-positions", CAPPED_OFFSET, {"the table's last rows"}),
+    ],
+)
+def test_the_wrong_answer_fails(exercise, source, probes):
+    assert failed(verdict_on(exercise, source)) == probes
+
+
+@pytest.mark.parametrize("number", ["-100.0", "-500.0", "-1000.0"])
+def test_a_finite_number_for_minus_infinity_fails_on_every_draw(number):
+    source = ATTENTION.but('float("-inf")', number)
+    for draw in range(5):
+        verdict = verdict_on("multi-head-attention", source, draw_key(b"secret", "", "", [str(draw)]))
+        assert failed(verdict) == {"a mask in self-attention, large scores"}
+        assert named(verdict) == "a finite number for minus infinity"
+
+
+def test_the_scores_that_a_mask_hides_stay_within_3000():
+    exercise = catalogue.find("multi-head-attention")
+    probe = next(each for each in exercise.hidden if each.name == "a mask in self-attention, large scores")
+    for seed in range(30):
+        case, expected, _ = question(exercise, probe, torch.Generator().manual_seed(seed))
+        x, _, mask = case.arguments
+        q, k = ((x @ case.weights[role]).unflatten(-1, (4, 2)).transpose(1, 2) for role in ("query", "key"))
+        scores = q @ k.mT / 2**0.5
+        alone = mask.sum(-1) == 1
+        assert scores.abs().max() < 3_001 and (scores.diagonal(dim1=-2, dim2=-1)[..., alone] < -2_999).any()
+        assert (expected.result[1].masked_select(~mask) == 0).all()
+
+
+def test_a_mask_applied_only_across_sentences_is_not_taken_for_a_finite_number():
+    verdict = verdict_on(
+        "multi-head-attention", ATTENTION.but("mask is not None", "mask is not None and x_kv is not x_q")
+    )
+    assert failed(verdict) == {"a mask in self-attention, large scores"}
+    assert named(verdict) != "a finite number for minus infinity"
+
+
+# --- Mistakes that are identified -------------------------------------------------------------------------------------
+
+DIVISION = "scores = scores / self.d_k ** 0.5"
+SET_OF_ROWS = CRITERIA.but("not bool(same.any())", "len(set(table)) == 50")
+PRECEDENCE = """
+def sinusoidal_pe(T, d):
+    i = torch.arange(0, d, 2)
+    angle = torch.arange(T)[:, None] {divided}
+    table = torch.zeros(T, d)
+    table[:, 0::2], table[:, 1::2] = angle.sin(), angle.cos()[:, : d // 2]
+    return table
+"""
+LOG_1P = """
+def head_stats(A):
+    position = torch.arange(A.shape[-1])
+    apart = (position[:, None] - position).abs()
+    return {"entropy": -(A * torch.log1p(A)).sum(-1).mean(-1), "mean_distance": (A * apart).sum(-1).mean(-1),
+            "diagonal_share": A.diagonal(dim1=-2, dim2=-1).mean(-1)}
+"""
+AXES_1_AND_3 = """
+def merge_heads(z):
+    B, h, T, d_k = z.shape
+    return z.transpose(1, 3).reshape(B, T, h * d_k)
+"""
+
+
+@pytest.mark.parametrize(
+    ("exercise", "source", "name"),
+    [
+        ("multi-head-attention", ATTENTION.but(DIVISION, "scores = scores / q.shape[-2] ** 0.5"),
+         "divided by the root of the number of words"),
+        ("multi-head-attention", ATTENTION.but(DIVISION, "scores = scores * self.d_k ** 0.5"),
+         "multiplied by the root of d_k"),
+        ("multi-head-attention", ATTENTION.but("q @ k.transpose(-2, -1)", "k @ q.transpose(-2, -1)"),
+         "keys times queries"),
+        ("multi-head-attention", ATTENTION.but('scores.masked_fill(~mask, float("-inf"))', "scores + mask"),
+         "mask added to the scores"),
+        ("multi-head-attention", ATTENTION.but("~mask", "~(mask[:, None] if mask.ndim == 3 else mask)"),
+         "three axes taken for a mask of each sentence"),
+        ("merge-heads", AXES_1_AND_3, "heads and features exchanged"),
+        ("head-stats", LOG_1P, "a large number under the logarithm"),
+        ("sinusoidal-pe", PRECEDENCE.format(divided="/ 10000 ** i / d"), "the power before the product"),
+        ("sinusoidal-pe", PRECEDENCE.format(divided="/ (10000 ** i / d)"), "the power before the product"),
+        ("check-criteria", SET_OF_ROWS, "rows compared as objects"),
+        ("check-criteria", CRITERIA.but("<= 3 * fn", "> 3 * fn"), "bounded and growing exchanged"),
+        ("check-criteria", CRITERIA.but(CONSISTENT, f"not {CONSISTENT}"), "consistent and inconsistent exchanged"),
+        ("check-criteria", CRITERIA.but(BOUNDED, BOUNDED.replace("fn(10,", "fn(50,")), "bounded at other lengths"),
+    ],
+)  # fmt: skip
+def test_the_mistake_is_identified(exercise, source, name):
+    verdict = verdict_on(exercise, source)
+    assert named(verdict) == name, failed(verdict)
+
+
+def test_halves_and_a_forgotten_k_are_identified_together():
+    source = SHIFT.but(TOP, "j, half = i // 2, d // 2\n        M[j, j], M[j, half + j] = cos, -sin").but(
+        BOTTOM, "M[half + j, j], M[half + j, half + j] = sin, cos").but(ANGLE, "1 / 10000 ** (i / d)")  # fmt: skip
+    message = verdict_on("shift-matrix", source).misconception.message
+    assert "column i + d/2" in message and "that of one step" in message
+
+
+# --- What the messages say --------------------------------------------------------------------------------------------
+
+NO_AXIS = """
+def check_criteria(fn):
+    def alike(gap):
+        tables = [fn(T, 8) for T in (5, 10, 20) if T > gap]
+        found = torch.stack([(rows[gap:] - rows[:-gap]).norm() for rows in tables])
+        return found.max() - found.min() < 1e-3
+
+    table = fn(50, 8)
+    apart = (table[:, None] - table).abs().amax(-1) + torch.eye(50)
+    return {"unique": bool((apart > 1e-6).all()), "consistent": all(bool(alike(gap)) for gap in range(1, 20)),
+            "bounded": bool(fn(10000, 8).abs().max() <= 3 * fn(10, 8).abs().max()),
+            "deterministic": torch.equal(table, fn(50, 8))}
+"""
+
+
+@pytest.mark.parametrize(
+    ("exercise", "source", "words"),
+    [
+        ("check-criteria", CRITERIA.but("not bool(same.any())", "len(table.unique()) == table.numel()"),
+         "single numbers instead of whole rows"),
+        ("check-criteria", NO_AXIS, "from all pairs of a gap at once"),
+        ("check-criteria", CRITERIA.but("fn(10000, 8).abs().max() <= 3 * fn(10, 8)",
+                                        "fn(8, 10000).abs().max() <= 3 * fn(8, 10)"), "the *first* argument"),
+        ("multi-head-attention", ATTENTION.but("self.last_weights = weights", "self.weights = weights"),
+         "exactly this name"),
+    ],
+)  # fmt: skip
+def test_the_message_names_this_cause_too(exercise, source, words):
+    assert words in verdict_on(exercise, source).misconception.message
+
+
+def test_a_matrix_in_half_precision_was_not_fitted():
+    assert named(verdict_on("shift-matrix", SHIFT.but("return M", "return M.half()"))) != "fitted in single precision"
