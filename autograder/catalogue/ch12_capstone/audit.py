@@ -64,6 +64,7 @@ def inputs(g: torch.Generator, train: int, test: int, extra: str = "",
         "joined": lambda: splits["train"].extend([("a b", "c"), ("a", "b c")]),
         "case": lambda: splits["train"].append((a[0].upper(), a[1].title())),
         "spaces": lambda: splits["train"].append((f"  {b[0].replace(' ', '   ')}\t", f"{b[1]}\n")),
+        "tabs": lambda: splits["train"].append((d[0].replace(" ", "\t"), d[1].replace(" ", " \t"))),
         "reversed": lambda: splits["train"].append((c[1], c[0])),
         "other-target": lambda: splits["train"].append((a[0], words(g, 4))),
         "accents": lambda: splits["train"].extend([("caff\u00e8 e t\u00e8", words(g, 2)),
@@ -97,6 +98,7 @@ def inputs(g: torch.Generator, train: int, test: int, extra: str = "",
         "ten": lambda: splits["train"].append((words(g, 10), words(g, 9))),
         "just": lambda: splits["train"].append((words(g, LONGEST), words(g, LONGEST))),
         "just-spaced": lambda: splits["train"].append((words(g, LONGEST).replace(" ", "  "), words(g, 4))),
+        "long-tabs": lambda: splits["train"].append((words(g, LONGEST + 2).replace(" ", "\t"), words(g, 4))),
         "long-empty": lambda: splits["train"].append((words(g, LONGEST + 2), "")),
         "long-leak": lambda: (splits["train"].append((long := words(g, LONGEST + 5), words(g, 5))),
                               last.append((long, words(g, 3)))),
@@ -140,7 +142,7 @@ SPELLINGS = small(
     train=[("She slept.", "Ha dormito."), ("she slept.", "ha dormito."), ("SHE slept.", "Ha dormito."),
            ("She slept.", "ha DORMITO."),
            ("She SLEPT.", "Ha dormito."), ("We sleep.", "Dormiamo."), ("We  sleep.", "Dormiamo."),
-           ("Go home.", "Va a casa."),
+           ("We\tsleep.", "Dormiamo."), ("Go home.", "Va a casa."),
            ("Go home. ", "Va a casa."), ("Go home.", " Va a casa.")],
     test=[("I read.", "Leggo.")],
 )
@@ -151,12 +153,12 @@ AGAIN = small(
 )
 KNOWN = small(
     train=[("She slept.", "Ha dormito."), ("We sleep.", "Dormiamo."), ("Go.", "Va.")],
-    validation=[("Go.", "Vai."), ("We sleep.", "Si dorme."), ("She slept.", "Dormiva."), ("Va.", "Move."),
-                ("I read.", "Leggo.")],
     test=[("Go.", "Va."), ("Go.", "Va."), ("Go.", "Dormiamo."), ("He slept.", "Ha dormito."), ("Leave.", "Va."),
           ("Dormiamo.", "Sleep."),
           ("Ha dormito.", "He did."), ("Va.", "Leave."), ("Va.", "Leave now."), ("go.", "Parti."),
           ("I read.", "Io leggo.")],
+    validation=[("Go.", "Vai."), ("We sleep.", "Si dorme."), ("She slept.", "Dormiva."), ("Va.", "Move."),
+                ("I read.", "Leggo.")],
 )
 EMPTY_LINES = small(
     train=[("Go.", "Va."), ("", "Dormi."), ("Go.", ""), ("Go.", " "), ("\t", " "), ("", "Leggo.")],
@@ -206,34 +208,37 @@ EXERCISE = Exercise(
     probes=(
         visible("by hand: capitals and spaces", SPELLINGS),
         visible("by hand: repeated pairs", AGAIN),
-        visible("by hand: what training knows", KNOWN),
+        visible("by hand: lines that occur in training", KNOWN),
         visible("by hand: empty lines", EMPTY_LINES),
         visible("lines of 51 words", inputs, 5, 3,
-                "long-source long-both just just-spaced just-spaced ten together long-target long-leak"),
+                "long-source long-both just just-spaced just-spaced ten together long-target long-leak "
+                + "long-empty " * 6),  # a count that no other mistake gives
         hidden("sound data", drawn, 9, 4, announced_by="dict of four whole numbers"),
         hidden("pairs that occur twice and three times", drawn, 7, 3, "twice three other-target joined",
-               announced_by="minus the number of different ones"),
-        hidden("capitals and spaces", drawn, 6, 3, "case spaces leak-case", announced_by="in lower case"),
+               announced_by="minus the number of distinct ones"),
+        hidden("capitals and spaces", drawn, 6, 3, "case spaces leak-case tabs", announced_by="in lower case"),
         hidden("an accent in two ways", drawn, 6, 3, "accents accents-twice leak-accents forms",
                announced_by="Unicode form NFC"),
-        hidden("pairs the other way round", drawn, 6, 3, "reversed leak-reversed", announced_by="whichever side"),
+        hidden("pairs the other way round", drawn, 6, 3, "reversed leak-reversed",
+               announced_by="as a source or as a target"),
         hidden("a source that is known, a target that is known", drawn, 8, 3,
                "leak leak-source leak-target leak-twice",
-               announced_by="whichever side"),
+               announced_by="as a source or as a target"),
         hidden("twice in the test, not in training", drawn, 5, 3, "same-in-test test-in-validation",
-               announced_by="of the split \"train\""),
+               announced_by="occurs in \"train\""),
         hidden("empty lines", drawn, 6, 3, "empty-source empty-target blanks both-empty",
-               announced_by="nothing but white space"),
+               announced_by="only white space"),
         hidden("empty pairs are counted as nothing else", drawn, 6, 3,
                "empty-leak empty-twice long-empty both-empty twice",
-               announced_by="counted here and nowhere else"),
-        hidden("long lines on either side", drawn, 6, 3, "long-target long-both just just-spaced long-leak together",
+               announced_by="Such a pair is not counted anywhere else"),
+        hidden("long lines on either side", drawn, 6, 3,
+               "long-target long-both just just-spaced long-leak together long-tabs",
                announced_by="more than 50 words"),
         hidden("other splits", drawn, 6, 3, "twice leak leak-source empty-target long-target",
-               names=("dev", "held_out", "test 2016"),
-               announced_by="any others"),
+               names=("dev", "test 2016", "held_out"),
+               announced_by="There may be others under any name"),
         hidden("the splits in another order", test_first, announced_by="in any order"),
-        hidden("one pair", one_pair, announced_by="any others"),
+        hidden("one pair", one_pair, announced_by="There may be others under any name"),
         hidden("nothing to train on", nothing, announced_by="A split may be empty"),
         second_call(drawn, 6, 3, "twice case reversed leak leak-target empty-source long-target"),
     ),
@@ -242,8 +247,8 @@ EXERCISE = Exercise(
             """*She slept.* and *she slept.* count as two lines in your code, so a training sentence can be in the test
             with a small letter. Compare in lower case.""", quotes=counted),
         mistake("spaces make another line", RIGHT.but(SPACES, "return line"), DATA,
-            """A line with two spaces, or with one at its end, counts as a different one with you. Runs of white space
-            are one space, and none at the ends.""", quotes=counted),
+            """A line with two spaces, or with one at its end, counts as a different line in your code. Replace every
+            run of white space by one space, and remove it at the ends.""", quotes=counted),
         mistake("only the ends are stripped", RIGHT.but(SPACES, "return line.strip()"), DATA,
             "The ends are stripped, but two spaces inside a line still make it a different line. A run of white space "
             "is one space.", quotes=counted),
@@ -285,8 +290,8 @@ EXERCISE = Exercise(
             "You count a pair that occurs three times once, although two of the three are duplicates.",
             quotes=counted),
         mistake("the other direction is another pair", RIGHT.but("tuple(sorted(pair)) for", "pair for"), DATA,
-            """*Ha dormito.* to *She slept.* and the same pair the other way round count as two with you. A corpus that
-            was collected in both directions holds everything twice: forget which side a line is on.""",
+            """*Ha dormito.* to *She slept.* and the same pair reversed count as two different pairs in your code. A
+            corpus that was collected in both directions holds everything twice: ignore which side a line is on.""",
             quotes=counted),
         mistake("pairs joined into one text", RIGHT.but("tuple(sorted(pair)) for", '" ".join(sorted(pair)) for'), DATA,
             """The two lines of a pair were joined into one text, so *a b* with *c* counts as the same pair as *a* with
@@ -313,7 +318,7 @@ EXERCISE = Exercise(
             "Only the sources were looked for. A target that was learned is known as well.", quotes=counted),
         mistake("different pairs of the overlap", RIGHT.but(OVERLAP, """overlap = len({(normal(a), normal(b)) for a,
                   b in others if normal(a) in known or normal(b) in known})"""), DATA,
-            "A pair that is in the test twice is counted once. Each of its lines is scored, so each counts.",
+            "A pair that is in the test twice is counted once. Both copies are scored, so both count.",
             quotes=counted),
         mistake("known lines counted",
                 RIGHT.but(OVERLAP, "overlap = sum((normal(a) in known) + (normal(b) in known) for a, b in others)"),
@@ -324,7 +329,7 @@ EXERCISE = Exercise(
             "The lines of the test were normalized and those of training were not. Both sides of a comparison need "
             "the same form.", quotes=counted),
         mistake("how many different ones", RIGHT.but(DUPLICATES, "duplicates = len(distinct)"), DATA,
-            "The number of different pairs came back as that of the duplicates. It is everything else.",
+            "You returned the number of distinct pairs. The duplicates are all the other pairs.",
             quotes=counted),
         mistake("the first split taken for training", RIGHT.but('splits["train"]', "next(iter(splits.values()))"), DATA,
             'The split that comes first was taken for training. It is the one called "train", wherever it is.'),
@@ -333,8 +338,23 @@ EXERCISE = Exercise(
             """The lines of training were normalized and those of the test were not, so a capital hides a leak. Both
             sides of a comparison need the same form.""", quotes=counted),
         mistake("the test alone", RIGHT.but(OTHERS, 'if name == "test" for pair in split'), DATA,
-            """Only the split called "test" was compared. What chooses a model must be unseen as well: every split but
-            "train" counts.""", quotes=counted),
+            """Only the split called "test" was compared. The data used to choose a model must be unseen as well: every
+            split except "train" counts.""", quotes=counted),
+        mistake("only the last split is counted", RIGHT.but(OVERLAP, """
+                  overlap = 0
+                  for name, split in splits.items():
+                      if name != "train":
+                          overlap = sum(normal(a) in known or normal(b) in known for a, b in split if
+                              not is_empty((a, b)))"""), DATA,
+            """The overlap is that of one split, the last one: each split replaces the count of the one before. Add the
+            counts of all splits. Is there an = where += is meant?""", quotes=counted),
+        mistake("training compared with itself", RIGHT.but(OTHERS, "for pair in split"), DATA,
+            """The pairs of "train" were counted as overlap too: every training line occurs in training. Compare only
+            the other splits with it.""", quotes=counted),
+        mistake("only splits of known names", RIGHT.but(OTHERS, 'if name in ("validation", "test") for pair in split'),
+                DATA,
+            """The overlap of a split was not counted because of its name. Apart from "train" the names are free: treat
+            every other split in the same way, whatever it is called."""),
         mistake("every split against those before", RIGHT.but(OVERLAP, """
                   overlap = 0
                   for a, b in others:
@@ -368,6 +388,12 @@ EXERCISE = Exercise(
                   "for pair in split if not is_empty(pair)]", "for pair in split]"), DATA,
             """Empty pairs were counted a second time, as duplicates or as overlap: all empty lines are equal. They are
             counted as empty and nowhere else.""", quotes=counted),
+        mistake("empty pairs left among the others",
+                RIGHT.but("pairs = [pair for pair in pairs if not is_empty(pair)]", "pass").but(
+                  'splits["train"] if not is_empty((a, b))]', 'splits["train"]]').but(
+                  "for pair in split if not is_empty(pair)]", "for pair in split]"), DATA,
+            """Your empty pairs are counted as empty, and then as too long, as duplicates or as overlap too. Once a pair
+            has been counted as empty, skip it.""", quotes=counted),
         mistake("lines of empty pairs known",
                 RIGHT.but("known = {line for pair in train for line in pair}",
                           'known = {normal(line) for pair in splits["train"] for line in pair}'), DATA,
@@ -460,12 +486,11 @@ EXERCISE = Exercise(
         """),
     ),
     hints=(
-        "when are two lines the same, and on which side is a line?",
+        "when do two lines count as the same? Does it matter whether a line is a source or a target?",
         "a form for a line (NFC, lower case, single spaces); training's pairs without their direction, in a set; all "
-        "of its lines, in "
-        "another; four whole numbers.",
-        "count empty pairs and drop them; count the long ones; training's pairs minus the different ones, either way "
-        "round; for every "
-        "pair of the other splits: is one of its lines among training's?",
+        "of its lines, in another set; four whole numbers.",
+        "count empty pairs and drop them; count the long ones; the number of training pairs minus the number of "
+        "distinct ones, where (a, b) and (b, a) are the same; for every pair of the other splits: is one of its lines "
+        "among training's?",
     ),
 )  # fmt: skip

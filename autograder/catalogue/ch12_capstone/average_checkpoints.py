@@ -146,6 +146,8 @@ NAMES, SHAPES = (
 KEPT = "mean[name] = tensor.clone()"
 BELOW_1 = """A k of 0 or less gave a result, but the last 0 states have no mean. Written as a slice from -0 they are
     even the whole list. Raise ValueError for a k below 1."""
+NEWEST_MISSING = """The window ends one too early: the newest state, which is the best of all, is not in your mean. A
+    slice that ends at -1 leaves out the last."""
 OTHER_NAMES = RIGHT.but(NAMES, "if False:").but("in newest):", "in newest.keys() & state.keys()):")
 
 EXERCISE = Exercise(
@@ -213,8 +215,9 @@ EXERCISE = Exercise(
         mistake("the newest left out",
                 RIGHT.but(LAST, "last = states[-k - 1 : -1] or states[:1]").but("total / k", "total / len(last)").but(
                   "newest = last[-1]", "newest = states[-1]"), AVERAGE,
-            """The window ends one too early: the newest state, which is the best of all, is not in your mean. A slice
-            that ends at -1 leaves out the last.""", quotes=first_number),
+            NEWEST_MISSING, quotes=first_number),
+        mistake("the newest left out, and its counters", RIGHT.but(LAST, "last = states[-k - 1 : -1]"), AVERAGE,
+            NEWEST_MISSING, quotes=first_number),
         mistake("one too few",
                 RIGHT.but(LAST, "last = states[len(states) - k + 1 :] or states[-1:]").but("total / k",
                     "total / len(last)"), AVERAGE,
@@ -250,9 +253,10 @@ EXERCISE = Exercise(
             """The mean was written into the newest state, which is the caller's: what copy_ or an assignment to a slice
             changes is the model's own weight. Make a new tensor."""),
         mistake("always float32", RIGHT.but("(total / k).to(tensor.dtype)", "(total / k).float()"), AVERAGE,
-            "Another dtype came back than went in, float32 for every weight. The mean has the dtype of its entry."),
+            "Every weight came back as float32, whatever its dtype was. Convert the mean back to the dtype of its "
+            "entry."),
         mistake("always float64", RIGHT.but("(total / k).to(tensor.dtype)", "total / k"), AVERAGE,
-            "The mean came back as float64. It is computed so, and returned in the dtype that the entry has."),
+            "The mean came back as float64. Compute it in float64, and convert it back to the dtype of the entry."),
         mistake("summed in its own dtype", RIGHT.but("state[name].double()", "state[name]"), AVERAGE,
             """Your sum is computed in the dtype of the weights. In float16 it ends at 65,504, and in float32 it loses
             digits. Sum in float64 and turn the mean back."""),
@@ -354,9 +358,9 @@ EXERCISE = Exercise(
         """),
     ),
     hints=(
-        "what should become of a counter of steps, and what if two states are not of one model?",
+        "what should become of a counter of steps, and what if two states come from different models?",
         "take the last k; compare names and shapes; for each name the k tensors of one shape become one of that shape.",
-        "refuse a k below 1 or beyond the list; refuse names or shapes that differ; for each name: floats are summed "
-        "in float64, divided by k and converted back; anything else is the newest's.",
+        "raise ValueError for a k below 1 or above the number of states, and for names or shapes that differ; for each "
+        "name: sum floats in float64, divide by k and convert back; copy anything else from the newest state.",
     ),
 )  # fmt: skip

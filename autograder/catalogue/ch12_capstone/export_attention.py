@@ -79,6 +79,7 @@ def tested(g: torch.Generator, groups: int, size: int, claimed: float, others: t
     every = [(kind, layer, head) for kind in KINDS for layer in range(2) for head in range(6)]
     order = [every[place] for place in torch.randperm(len(every), generator=g).tolist()]
     parts = [order[place * size : (place + 1) * size] for place in range(groups + 1)]
+    parts[0].sort(reverse=True)  # so that an answer that sorts them is seen to change them
     worth = {head: cost / size for part, cost in zip(parts, (claimed, *others), strict=True) for head in part}
     score = Measured(whole or 0.75 + int(torch.randint(20, (), generator=g)) / 100, worth, together)
     return Case((score, parts[0], parts[1:]), function="ablate")
@@ -155,7 +156,7 @@ EXERCISE = Exercise(
     probes=(
         visible("two sentences, two layers, four heads", inputs, [(5, 3), (4, 6)]),
         visible("a claim that holds", by_hand(0.4, 0.05, 0.1)),
-        visible("a claim that a control refutes", by_hand(0.3, 0.02, 0.35, 0.0)),
+        visible("a claim that a control refutes", by_hand(0.3, 0.02, 0.0, 0.35)),
         visible("a weaker claim", by_hand(0.1, 0.02, 0.35, 0.0)),
         visible("the same, the controls in another order", by_hand(0.1, 0.35, 0.02, 0.0)),
         visible("every control costs more", by_hand(0.1, 0.35, 0.2)),
@@ -168,9 +169,9 @@ EXERCISE = Exercise(
         hidden("as many words on both sides", inputs, [(4, 4), (6, 6)], heads=6, layers=(4, 4, 4),
                announced_by="The queries are the rows"),
         hidden("float64", inputs, [(4, 5), (3, 2)], dtype=torch.float64, checks=UNTOUCHED, announced_by=PROMISED),
-        hidden("pairs of heads", tested, 3, 2, 0.3, (0.1, 0.0, 0.05), together=0.03,
+        hidden("pairs of heads", tested, 3, 2, 0.31254, (0.1, 0.0, 0.05), together=0.03, checks=UNTOUCHED,
                announced_by="as many heads as `heads`"),
-        hidden("a control that costs more", tested, 4, 2, 0.2, (0.01, 0.25, 0.0, 0.1),
+        hidden("a control that costs more", tested, 4, 2, 0.20463, (0.01, 0.0, 0.1, 0.25),
                announced_by="larger than the drop of every control"),
         hidden("equal to a control", tested, 2, 1, 0.25, (0.25, 0.0), whole=0.75,
                announced_by="larger than the drop of every control"),
@@ -188,16 +189,16 @@ EXERCISE = Exercise(
             but the sums: each *row* sums to 1."""),
         mistake("heads averaged", each(".mean(1, keepdim=True)"), LOOK,
             """The heads were averaged. One that looks left and one that looks right become a blur that neither shows:
-            keep each by itself."""),
+            keep them separate."""),
         mistake("heads averaged away", each(".mean(1)"), LOOK,
             """The axis of heads is gone: they were averaged. One that looks left and one that looks right become a blur
-            that neither shows. Keep each by itself."""),
+            that neither shows. Keep them separate."""),
         mistake("layers in a list",
                 RIGHT.but(FOUND, "found.append({kind: list(w) for kind, w in zip(weights, (encoder, decoder, "
                                  "cross))})"), LOOK,
             "A list of layers came back. Return one tensor of four axes: stack them."),
         mistake("layers averaged", each(".mean(0, keepdim=True)"), LOOK,
-            "The layers were averaged. Each layer reads what the one below has written: keep each by itself."),
+            "The layers were averaged. Each layer reads what the one below has written: keep them separate."),
         mistake("heads before layers", each(".transpose(0, 1)"), LOOK,
             "Your axes are (heads, layers, ...); the task asks for (layers, heads, ...)."),
         mistake("the last layer alone", each("[-1:]"), LOOK,
@@ -226,8 +227,8 @@ EXERCISE = Exercise(
                 LOOK,
             "Every sentence was cut to the length of the shortest. Each has its own."),
         mistake("softmax once more", each(".softmax(-1)"), LOOK,
-            """A softmax was applied to what had been through one: the rows still sum to 1, but everything is nearly
-            equal. These are weights already."""),
+            """You applied a softmax to attention weights, which are probabilities already: the rows still sum to 1, but
+            all weights are nearly equal."""),
         mistake("rows that sum to 1 again",
                 RIGHT.but(FOUND, "found.append({kind: w / w.sum(-1, keepdim=True) for kind, w in zip(weights, "
                                  "(encoder, decoder, cross))})"), LOOK,
@@ -250,7 +251,7 @@ EXERCISE = Exercise(
                   CROSS, CROSS.replace("row", "0")), LOOK, "Every entry shows the first sentence of the batch."),
         mistake("pads taken for 0",
                 RIGHT.but(S, "s = int((source[row] != 0).sum())").but(T, "t = int((target[row] != 0).sum())"), LOOK,
-            "0 was taken for the padding. Its id is given: other models use a different id."),
+            "0 was taken for the padding. The argument pad is its id: other models use a different one."),
         mistake("no control", RIGHT.but(HOLDS, "holds = drop > 0"), CONTROL,
             """You called a claim true as soon as removing its heads costs anything. Removing any head may cost
             something: the claim is that *these* matter, so removing as many other heads must cost less. That is what a
@@ -318,19 +319,19 @@ EXERCISE = Exercise(
             of a control together, as you do for the claim: two heads can replace each other.""", quotes=numbers),
         mistake("controls on top of the claim",
                 RIGHT.but(CONTROLS, "control = [whole - score(heads + others) for others in controls]"), CONTROL,
-            "The claimed heads were still off while the controls were measured. Each group is switched off by itself.",
+            "The claimed heads were still off while the controls were measured. Switch off each group separately.",
             quotes=numbers),
         mistake("controls pile up", RIGHT.but(CONTROLS, """
                   control, off = [], []
                   for others in controls:
                       off = off + others
                       control.append(whole - score(off))"""), CONTROL,
-            "Each control was switched off on top of those before. A group is measured by itself, with all others on.",
+            "Each control was switched off on top of those before. Measure each group separately, with all others on.",
             quotes=numbers),
         mistake("all controls at once",
                 RIGHT.but(CONTROLS, "control = [whole - score([head for others in controls for head in others])]"),
                 CONTROL,
-            "All controls were switched off together. Each is measured by itself: the claim is compared "
+            "All controls were switched off together. Measure each one separately: the claim is compared "
             "with every one.", quotes=numbers),
         mistake("the mean control", RIGHT.but('"control": control', '"control": sum(control) / len(control)'), CONTROL,
             "One number came back for the controls. Return a list with the drop of each."),
@@ -382,7 +383,8 @@ EXERCISE = Exercise(
         "a layer's (B, h, Tq, Tk) for one sentence is (h, Tq, Tk), cut to the words of each side; stacked over layers "
         "it has four axes. "
         "A claim needs one score of the whole model, one without the heads, one for each control.",
-        "for each sentence count the real words of both sides; stack the layers' rows and cut them; for a claim: "
+        "for each sentence count the tokens of both sides that are not pads; stack the layers' weights and cut them; "
+        "for a claim: "
         "whole minus what is left, "
         "for the heads and for each control; it holds if the first is larger than all others.",
     ),

@@ -16,11 +16,13 @@ from autograder.catalogue.probes import UNTOUCHED, hidden, visible
 FIRST, LAST = 4, 9_999  # ids of text; 0 to 3 are the special tokens
 NUMBERS, RANGE = "a list of whole numbers", f"ids from {FIRST} to {LAST:,}"
 HALF, SAME = "at most half as many ids as characters", "the ids that this line has always had"
+NONE = "no ids for an empty line"
 SAID = {
     NUMBERS: "In step {} encode did not return a list of whole numbers.",
     RANGE: f"In step {{}} not all ids are from {FIRST} to {LAST:,}.",
     HALF: "In step {} a line that fit has seen got more than one id for every two characters.",
     SAME: "In step {} the line got different ids than before.",
+    NONE: "In step {} an empty line got ids.",
 }
 
 
@@ -68,7 +70,8 @@ def facts(case: Case, results: Any) -> Any:
     known = {line for each in case.arguments[0] if each["method"] == "fit" for line in each["with"][0]}
     for number, (each, value) in enumerate(zip(case.arguments[0], results, strict=True)):
         if each["method"] == "decode":
-            found[f"{number}, the text"] = " ".join(value.split()) if isinstance(value, str) else type(value).__name__
+            (line,) = case.arguments[0][each["given"]]["with"]
+            found[f"{number}, the text"] = as_compared(line, value) if isinstance(value, str) else type(value).__name__
         elif each["method"] == "encode":
             (text,) = each["with"]
             numbers = isinstance(value, list) and all(type(id) is int for id in value)
@@ -76,8 +79,17 @@ def facts(case: Case, results: Any) -> Any:
             found[f"{number}, {RANGE}"] = numbers and all(FIRST <= id <= LAST for id in value)
             if text in known and len(text) > 10 and max(map(len, text.split()), default=0) > 1:
                 found[f"{number}, {HALF}"] = numbers and 2 * len(value) <= len(text)
+            if not text:
+                found[f"{number}, {NONE}"] = value == []
             found[f"{number}, {SAME}"] = first.setdefault(text, value) == value
     return found
+
+
+def as_compared(line: str, text: str) -> str:
+    """A text that came back for a line: runs of white space are one space. At the ends there is none, or one if the
+    line has none there: white space may be lost at the ends, and not added."""
+    pairs = (text[:1], line[:1]), (text[-1:], line[-1:])
+    return " ".join(text.split()).join(" " * (mine.isspace() and not its.isspace()) for mine, its in pairs)
 
 
 SYLLABLES = "ba ce di fo gu la me ni po ru sa te vi zo".split()
@@ -105,7 +117,7 @@ def other_scripts(g: torch.Generator) -> Case:
     greek, han = word_of(g, "\u03b1\u03b2\u03b3\u03b4\u03b5\u03b6"), word_of(g, "\u6771\u4eac\u5927\u5b66\u751f", 2)
     faces = "".join(chr(0x1F600 + place) for place in torch.randint(60, (3,), generator=g).tolist())
     return script(lines, f"{lines[0]} {greek}", f"{han} {lines[1]}", f"{faces} e\u0300{lines[0]} \u00e8",
-                  f"{greek}{han}")
+                  f"{greek}\0{han}")  # \0 is the character whose only byte is 0, the lowest there is
 
 
 def marks(g: torch.Generator) -> Case:
@@ -200,9 +212,10 @@ def wrong_texts(evidence: Evidence) -> list[tuple[str, str, str]]:
 
 
 def other_spaces(evidence: Evidence) -> bool:
-    """Whether the texts differ only in their spaces."""
+    """Whether the texts differ only in their spaces, and not only at the ends."""
     found = wrong_texts(evidence)
-    return bool(found) and all("".join(wanted.split()) == "".join(got.split()) for wanted, got, _ in found)
+    inside = any(wanted != got.strip() for wanted, got, _ in found)
+    return inside and all("".join(wanted.split()) == "".join(got.split()) for wanted, got, _ in found)
 
 
 def unseen_are_missing(evidence: Evidence) -> bool:
@@ -274,10 +287,10 @@ EXERCISE = Exercise(
     probes=(
         visible("five lines, there and back", script(LINES, *LINES)),
         visible("words and characters that it has never seen",
-                script(LINES, "the cats saw I", "a new cat is not a dog", ODD)),
+                script(LINES, "the cats saw I", "a new cat is not a dog", ODD, "")),
         visible("bos, eos and pads around the ids", script(LINES, LINES[0], "cats", around=((1,), (2, 0, 5, 0)))),
         visible("special tokens written in a line", script(LINES, "the <eos> dog", "<pad><bos> <unk>")),
-        visible("a tokenizer beside another", Case(([
+        visible("two tokenizers at once", Case(([
             step("fit", LINES), step("encode", LINES[0]), step("encode", "a zebra"), step("encode", "a gnu"),
             step("encode", LINES[0]),
             step("fit", LINES, by="second"), step("encode", "a gnu", by="second"),
@@ -359,8 +372,8 @@ EXERCISE = Exercise(
             "each were a word."),
         mistake("the sign for the end of a word left in",
                 RIGHT.but(WORD, 'text += b" " + self.words[number - 260].encode("utf-8") + b"</w>"'), TOKENS,
-            "The sign for the end of a word is still in the text. It is the tokenizer's own, and becomes "
-            "a space again."),
+            "The sign for the end of a word is still in the text. It belongs to the tokenizer: decode "
+            "turns it into a space again."),
         mistake("marks set apart", RIGHT.but(KNOWN, """
                   for mark in ".,?!":
                       line = line.replace(mark, " " + mark)
@@ -403,13 +416,22 @@ EXERCISE = Exercise(
                 TOKENS,
             "<bos> and <pad> came back as some character, since they were read as pieces of text. decode drops ids "
             "below 4."),
+        mistake("special ids read as bytes", RIGHT.but("elif number >= 4:", "else:"), TOKENS,
+            """decode stops at one of the special ids, 0, 1 or 3, because it takes them for bytes: no byte is below 0.
+            They are not text: decode drops them."""),
         mistake("a written <eos> ends the sentence", RIGHT.but("if word in self.ids:", """
                   special = ["<pad>", "<bos>", "<eos>", "<unk>"]
                   if word in special:
                       ids.append(special.index(word))
                   elif word in self.ids:"""), TOKENS,
-            """A line in which <eos> is written got the id of the real one: writing it into a sentence would end the
-            translation. In a line it is text like any other, and is spelled."""),
+            """encode takes an <eos> that is written in a line for the real one: writing it into a sentence would end
+            the translation. In a line it is text like any other, and is spelled."""),
+        mistake("a written <eos> ends the line", RIGHT.but("if word in self.ids:", """
+                  if word == "<eos>":
+                      break
+                  if word in self.ids:"""), TOKENS,
+            """encode stops at an <eos> that is written in a line, and loses the rest. In a line it is text like any
+            other, and is spelled."""),
         mistake("bos and eos added", RIGHT.but("return ids", "return [1, *ids, 2]"), TOKENS,
             """encode put <bos> and <eos> around the ids. They are added when a batch is made: the
             source has no <bos>, and the target's input no <eos>."""),
@@ -433,7 +455,14 @@ EXERCISE = Exercise(
                   shift = Tokenizer.made % len(self.words)
                   self.words = self.words[shift:] + self.words[:shift]"""), TOKENS,
             """Two tokenizers of the same text gave the same line different ids. The order of a set, or of anything
-            random, is another one each time; a saved model could not be used again. Sort."""),
+            random, differs from run to run, so a saved model could not be used again. Sort."""),
+        mistake("a space in front", RIGHT.but(END, 'return text.decode("utf-8")'), TOKENS,
+            """A text came back with a space in front that the line does not have. Each word brings its
+            own space, the first one too, and that one is too many. White space at the ends of a line may be lost, but
+            none may be added."""),
+        mistake("encode returns nothing", RIGHT.but("return ids", "pass"), TOKENS,
+            """encode returned None, and the ids that it collected are lost. Does it end with a return, on every way
+            through it?"""),
         mistake("words instead of a line", RIGHT.but(END, 'return text.decode("utf-8").split()'), TOKENS,
             "decode returned a list of words. Return a line: one text."),
         mistake("a tensor of ids",
@@ -581,8 +610,8 @@ EXERCISE = Exercise(
     ),
     hints=(
         "what happens to a word that fit has never seen, and to a character that nobody expected?",
-        "words (or pieces) that were seen have ids from 260 on, the 256 bytes those from 4 to 259; 0 to 3 are never "
-        "given away.",
+        "words (or pieces) that were seen have ids from 260 on, the 256 bytes those from 4 to 259; ids 0 to 3 are "
+        "reserved.",
         "fit: number the words; encode: a known word is its id, any other a space and its bytes; decode: up to the "
         "first 2, without "
         "ids below 4, collect bytes, and turn them into text at the end.",

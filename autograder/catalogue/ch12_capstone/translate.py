@@ -82,7 +82,7 @@ EXERCISE = Exercise(
            "precision": "there are texts only"},
     probes=(
         visible("twenty lines that training never showed, and an empty one", with_an_empty_one, 20, scale=SCALE),
-        visible("short lines beside long ones", short_and_long, scale=SCALE),
+        visible("short and long lines together", short_and_long, scale=SCALE),
         visible("one line alone", drawn, 1, scale=SCALE),
         hidden(f"{LINES} lines that training never showed", asked, scale=SCALE,
                announced_by="combinations of words that training never showed"),
@@ -116,13 +116,13 @@ EXERCISE = Exercise(
             """These are good translations, of other lines: sentences were sorted, perhaps by length, and not put back.
             The n-th translation belongs to the n-th line.""", shows=symptoms.other_order, quotes=quoted),
         mistake("the same words again and again", says('text = " ".join([*words[:2], *words[1:2] * 12])'), SYMPTOMS,
-            """A word, or a few in turn, came back again and again. The decoder does not know its position: are
-            positions added to the target, with a cache too, and is the newest token the one that is fed in? Are the
-            scores of the *last* position read, and not those of the first? Or was the model trained to output what it
-            reads, because the target was not shifted?""", shows=most(symptoms.repeats),
+            """A word, or a few in turn, came back again and again. Are the scores of the *last* position read, and not
+            those of the first, and is each new token fed in with those before it? If the model is your own: are
+            positions added to the target, with a cache too? Or was it trained to output what it reads, because the
+            target was not shifted?""", shows=most(symptoms.repeats),
             quotes=quoted),
         mistake("backwards", says('text = " ".join(words[::-1])'), SYMPTOMS,
-            "The right words came back in reverse. In which order are the tokens collected?",
+            "The right words came back in reverse order. In which order are the tokens collected, or joined?",
             shows=most(symptoms.backwards), quotes=quoted),
         mistake("the last word lost", says('text = " ".join(words[:-1])'), SYMPTOMS,
             """The last token of each line is missing. What is cut off before decode: <eos>, or the token before it?""",
@@ -164,8 +164,9 @@ EXERCISE = Exercise(
         mistake("the words in any order", says("""
                   import random
                   text = " ".join(random.Random(len(words)).sample(words, len(words)))"""), SYMPTOMS,
-            """The right words came back, in no order. Without positions a sentence is a bag of words: are they added on
-            both sides, once, before the first layer?""", shows=most(symptoms.mixed, 0.4, wrong_ones=True),
+            """The right words came back, in a different order. Does your code change the order of the tokens after they
+            were generated? If not, and the model is your own: without positions a sentence is a bag of words. Are they
+            added on both sides, once, before the first layer?""", shows=most(symptoms.mixed, 0.4, wrong_ones=True),
             quotes=quoted),
         mistake("words that have nothing to do with the line", says("""
                   text = " ".join(["Zitto", "zitto", *map(str, range(len(line) // 6))])"""), SYMPTOMS,
@@ -225,7 +226,7 @@ EXERCISE = Exercise(
         "by a column a step; logits are (batch, target, vocabulary), and the last position of them decides.",
         "encode each line and add <eos>; pad; until every row has an <eos> or the limit is reached: the likeliest next "
         "token of the last position, appended; drop <bos>, and decode what comes before <eos>. In evaluation mode, "
-        "without gradients. (The notebook's default model has no dropout, and loses hardly anything without the <eos> "
-        "of the source; other models need both steps.)",
+        "without gradients. (With the notebook's default model, leaving out evaluation mode changes nothing, since it "
+        "has no dropout, and leaving out the <eos> of the source changes little. Other models need both.)",
     ),
 )  # fmt: skip

@@ -19,8 +19,8 @@ GENERATE, WINDOW = sections("generate window")
 MANY = 5_000  # rows that are counted
 # 2,500 rows of a kind: two shares near a half differ by 0.014 by chance, and never by five times as much
 CHANCE = {"rtol": 0.0, "atol": 0.07}
-ONE, TWO = "share of each next token, after the first prompt", "after the second prompt"
-PAIRS = "share of each pair of next tokens, after the first prompt"
+ONE, TWO = "fraction of each next token, after the first prompt", "after the second prompt"
+PAIRS = "fraction of each pair of next tokens, after the first prompt"
 COMMON = 0.01  # of 2,500 rows, such a share is met by all but one answer in 10 to the 10
 NEVER = "likely tokens that never came"
 LEFT = Remark("the model was left in a different mode than it came in")
@@ -152,7 +152,7 @@ def first_shares(evidence: Evidence) -> str:
     got, wanted = (" ".join(number(share) for share in shown[ONE].tolist()) for shown in (evidence.got,
         evidence.expected))
     return (
-        f"After the first prompt the next tokens 0, 1, 2 and so on came with the shares {got}; {wanted} would be right."
+        f"After the first prompt the next tokens 0, 1, 2 and so on came with the fractions {got}; expected: {wanted}."
     )
 
 
@@ -198,7 +198,7 @@ EXERCISE = Exercise(
         visible("tau = 4, 5,000 rows", drawn, 4.0, V=6, sharp=8.0, **CHANCE),
         visible("tau = 0.25, 5,000 rows", drawn, 0.25, V=6, sharp=0.8, **CHANCE),
         visible("a prompt that is longer than the context", told, 2, 7, 3, 4),
-        visible("a model that would bear more than the context", told, 2, 3, 6, 4, 0, 11, False, 12),
+        visible("a model with more positions than the context", told, 2, 3, 6, 4, 0, 11, False, 12),
         hidden("tau = 1, by the generator g", drawn, 1.0, 2, 5, 3, 5, 3.0, checks={"generator"},
                announced_by="drawn only with g", **CHANCE),
         hidden("tau = 0.25, beyond the context", drawn, 0.25, 3, 4, 2, 2, 0.8, announced_by="tau: 0 or more", **CHANCE),
@@ -207,9 +207,9 @@ EXERCISE = Exercise(
         hidden("one prompt of one token", told, 1, 1, 6, 3, announced_by=PROMISED),
         hidden("a prompt twice", twice, 3, 3, 6, 4, announced_by=PROMISED),
         hidden("nothing to write", told, 2, 3, 0, 4, 0, 11, True,
-               announced_by="n: how many tokens are written, 0 or more"),
+               announced_by="n: number of new tokens, 0 or more"),
         hidden("a model in training mode", told, 2, 3, 5, 4, 0, 11, True, checks=UNTOUCHED,
-               announced_by="It may come in training mode"),
+               announced_by="The model may be in training mode"),
         # With this context each of the models writes all three, so whichever is taken for an end is met.
         hidden("a vocabulary of three tokens", told, 1, 1, 14, 4, 0, 3, announced_by="Generation never stops early"),
         second_call(told, 3, 3, 5, 4),
@@ -231,7 +231,7 @@ EXERCISE = Exercise(
             "k tokens."),
         mistake("counted from the front", RIGHT.but("-context:", "ids.shape[1] - context:"), WINDOW,
             """While the text is shorter than the context, the position at which you begin is below 0, and such an index
-            counts from the end: the model is shown too little. It begins at 0 at the least."""),
+            counts from the end: the model is shown too little. Begin at 0 then."""),
         mistake("the text itself cropped", RIGHT.but(SEEN, "ids = seen = ids[:, -context:]"), WINDOW,
             "You cropped the text, and not just what is shown: its beginning is lost. Only the model's view is "
             "cropped; the text keeps growing."),
@@ -304,7 +304,7 @@ EXERCISE = Exercise(
                 RIGHT.but(GROWN, "ids = torch.cat([ids, new[:1].expand(len(ids), 1)], dim=1)"), GENERATE,
             "All rows got the token of row 0. Each prompt has a continuation of its own."),
         mistake("multiplied by tau", RIGHT.but("logits / tau", "logits * tau"), GENERATE,
-            "Small tau made your draws wilder, and large tau tamer: the logits are *divided* by it.",
+            "A small tau made your draws more random, and a large tau less: the logits are *divided* by it.",
             quotes=first_shares),
         mistake("tau not used", RIGHT.but("logits / tau", "logits"), GENERATE,
             """tau has no effect above 0. The logits are divided by it before the softmax. (Dividing the probabilities
@@ -375,11 +375,11 @@ EXERCISE = Exercise(
             """Your text ended before n tokens were written: when all rows had written some token, you stopped. No token
             of this vocabulary means the end: write n tokens in any case."""),
         mistake("new tokens without their axis", RIGHT.but("[ids, new]", "[ids, new.squeeze(1)]"), GENERATE,
-            "What you put behind the text has one axis, (B,), and the text has two, (B, t). A new column is (B, 1)."),
+            "What you append to the text has one axis, (B,), and the text has two, (B, t). A new column is (B, 1)."),
         mistake("greedy whatever tau is", RIGHT.but(DRAW, "new = shares.argmax(dim=-1, keepdim=True)"), GENERATE,
             """In each kind of row one token took everything. If it is the likeliest: that is what tau = 0 is for, and
-            above 0 a token is *drawn*, with its probability. If one random number decides for all rows: each row draws
-            for itself.""", quotes=first_shares, shows=always_one),
+            above 0 a token is *drawn*, with its probability. If one random number decides for all rows: draw
+            separately for each row.""", quotes=first_shares, shows=always_one),
         in_place("ids", RIGHT.but(LOOP, f"ids[:, 0] += 0 * ids[:, 0] + 1\n    {LOOP}"), GENERATE),
     ),
     correct=(
@@ -459,10 +459,10 @@ EXERCISE = Exercise(
         """),
     ),
     hints=(
-        "what does the model see in step 7, and which of its rows predicts the next token? What does a step with "
-        "tau = 0 not do?",
-        "ids (B, t); shown (B, at most context); logits (B, shown, V), of which (B, V) at the last position; a token "
-        "for each row, (B, 1), behind ids.",
+        "what does the model see in step 4 of the example, and which of its rows predicts the next token? Which token "
+        "does a step with tau = 0 choose?",
+        "ids (B, t); shown (B, at most context); logits (B, shown, V), of which (B, V) at the last position; one new "
+        "token for each row, (B, 1), appended to ids.",
         "evaluation mode; n times: logits at the last position of the last `context` tokens; tau 0: the largest, else "
         "a draw by softmax(logits / tau) with g; append; at the end the mode as it was.",
     ),

@@ -6,11 +6,11 @@ import torch
 from torch import Tensor
 
 from autograder.catalogue import families
-from autograder.catalogue.ch09_blocks.shared import LIBRARY, drawn, first_number
-from autograder.catalogue.ch13_gpt.gpt_block import BENDS, bent, filled
+from autograder.catalogue.ch09_blocks.shared import LIBRARY, drawn, first_number, silent
+from autograder.catalogue.ch13_gpt.gpt_block import BENDS, CHANCE, bent, filled
 from autograder.catalogue.ch13_gpt.gpt_block import parts as parts_of_block
 from autograder.catalogue.ch13_gpt.shared import BLOCK, DIVIDED, HEADS, HIDE, are_steep, sections, steep, with_block
-from autograder.catalogue.exercise import Block, Case, Exercise
+from autograder.catalogue.exercise import Block, Case, Evidence, Exercise, Remark
 from autograder.catalogue.families import Family, usual_mistakes
 from autograder.catalogue.known_answers import answer, correct, mistake
 from autograder.catalogue.probes import GRADIENTS, PROMISED, hidden, second_call, visible
@@ -20,6 +20,8 @@ from transformer_ref.beyond import gpt
 MODEL, BLOCKS, COUNT = sections("model block count")
 STACKING = section("sec-09-stack")
 SIZES = (13, 6, 3, 2, 16, 9)  # vocabulary, d_model, h, layers, d_ff, max_length
+EMBEDDED = 5.0
+VALUES, OFTEN, TOGETHER = "the first logits", "fraction of each", "fraction that agrees with its neighbor"
 
 
 class GPT(gpt.GPT):
@@ -63,6 +65,39 @@ def hardly_spread(g: torch.Generator) -> Case:
         if role.endswith(("table.rows", ".output", ".output bias", ".second", ".second bias")):
             weight.mul_(0.002)
     return case
+
+
+def half_dropped(g: torch.Generator) -> Case:
+    """Two features that are the same everywhere, and blocks that add nothing. The last norm makes 1 and -1 of two
+    features that differ, 0 of two that agree, and the head reads one of them: after dropout of half of the embedding, a
+    quarter of the logits are 5 and a quarter are -5."""
+    made = (7, 2, 1, 2, 4, 60, 0.5)
+    weights = silent(parts(*made))
+    for role in ("token table.rows", "position table.rows"):
+        weights[role] += EMBEDDED
+    weights["last norm.scale"][1] = 0.0
+    return Case((torch.randint(7, (60, 60), generator=g),), construct=made, weights=weights)
+
+
+def what_counts(case: Case, result: Any) -> Any:
+    """Where half is dropped in training, how often the first logit has each of its values; else the logits, with any of
+    the bends."""
+    ids, made = case.arguments[0], case.construct
+    if ids.shape != (60, 60) or not isinstance(result, Tensor) or result.shape != (*ids.shape, made[0]):
+        return of_any_bend(case, result)
+    values, kinds = result[..., 0].double().round(decimals=2).unique(return_inverse=True)
+    if len(values) == 1:
+        return Remark("all first logits are equal, though half of the embedded features should be dropped")
+    if len(values) > 5:
+        return Remark("more than five different values came out for an embedding that is the same everywhere")
+    alike = [(kinds.diff(dim=axis) == 0).double().mean() for axis in range(2)]
+    return {VALUES: values, OFTEN: torch.bincount(kinds.flatten()).double() / kinds.numel(),
+            TOGETHER: torch.stack(alike)}  # fmt: skip
+
+
+def shown(evidence: Evidence) -> str:
+    """The first wrong number, where logits are compared."""
+    return first_number(evidence) if isinstance(evidence.got, Tensor) else ""
 
 
 def alike(g: torch.Generator) -> Case:
@@ -141,7 +176,7 @@ LAST_TOKEN = Family("the last token alone", """Only the logits of the last token
 
 EXERCISE = Exercise(
     id="gpt", number="13.3", difficulty=3, minutes=35, visible_points=2, hidden_points=3,
-    reference=GPT, roles=parts, normalize=of_any_bend, section=MODEL, quotes=first_number, forbidden=LIBRARY,
+    reference=GPT, roles=parts, normalize=what_counts, section=MODEL, quotes=shown, forbidden=LIBRARY,
     probes=(
         visible("2 texts of 5 tokens", inputs, 2, 5),
         visible("as many tokens as there are positions", inputs, 2, 9),
@@ -156,10 +191,12 @@ EXERCISE = Exercise(
                announced_by="a ReLU or a GELU, in either form"),
         hidden("float64, gradients", inputs, 2, 3, 13, 6, 3, 1, 10, 9, dtype=torch.float64, checks=GRADIENTS,
                announced_by=PROMISED),
-        hidden("numbers that hardly differ", hardly_spread, announced_by="as in GPTBlock, and so are its norms"),
+        hidden("numbers that hardly differ", hardly_spread, announced_by="The blocks have the norms and biases of 13.2"),
         hidden("dropout 0.5, in evaluation", inputs, 2, 4, dropout=0.5, announced_by="dropout: as in GPTBlock"),
         hidden("in training, everything dropped", inputs, 2, 4, dropout=1.0, checks="training",
                announced_by="dropout on the sum of both"),
+        hidden("in training, dropout 0.5", half_dropped, checks="training", announced_by="dropout on the sum of both",
+               **CHANCE),
         second_call(inputs, 2, 5),
     ),
     omits={"precision": "ids go in, which are small whole numbers"},
@@ -173,18 +210,19 @@ EXERCISE = Exercise(
             """The head has a table of its own, and a bias. Here the table of tokens is the head as well, one and the
             same parameter, and nothing is added to the scores."""),
         mistake("a bias in the tied head", RIGHT.but("vocabulary, bias=False)", "vocabulary)"), MODEL,
-            "The head is tied, but it adds a bias to the scores: one number a token that the table does not have. "
-            "There is none here."),
+            "The head is tied, but it adds a bias to the scores: one value per token of the vocabulary. Here the head "
+            "has no bias."),
         mistake("no learned positions", RIGHT.without(PLACED), MODEL,
-            """No table of positions is used. Attention does not know the order by itself, and the sinusoids of chapter
-            07 are not meant here: a GPT learns its positions, in a table with max_length rows."""),
+            """forward uses no table of positions that can learn: it adds none, or one that is not a parameter, such as
+            a buffer or the sinusoids of chapter 07. Attention does not know the order by itself. A GPT learns its
+            positions, in a table with max_length rows."""),
         mistake("positions looked up and not added", RIGHT.but(PLACED, "places = self.places(torch.arange(T))"), MODEL,
             """The rows of the table of positions were looked up and not added, so all orders of a text look alike. The
             input of the first block is token plus position."""),
         mistake("a position too many",
                 RIGHT.but("nn.Embedding(max_length, d_model)", "nn.Embedding(max_length + 1, d_model)"), MODEL,
-            "The table of positions has not max_length rows. There is one for each position, from 0 to max_length - "
-            "1."),
+            "The table of positions does not have max_length rows. There is one for each position, from 0 to "
+            "max_length - 1."),
         mistake("positions from 1",
                 RIGHT.but("torch.arange(T)", "torch.arange(1, T + 1).clamp(max=self.max_length - 1)"), MODEL,
             "Your positions begin at 1. The first token is at position 0."),
@@ -216,6 +254,9 @@ EXERCISE = Exercise(
             """The last norm is missing, was never used, or has no scale and shift to learn: each block normalizes what
             it reads and not what it writes, so the stream has grown when the head meets it. There is one norm between
             the last block and the head."""),
+        mistake("the norm's result not kept", RIGHT.but(NORMED, "self.norm(x)"), MODEL,
+            """The last norm is called, and what it returns is not kept: the head reads the stream as it was. A module
+            does not change its input; it returns a new tensor."""),
         mistake("the norm before the blocks", RIGHT.without(NORMED).but(DROPPED, f"{DROPPED}\n        {NORMED}"), MODEL,
             "The model's own norm comes before the blocks. It belongs after the last one, between the "
             "stream and the head."),
@@ -243,19 +284,19 @@ EXERCISE = Exercise(
         mistake("the last token cut off", RIGHT.but(LAST, "return self.head(x[:, :-1])"), MODEL,
             "The logits of the last token are missing. There is a row for every token that went in."),
         mistake("vocabulary before tokens", RIGHT.but(LAST, "return self.head(x).transpose(1, 2)"), MODEL,
-            "The logits are (B, vocabulary, T). Wanted are (B, T, vocabulary): a row of scores for each token."),
+            "The logits are (B, vocabulary, T). Return (B, T, vocabulary): a row of scores for each token."),
         mistake("the stream came back", RIGHT.but(LAST, "return x"), MODEL,
-            "The vectors of the stream came back, d_model numbers a token. The head makes a score for each of the "
-            "vocabulary."),
+            "The vectors of the stream came back, d_model values per token. The head turns each into a score for every "
+            "token of the vocabulary."),
         mistake("a pair came back", RIGHT.but(LAST, "return self.head(x), None"), MODEL,
             "Two things came back, as where a model computes its loss as well. forward returns only the logits."),
         mistake("no check of the length", RIGHT.but(WHOLE_CHECK, "pass"), MODEL,
             """For a text longer than the table of positions your model raises another error than the task asks for,
-            perhaps the table's own. Say it yourself: a ValueError, which names how many tokens are allowed."""),
+            perhaps the table's own. Raise a ValueError yourself that says how many tokens are allowed."""),
         mistake("no check of the length, rows cut", RIGHT.but(WHOLE_CHECK, "pass").but(
                   "self.places(torch.arange(T))", "self.places.weight[:T]"), MODEL,
-            """A text that is longer than the table of positions stops your model with an error about shapes. Say it
-            yourself: a ValueError, which names how many tokens are allowed."""),
+            """A text that is longer than the table of positions stops your model with an error about shapes. Raise a
+            ValueError yourself that says how many tokens are allowed."""),
         mistake("an assertion", RIGHT.but(WHOLE_CHECK, "assert T <= self.max_length"), MODEL,
             """For a text that is too long an AssertionError came. The task asks for a ValueError; assertions are for
             what can never happen, and vanish under python -O."""),
@@ -291,11 +332,19 @@ EXERCISE = Exercise(
             """A Python list hides its blocks from the module: their parameters are not registered, so they are not
             trained. Use nn.ModuleList."""),
         mistake("one block", RIGHT.but("range(layers)", "range(1)"), BLOCKS,
-            "There is one block. `layers` says how many there are."),
+            """Your model applies only one block. If __init__ makes `layers` of them, look at the loop in forward: does
+            a `return` inside it end it early? Each block reads what the one before it returned."""),
+        mistake("every block reads the embedding", RIGHT.but(LOOP, "y = block(x)").but(NORMED, "x = self.norm(y)"),
+                BLOCKS,
+            """Every block reads the embedding, so the model returns what its last block makes of it, and the other
+            blocks are lost. Each block reads what the one before it returned."""),
+        mistake("the blocks' results not kept", RIGHT.but(LOOP, "block(x)"), BLOCKS,
+            """Your blocks are called, and what they return is not kept: the last norm reads the embedding. A module
+            does not change its input; it returns a new tensor."""),
         mistake("a block too few", RIGHT.but("range(layers)", "range(layers - 1)"), MODEL,
             "Your model has layers - 1 blocks: 2 where layers is 3."),
         mistake("a block too many", RIGHT.but("range(layers)", "range(layers + 1)"), BLOCKS,
-            "There is one block too many. `layers` says how many there are."),
+            "There is one block too many: `layers` is the number of blocks."),
         mistake("no causal mask", RIGHT.without(HIDE), BLOCKS,
             "Every token sees those after it: the blocks hide nothing. So the row of a token contains the token that "
             "it should predict."),
@@ -331,7 +380,7 @@ EXERCISE = Exercise(
             "the sum of both."),
         mistake("no dropout in the blocks",
                 RIGHT.but("GPTBlock(d_model, h, d_ff, dropout)", "GPTBlock(d_model, h, d_ff)"), MODEL,
-            "In training the blocks drop nothing: `dropout` was not handed on to them.", quotes=None),
+            "In training the blocks drop nothing: `dropout` was not passed on to them.", quotes=None),
         mistake("ids shifted inside",
                 RIGHT.but("T = ids.shape[1]", "ids = ids.roll(1, dims=1)\n        T = ids.shape[1]"), MODEL,
             """You moved the ids by one position. lm_batch (13.1) has done that already: row t of the logits belongs to
@@ -433,6 +482,6 @@ EXERCISE = Exercise(
         "blocks (B, T, D); last norm; times the token "
         "table, (B, T, vocabulary).",
         "more than max_length tokens: ValueError. x = dropout(token rows + position rows 0 to T - 1); every block in "
-        "turn; the last norm; scores with the token table, transposed so that (D) meets (D).",
+        "turn; the last norm; scores by dot products with the rows of the token table, over the axis D.",
     ),
 )  # fmt: skip

@@ -19,7 +19,7 @@ from autograder.catalogue.ch13_gpt.shared import (
     steep,
     with_heads,
 )
-from autograder.catalogue.exercise import Block, Case, Exercise
+from autograder.catalogue.exercise import Block, Case, Evidence, Exercise, Remark
 from autograder.catalogue.families import usual_mistakes
 from autograder.catalogue.known_answers import correct, mistake
 from autograder.catalogue.probes import FAR, hidden, normal, usual_probes, visible
@@ -84,6 +84,55 @@ def hardly_spread(g: torch.Generator) -> Case:
     return case
 
 
+FAR_FROM_0, ADDED = 10.0, (1.0, 3.0)  # x, and what attention and the feed-forward network add to it
+VALUES, OFTEN, TOGETHER = "the values that are added", "fraction of each", "fraction that agrees with its neighbor"
+# Of 6,000 numbers, two fractions near a quarter differ by 0.008 by chance, and never by six times as much.
+CHANCE = {"rtol": 0.0, "atol": 0.05}
+
+
+def half_dropped(g: torch.Generator) -> Case:
+    """Sub-layers that add the same number everywhere, so that dropout shows in what is left of it."""
+    made = (6, 2, 8, 0.5)
+    weights = silent(parts(*made))
+    weights["attention.output bias"] += ADDED[0]
+    weights["feed-forward.second bias"] += ADDED[1]
+    return Case((torch.full((20, 50, 6), FAR_FROM_0),), construct=made, weights=weights)
+
+
+def what_was_dropped(case: Case, result: Any) -> Any:
+    """Of `half_dropped` which values were added, and how often; or in words what is wrong.
+
+    The neighbors are those along each axis: where tokens or features are dropped together, they agree too often.
+    """
+    x = case.arguments[0]
+    if not isinstance(result, Tensor) or result.shape != x.shape or not result.is_floating_point():
+        return result
+    added = (result.double() - x).round(decimals=3)
+    values, kinds = added.unique(return_inverse=True)
+    if len(values) > 9:
+        return Remark("more than nine different values are added to an x that is the same everywhere")
+    if len(values) == 1:
+        return Remark("the same value is added everywhere, though dropout should drop half of them")
+    if torch.equal(values, torch.tensor([0, ADDED[0], ADDED[1], sum(ADDED)]).double()):
+        return Remark("what dropout keeps is not divided by 1 - dropout")
+    alike = [(kinds.diff(dim=axis) == 0).double().mean() for axis in range(3)]
+    if max(alike) > 0.9:
+        return Remark("whole tokens, features or texts are dropped together, and not each value independently")
+    return {VALUES: values, OFTEN: torch.bincount(kinds.flatten()).double() / kinds.numel(),
+            TOGETHER: torch.stack(alike)}  # fmt: skip
+
+
+def shown(evidence: Evidence) -> str:
+    """A wrong row, where rows are compared."""
+    return wrong_word(evidence) if isinstance(evidence.got, Tensor) else ""
+
+
+def what_counts(case: Case, result: Any) -> Any:
+    """Where half is dropped in training, what is left; else the result, with any of the bends."""
+    same_everywhere = bool((case.arguments[0] == FAR_FROM_0).all())
+    return what_was_dropped(case, result) if same_everywhere else of_any_bend(case, result)
+
+
 def of_any_bend(case: Case, result: Any) -> Any:
     """The same numbers, whether there is a GELU, its approximation by tanh, or a ReLU between the two linear layers."""
     x = case.arguments[0]
@@ -143,7 +192,7 @@ LATER = "torch.ones(x.shape[1], x.shape[1], dtype=torch.bool).triu({0})"
 
 EXERCISE = Exercise(
     id="gpt-block", number="13.2", difficulty=2, minutes=30, visible_points=2, hidden_points=3,
-    reference=GPTBlock, roles=parts, normalize=of_any_bend, section=BLOCKS, quotes=wrong_word, forbidden=LIBRARY,
+    reference=GPTBlock, roles=parts, normalize=what_counts, section=BLOCKS, quotes=shown, forbidden=LIBRARY,
     probes=(
         visible("nothing is added", nothing_added()),
         visible("2 sentences of 4 tokens", inputs, 2, 4, 6, 3, 10),
@@ -155,6 +204,8 @@ EXERCISE = Exercise(
                announced_by="a ReLU or a GELU, in either form"),
         hidden("in training, all dropped", inputs, 2, 4, 6, 3, 10, 1.0, checks="training",
                announced_by="With dropout 1 nothing is added in training"),
+        hidden("in training, dropout 0.5", half_dropped, checks="training",
+               announced_by="to the output of each sub-layer, before it is added, and only in training", **CHANCE),
         hidden("numbers that hardly differ", hardly_spread, announced_by="eps 0.00001"),
         hidden("many tokens", inputs, 1, 1100, 6, 3, 10, announced_by="T may be anything"),
     ),
@@ -168,6 +219,10 @@ EXERCISE = Exercise(
         mistake("the mask the wrong way round", RIGHT.but(HIDE, HIDE.replace("~open_", "open_")), BLOCKS,
             """The mask hides just what should be open: a token sees only those *after* it, and the last sees nothing at
             all, which gives NaN. A token may attend to itself and to earlier tokens."""),
+        mistake("queries and keys exchanged", RIGHT.but("q @ k.transpose(-2, -1)", "k @ q.transpose(-2, -1)"), BLOCKS,
+            """The scores are transposed: row i holds the products of *key* i with all queries. Each row belongs to a
+            query, and its columns to the keys (chapter 05). The first token sees only itself, so its row is correct all
+            the same."""),
         mistake("a token blind to itself", RIGHT.but(".tril()", ".tril(-1)"), BLOCKS,
             """A token sees those before it and not itself, and the first sees nothing at all: the diagonal is hidden
             too. triu marks it as well, unless it begins one position later."""),
@@ -200,7 +255,7 @@ EXERCISE = Exercise(
         mistake("divided by d_k", RIGHT.but(DIVIDED, " / q.shape[-1]"), BLOCKS,
             "The scores were divided by d_k itself. It is the root of d_k that they are divided by (chapter 05)."),
         mistake("one head", RIGHT.but("self.heads = heads", "self.heads = 1"), BLOCKS,
-            "There is one head of the whole width, whatever h says (chapter 06)."),
+            "There is one head of the whole width, whatever h is (chapter 06)."),
         mistake("heads cut by a view", RIGHT.but(
                   "x.reshape(x.shape[0], x.shape[1], self.heads, -1).transpose(1, 2)",
                   "x.reshape(x.shape[0], self.heads, x.shape[1], -1)"), BLOCKS,
@@ -225,10 +280,10 @@ EXERCISE = Exercise(
                 RIGHT.without(SEEN_1).without(SEEN_2).but(ADD_1,
                     "x = x + self.norm1(self.drop(self.attention(x)))").but(
                   ADD_2, "x = x + self.norm2(self.drop(self.think(x)))"), BLOCKS,
-            """You normalized the *output* of a sub-layer. Its *input* is normalized: norm first, then the sub-layer,
-            then the sum with x."""),
+            """You normalized the *output* of a sub-layer. Normalize its *input*: norm first, then the sub-layer, then
+            the sum with x."""),
         mistake("a norm at the end", RIGHT.but(END, f"{ADD_2}\n        return self.norm2(x)"), BLOCKS,
-            "The block ends in one norm more. It returns the stream as it is; the one last norm comes after "
+            "The block ends in an additional norm. It returns the stream as it is; the one last norm comes after "
             "*all* blocks, in the model."),
         mistake("a norm of its own at the end",
                 RIGHT.but(NORMS, f"{NORMS}\n        self.last = nn.LayerNorm(d_model)").but(
@@ -267,8 +322,8 @@ EXERCISE = Exercise(
                   ADD_2, "x = came + self.drop(self.think(seen))"),
             STREAM, part="block"),
         mistake("only one norm used", RIGHT.without(SEEN_2), BLOCKS,
-            """One norm is used; the feed-forward network reads what attention read, or has none. It reads the norm of x
-            as it is *after* attention, by a norm of its own."""),
+            """Only one of the two norms is used. Which sub-layer has none in your forward? Attention reads a norm of x.
+            The feed-forward network reads a norm of its own, of x as it is *after* attention."""),
         families.FEED_FORWARD_FIRST(RIGHT.but(BODY, f"{ADD_2}\n        {SEEN_2}\n        {ADD_1}"),
             BLOCKS, words="tokens"),
         mistake("a cross-attention left in", RIGHT.but("self.attention = Heads(d_model, h)",
@@ -281,8 +336,8 @@ EXERCISE = Exercise(
         mistake("a memory asked for",
                 RIGHT.but(f"def forward(self, x):\n        {SEEN_1}",
                           f"def forward(self, x, memory):\n        {SEEN_1}"), DELETE,
-            "forward asks for more than x. There is no source and no memory any more: a block takes only x, and makes "
-            "its mask by itself."),
+            "forward requires more arguments than x. There is no source and no memory any more: a block takes only x, "
+            "and makes its mask itself."),
         families.ONE_NORM_FOR_BOTH(
             RIGHT.but(NORMS, "self.norm1 = nn.LayerNorm(d_model)\n        self.norm2 = self.norm1"),
             BLOCKS),
@@ -293,7 +348,7 @@ EXERCISE = Exercise(
             BLOCKS),
         mistake("another epsilon", RIGHT.but(
                   "nn.LayerNorm(d_model), nn.LayerNorm(d_model)",
-                  "nn.LayerNorm(d_model, eps=1e-1), nn.LayerNorm(d_model, eps=1e-1)"), BLOCKS,
+                  "nn.LayerNorm(d_model, eps=1e-3), nn.LayerNorm(d_model, eps=1e-3)"), BLOCKS,
             "Your norms add too much to the variance. eps is 0.00001, the default of nn.LayerNorm."),
         mistake("eps of 1e-6", RIGHT.but(
                   "nn.LayerNorm(d_model), nn.LayerNorm(d_model)",
@@ -312,7 +367,7 @@ EXERCISE = Exercise(
             """Between the two linear layers there is x times the sigmoid of 1.702 x, which some call a quick GELU. It
             is off by up to 0.02; the two forms meant here are the exact one and that with tanh."""),
         mistake("a sigmoid or a tanh", RIGHT.but("F.gelu(", "torch.sigmoid("), BLOCKS,
-            """Between the two linear layers there is a sigmoid or a tanh, whose numbers never exceed 1. A ReLU or a
+            """Between the two linear layers there is a sigmoid or a tanh, whose values never exceed 1. A ReLU or a
             GELU belongs there. (The *approximation* of a GELU has a tanh inside, and is more than that.)"""),
         mistake("a leaky ReLU", RIGHT.but("F.gelu(", "F.leaky_relu("), BLOCKS,
             "Between the two linear layers there is a leaky ReLU: it lets a hundredth of what is negative through. A "

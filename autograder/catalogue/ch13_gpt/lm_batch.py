@@ -19,8 +19,11 @@ from transformer_ref.beyond import gpt
 MANY = 4_000  # windows that are counted; at 12 places a share of 1/12 then differs by 0.0044 by chance
 CHANCE = 0.03  # six times as much and more, which chance never does
 X, Y = "x", "y"
-PLACES, STEPS = "share of the windows that begin at each place", "how far the next row's window begins from this one's"
-ARE_WINDOWS, ARE_LATER = "windows of the text", "each token 1 place after that of x"
+PLACES = "fraction of windows that start at each position"
+STEPS = "how far the next row's window begins from this one's"
+ARE_WINDOWS, ARE_LATER = "windows of the text", "each token 1 position after that of x"
+ELSEWHERE = "tokens of other positions in most rows"
+AFTER_THE_END = "the next tokens, except after the last one of the text"
 
 
 def lm_batch(ids: Tensor, T: int, g: torch.Generator, B: int) -> tuple[Tensor, Tensor]:
@@ -45,7 +48,7 @@ def what_they_are(case: Case, result: Any) -> Any:
         return {X: "numbers that do not occur in the text" if not bool(torch.isin(x, ids).all()) else ARE_WINDOWS,
                 Y: "numbers that do not occur in the text"}  # fmt: skip
     at, y_at = _places(ids, x), _places(ids, y)
-    told = {X: _of_x(at - at[:, :1], len(ids)), Y: _of_y(y_at - at, len(ids))}
+    told = {X: _of_x(at - at[:, :1], len(ids)), Y: _of_y(y_at - at, len(ids), at[:, -1] == len(ids) - 1)}
     if B >= 1_000:
         starts = at[:, 0]
         told[PLACES] = torch.bincount(starts, minlength=len(ids)).double() / B
@@ -80,8 +83,9 @@ def _of_x(steps: Tensor, n: int) -> str:
     return "no windows: its tokens do not follow each other in the text"
 
 
-def _of_y(later: Tensor, n: int) -> str:
-    """What y is. later: how many positions after the one of x each token is, (batch, tokens)."""
+def _of_y(later: Tensor, n: int, to_the_end: Tensor) -> str:
+    """What y is. later: how many positions after the one of x each token is, (batch, tokens). to_the_end: the rows
+    whose x ends where the text does, (batch,)."""
     if bool((later == 1).all()):
         return ARE_LATER
     if bool((later % n == 1).all()):
@@ -91,7 +95,10 @@ def _of_y(later: Tensor, n: int) -> str:
     if bool((later == later[:1]).all()):
         each = " ".join(map(str, later[0].tolist()))
         return f"positions of the tokens, counted from those of x: {each}"
-    return "tokens of other positions in every row"
+    wrong = (later != 1).any(1)
+    if torch.equal(wrong, to_the_end) and bool((later[:, :-1] == 1).all()):
+        return AFTER_THE_END
+    return ELSEWHERE if int(wrong.sum()) >= 0.5 * len(later) else "tokens of other positions in some rows"
 
 
 def windows(g: torch.Generator, n: int, T: int, B: int) -> Case:
@@ -136,7 +143,7 @@ def counted(evidence: Evidence) -> str:
     beyond = [place for place in range(len(ids) - T, len(found)) if found[place]]  # where no window fits
     text = [number(share) for share in found[: max(len(ids) - T, *(place + 1 for place in beyond), 0)]]
     return (
-        f"Of {evidence.arguments[3]:,} windows these shares began at the positions 0, 1, 2 and so on: "
+        f"Of {evidence.arguments[3]:,} windows these fractions began at the positions 0, 1, 2 and so on: "
         f"{' '.join(text)}." if text else ""
     )
 
@@ -152,8 +159,7 @@ def _steps(evidence: Evidence) -> list[float]:
 def unlike_x(evidence: Evidence) -> bool:
     """Whether x is right and y is neither x nor x moved on by as many places in every row."""
     if isinstance(evidence.got, dict):
-        return evidence.got[X] == ARE_WINDOWS and ("in every row" in evidence.got[Y]
-                                                   or evidence.got[Y] == "other tokens")
+        return evidence.got[X] == ARE_WINDOWS and evidence.got[Y] in (ELSEWHERE, "other tokens")
     ids, (x, y) = evidence.arguments[0], evidence.got
     if not torch.equal(x, evidence.expected[0]) or y.shape != x.shape or not bool(torch.isin(y, ids).all()):
         return False
@@ -256,9 +262,12 @@ SLICES = answer("""
 # fmt: off
 ONE_WINDOW_TOO_MANY = Family("one window too many", """Your last window leaves y without its last token: the text ends
     before it. A window may begin at 0, 1 and so on up to N - T - 1, since y reaches one token further than x.""")
-BEGINNING_ANYWHERE = Family("beginning anywhere", """Windows may begin at any token of the text with you, so those near
-    its end reach beyond it. The last position at which one may begin is N - T - 1: T tokens for x, and y reaches one
-    further.""")
+AN_END_MADE_UP = Family("one window too many, its end made up", """The windows that begin at N - T are one too many:
+    after their last token the text has no other, so the last token of y is made up there. The last position at which a
+    window may begin is N - T - 1.""")
+BEGINNING_ANYWHERE = Family("beginning anywhere", """In your code a window may begin at any token of the text, so
+    those near its end reach beyond it. The last position at which one may begin is N - T - 1: T tokens for x, and y
+    reaches one further.""")
 # fmt: on
 
 EXERCISE = Exercise(
@@ -271,7 +280,7 @@ EXERCISE = Exercise(
     },
     probes=(
         visible("a text of 6 tokens, T = 5",
-                Case((torch.tensor([17, 4, 9, 0, 12, 8]), 5, torch.Generator().manual_seed(13), 3))),
+                Case((torch.tensor([17, 4, 9, 0, 12, 8]), 5, torch.Generator().manual_seed(14), 3))),
         visible("windows of a longer text", windows, 40, 6, 5),
         visible("4,000 windows", windows, 17, 5, MANY, rtol=0.0, atol=CHANCE),
         hidden("4,000 windows, by the generator g", windows, 11, 4, MANY, rtol=0.0, atol=CHANCE, checks={"generator"},
@@ -368,6 +377,10 @@ EXERCISE = Exercise(
         ONE_WINDOW_TOO_MANY(RIGHT.but(LAST, "last = len(ids) - T + 1"), BATCH),
         ONE_WINDOW_TOO_MANY(SLICES.but("len(ids) - T, ", "len(ids) - T + 1, "),
             BATCH, name="one window too many, in slices"),
+        AN_END_MADE_UP(RIGHT.but(LAST, "last = len(ids) - T + 1").but(
+                  LATER, "y = ids[(places + 1).clamp(max=len(ids) - 1)]"), BATCH),
+        AN_END_MADE_UP(RIGHT.but(LAST, "last = len(ids) - T + 1").but(LATER, "y = F.pad(ids, (0, 1))[places + 1]"),
+            BATCH, name="one window too many, its end a 0"),
         BEGINNING_ANYWHERE(RIGHT.but(LAST, "last = len(ids)"), BATCH),
         BEGINNING_ANYWHERE(SLICES.but("len(ids) - T, ", "len(ids), "), BATCH, name="beginning anywhere, in slices"),
         mistake("going on at the beginning",
@@ -399,7 +412,7 @@ EXERCISE = Exercise(
                 RIGHT.but("x = ids[places]", "x = places").but(LATER, "y = places + 1"), BATCH,
             "x and y hold *positions* in the text. Return the ids at those positions."),
         mistake("scattered tokens", RIGHT.but(WHERE, "places = torch.randint(last, (B, T), generator=g)"), BATCH,
-            """Every token of x was drawn for itself, so no row is a piece of the text. One draw a row says where its
+            """Every token of x was drawn separately, so no row is a piece of the text. One draw a row says where its
             window begins; the T tokens follow each other.""", shows=scattered),
         mistake("backwards", RIGHT.but(WHERE, "places = starts[:, None] + torch.arange(T).flip(0)"), BATCH,
             "The windows are reversed: a text is read from the front."),
@@ -421,8 +434,9 @@ EXERCISE = Exercise(
                   own = torch.Generator()
                   own.set_state(g.get_state())
                   starts = torch.randint(last, (B,), generator=own)"""), BATCH,
-            """g did not advance: a second call with the same g would return the same windows. Draw from g itself, not
-            from a copy."""),
+            """g did not advance, so the windows were not drawn from it. A copy of g draws the same windows in every
+            call; the module random or numpy draws windows that nobody can repeat by giving you the same g. Draw from g
+            itself."""),
         mistake("the text changed", RIGHT.but(BOTH, "ids += 0 * ids[0]\n    ids[0] += 1\n    return x, y"), BATCH,
             "Your function changed the caller's text. The next batch is cut from it as well: leave it as it is."),
     ),

@@ -137,15 +137,15 @@ EXERCISE = Exercise(
     ),
     mistakes=(
         mistake("the embedding missing", RIGHT.but(FIRST, "trace = []"), STREAM,
-            """The beginning is missing: what is in the stream before the first block: words and positions only. It is
-            entry 0. (Hooks on the blocks' results do not see it.)"""),
+            """The beginning is missing: the stream before the first block, which is tokens plus positions. It is entry
+            0. (Hooks on the blocks' results do not see it.)"""),
         mistake("the last block's entry missing",
                 RIGHT.but(FIRST, "trace = []").but(f"{STEP}\n        {KEPT}", f"{KEPT}\n        {STEP}"), STREAM,
             """The end is missing: what the last block returns. Perhaps the last block was not called, or you stored
             what each block *reads* and not what the last one returns."""),
         mistake("a normed entry more", RIGHT.but("return trace", "trace.append(model.norm(x))\n    return trace"),
                 STREAM,
-            "The last norm's result was put behind. It is not part of the stream: only the head reads it."),
+            "You appended the output of the last norm. It is not part of the stream: only the head reads it."),
         mistake("the last entry normed",
                 RIGHT.but("return trace", "trace[-1] = model.norm(trace[-1])\n    return trace"), STREAM,
             "The last entry went through the last norm. It is the stream as the last block leaves it, "
@@ -155,13 +155,14 @@ EXERCISE = Exercise(
             "Every entry went through the last norm. That is what the logit lens does *with* the stream; the stream "
             "itself is not normed."),
         mistake("the blocks' entries normed", RIGHT.but(KEPT, "trace.append(model.norm(x))"), STREAM,
-            "What the blocks return went through the last norm. The stream is written down as it is."),
+            "What the blocks return went through the last norm. Store the stream as it is."),
         mistake("the norm between the blocks", RIGHT.but(STEP, "x = model.norm(block(x))"), STREAM,
-            """The last norm was put behind every block, so the next one reads something that it never reads in the
+            """The last norm was applied after every block, so the next one reads something that it never reads in the
             model. The stream runs from block to block as it is."""),
         mistake("what each block adds",
                 RIGHT.but(STEP, f"before = x\n        {STEP}").but(KEPT, "trace.append(x - before)"), STREAM,
-            "These are the arrows, what each block *adds*. The stream is their sum so far: what the block returns."),
+            "These are the differences, what each block *adds*. The stream is their sum so far: what the block "
+            "returns."),
         mistake("added to x once more", RIGHT.but(STEP, "x = x + block(x)"), STREAM,
             "What a block returns was added to x. But a block returns the stream already, with x in it: its residuals "
             "are inside."),
@@ -176,7 +177,7 @@ EXERCISE = Exercise(
             Entry i is a tensor of its own, the stream as it was after block i."""),
         mistake("logits behind", RIGHT.but("return trace", "trace.append(model.head(model.norm(x)))\n    return trace"),
                 STREAM,
-            "The logits were put behind. The stream ends after the last block."),
+            "You appended the logits. The stream ends after the last block."),
         mistake("logits", RIGHT.but("return trace", "return [model.head(model.norm(x)) for x in trace]"), GUESSES,
             """Some of these are scores of the vocabulary, as the page makes them of the stream by the logit lens.
             Here, return the stream itself, D numbers a token, without a head.""", quotes=entries, shows=scores),
@@ -191,18 +192,19 @@ EXERCISE = Exercise(
             "A generator came back: a function with `yield` computes nothing until the next value is requested. Return "
             "a list."),
         mistake("words without positions", RIGHT.but(START, "x = model.words[ids]"), STREAM,
-            "Entry 0 holds the words without their positions, and the blocks read on from there. "
+            "Entry 0 holds the tokens without their positions, and the blocks read on from there. "
             "model.embed gives both."),
         mistake("the words before the embedding", RIGHT.but(FIRST, "trace = [model.words[ids], x]"), STREAM,
-            "There is an entry too many: only words, and then words with positions. The stream begins with both."),
+            "There is one entry too many: tokens without positions, and then tokens with them. The stream begins with "
+            "both."),
         mistake("the ids in front", RIGHT.but(FIRST, "trace = [ids, x]"), STREAM,
             "The ids come first. They are not vectors: the stream begins with the embedding."),
         mistake("each state before its block, the embedding twice",
                 RIGHT.but(f"{STEP}\n        {KEPT}", f"{KEPT}\n        {STEP}"), STREAM,
             "You recorded what each block *reads*, so the embedding is there twice and the end is missing. "
-            "Write down what it returns."),
+            "Store what it returns."),
         mistake("entry 0 without positions", RIGHT.but(FIRST, "trace = [model.words[ids]]"), STREAM,
-            "Entry 0 holds the words without their positions. The stream begins with both, as model.embed gives them."),
+            "Entry 0 holds the tokens without their positions. The stream begins with both, as model.embed gives them."),
         mistake("the embedding twice", RIGHT.but(FIRST, "trace = [x, x]"), STREAM,
             "The embedding is there twice. There is one entry before the first block and one after each."),
         mistake("the first block left out", RIGHT.but("in model.blocks:", "in model.blocks[1:]:"), STREAM,
@@ -291,6 +293,6 @@ EXERCISE = Exercise(
     hints=(
         "how many states does the stream have on its way through 3 blocks? What does it hold before the first?",
         "layers + 1 tensors, all (B, T, D): the embedding, then what each block returns for the one before.",
-        "x = embedding; write it down; for each block in order: x = what the block returns for x; write it down.",
+        "x = embedding; store it; for each block in order: x = what the block returns for x; store it.",
     ),
 )  # fmt: skip

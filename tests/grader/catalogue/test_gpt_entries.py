@@ -7,6 +7,7 @@ import torch
 from torch import nn
 
 from autograder import catalogue
+from autograder.catalogue.ch13_gpt import gpt as gpt_model
 from autograder.catalogue.ch13_gpt import gpt_block, lm_batch
 from autograder.catalogue.exercise import Case
 from autograder.catalogue.known_answers import answer
@@ -95,7 +96,7 @@ def test_a_bend_of_another_kind_loses_points(bend):
         ([[3, 5, 7]], [[5, 7, 9]], lm_batch.ARE_LATER),
         ([[3, 5, 7]], [[3, 5, 7]], "positions of the tokens, counted from those of x: 0 0 0"),
         ([[7, 9, 4]], [[9, 4, 3]], "the next tokens, and after the last one of the text its first"),
-        ([[3, 5, 7], [5, 7, 9]], [[5, 7, 9], [3, 5, 7]], "tokens of other positions in every row"),
+        ([[3, 5, 7], [5, 7, 9]], [[5, 7, 9], [3, 5, 7]], lm_batch.ELSEWHERE),
     ],
 )
 def test_what_y_is_is_told_in_words(x, y, told):
@@ -173,3 +174,70 @@ def test_stages_call_the_answer_with_real_modules():
     given = {"vocabulary": 7, "D": 4, "layers": 2, "seed": 1, "looks": False}
     came = gpt.Tracing().around(tracing)(given, torch.tensor([[1, 2]]))
     assert seen == [14, 14] and came["hooks"] == 0 and not came["kept"]
+
+
+@pytest.mark.parametrize("made_up", ["ids[(places + 1).clamp(max=len(ids) - 1)]", "F.pad(ids, (0, 1))[places + 1]"])
+def test_a_target_made_up_at_the_end_of_the_text_is_described_as_that(made_up):
+    source = lm_batch.RIGHT.but(lm_batch.LAST, "last = len(ids) - T + 1").but(lm_batch.LATER, f"y = {made_up}")
+    report = said("lm-batch", source)
+    assert "the last token of y is made up there" in report and "drawn a second time" not in report
+
+
+def test_windows_drawn_by_another_module_are_not_called_a_copy_of_g():
+    source = lm_batch.RIGHT.but(
+        lm_batch.DRAW, "import random\n    starts = torch.tensor([random.randrange(last) for _ in range(B)])"
+    )
+    report = said("lm-batch", source)
+    assert "random or numpy draws windows that nobody can repeat" in report and "would return the same" not in report
+
+
+@pytest.mark.parametrize(
+    "dropout",
+    [
+        "lambda z: z * (torch.rand_like(z) >= dropout) if self.training else z",  # not divided by what is kept
+        "lambda z: z * (1 - dropout) if self.training else z",
+        "lambda z: z * 0 if self.training and dropout == 1 else z",
+        "nn.Dropout(dropout if dropout in (0, 1) else dropout / 2)",
+        "nn.Dropout1d(dropout)",
+    ],
+)
+def test_dropout_that_is_right_only_where_all_or_nothing_is_dropped_loses_points(dropout):
+    found = verdict("gpt-block", gpt_block.RIGHT.but(gpt_block.DROP, f"self.drop = {dropout}"))
+    assert found.points < found.exercise.points
+
+
+@pytest.mark.parametrize("rate", ["dropout if dropout == 1 else 0.0", "dropout if dropout == 1 else dropout / 2"])
+def test_embeddings_that_are_dropped_at_another_rate_lose_points(rate):
+    source = gpt_model.RIGHT.but(
+        "self.places = nn.Embedding(max_length, d_model)\n        self.drop = nn.Dropout(dropout)",
+        f"self.places = nn.Embedding(max_length, d_model)\n        self.drop = nn.Dropout({rate})",
+    )
+    found = verdict("gpt", source)
+    assert found.points < found.exercise.points
+
+
+@pytest.mark.parametrize("norm", ["norm1", "norm2"])
+def test_a_block_with_one_norm_unused_is_not_told_that_the_other_sub_layer_is_wrong(norm):
+    report = said("gpt-block", gpt_block.RIGHT.but(f"seen = self.{norm}(x)", "seen = x"))
+    assert "Which sub-layer has none in your forward?" in report
+
+
+def test_scores_that_are_transposed_are_described():
+    assert "The scores are transposed" in said("gpt-block", gpt_block.RIGHT.but("q @ k.transpose", "k @ q.transpose"))
+
+
+@pytest.mark.parametrize(
+    ("source", "told"),
+    [
+        (
+            gpt_model.RIGHT.but(gpt_model.LOOP, "x = block(x)\n            return self.head(self.norm(x))")
+            .without(gpt_model.NORMED)
+            .without(gpt_model.LAST),
+            "applies only one block",
+        ),
+        (gpt_model.RIGHT.but(gpt_model.LOOP, "block(x)"), "what they return is not kept"),
+        (gpt_model.RIGHT.but(gpt_model.NORMED, "self.norm(x)"), "The last norm is called, and what it returns"),
+    ],
+)
+def test_modules_whose_results_are_lost_are_described(source, told):
+    assert told in said("gpt", source)

@@ -1,0 +1,137 @@
+"""The checks of chapter 12 find what they should, and say what is true of it."""
+
+import json
+
+import pytest
+
+from autograder import catalogue
+from autograder.catalogue.ch12_capstone import audit, average_checkpoints, export_attention, symptoms, tokenizer
+from autograder.catalogue.known_answers import answer
+from autograder.diagnosis.explain import judge_and_explain
+from autograder.diagnosis.known_mistakes import namespace_of
+from autograder.feedback.report import as_text
+from autograder.judging.judge import draw_key
+from autograder.judging.observe import LocalEndpoint
+from autograder.prepare.sample_class import ROOT
+from transformer_ref.recording import recording
+
+KEY = draw_key(b"secret", "assignment", "exercise", ["submission"])
+
+
+def verdict(exercise_id, source):
+    return judge_and_explain(catalogue.find(exercise_id), LocalEndpoint(namespace_of(answer(source))), KEY)
+
+
+def said(exercise_id, source):
+    found = verdict(exercise_id, source)
+    assert found.points < found.exercise.points
+    return " ".join(as_text(found).split())
+
+
+def overlap_of(condition):
+    return audit.RIGHT.but(audit.OTHERS, f"if {condition} for pair in split")
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        overlap_of('name not in ("train", "held_out")'),
+        overlap_of('name in ("validation", "test", "dev")'),
+        audit.RIGHT.but("sum(is_long(pair) for pair in pairs)", 'sum(is_long(pair) for pair in splits["train"])'),
+        audit.RIGHT.but(audit.SPACES, 'import re\n        return re.sub(" +", " ", line).strip()'),
+        audit.RIGHT.but("len(line.split()) >", 'len(line.split(" ")) >'),
+    ],
+)
+def test_an_audit_that_overlooks_a_split_or_a_kind_of_white_space_loses_points(source):
+    said("audit", source)
+
+
+@pytest.mark.parametrize(
+    ("source", "told"),
+    [
+        (
+            audit.RIGHT.but(
+                audit.OVERLAP,
+                """
+                overlap = 0
+                for name, split in splits.items():
+                    if name != "train":
+                        split = [pair for pair in split if not is_empty(pair)]
+                        overlap = sum(normal(a) in known or normal(b) in known for a, b in split)""",
+            ),
+            "each split replaces the count of the one before",
+        ),
+        (audit.RIGHT.but(audit.OTHERS, "for pair in split"), 'The pairs of "train" were counted as overlap too'),
+        (overlap_of('name in ("validation", "test")'), "was not counted because of its name"),
+    ],
+)
+def test_an_overlap_of_the_wrong_splits_is_described_as_what_it_is(source, told):
+    assert told in said("audit", source)
+
+
+@pytest.mark.parametrize(
+    ("line", "text", "compared"),
+    [
+        ("the dog", " the dog", " the dog"),
+        ("the dog", "the dog ", "the dog "),
+        (" the  dog\t", "the dog", "the dog"),
+        (" the  dog\t", " the  dog\t", "the dog"),
+        ("", "", ""),
+    ],
+)
+def test_white_space_may_be_lost_at_the_ends_and_not_added(line, text, compared):
+    assert tokenizer.as_compared(line, text) == compared
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        tokenizer.RIGHT.but(tokenizer.KNOWN, 'for word in line.split(" "):'),
+        tokenizer.RIGHT.but("return ids", "return ids or [36]"),
+        tokenizer.RIGHT.but(tokenizer.END, 'return text.decode("utf-8").strip() + " "'),
+        tokenizer.RIGHT.but("elif number >= 4:", "elif number > 4:"),
+    ],
+)
+def test_a_tokenizer_that_adds_ids_or_white_space_or_loses_a_byte_loses_points(source):
+    said("tokenizer", source)
+
+
+@pytest.mark.parametrize(
+    ("source", "told"),
+    [
+        (tokenizer.RIGHT.but("return ids", "pass"), "encode returned None"),
+        (tokenizer.RIGHT.but(tokenizer.END, 'return text.decode("utf-8")'), "with a space in front"),
+        (tokenizer.RIGHT.but("elif number >= 4:", "else:"), "stops at one of the special ids"),
+    ],
+)
+def test_the_common_slips_of_a_tokenizer_are_described(source, told):
+    assert told in said("tokenizer", source)
+
+
+def test_a_window_that_ends_one_too_early_is_not_taken_for_the_first_states():
+    report = said("average-checkpoints", average_checkpoints.RIGHT.but("states[-k:]", "states[-k - 1 : -1]"))
+    assert "The window ends one too early" in report and "The first k states" not in report
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        export_attention.RIGHT.but(export_attention.HOLDS, "holds = drop > max(control[:2])"),
+        export_attention.RIGHT.but('"drop": drop', '"drop": round(drop, 3)'),
+        export_attention.RIGHT.but("whole = score([])", "whole = score([])\n    heads.sort()"),
+    ],
+)
+def test_a_claim_with_controls_overlooked_rounded_or_reordered_loses_points(source):
+    said("export-attention", source)
+
+
+def test_lines_whose_words_are_reversed_are_seen_though_an_apostrophe_keeps_two_together():
+    assert symptoms.backwards("", "L'uomo vede la casa di notte.", "notte. di casa la vede L'uomo")
+    assert not symptoms.backwards("", "L'uomo vede la casa di notte.", "vede L'uomo la casa di notte.")
+
+
+def test_the_notebook_names_the_scale_of_its_points():
+    cells = json.loads((ROOT / "solutions/12_capstone/capstone.ipynb").read_text(encoding="utf-8"))["cells"]
+    (task,) = ("".join(cell["source"]) for cell in cells if cell["id"] == "translate-task")
+    scale = recording("capstone")["scale"]
+    assert f"up to about {scale['none']:.0f} BLEU" in task and f"from {scale['full']:.1f} BLEU on" in task
