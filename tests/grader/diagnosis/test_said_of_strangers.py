@@ -396,7 +396,7 @@ def greedy_decode(model, src, max_len, bos, eos, pad):
     return ids
 """
     told = said("greedy-decode", source)
-    assert "In addition, model is left in the other mode." in told and "write in place" not in told
+    assert "model is left in the other mode." in told and "write in place" not in told
 
 
 def test_the_librarys_attention_without_its_batch_first_is_told_which_axis_it_reads() -> None:

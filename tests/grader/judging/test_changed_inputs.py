@@ -88,7 +88,7 @@ def test_wrong_values_are_named_before_the_mode_of_a_model(name):
     verdict = judge_and_explain(catalogue.find(exercise), LocalEndpoint(namespace_of(source)), KEY)
     said = " ".join(as_text(verdict).split())
     assert verdict.first_failure.difference.kind in ("value", "shape", "length"), said
-    told = "In addition, model is left in the other mode." in said  # the others look at the mode of a model of theirs
+    told = "model is left in the other mode." in said  # the others look at the mode of a model of theirs
     assert told == (exercise == "greedy-decode") and "changed by your code" not in said, said
 
 
