@@ -40,9 +40,10 @@ def of_the_corpus(g: torch.Generator) -> Case:
 
 
 def long_chain(g: torch.Generator) -> Case:
-    """A word of 52 different letters, small and capital, which as many merges make one piece."""
+    """A word of 52 different letters, small and capital, which as many merges make one piece, after many others."""
     word = "".join(ascii_letters[place] for place in choose(g, 0, len(ascii_letters), len(ascii_letters)))
-    return Case((word, [(word[:end], word[end : end + 1] or "</w>") for end in range(1, len(word) + 1)]))
+    others = [(chr(number), chr(number + 1)) for number in range(0x400, 0x500)]
+    return Case((word, others + [(word[:end], word[end : end + 1] or "</w>") for end in range(1, len(word) + 1)]))
 
 
 def other_merges_first(g: torch.Generator) -> Case:
@@ -167,7 +168,7 @@ EXERCISE = Exercise(
             learned *first* goes first, wherever it is.""", quotes=returned),
         mistake("last learned first", RIGHT.but("min", "max"), CUT,
             """Of the pairs present you merged the one learned *last*. The list is in order of learning: its first pair
-            has the right of way.""", quotes=returned),
+            takes precedence.""", quotes=returned),
         mistake("alphabetical order", RIGHT.but(BEST, "min(present)"), CUT,
             """Of the pairs present you merged the smallest. The alphabet decided ties while learning; now only the
             order of learning counts.""", quotes=returned),
@@ -247,7 +248,7 @@ EXERCISE = Exercise(
             last pair, which holds it, is treated like every other.""", quotes=returned),
         mistake("merges read backwards", ONE_PASS.but("in merges", "in reversed(merges)"), CUT,
             """The merges were tried from the last learned to the first. The list is in order of learning: its first
-            pair has the right of way.""", quotes=returned),
+            pair takes precedence.""", quotes=returned),
         mistake("pieces remembered by the word alone",
                 "CUT = {}\n\n" + RIGHT.but(RESULT, "return CUT.setdefault(word, pieces)"), CUT,
             """The word was cut by the merges of an earlier call. Something is kept from call to call, such as the
@@ -281,7 +282,7 @@ EXERCISE = Exercise(
                 ONE_PASS.but("pieces[:2] == [left, right]", "sorted(pieces[:2]) == sorted([left, right])").but(
                   "out.append(left + right)", 'out.append("".join(pieces[:2]))'), CUT,
             """A pair was also joined the other way round. (a, b) was learned from an a that comes *before* a b; ba is
-            another pair.""", quotes=returned),
+            a different pair.""", quotes=returned),
         mistake("never one piece", RIGHT.but("if not present", "if not present or len(pieces) == 2"), CUT,
             "You stop when two pieces are left. A word that is known well becomes one piece.", quotes=returned),
     ),

@@ -1,12 +1,13 @@
 """02.5: learning which letters belong together, from how often they are neighbors."""
 
-from string import ascii_lowercase
+from string import ascii_lowercase, ascii_uppercase, digits
+from typing import Any
 
 import torch
 
 from autograder.catalogue import families
 from autograder.catalogue.ch02_text_to_vectors.shared import CORPUS, choose, letters, sections
-from autograder.catalogue.exercise import Case, Evidence, Exercise
+from autograder.catalogue.exercise import Case, Evidence, Exercise, Remark
 from autograder.catalogue.known_answers import answer, correct, mistake
 from autograder.catalogue.probes import hidden, second_call, visible
 from transformer_ref.text import byte_pair_encoding
@@ -37,6 +38,13 @@ def short_words(g: torch.Generator) -> Case:
     return Case(({word: int(torch.randint(1, 6, (), generator=g)) for word in letters(g, *sorted(words))}, 8))
 
 
+def pairs_of_tuples(case: Case, result: Any) -> Any:
+    """A remark instead of pairs that are lists: a pair of neighbors, a tuple, would never be found among them."""
+    if isinstance(result, list) and any(isinstance(pair, list) for pair in result):
+        return Remark("the pairs that came back are lists, where tuples are expected")
+    return result
+
+
 def first_other_merge(evidence: Evidence) -> str:
     """The first merge that differs, counted as a reader would."""
     for number, (wanted, got) in enumerate(zip(evidence.expected, evidence.got, strict=False), start=1):
@@ -48,6 +56,8 @@ def first_other_merge(evidence: Evidence) -> str:
 def crosses_words(evidence: Evidence) -> bool | None:
     """Whether a first piece ends in </w> and the second is of the next word; None where that cannot be seen, as in a
     corpus of one word. Where </w> is in front of the words, no second piece ends in it."""
+    if isinstance(evidence.got, Remark):
+        return None
     crosses = any(first.endswith("</w>") and not second.startswith("</w>") for first, second in evidence.got)
     return (crosses and any(second.endswith("</w>") for _, second in evidence.got)) or None
 
@@ -103,7 +113,7 @@ TEXTS = answer(LEARN + """\
 
 EXERCISE = Exercise(
     id="bpe-train", number="02.5", difficulty=3, minutes=30, visible_points=2, hidden_points=4,
-    reference=bpe_train, section=TRAIN,
+    reference=bpe_train, normalize=pairs_of_tuples, section=TRAIN,
     probes=(
         visible("ten merges of low, lower, newest, widest", Case((CORPUS, 10))),
         visible("three words, four merges", Case(({"hug": 4, "pug": 5, "hugs": 2}, 4))),
@@ -117,8 +127,10 @@ EXERCISE = Exercise(
                announced_by="wherever it occurs"),
         hidden("pieces that end like a pair", inputs, 7, {"ne": 90, "nes": 1, "es": 60},
                announced_by="count all pairs of neighbors"),
-        hidden("more merges than there are pairs", inputs, 40,
-               {"ab": 1, "cad": 2, "Z7": 1, ".": 9, "a.Z": 1, "-é": 2, "ca'": 1}, most=1,
+        hidden("more merges than there are pairs", inputs, 99,
+               {"ab": 1, "cad": 2, "Z7": 1, ".": 9, "a.Z": 1, "-é": 2, "ca'": 1, ascii_uppercase: 1,
+                digits + "!#$%&()*+,:;=?@[]^_{|}~": 1},
+               most=1,
                announced_by="fewer than `n` merges"),
         hidden("one word of one letter", inputs, 3, {"a": 1}, announced_by="fewer than `n` merges"),
         hidden("no merges", inputs, 0, {"ab": 2}, announced_by="0 or more"),
@@ -230,6 +242,9 @@ EXERCISE = Exercise(
                   "(pieces[i], pieces[i + 1]) == best", "tuple(pieces[i:i + 2]) == best"), RULES,
             "Where a pair overlaps itself, as (a, a) in aaa, you joined from the right. Merging goes from "
             "left to right."),
+        mistake("pairs as lists", RIGHT.but(KEPT, "merges.append(list(best))"), TRAIN,
+            """Your pairs are lists. Return tuples: a list never equals a tuple, so a pair of neighbors would never be
+            found among your merges, and a list cannot be the key of a dictionary.""", quotes=None),
         mistake("pairs with their counts", RIGHT.but(KEPT, "merges.append((best, counts[best]))"), TRAIN,
             "Each pair came back together with its count. Return only the pairs."),
         mistake("long words count more", RIGHT.but(WORDS, WORDS.replace(", count)", ", count * len(word))")), TRAIN,
@@ -301,8 +316,7 @@ EXERCISE = Exercise(
         """),
         correct("every occurrence of every word", RIGHT.but(
                   WORDS, 'words = [([*word, "</w>"], 1) for word, count in corpus.items() for _ in range(count)]').but(
-                  BEST, "sorted(sorted(counts), key=counts.__getitem__, reverse=True)[0]").but(KEPT,
-                      "merges.append(list(best))")),
+                  BEST, "sorted(sorted(counts), key=counts.__getitem__, reverse=True)[0]")),
         correct("counts kept in a table and updated", """
             def bpe_train(corpus, n):
                 words = {word: list(word) + ["</w>"] for word in corpus}

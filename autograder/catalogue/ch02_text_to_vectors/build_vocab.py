@@ -111,13 +111,13 @@ EXERCISE = Exercise(
         # [MASK] is rarer than min_freq, and MASK, a word, is a part of it.
         hidden("other special tokens", inputs, 2, "ba ab MASK ba <s> ca", "ca da <pad> ba [MASK]",
                "<pad> ea da MASK <s>", specials=["</s>", "<s>", "[MASK]", "[CLS]", "[SEP]"],
-               announced_by="whatever the text"),
+               announced_by="however often they occur"),
         hidden("capital letters", capitals, announced_by="capitals before small letters"),
         hidden("one sentence of one word", inputs, 0, "word", announced_by="occur at least `min_freq` times"),
         hidden("no word is frequent enough", inputs, 9, "ab ba ab", "ba ca",
                announced_by="words seen less often are left out"),
         hidden("no sentence at all", inputs, 1, announced_by="perhaps none"),
-        second_call(inputs, 1, "ca ab ca", "ba <unk> ca ab"),
+        second_call(inputs, 1, "ba <unk> ca ab", "ca ab ca"),
     ),
     omits={"precision": "words are counted, no number is given"},
     mistakes=(
@@ -126,18 +126,18 @@ EXERCISE = Exercise(
             the text is and however much of it is added.""", quotes=misplaced),
         mistake("ties by first appearance", RIGHT.but(KEY, "-counts[word]"), TIES,
             """The frequent words are in place. Words that occur equally often are in the order of the text, so the
-            same sentences in another order would give other ids. Ties go by alphabet.""",
+            same sentences in a different order would give other ids. Ties are broken alphabetically.""",
             quotes=misplaced),
         mistake("ties backwards", RIGHT.but(KEY, "(counts[word], word), reverse=True"), TIES,
-            """Sorting everything in reverse turns the alphabet around as well: among words that occur equally often the
-            last came first. Count falls, the alphabet rises.""", quotes=misplaced),
+            """Sorting everything in reverse also reverses the alphabetical order: among words that occur equally often
+            the last came first. The count decreases, the alphabet increases.""", quotes=misplaced),
         mistake("alphabet only", RIGHT.but(KEY, "word"), TIES,
             "Your words are in alphabetical order. The count comes first; the alphabet decides only "
             "between equal counts.",
             quotes=misplaced),
         mistake("order of the text", RIGHT.without(SORTED), TIES,
-            """Ids were given out as the words came along. They go by falling count: a small id then means a frequent
-            word, and cutting the list at any place keeps the most useful ones.""", quotes=misplaced),
+            """You numbered the words in the order of the text. Number them by decreasing count: a small id then means
+            a frequent word, and cutting the list at any place keeps the most useful ones.""", quotes=misplaced),
         mistake("rare words first", RIGHT.but(KEY, "(counts[word], word)"), TIES,
             "The rarest words have the smallest ids: the counts rise along your list where they should fall.",
             quotes=misplaced),
@@ -236,8 +236,8 @@ EXERCISE = Exercise(
             """A word in angle brackets was left out although it is not in `specials`. That list says what is special,
             not how a word looks."""),
         mistake("rare words first, the alphabet backward", RIGHT.but(KEY + ")", KEY + ", reverse=True)"), TIES,
-            """The whole list is in reverse order: a falling count is in the key already, and reverse=True
-            turns it back, and the alphabet as well.""", quotes=misplaced),
+            """The whole list is in reverse order: the key already makes the count decrease, and reverse=True
+            reverses that, and the alphabet as well.""", quotes=misplaced),
         mistake("specials below min_freq left out",
                 RIGHT.but("[*specials,", "[*(token for token in specials if counts[token] >= min_freq),"), SPECIAL,
             "The special tokens were counted, and are missing where the text does not hold them. They come first "
@@ -247,7 +247,7 @@ EXERCISE = Exercise(
             "<pad> being 0.",
             quotes=misplaced),
         mistake("short words first of equals", RIGHT.but(KEY, "(-counts[word], len(word), word)"), TIES,
-            "Among words that occur equally often yours go by length first. Ties go only by alphabet."),
+            "Among words that occur equally often yours go by length first. Only the alphabet breaks ties."),
         mistake("word to text", RIGHT.but("{token: id", "{token: str(id)"), VOCABULARY,
             "Your ids are texts. They are numbers of rows, and a row is found by a number."),
         mistake("min_freq words",
@@ -343,8 +343,7 @@ EXERCISE = Exercise(
         "a list of lists of words becomes counts (word to number), then a sorted list of words, then a dictionary "
         "from word to "
             "id. The specials come at the front of the list.",
-        "count every occurrence; keep words with count >= min_freq that are not specials; sort them by falling count, "
-        "ties by "
-            "alphabet; number specials and words from 0.",
+        "count every occurrence; keep words with count >= min_freq that are not specials; sort them by decreasing "
+        "count, ties alphabetically; number specials and words from 0.",
     ),
 )

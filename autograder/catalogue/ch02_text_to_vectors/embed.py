@@ -25,7 +25,7 @@ TABLE = torch.tensor([
 
 
 def embed(ids: Tensor, W: Tensor, scale: bool = True) -> Tensor:
-    """Row ids[b, t] of W at place (b, t), times the root of D if asked (Vaswani et al. 2017, section 3.4)."""
+    """Row ids[b, t] of W at place (b, t), times the root of D if scale is True (Vaswani et al. 2017, section 3.4)."""
     vectors = torch.nn.functional.embedding(ids, W)
     return vectors * math.sqrt(W.shape[1]) if scale else vectors
 
@@ -44,9 +44,9 @@ def drawn_table(g: torch.Generator, ids: list[list[int]], V: int, D: int, dtype:
 
 
 def repeated_ids(g: torch.Generator) -> Case:
-    """Repeated ids, including 0, and unused rows."""
+    """Repeated ids, including 0, the last row, and unused rows."""
     ids = torch.randint(7, (2, 5), generator=g)
-    ids[0, :3] = torch.tensor([0, 4, 0])
+    ids[0, :3] = torch.tensor([0, 8, 0])
     return Case((ids, normal(g, 9, 6, dtype=torch.float64)))
 
 
@@ -91,11 +91,11 @@ EXERCISE = Exercise(
             """The root is of the wrong size: you took the number of *rows*, V. A vector would grow when the vocabulary
             does. Its own number of features, D, counts.""", quotes=norms),
         mistake("multiplied by the root of the length", RIGHT.but("W.shape[1]", "ids.shape[1]"), SCALE,
-            """The root is of the sentence's length. A word would get another vector in a longer sentence. Its number of
-            features, D, counts.""", quotes=norms),
+            """The root is of the sentence's length. A word would get a different vector in a longer sentence. Its
+            number of features, D, counts.""", quotes=norms),
         mistake("multiplied by the root of the batch", RIGHT.but("W.shape[1]", "ids.shape[0]"), SCALE,
-            "The root is of the number of sentences. A word would get another vector in a larger batch. Its number of "
-            "features, D, counts."),
+            "The root is of the number of sentences. A word would get a different vector in a larger batch. Its number "
+            "of features, D, counts."),
         mistake("half of D", RIGHT.but(ROOT, "W.shape[1] / 2"), SCALE,
             "The vectors were multiplied by half of D. At D = 4 the root and the half are both 2; at D = 9 they are 3 "
             "and 4.5.",
@@ -119,6 +119,9 @@ EXERCISE = Exercise(
         mistake("scale and no scale exchanged", RIGHT.but(RESULT, "vectors if scale else vectors * root"), SCALE,
             "The two cases are exchanged: scale = True returned the rows unchanged, scale = False multiplied them.",
             quotes=first),
+        mistake("scale as a factor", RIGHT.but(RESULT, "vectors * root * scale"), SCALE,
+            """With scale = False everything is 0: as a factor, False counts as 0. Then the result is the rows of W as
+            they are.""", quotes=first),
         mistake("brought to length 1", RIGHT.but("vectors * root", "F.normalize(vectors, dim=-1) * root"), SCALE,
             """Every vector was first brought to length 1. How long a vector is says something too, and one factor for
             all keeps it.""", quotes=norms),
@@ -160,7 +163,7 @@ EXERCISE = Exercise(
         in_place("W", IN_PLACE.but("W *=", "with torch.no_grad(): W *="), SMALL_PRINT,
                  "Every call would make the table larger: scale what you looked up."),
         mistake("factor of the example", RIGHT.but(ROOT, "2"), SCALE,
-            "The factor 2 is the root of D = 4. Here D is another: it is the last size of W."),
+            "The factor 2 is the root of D = 4. Here D is different: it is the last size of W."),
         mistake("factor of the paper's model", RIGHT.but(ROOT, "math.sqrt(512)"), SCALE,
             "The factor is the root of 512, the size in the paper's model. D is the last size of the W that was "
             "passed in.",
@@ -168,7 +171,7 @@ EXERCISE = Exercise(
         mistake("multiplied by D squared", RIGHT.but("** 0.5", "** 2"), SCALE,
             "The vectors were multiplied by the *square* of D. Return the root.", quotes=norms),
         mistake("row 0 taken for padding", RIGHT.but(ROWS, "W[ids] * (ids != 0).unsqueeze(-1)"), EMBED,
-            "Row 0 came back as zeros. Which id is a pad was not said here: every id gets its row."),
+            "Row 0 came back as zeros. The task does not say which id is a pad: every id gets its row."),
         mistake("W changed in place, where gradients stop it", IN_PLACE, SCALE,
             """*= and mul_ write into the caller's W, and every call would make it larger; where W learns, torch forbids
             it with an error. Scale what you looked up."""),
@@ -214,6 +217,6 @@ EXERCISE = Exercise(
     hints=(
         "one word, one row: what do you get when you index a matrix with a tensor of ids?",
         "ids (B, T) choose rows of W (V, D): the result is (B, T, D). D is the last size of W.",
-        "vectors = the rows of W at ids; if scale is on, multiply them by the root of D; return them.",
+        "vectors = the rows of W at ids; if scale is True, multiply them by the root of D; return them.",
     ),
 )

@@ -13,7 +13,7 @@ WORDS_TO_IDS = {token: id for id, token in enumerate([*SPECIALS, "I", "closed", 
 
 
 def encode(tokens: list[str], vocab: dict[str, int], add_eos: bool = True) -> list[int]:
-    """One id a token, <unk> where there is none, and <eos> at the end if asked."""
+    """One id a token, <unk> where there is none, and <eos> at the end if add_eos is True."""
     ids = [vocab.get(token, vocab["<unk>"]) for token in tokens]
     return [*ids, vocab["<eos>"]] if add_eos else ids
 
@@ -52,7 +52,7 @@ def to_decode(g: torch.Generator, tokens: str, zero: str = "ab") -> Case:
 def like_special(g: torch.Generator) -> Case:
     """A sentence with words that look like a special token, or like a part of one, but are ordinary words."""
     words, vocab = drawn(g, "ba ab <unk> ba")
-    ordinary = ("<3", "->", "<br>", "pad", "a")
+    ordinary = ("<3", "->", "<br>", "<div>", "<mask>", "pad", "a")
     for word in ordinary:
         vocab[word] = max(vocab.values()) + 1
     return Case(([vocab[word] for word in (*words, *ordinary)], vocab), function="decode")
@@ -174,7 +174,7 @@ EXERCISE = Exercise(
             "The end symbol is missing. Without it a model cannot know, and never learns, where a sentence ends.",
             quotes=returned),
         mistake("<eos> always", RIGHT.but(" if add_eos else ids", ""), ENCODE,
-            "<eos> came although add_eos was False: the argument is never looked at.", quotes=returned),
+            "<eos> came although add_eos was False: the argument is never used.", quotes=returned),
         mistake("<bos> added", RIGHT.but("ids = [", 'ids = [vocab["<bos>"]] + ['), SPECIAL,
             "<bos> does not belong here. A source sentence has none; chapter 10 puts it before the decoder's input.",
             quotes=returned),
@@ -184,8 +184,8 @@ EXERCISE = Exercise(
             "None came back. Either a `return` is missing, or the result of list.append was kept, which changes the "
             "list and returns None."),
         mistake("unknown word as None", RIGHT.but(ID, "vocab.get(token)"), SPECIAL,
-            """The unknown word became None: that is what get gives when it is not told what else to give. The id of
-            <unk> belongs there.""", quotes=returned),
+            """The unknown word became None: that is what get returns when it has no default. The id of <unk>
+            belongs there.""", quotes=returned),
         mistake("<eos> as a word", RIGHT.but('[vocab["<eos>"]]', '["<eos>"]'), ENCODE,
             "Your list of numbers ends in the text '<eos>'. It is a token like the others: its id comes from the "
             "vocabulary.",
@@ -209,7 +209,7 @@ EXERCISE = Exercise(
             """Text after the end symbol must be dropped. A model goes on producing something after it has finished, and
             that is noise.""", quotes=returned),
         mistake("the vocabulary asked for an id", RIGHT.without(WORDS).but("words[id]", "vocab[id]"), ENCODE,
-            "You looked up an id in the vocabulary, but its keys are words. Turn it around first: from id to word."),
+            "You looked up an id in the vocabulary, but its keys are words. Invert it first: from id to word."),
         mistake("stops at every special token", RIGHT.but(IS_END, 'word in ("<pad>", "<bos>", "<eos>", "<unk>")'),
                 SPECIAL,
             """Your loop ends at the first special token, whichever it is, and every text begins with <bos>. Only
@@ -235,6 +235,10 @@ EXERCISE = Exercise(
             quotes=returned),
         mistake("<eos> printed", CUT_FIRST.but('.index("<eos>")', '.index("<eos>") + 1'), SPECIAL,
             "The end symbol itself is in your text. It ends the sentence and is not part of it.", quotes=returned),
+        mistake("<eos> and the other special tokens printed",
+                CUT_FIRST.but(NOT_SPECIAL, "").but('.index("<eos>")', '.index("<eos>") + 1'), SPECIAL,
+            """You stop at the first <eos>, which is right, but <eos> itself and the special tokens before it are still
+            in the text. They are signs for the model; a reader never sees them.""", quotes=returned),
         mistake("everything printed", CUT_FIRST.without(CUT).but(NOT_SPECIAL, ""), SPECIAL,
             """Every id came back as its token, special ones included. The text ends at the first <eos>, and special
             tokens are not part of it.""", quotes=returned),
@@ -261,7 +265,7 @@ EXERCISE = Exercise(
             "The last id was dropped as if it were always <eos>. When there is none, that is a word."),
         mistake("text instead of tokens", RIGHT.but("return tokens", 'return " ".join(tokens)'), ENCODE,
             """The words came back glued into one text. Here they stay a list of tokens: how tokens become text is
-            another question, and pieces of words need another answer."""),
+            a different question, and pieces of words need a different answer."""),
         mistake("<eos> after every word", RIGHT.but(IDS, """
                   ids = []
                   for token in tokens:
@@ -284,12 +288,12 @@ EXERCISE = Exercise(
                   return tokens"""), SPECIAL,
             "Of each special token only the first was dropped: remove takes out one. They may occur several times."),
         mistake("ids below 4 dropped", RIGHT.but(IS_PLAIN, "id >= 4"), SPECIAL,
-            """You took every id below 4 for a special one. Where the vocabulary numbers them otherwise, words are lost
-            or specials stay: look their ids up."""),
+            """You took every id below 4 for a special one. Where the vocabulary numbers them differently, words are
+            lost or specials stay: look their ids up."""),
         mistake("all usual ids written in", RIGHT.but('vocab["<unk>"]', "3").but('vocab["<eos>"]', "2").but(
                   IS_END, "id == 2").but(IS_PLAIN, "id > 3"), SPECIAL,
-            """Both functions have the ids 0 to 3 written in. Another vocabulary numbers its special tokens otherwise:
-            look them up by name."""),
+            """Both functions have the ids 0 to 3 written in. A different vocabulary numbers its special tokens
+            differently: look them up by name."""),
         mistake("the caller's vocabulary changed", CUT_FIRST.but(PLAIN_TOKENS, """
                   for special in ("<pad>", "<bos>", "<eos>", "<unk>"):
                       vocab.pop(special)
@@ -297,7 +301,7 @@ EXERCISE = Exercise(
             "Your function took the special tokens out of the caller's vocabulary (pop, del). The next call would "
             "miss them."),
         mistake("ids instead of words", RIGHT.but("tokens.append(word)", "tokens.append(id)"), ENCODE,
-            "decode gave back ids. Turn the dictionary around: each id leads to its word."),
+            "decode returned ids. Invert the dictionary: each id leads to its word."),
         mistake("a word said twice said once", RIGHT.but(IS_PLAIN, IS_PLAIN + " and tokens[-1:] != [word]"), ENCODE,
             "A word that occurs twice in a row came back once. Every id gives its word, whatever comes before it."),
     ),
@@ -380,7 +384,7 @@ EXERCISE = Exercise(
         "a dictionary can look up a key that may be missing, and it can be inverted.",
         "`encode`: n tokens give n or n + 1 ids. `decode`: find the first <eos>, keep what comes before it, leave the "
         "special tokens out.",
-        "`encode`: for each token its id, or that of <unk>; then <eos> if asked. `decode`: invert the dictionary; for "
-        "each id: stop at <eos>, skip specials, else keep the word.",
+        "`encode`: for each token its id, or that of <unk>; then <eos> if add_eos is True. `decode`: invert the "
+        "dictionary; for each id: stop at <eos>, skip specials, else keep the word.",
     ),
 )

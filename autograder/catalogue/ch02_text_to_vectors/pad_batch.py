@@ -8,7 +8,7 @@ from autograder.catalogue.ch02_text_to_vectors.shared import SMALL_PRINT, sectio
 from autograder.catalogue.exercise import Case, Evidence, Exercise
 from autograder.catalogue.families import usual_mistakes
 from autograder.catalogue.known_answers import answer, correct, mistake
-from autograder.catalogue.probes import hidden, second_call, visible
+from autograder.catalogue.probes import UNTOUCHED, hidden, second_call, visible
 from autograder.catalogue.quotes import sizes
 from transformer_ref.data.batching import pad_sequences
 
@@ -84,16 +84,16 @@ EXERCISE = Exercise(
     probes=(
         visible("three sentences", Case(([[4, 5, 6, 7, 2], [6, 7, 2], [4, 8, 5, 2]], 0))),
         visible("pad = 9", Case(([[4, 2], [5, 6, 8, 3, 2, 7], [2]], 9))),
-        hidden("tensors instead of lists", tensors, 91, 3, 7, 5, 1, announced_by="a 1-D tensor"),
+        hidden("tensors instead of lists", tensors, 91, 3, 7, 5, 1, checks=UNTOUCHED, announced_by="a 1-D tensor"),
         hidden("the longest comes last", int32_tensors, 92, 2, 3, 5, 11,
                announced_by="a 1-D tensor of any integer dtype"),
         hidden("real tokens with id 0", with_zeros, announced_by="may be a real token"),
-        hidden("pad = -100", inputs, -100, 5, 2, 4, announced_by="`pad` may be any whole number"),
+        hidden("pad = -100", inputs, -100, 5, 2, 4, announced_by="`pad` may be negative"),
         hidden("one sentence", inputs, 93, 6, announced_by="B sequences"),
         hidden("exactly one pad", inputs, 98, 3, 2, 3, announced_by="T the length of the longest"),
         hidden("one token each", inputs, 90, 1, 1, announced_by="B sequences"),
         hidden("no padding needed", inputs, 94, 4, 4, 4, announced_by="T the length of the longest"),
-        hidden("one long sentence among short ones, large ids", inputs, 96, 1, 1, 40, first=2**24, rtol=0.0,
+        hidden("one long sentence among short ones, large ids", inputs, 96, 1, 1, 100, first=2**24, rtol=0.0,
                announced_by="whole numbers"),
         second_call(inputs, 97, 4, 2, 6, 3),
     ),
@@ -142,7 +142,7 @@ EXERCISE = Exercise(
         mistake("pads on both sides", LISTS.but(
                   ROW, "F.pad(torch.tensor([*seq]), ((longest - len(seq)) // 2, (longest - len(seq) + 1) // 2), "
                        "value=pad).tolist()"), PAD,
-            """The pads are on both sides of the sentence, so its first token is at another position in every row.
+            """The pads are on both sides of the sentence, so its first token is at a different position in every row.
             Sentences begin at position 0.""", quotes=second_row),
         mistake("tokens backward", LISTS.but("list(seq)", "list(seq)[::-1]"), PAD,
             "The tokens of each sentence came back in the opposite order. Only pads are added; what was there stays "
@@ -172,7 +172,11 @@ EXERCISE = Exercise(
         mistake("a numpy array", LISTS.ending_in(".numpy()"), PAD,
             "A numpy array came back. The numbers are right, but a batch is a torch tensor of dtype long."),
         mistake("one pad only", LISTS.but("(longest - len(seq))", "(len(seq) < longest)"), PAD,
-            "Each short sentence got one pad, so the rows still differ in length. As many are needed as are missing."),
+            """Each short sentence got one pad, so the rows still differ in length. Each row needs as many pads as it is
+            shorter than the longest."""),
+        mistake("one pad for every sentence", LISTS.but("(longest - len(seq))", "1"), PAD,
+            """Every sentence got one pad, the longest too, so the rows still differ in length. Each row needs as many
+            pads as it is shorter than the longest."""),
         mistake("a list of lists", LISTS.but("list(seq)", "[int(n) for n in seq]").but(BATCH, "rows"), PAD,
             "The rows are right, but they are still lists. A batch is one tensor of dtype long."),
         mistake("the caller's lists changed", LISTS.but(ROWS, """
@@ -191,8 +195,8 @@ EXERCISE = Exercise(
             "Your rectangle is as wide as the *first* sentence, and a longer one does not fit in. The longest "
             "decides."),
         mistake("the greatest taken for the longest", RIGHT.but(LONGEST, "len(max(seqs))"), PAD,
-            """max compares lists by their first numbers, not by their lengths, so the width is that of another
-            sentence. The longest decides."""),
+            """max compares lists by their first numbers, not by their lengths, so the width is that of a
+            different sentence. The longest decides."""),
         mistake("stops after the first row", RIGHT.but("    return batch", "        return batch"), PAD,
             "Only the first row was filled: a `return` inside the loop ends all of it."),
         mistake("last token lost", RIGHT.but(":len(seq)", ":len(seq) - 1").but("tensor(seq)", "tensor(seq[:-1])"), PAD,

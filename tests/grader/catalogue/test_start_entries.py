@@ -74,6 +74,88 @@ def additive_context(s, H, Wa, Ua, va, mask):
     w = x / x.sum(1, keepdim=True).clamp(min=1e-30)
     return (w[:, :, None] * H).sum(1), w
 """
+SENTENCES_SORTED = """
+from collections import Counter
+
+def build_vocab(sentences, min_freq, specials):
+    counts = Counter(word for sentence in sentences for word in sentence)
+    words = sorted((w for w in counts if counts[w] >= min_freq and w not in specials), key=lambda w: (-counts[w], w))
+    sentences.sort(key=len)
+    return {word: id for id, word in enumerate(specials + words)}
+"""
+ENCODE = """
+def encode(tokens, vocab, add_eos=True):
+    return [vocab.get(token, vocab["<unk>"]) for token in tokens] + [vocab["<eos>"]] * add_eos
+
+def decode(ids, vocab):
+    words, tokens = {id: word for word, id in vocab.items()}, []
+    for id in ids:
+"""
+FIVE_CHARACTERS = (
+    ENCODE
+    + """\
+        if words[id] == "<eos>":
+            break
+        if not (len(words[id]) == 5 and words[id][0] + words[id][-1] == "<>"):
+            tokens.append(words[id])
+    return tokens
+"""
+)
+CUT_AT_64 = """
+def pad_batch(seqs, pad):
+    longest = min(max(len(seq) for seq in seqs), 64)
+    return torch.tensor([list(seq)[:longest] + [pad] * (longest - len(seq)) for seq in seqs])
+"""
+A_LIST_FOR_A_TENSOR = """
+def pad_batch(seqs, pad):
+    longest = max(len(seq) for seq in seqs)
+    out = torch.tensor([[int(id) for id in seq] + [pad] * (longest - len(seq)) for seq in seqs])
+    seqs[0] = list(seqs[0])
+    return out
+"""
+LAST_ROW_FROZEN = """
+def embed(ids, W, scale=True):
+    x = F.embedding(ids, W, padding_idx=len(W) - 1)
+    return x * math.sqrt(W.shape[1]) if scale else x
+"""
+
+
+def learn(limit: str = "n", kept: str = "best") -> str:
+    """An answer to 02.5."""
+    return f"""
+def bpe_train(corpus, n):
+    words = [([*word, "</w>"], count) for word, count in corpus.items()]
+    merges = []
+    for _ in range({limit}):
+        counts = {{}}
+        for pieces, count in words:
+            for pair in zip(pieces, pieces[1:]):
+                counts[pair] = counts.get(pair, 0) + count
+        if not counts:
+            break
+        best = min(counts, key=lambda pair: (-counts[pair], pair))
+        merges.append({kept})
+        for pieces, _ in words:
+            i = 0
+            while i < len(pieces) - 1:
+                if (pieces[i], pieces[i + 1]) == best:
+                    pieces[i : i + 2] = ["".join(best)]
+                i += 1
+    return merges
+"""
+
+
+FIRST_200 = """
+def bpe_encode(word, merges):
+    pieces = [*word, "</w>"]
+    for pair in merges[:200]:
+        i = 0
+        while i < len(pieces) - 1:
+            if (pieces[i], pieces[i + 1]) == pair:
+                pieces[i : i + 2] = ["".join(pair)]
+            i += 1
+    return pieces
+"""
 
 
 @pytest.mark.parametrize(
@@ -89,6 +171,13 @@ def additive_context(s, H, Wa, Ua, va, mask):
         ("path-length", SAME_OBJECT, "a word and itself, attention"),
         ("path-length", NOT_100_000, "recurrent, whatever k is"),
         ("additive-context", LARGEST_OF_THE_PADS_TOO, "words that score far below the pads"),
+        ("build-vocab", SENTENCES_SORTED, "a second call; nothing else is touched"),
+        ("encode-decode", FIVE_CHARACTERS, "decode: a word that looks like a special token"),
+        ("pad-batch", CUT_AT_64, "one long sentence among short ones, large ids"),
+        ("pad-batch", A_LIST_FOR_A_TENSOR, "tensors instead of lists"),
+        ("embed", LAST_ROW_FROZEN, "gradients"),
+        ("bpe-train", learn(limit="min(n, 60)"), "more merges than there are pairs"),
+        ("bpe-encode", FIRST_200, "a long word, one merge for each letter"),
     ],
 )
 def test_a_fault_in_one_corner_fails(exercise, source, probe):
@@ -154,6 +243,23 @@ def additive_context(s, H, Wa, Ua, va, mask):
     w = torch.softmax(e.masked_fill(~mask, -math.inf), dim=1).masked_fill(~mask, 0.0)
     return w @ H, w
 """
+EOS_KEPT = (
+    ENCODE
+    + """\
+        tokens.append(words[id])
+        if words[id] == "<eos>":
+            break
+    return tokens
+"""
+)
+ONE_PAD_EACH = """
+def pad_batch(seqs, pad):
+    return torch.tensor([list(seq) + [pad] for seq in seqs])
+"""
+SCALE_AS_A_FACTOR = """
+def embed(ids, W, scale=True):
+    return W[ids] * math.sqrt(W.shape[1]) * scale
+"""
 
 
 @pytest.mark.parametrize(
@@ -170,6 +276,10 @@ def additive_context(s, H, Wa, Ua, va, mask):
         ("path-length", SAME_OBJECT, "`is` compares objects"),
         ("additive-context", MASK_LOST, "alone on a line, its result is lost"),
         ("additive-context", ONE_MATRIX, "met the states of *every* sentence"),
+        ("encode-decode", EOS_KEPT, "You stop at the first <eos>, which is right, but <eos> itself"),
+        ("pad-batch", ONE_PAD_EACH, "Every sentence got one pad, the longest too"),
+        ("embed", SCALE_AS_A_FACTOR, "With scale = False everything is 0"),
+        ("bpe-train", learn(kept="list(best)"), "a list never equals a tuple"),
     ],
 )
 def test_the_message_says_what_happened(exercise, source, words):
@@ -177,3 +287,8 @@ def test_the_message_says_what_happened(exercise, source, words):
     assert words in report
     assert "Two known mistakes" not in report
     assert "There seem to be two mistakes" not in report
+
+
+def test_pairs_that_are_lists_earn_nothing_for_the_merges():
+    verdict = verdict_on("bpe-train", learn(kept="list(best)"))
+    assert {outcome.probe.name for outcome in verdict.outcomes if outcome.passed} == {"no merges"}
