@@ -133,9 +133,10 @@ EXERCISE = Exercise(
     ),
     mistakes=(
         mistake("shifted the other way", RIGHT.but(PLACE, "row, column = i - a + r, j - b + r"), SHIFTS,
-            """Your heads look the opposite way: the one for the upper left cell looks down and right. Cell (a, b) of
-            the kernel is a - k//2 rows *below* the middle and b - k//2 columns to the *right* of it; that is where the
-            head looks."""),
+            """Your heads look the opposite way: the one for the upper left cell looks down and right. Either the offset
+            has the wrong sign: cell (a, b) of the kernel is a - k//2 rows *below* the middle and b - k//2 columns to
+            the *right* of it. Or rows and columns of the weights are exchanged: the row belongs to the pixel that
+            looks, the column to the one it looks at."""),
         mistake("rows shifted the other way", RIGHT.but(PLACE, "row, column = i - a + r, j + b - r"), SHIFTS,
             "Up and down are exchanged: the heads of the kernel's first row should look *up*, to the row before."),
         mistake("columns shifted the other way", RIGHT.but(PLACE, "row, column = i + a - r, j - b + r"), SHIFTS,
@@ -174,11 +175,11 @@ EXERCISE = Exercise(
             """Beyond the border your heads look at the other side of the image, as torch.roll does. Outside there is
             nothing: such a row of the weights is all zero."""),
         mistake("no question whether it is inside", RIGHT.but(INSIDE, ANYWHERE), BORDERS,
-            """A neighbor beyond the border has no number, and your code stops there, or takes the number of another
-            pixel. Ask for its row and its column whether they are inside."""),
+            """A neighbor beyond the border has no number, and your code stops there, or takes the number of a different
+            pixel. Check whether its row and its column are inside the image."""),
         mistake("below 0 not asked", RIGHT.but(INSIDE, "inside = (row < H) & (column < W)"), BORDERS,
-            """Beyond the lower and the right border you ask, above and to the left you do not: a number below 0 counts
-            from the end, so these heads look at other pixels of the image."""),
+            """The lower and the right border are checked, the upper and the left one are not: a number below 0 counts
+            from the end, so these heads look at the wrong pixels of the image."""),
         mistake("the first row and column left out",
                 RIGHT.but(INSIDE, "inside = (row > 0) & (row < H) & (column > 0) & (column < W)"), BORDERS,
             "Nobody looks at the first row and the first column: they have number 0, and that is inside."),
@@ -225,11 +226,11 @@ EXERCISE = Exercise(
         mistake("rows checked, columns not",
                 RIGHT.but(INSIDE, "column = column % W\n            inside = (row >= 0) & (row < H)"), BORDERS,
             "Above and below the border is respected; to the left and right your heads come back in on the other "
-            "side. Ask for both."),
+            "side. Check both."),
         mistake("columns checked, rows not",
                 RIGHT.but(INSIDE, "row = row % H\n            inside = (column >= 0) & (column < W)"), BORDERS,
             "To the left and right the border is respected; above and below your heads come back in on the other "
-            "side. Ask for both."),
+            "side. Check both, the rows too."),
         mistake("H taken for W, where a 1 is put",
                 RIGHT.but(ONE, ONE.replace("pixel", "(i * H + j)").replace("row * W", "row * H")), SHIFTS,
             "i * H + j is not the number of a pixel. A row has W pixels: pixel (i, j) is number i * W + j. For a "
@@ -239,6 +240,9 @@ EXERCISE = Exercise(
                   "(row * W + column)[inside]", "(row * H + column)[inside].clamp(max=H * W - 1)"), SHIFTS,
             "The pixels of a row were counted by H. A row has W pixels: pixel (i, j) is number i * W + j. For a "
             "square image both are the same."),
+        mistake("H and W taken for each other", RIGHT.but("B, C, H, W = x.shape", "B, C, W, H = x.shape"), SHIFTS,
+            """Height and width were read from the shape in the wrong order: an image is (B, C, H, W), rows before
+            columns, and so is the output. For a square image both are the same."""),
         mistake("the mean of the heads", RIGHT.but(BACK, "total = total / (k * k)\n    " + BACK), SHIFTS,
             "The mean of the heads came back. A convolution *adds* what its cells contribute.", quotes=wrong_pixel),
         mistake("the last head alone", RIGHT.but(HEAD, "total = weights[a * k + b] @ values"), SHIFTS,

@@ -69,7 +69,8 @@ EXERCISE = Exercise(
         *usual_probes(inputs, other=(3, 2, 4, 2, 3), smallest=(1, 1, 1, 1, 1), common=(2, 3, 3, 2, 4),
                       precise=far_away),
         hidden("a patch is one pixel", inputs, 2, 3, 4, 5, 1, announced_by="p: the side of a patch, 1 or more"),
-        hidden("one patch is the whole image", inputs, 2, 3, 1, 1, 5, announced_by="p: the side of a patch, 1 or more"),
+        hidden("one patch is the whole image", inputs, 2, 5, 1, 1, 16,
+               announced_by="p: the side of a patch, 1 or more"),
         hidden("as many channels as pixels in a side", inputs, 2, 4, 3, 2, 4, announced_by="channel by channel"),
         hidden("8 rows, 6 columns, patches of 4", indivisible, 8, 6, 4,
                announced_by="Raises ValueError when p does not divide both H and W"),
@@ -152,8 +153,8 @@ EXERCISE = Exercise(
                 whole("patches = torch.stack([img[:, :, i:i + p, j:j + p].flatten(1) for i in range(0, "
                       "max(H - p, 1), p) "
                                                 "for j in range(0, max(W - p, 1), p)], dim=1)"), PATCHES,
-            "The last patches of each row and column are missing: a range ends before its end, and they begin at H - "
-            "p and W - p."),
+            "The last patches of each row and column are missing: your loop stops one patch too early. They begin at "
+            "H - p and W - p."),
         mistake("images among the numbers of a patch",
                 whole("patches = torch.stack([img[:, :, i:i + p, j:j + p].flatten() for i in range(0, H, p) "
                                                            "for j in range(0, W, p)])"), PATCHES,
@@ -204,8 +205,8 @@ EXERCISE = Exercise(
             """5 rows cannot be cut into patches of 2; you added a row of zeros. Raise a ValueError instead: do not add
             pixels that the image does not have."""),
         mistake("no check of the sizes", RIGHT.but(CHECK, ""), PATCHES,
-            """When p does not divide the image, torch stops with an error of its own. Ask first, and raise a ValueError
-            that says what was expected."""),
+            """A p that does not divide both sides was not refused, so torch stopped with an error of its own. Check H
+            and W separately, before anything is cut, and raise a ValueError that says what was expected."""),
         mistake("only the height checked", RIGHT.but("H % p != 0 or W % p != 0", "H % p != 0"), PATCHES,
             "Only one side was checked: p must divide the height *and* the width. Raise a ValueError for either."),
         mistake("only the width checked", RIGHT.but("H % p != 0 or W % p != 0", "W % p != 0"), PATCHES,

@@ -119,13 +119,17 @@ EXERCISE = Exercise(
         mistake("H and W taken for each other", RIGHT.but("B, C, H, W = x.shape", "B, C, W, H = x.shape"), PIXELS,
             "Height and width were read from the shape in the wrong order: an image is (B, C, H, W), rows before "
             "columns."),
+        mistake("pixels column by column",
+                RIGHT.but(PIXEL, "pixels = x.transpose(2, 3).reshape(B, C, H * W).transpose(1, 2)"), PIXELS,
+            """The pixels were read down the columns of the image and put back row by row, so they end at different
+            positions. Read them row by row too."""),
         mistake("channels attend to channels", RIGHT.but(SCORES, "scores = q.transpose(1, 2) @ k"), PIXELS,
             """The product of queries and keys compares their *features*, (C', C'), and then it does not fit the values.
             It is pixels that look at pixels: the table of scores is (B, H * W, H * W)."""),
         mistake("kernels on their side", RIGHT.but("pixels @ Wq.T", "pixels @ Wq").but("pixels @ Wk.T", "pixels @ Wk"),
                 PIXELS,
-            """Wq and Wk met the pixels lying on their side. Like 1x1 kernels they are (out, in) = (C', C): with pixels
-            as rows, their C must meet the pixels' C. It fits by accident where C' = C."""),
+            """Wq and Wk were not transposed. Like 1x1 kernels they are (out, in) = (C', C): with pixels as rows, their
+            C must meet the pixels' C. It fits by accident where C' = C."""),
         mistake("kernels on the last axis",
                 RIGHT.without("q = pixels @ Wq.T").without("k = pixels @ Wk.T").without("v = pixels @ Wv.T").without(
                     BACK).but(
@@ -151,8 +155,8 @@ EXERCISE = Exercise(
             "The scores were used as weights as they are. A softmax makes weights of them, which are positive and sum "
             "to 1."),
         mistake("divided by the number of pixels", RIGHT.but(SHARES, "weights = scores / scores.shape[-1]"), PIXELS,
-            """The scores were divided by the number of pixels: that is another layer, the non-local block with a dot
-            product. Here a softmax makes the weights."""),
+            """The scores were divided by the number of pixels: that is a different layer, the non-local block with a
+            dot product. Here a softmax makes the weights."""),
         mistake("divided by the root", RIGHT.but(SCORES, SCORES + " / q.shape[-1] ** 0.5"), PIXELS,
             "The scores were divided by the root of C'. That is chapter 05; SAGAN leaves it out, and so does this "
             "exercise."),
@@ -173,9 +177,8 @@ EXERCISE = Exercise(
         mistake("the values as they are", RIGHT.but("pixels @ Wv.T", "pixels"), PIXELS,
             "The pixels themselves were mixed: Wv was not used. What is gathered are their values, Wv times each."),
         mistake("Wv transposed", RIGHT.but("pixels @ Wv.T", "pixels @ Wv"), PIXELS,
-            """The values were made with Wv lying on its side. Like a 1x1 kernel it is (out, in): its *row* o meets a
-            pixel's channels and gives number o. For Wq and Wk the shape tells; for Wv, which is square, it does
-            not."""),
+            """Wv was transposed. Like a 1x1 kernel it is (out, in): its *row* o times a pixel's channels gives number
+            o. For Wq and Wk a wrong shape would reveal this; Wv is square."""),
         mistake("Wv twice", RIGHT.but("weights @ v", "weights @ v @ Wv.T"), PIXELS,
             "Wv was applied to the values and once more to what was gathered. Once is enough."),
         mistake("no residual", RIGHT.but(LAST, "gamma * gathered"), GAMMA,
@@ -184,6 +187,10 @@ EXERCISE = Exercise(
         mistake("gamma on the image", RIGHT.but(LAST, "gamma * x + gathered"), GAMMA,
             "gamma multiplies x. It is what was *gathered* that enters through it: at gamma = 0 the image comes back "
             "as it was."),
+        mistake("gamma on the scores",
+                RIGHT.but(SCORES, "scores = gamma * (q @ k.transpose(1, 2))").but(LAST, "x + gathered"), GAMMA,
+            """gamma multiplies the scores, inside the softmax: at gamma = 0 all weights are equal, and something is
+            still added to x. It multiplies what was *gathered*, after the softmax."""),
         mistake("gamma on both", RIGHT.but(LAST, "gamma * (x + gathered)"), GAMMA,
             "gamma multiplies the whole sum. It is what was *gathered* that enters through it: at gamma = 0 the image "
             "comes back as it was."),

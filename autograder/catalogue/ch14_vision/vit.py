@@ -6,7 +6,7 @@ from autograder.catalogue import families
 from autograder.catalogue.ch09_blocks.shared import HEADS, drawn
 from autograder.catalogue.ch14_vision.shared import first_logit, sections
 from autograder.catalogue.exercise import Block, Case, Evidence, Exercise
-from autograder.catalogue.families import usual_mistakes
+from autograder.catalogue.families import Family, usual_mistakes
 from autograder.catalogue.known_answers import answer, correct, mistake
 from autograder.catalogue.probes import FAR, hidden, normal, usual_probes, visible
 from transformer_ref.beyond import vision
@@ -161,6 +161,14 @@ BY_LIBRARY = """
             return self.mlp_head(self.encoder(self.dropout(x + self.pos_embed))[:, 0])
 """
 
+# fmt: off
+EPS = Family("eps of 1e-6", """A norm adds too little to the variance: some libraries take 1e-6 for a ViT. Here eps is
+    1e-5 in every norm, the last one too, as nn.LayerNorm has by default.""")
+NOT_AS_MANY = Family("not as many positions as words", """There are not as many words as positions. Either the patches
+    overlap, as those of a convolution without a stride do: patches are side by side. Or positions were counted along
+    one side only: there are image / patch times image / patch patches, and one token more.""")
+# fmt: on
+
 EXERCISE = Exercise(
     id="vit", number="14.2", difficulty=3, minutes=40, visible_points=2, hidden_points=3,
     reference=ViT, roles=parts, section=VIT, quotes=first_logit,
@@ -175,7 +183,7 @@ EXERCISE = Exercise(
         hidden("one layer, one head", inputs, 2, 6, 3, 2, (7, 1, 1, 10, 3), announced_by="h, layers"),
         hidden("words that hardly differ", hardly_spread, announced_by="eps 1e-5"),
         hidden("in training, all dropped", inputs, 2, 4, 2, 3, dropout=1.0, checks="training",
-               announced_by="In training with dropout 1, all tokens are 0 up to the last norm"),
+               announced_by="every token is zero when it reaches the last norm"),
     ),
     mistakes=(
         mistake("class token not expanded", RIGHT.but(FIRST, "first = self.class_token"), TOKEN,
@@ -184,8 +192,8 @@ EXERCISE = Exercise(
         mistake("class token last",
                 RIGHT.but(CAT, "x = torch.cat([words, first], dim=1)").but(LAST, "return self.head(x[:, -1])"), TOKEN,
             """The class token comes after the patches, or position 0 went to the first patch and the last one to the
-            token, which is the same: every token has another's position. The token comes first, and position 0 is its
-            own."""),
+            token, which is the same: every token has the position of a different token. The class token comes first,
+            and position 0 is its own."""),
         mistake("a patch read in place of the class token", RIGHT.but(CAT, "x = torch.cat([words, first], dim=1)"),
                 TOKEN,
             "The class token was put behind the patches, and the head reads the first *patch*. The token comes first, "
@@ -224,8 +232,8 @@ EXERCISE = Exercise(
         mistake("a class token that cannot learn",
                 RIGHT.but(TOKEN_LINE, 'self.register_buffer("class_token", torch.zeros(1, 1, d_model))'), TOKEN,
             """The check found no class token: a parameter of d_model values, before which there may be axes of
-            size 1. A token for each image is too many, and a plain tensor or a buffer is not a parameter: it stays as
-            it was drawn."""),
+            size 1, and which forward uses. A token for each image is too many, and a plain tensor or a buffer is not a
+            parameter: it stays as it was drawn."""),
         mistake("a class token in a plain tensor",
                 RIGHT.but(TOKEN_LINE, "self.class_token = torch.zeros(1, 1, d_model)"), TOKEN,
             "The class token is a plain tensor, which no optimizer sees: it stays as it was drawn. nn.Parameter makes "
@@ -244,9 +252,11 @@ EXERCISE = Exercise(
             "The patches got their positions and the class token none. All 1 + N tokens get one: first "
             "join, then add."),
         mistake("no positions", RIGHT.without(PLACES).without(ADD), VIT,
-            """No learned positions were found: they are missing, or made and never added, or no parameters (sinusoids,
-            a buffer, a plain tensor). Attention has no order (chapter 07): without them an image and its patches thrown
-            together are one to it."""),
+            """The check found no learned positions: a parameter with 1 + N rows of d_model values, before which there
+            may be axes of size 1. They are missing, or made and never added, or not parameters (sinusoids, a buffer, a
+            plain tensor), or they have a different layout, such as (d_model, 1 + N) or one number for each position.
+            Attention has no order (chapter 07): without positions the model cannot distinguish an image from the same
+            patches in a different order."""),
         mistake("one position for all", RIGHT.but(ADD, "x = x + self.positions[:, :1]"), VIT,
             "Every token got the position of the first. Each position has its own row."),
         mistake("positions multiplied", RIGHT.but(ADD, "x = x * self.positions"), VIT,
@@ -262,8 +272,8 @@ EXERCISE = Exercise(
             "Inside a patch your numbers go pixel by pixel, all channels of the first one first. Here, as in 14.1, a "
             "patch is channel by channel."),
         mistake("patches column by column", RIGHT.but("(0, 2, 4, 1, 3, 5)", "(0, 4, 2, 1, 3, 5)"), PATCHES,
-            "The patches are counted down the columns, so most of them get another's position. A page is "
-            "read row by row."),
+            "The patches are counted down the columns, so most of them get the position of a different patch. A page "
+            "is read row by row."),
         mistake("pixels column by column", RIGHT.but("(0, 2, 4, 1, 3, 5)", "(0, 2, 4, 1, 5, 3)"), PATCHES,
             "The pixels inside a patch are read column by column. As in 14.1, they are read row by row."),
         mistake("height and width exchanged", RIGHT.but("(0, 2, 4, 1, 3, 5)", "(0, 4, 2, 1, 5, 3)"), PATCHES,
@@ -285,16 +295,14 @@ EXERCISE = Exercise(
                 RIGHT.but("seen = self.norm1(x)", "seen = x").but(READ,
                     "x = self.norm1(x + self.drop(self.own(seen, seen, mask)))").but(
                   THINK, "return self.norm2(x + self.drop(self.narrow(torch.relu(self.widen(x)))))"), VIT,
-            "The layers are post-norm. A ViT's are pre-norm: norm_first=True, where EncoderLayer asks for it."),
+            "The layers are post-norm. A ViT's are pre-norm: EncoderLayer has an argument for it, norm_first."),
         mistake("GELU", RIGHT.but("torch.relu(", "F.gelu("), VIT,
             "The feed-forward networks use GELU, as the paper's do. Here the layers are those of chapter "
             "09, with ReLU."),
-        mistake("eps of 1e-6",
-                RIGHT.but("nn.LayerNorm(d), nn.LayerNorm(d)",
+        EPS(RIGHT.but("nn.LayerNorm(d), nn.LayerNorm(d)",
                           "nn.LayerNorm(d, eps=1e-6), nn.LayerNorm(d, eps=1e-6)").but(
-                  "nn.LayerNorm(d_model)", "nn.LayerNorm(d_model, eps=1e-6)"), VIT,
-            "The norms add too little to the variance: some libraries take 1e-6 for a ViT. Here eps is 1e-5, as "
-            "nn.LayerNorm has by itself."),
+                  "nn.LayerNorm(d_model)", "nn.LayerNorm(d_model, eps=1e-6)"), VIT),
+        EPS(RIGHT.but("nn.LayerNorm(d_model)", "nn.LayerNorm(d_model, eps=1e-6)"), VIT, name="eps of 1e-6 at the end"),
         mistake("x added to a layer", RIGHT.but(LAYER, "x = x + layer(x)"), VIT,
             "x was added to what a layer returns. Its residuals are inside: what a layer returns is what the "
             "next one reads."),
@@ -307,7 +315,12 @@ EXERCISE = Exercise(
                   "[Layer(d_model, h, d_ff, dropout)] * layers"), VIT,
             "One layer is in the list several times: its weights are shared. Create a new layer for each."),
         mistake("one layer", RIGHT.but("range(layers)", "range(1)"), VIT,
-            "There is one layer. The argument layers says how many there are."),
+            "There are fewer layers than `layers` says, such as one, whatever it says."),
+        mistake("the last layer alone",
+                RIGHT.but("for layer in self.layers:\n            x = layer(x)",
+                          "for layer in self.layers:\n            out = layer(x)\n        x = out"), VIT,
+            """Only the last layer counts: every layer read the same x, and each result replaced the one before. A layer
+            reads what the layer before it returned."""),
         families.LAYERS_IN_A_LIST(
             RIGHT.but(LAYERS, "self.layers = [Layer(d_model, h, d_ff, dropout) for _ in range(layers)]"),
             VIT, lists="nn.ModuleList or nn.Sequential"),
@@ -318,18 +331,16 @@ EXERCISE = Exercise(
         mistake("an inner width of its own", RIGHT.but("d, d_ff), nn.Linear(d_ff, d)", "d, 2048), nn.Linear(2048, d)"),
                 VIT,
             "The feed-forward networks are not d_ff wide inside: the library's layer takes 2,048 by default. Pass d_ff "
-            "on."),
+            "to it."),
         mistake("a head of two layers", RIGHT.but(
                   HEAD, "self.head = nn.Sequential(nn.Linear(d_model, d_model), nn.Tanh(), nn.Linear(d_model, "
                         "classes))"), TOKEN,
             "There is one projection too many, d_model to d_model: the head is a single one here, from d_model to "
             "classes."),
-        mistake("not as many positions as words",
-                RIGHT.but(PROJECT, "self.project = nn.Conv2d(channels, d_model, patch)").but(
-                  WORDS, "words = self.project(img).flatten(2).transpose(1, 2)"), PATCHES,
-            """There are not as many words as positions. Either the patches overlap, as those of a convolution without a
-            stride do: patches are side by side. Or positions were counted along one side only: there are image / patch
-            times image / patch patches, and one token more."""),
+        NOT_AS_MANY(RIGHT.but(PROJECT, "self.project = nn.Conv2d(channels, d_model, patch)").but(
+                  WORDS, "words = self.project(img).flatten(2).transpose(1, 2)"), PATCHES),
+        NOT_AS_MANY(RIGHT.but("N = (image // patch) ** 2", "N = image // patch"), PATCHES,
+                    name="positions along one side"),
         mistake("the convolution's channels left in front",
                 RIGHT.but(PROJECT, "self.project = nn.Conv2d(channels, d_model, patch, stride=patch)").but(
                   WORDS, "words = self.project(img).flatten(2)").but(FIRST,
@@ -343,9 +354,9 @@ EXERCISE = Exercise(
             a word of yours holds one feature of several patches. Join rows and columns, then exchange the axes."""),
         mistake("no bias in the patch projection",
                 RIGHT.but("patch * patch, d_model)", "patch * patch, d_model, bias=False)"), PATCHES,
-            "The patch projection has no bias. It adds one, as nn.Linear and nn.Conv2d do by themselves."),
+            "The patch projection has no bias. It adds one, as nn.Linear and nn.Conv2d do by default."),
         mistake("no bias in the head", RIGHT.but("(d_model, classes)", "(d_model, classes, bias=False)"), TOKEN,
-            "The head has no bias. It adds one, as nn.Linear does by itself."),
+            "The head has no bias. It adds one, as nn.Linear does by default."),
         mistake("patches that overlap",
                 RIGHT.but(PROJECT, "self.project = nn.Conv2d(channels, d_model, patch, padding=patch // 2)").but(
                   WORDS, "words = self.project(img)[:, :, :img.shape[2]:self.patch, "
@@ -357,16 +368,17 @@ EXERCISE = Exercise(
                   "self.drop = lambda x: F.dropout(x, dropout)\n        self.layers"),
             VIT),
         mistake("no dropout on the words", RIGHT.without(DROP), VIT,
-            """In training the words are not dropped. Dropout acts on the sum of tokens and positions, before the first
-            layer, and on the output of every sub-layer."""),
+            """In training with dropout 1 the class token is not zero when it reaches the first layer. Either no dropout
+            acts on the tokens, or it acts only on the patches, before the class token is joined. It acts on all 1 + N
+            tokens, after their positions were added."""),
         mistake("dropout before the positions", RIGHT.but(ADD, "x = self.drop(x) + self.positions").without(DROP), VIT,
-            "In training the tokens are dropped and their positions are not. Dropout is put on both together."),
+            "In training the tokens are dropped and their positions are not. Dropout acts on their sum."),
         mistake("dropout before the head", RIGHT.but(LAST, "return self.head(self.drop(x[:, 0]))"), VIT,
             "There is one dropout too many, before the head. It acts on the sum of tokens and positions, and in the "
             "layers on the output of each sub-layer."),
         mistake("no dropout in the layers",
                 RIGHT.but("[Layer(d_model, h, d_ff, dropout)", "[Layer(d_model, h, d_ff, 0.0)"), VIT,
-            "In training nothing is dropped in the layers. Hand dropout on to them."),
+            "In training nothing is dropped in the layers. Pass `dropout` to them."),
         families.SOFTMAX_AT_THE_END(RIGHT.ending_in(".softmax(-1)"),
             TOKEN, name="a softmax at the end", instead="Return the logits as they are."),
         families.LOG_SOFTMAX_AT_THE_END(RIGHT.ending_in(".log_softmax(-1)"), TOKEN, name="a log_softmax at the end"),
@@ -445,7 +457,8 @@ class ViT(nn.Module):
 '''),
     ),
     hints=(
-        "what is a word here, and what did chapter 09's encoder expect of words? What is added that no image has?",
+        "what is a word here, and what did chapter 09's encoder expect of words? Which learned vectors do not come "
+        "from the image?",
         "img (B, C, image, image); patches (B, N, C * patch * patch); words (B, N, d_model); with the class token (B, "
         "1 + N, d_model), and so "
         "through all layers; "

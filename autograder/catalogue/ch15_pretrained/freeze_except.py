@@ -96,8 +96,8 @@ def stays_frozen(evidence: Evidence) -> bool:
 
 def other_mode(evidence: Evidence) -> str:
     return (
-        f"The model came in {'training' if evidence.arguments[0]['training'] else 'evaluation'} mode and is in the "
-        f"other now."
+        "The model was in training mode and is now in evaluation mode." if evidence.arguments[0]["training"]
+        else "The model was in evaluation mode and is now in training mode."
     )
 
 
@@ -129,6 +129,8 @@ BEGINNING_OF_A_NAME = Family("the beginning of a name is enough", """Names that 
 REFUSED_A_NAME = Family("a name refused that means something", """Your code raises ValueError for a name that means
     something in this model. A name may have dots. It means the parameter with exactly that name, and all parameters
     whose names begin with it and a dot; refuse only a name that matches nothing in this way.""")
+FIRST_NAME = Family("the first name alone", """Only what the first name selects learns; the other names have no
+    effect. A parameter learns if *any* name selects it.""")
 LAST_NAME = Family("the last name alone", """Each name undoes the one before: only what the last of them means learns.
     A parameter learns if *any* name means it.""")
 # fmt: on
@@ -144,7 +146,7 @@ EXERCISE = Exercise(
         visible("another model, whose parts have numbers", given(0, ["0"])),
         visible("a name that the model does not have", given(2, ["hea"])),
         hidden("layer 1 of twelve", model, 12, ["encoder.layers.1", "head"],
-               announced_by="`encoder.layers.1` does not mean `encoder.layers.10`"),
+               announced_by="`encoder.layers.1` does not select `encoder.layers.10`"),
         hidden("some of it comes frozen", model, 2, ["encoder", "head_norm"], frozen=BODY,
                announced_by="may come frozen"),
         hidden("nothing is named", model, 1, [], stale=-1.0, announced_by="With an empty list everything is frozen"),
@@ -154,9 +156,9 @@ EXERCISE = Exercise(
                announced_by="any parameter or part of the model"),
         hidden("a number, and a parameter by itself", model, 0, ["1", "factor", "1"], announced_by="any nn.Module"),
         hidden("a number that begins another", model, 0, ["10", "0"], training=False, announced_by="any nn.Module"),
-        hidden("the beginning of a name", model, 2, ["head", "encoder.layers.1.nor"],
-               announced_by="a name that means nothing"),
-        hidden("the end of a name", model, 2, ["norm"], announced_by="a name that means nothing"),
+        hidden("the beginning of a name", model, 2, ["head", "encoder.layers.1."],
+               announced_by="a name that selects no parameter"),
+        hidden("the end of a name", model, 2, ["norm"], announced_by="a name that selects no parameter"),
         second_call(model, 2, ["encoder.places", "head_norm.bias"], checks=UNTOUCHED, announced_by=PROMISED),
     ),
     mistakes=(
@@ -168,8 +170,9 @@ EXERCISE = Exercise(
             the parameters; a module's own method for it ends in an underscore.""",
             shows=lambda evidence: bool(evidence.got.told["flags"])),
         mistake("only the gradients forgotten", RIGHT.without(SET), FREEZE,
-            """Everything still has requires_grad. A gradient that is set to None, or a model in evaluation mode,
-            freezes nothing: backward writes new gradients, and the step moves weights that should not move."""),
+            """Every parameter still has requires_grad = True. A gradient that is set to None, or a model in evaluation
+            mode, freezes nothing: backward writes new gradients, and the step moves weights that should not move. If
+            you set the flag, check its spelling: a misspelled attribute raises no error."""),
         mistake("norms go on learning", RIGHT.but(SET, 'parameter.requires_grad = chosen(full) or "norm" in full').but(
                   IF_NOT, 'if not chosen(full) and "norm" not in full:'), FREEZE,
             """The norms still learn, though they are not named. A norm has a weight and a bias as a linear layer has;
@@ -187,7 +190,9 @@ EXERCISE = Exercise(
             parameters, whatever kind of layer they belong to."""),
         mistake("only the gradients forgotten, and named by the flags",
                 RIGHT.without(SET).but("if chosen(full)]", "if parameters[full].requires_grad]"), FREEZE,
-            """Everything still has requires_grad. What is not named has to be frozen: the flag becomes False."""),
+            """Every parameter still has requires_grad = True. What is not named has to be frozen: the flag becomes
+            False. If you set it, check its spelling: a misspelled attribute raises no error, and the method whose name
+            ends in an underscore is called, not assigned."""),
         mistake("old gradients kept", RIGHT.without(FORGET).without(IF_NOT), FREEZE,
             """requires_grad is off, but the frozen parameters still hold a gradient: the earlier one, or one of zeros.
             An optimizer that was made before moves whatever has a gradient, and with weight decay even zeros shrink the
@@ -237,10 +242,12 @@ EXERCISE = Exercise(
                   if not names:
                       parameter.requires_grad = False"""),
             FREEZE),
-        mistake("the first name alone", RIGHT.but(SET, """
+        FIRST_NAME(RIGHT.but(SET, """
                   parameter.requires_grad = bool(names) and (full == names[0] or full.startswith(names[0] + "."))"""),
-                  FREEZE,
-            "Only what the first name means learns; the other names were not looked at."),
+                  FREEZE),
+        FIRST_NAME(RIGHT.but(CHOSEN, """
+                  return bool(names) and (full == names[0] or full.startswith(names[0] + "."))"""),
+            FREEZE, name="the first name alone, in the list too"),
         mistake("everything frozen", RIGHT.but(SET, "parameter.requires_grad = False"), FREEZE,
             "Nothing learns any more. Freeze, and then let go what is named."),
         mistake("frozen for ever", RIGHT.but(SET, "parameter.requires_grad = parameter.requires_grad and chosen(full)"),
@@ -265,8 +272,8 @@ EXERCISE = Exercise(
             "The model was put into training mode as well. Leave the mode as it is; the loop that trains sees to it.",
             quotes=other_mode),
         mistake("a name that means nothing goes by", RIGHT.but(KNOWN, "if False:"), FREEZE,
-            """A misspelled name went by in silence: everything was frozen, so training would run for hours and learn
-            nothing. A name that matches nothing raises ValueError."""),
+            """A misspelled name was accepted: everything was frozen, so training would run for hours and learn nothing.
+            A name that selects no parameter raises ValueError."""),
         mistake("only if no name means anything", RIGHT.but(KNOWN, "if not any(map(chosen, parameters)):"), FREEZE,
             "One name of the list matches nothing, and was passed over because the others match. Each name has to "
             "match something."),
@@ -319,8 +326,8 @@ EXERCISE = Exercise(
                   for module in model.modules():
                       if isinstance(module, nn.Linear):
                           module.train()"""), FREEZE,
-            """Parts of the model are in another mode than they came in, training or evaluation. Freezing is about what
-            learns; leave the mode of every part as it is.""",
+            """Parts of the model are in a different mode than before the call, training or evaluation. Freezing is
+            about what learns; leave the mode of every part as it is.""",
             quotes=None,
             shows=lambda evidence: bool(evidence.got["other mode"])
             and evidence.got["what learns"] == evidence.expected["what learns"]),
@@ -416,8 +423,8 @@ EXERCISE = Exercise(
     hints=(
         "does `head` mean `head_norm`? And if a frozen parameter still holds a gradient, what does an optimizer "
         "do with that?",
-        "named_parameters gives pairs of a full name and a parameter; each gets one flag, and what is frozen no "
-        "gradient; a list of names comes back.",
+        "the method `named_parameters` gives pairs of a full name and a parameter; each parameter gets one flag, and a "
+        "frozen one no gradient; a list of names comes back.",
         "for each name: does any full name equal it or begin with it and a dot? If none, ValueError. For each "
         "parameter: requires_grad is "
         "whether any name means it; if not, its grad becomes None. Return the full names of what learns.",

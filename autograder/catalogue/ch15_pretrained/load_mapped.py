@@ -112,8 +112,12 @@ LAX = RIGHT.but("strict=True", "strict=False")
 
 # fmt: off
 NOT_TURNED = Family("not turned", """The matrices of the file have inputs along their rows, and nn.Linear has outputs
-    there: they must be transposed. Where inputs and outputs differ in number, torch stops; a square one goes in as it
-    is, and no error is raised.""")
+    there: each must be transposed exactly once. If it is not, or twice, torch stops where inputs and outputs differ in
+    number; a square one goes in as it is, and no error is raised.""")
+ONE_DIGIT = Family("one digit for the layer", """Only one digit of the layer's number was read, so layer 10 was taken
+    for layer 1, or its name was not found. Read up to the next dot, however many digits that takes.""")
+HEAD_REFUSED = Family("the head refused", """The head's entries were refused or loaded. The table says what happens to
+    them: they are left out.""")
 MASK_LOOKED_UP = Family("masks looked up", """The file has an entry `attn.mask` in each block, and your code looked it
     up among the weights. It is not a weight: the last lines of the table say what is left out.""")
 # fmt: on
@@ -218,8 +222,8 @@ EXERCISE = Exercise(
                 RIGHT.but('("mlp.up", "wide"), ("mlp.down", "narrow")',
                           '("mlp.up", "narrow"), ("mlp.down", "wide")').but(
                   TURNED, 'transposed = ".attn." in name'), MAP,
-            """mlp.up and mlp.down were exchanged. Turned around, one has the shape of the other; their biases show it,
-            if they differ in length. up widens from D to d_ff."""),
+            """mlp.up and mlp.down were exchanged. Transposed, one has the shape of the other; their biases show it, if
+            they differ in length. up widens from D to d_ff."""),
         mistake("the two norms exchanged", RIGHT.but(
                   '"ln_1": layer + "norm1", block + "ln_2": layer + "norm2"',
                   '"ln_2": layer + "norm1", block + "ln_1": layer + "norm2"'), MAP,
@@ -241,9 +245,10 @@ EXERCISE = Exercise(
         mistake("layers counted from 1",
                 RIGHT.but('f"encoder.block.{n}.", f"layers.{n}."', 'f"encoder.block.{n}.", f"layers.{n + 1}."'), MAP,
             "The layers were counted from 1 on one side. Both the file and the model count from 0."),
-        mistake("one digit for the layer", RIGHT.but('name.split(".")[2]', "name[14]"), MAP,
-            """Layer 10 was read as layer 1: of the number in the name only one digit was looked at. Read up to the next
-            dot, however many digits that takes."""),
+        ONE_DIGIT(RIGHT.but('name.split(".")[2]', "name[14]"), MAP),
+        ONE_DIGIT(RIGHT.before(SKIP, """
+                  if name.startswith("encoder.block.") and name[15] != ".":
+                      raise KeyError(name)"""), MAP, name="one digit for the layer, and the rest not found"),
         mistake("the prefix stripped letter by letter", RIGHT.but("for name, value in sd.items():", """
                   for name, value in sd.items():
                       name = "encoder." + name.lstrip("encoder.")"""), MAP,
@@ -280,14 +285,15 @@ EXERCISE = Exercise(
             "A tensor of a different shape was reshaped to fit: the same number of values, at different positions. "
             "Refuse it."),
         mistake("shapes that broadcast", HAND.but("if parameter.shape != ours[name].shape:", "if False:"), STRICT,
-            """A tensor of another shape was written: copy_ repeats a single row, or a single number, over the whole
+            """A tensor of a different shape was written: copy_ repeats a single row, or a single number, over the whole
             parameter, without an error. Compare the shapes, and refuse what does not fit."""),
         mistake("asserted", HAND.but('raise ValueError("sd: other entries than expected")', "assert False").but(UNKNOWN,
             "assert False"), STRICT,
             "An assertion fails where an error should be raised. Python skips assertions under -O; then half a file is "
             "loaded without an error."),
-        mistake("the head refused", RIGHT.but(SKIP, 'if name.endswith(".attn.mask"):'), MAP,
-            "The head's entries were refused or loaded. The table says what becomes of them: they are left out."),
+        HEAD_REFUSED(RIGHT.but(SKIP, 'if name.endswith(".attn.mask"):'), MAP),
+        HEAD_REFUSED(RIGHT.but(SKIP, 'if name.endswith(".attn.mask"):').but(UNKNOWN, "raise KeyError(name)"), MAP,
+                     name="the head looked up"),
         mistake("masks refused", RIGHT.but(SKIP, 'if name.startswith("head."):').but(
                   'if transposed and name.endswith(".weight")',
                   'if transposed and value.is_floating_point() and name.endswith(".weight")'), MAP,
@@ -380,7 +386,8 @@ EXERCISE = Exercise(
                   if kind == "weight":
                       values, keys, queries = value.chunk(3)"""), FUSED,
             """Only keys, queries and values are wrong, all else is right. The fused matrix has D columns of the keys,
-            then D of the queries, then D of the values, and each third is transposed.""", shows=among(FUSED_PARTS)),
+            then D of the queries, then D of the values, and each third is transposed: reshape and view would only fill
+            the same values into other rows.""", shows=among(FUSED_PARTS)),
         mistake("norms otherwise", RIGHT.but('ours = {}', 'first = "layers.0.norm1."\n    ours = {}').but(LOAD, """
                   ours[first + "weight"], ours[first + "bias"] = ours[first + "bias"], ours[first + "weight"]
                   model.load_state_dict(ours, strict=True)"""), MAP,
@@ -522,8 +529,8 @@ EXERCISE = Exercise(
     hints=(
         "which of the file's names have no partner of the same shape in the model, and which have one although they "
         "must be transposed?",
-        "kqv.weight (D, 3D) is transposed to (3D, D), and its rows are cut into three of (D, D); every bias (3D,) into "
-        "three of (D,).",
+        "the fused `kqv.weight` (D, 3D) is transposed to (3D, D), and its rows are cut into three of (D, D); every "
+        "bias (3D,) into three of (D,).",
         "build a new dictionary with the model's names: leave out head and masks; take the prefix off; transpose what "
         "belongs to linear layers; cut kqv into keys, queries, values; anything else unknown is refused. Then load it "
         "strictly.",

@@ -1,14 +1,15 @@
 """15.1: which words are chosen, and what replaces them."""
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from autograder.catalogue import families
-from autograder.catalogue.ch15_pretrained.shared import sections
+from autograder.catalogue.ch15_pretrained.shared import listed, sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise
-from autograder.catalogue.families import in_place
+from autograder.catalogue.families import Family, in_place
 from autograder.catalogue.known_answers import answer, correct, mistake
 from autograder.catalogue.normal_forms import JudgedParts
 from autograder.catalogue.probes import PROMISED, hidden, second_call, visible
@@ -33,6 +34,10 @@ WORDS = "ordinary words that never come as another word"
 TWINS = "share of the other words that equal the one before"
 AT_SPECIALS = "labels of the specials"
 SPECIAL = "share of the specials that is chosen or changed"
+A_SPECIAL, AN_UNCHOSEN, A_LABEL = (
+    "a special is chosen or changed", "a word changes that has no label",
+    "a label is not the word that stood there"
+)  # in small tables
 UNCHOSEN = "share of the words that change and are not chosen"
 LABELS = "share of the labels that are not the word that stood there"
 BEYOND, ALL, NONE = "ids that the vocabulary does not have", "every word is chosen", "no word is chosen"
@@ -49,6 +54,8 @@ def mlm_mask(
 def what_happened(case: Case, result: Any) -> Any:
     """Shares of what became of the tokens; in small tables, only what chance has no part in."""
     ids, _, _, mask_id, V, specials = case.arguments
+    if result is None:
+        return None
     form = _form(result, ids)
     inputs, labels = result if form == RIGHT_FORM else (ids, torch.full_like(ids, UNCOUNTED))
     special = torch.isin(ids, torch.tensor(specials, dtype=ids.dtype))
@@ -63,14 +70,16 @@ def what_happened(case: Case, result: Any) -> Any:
         BEYOND: sorted(set(inputs[(inputs < 0) | (inputs >= V)].tolist()))[:5],
     }
     if ids.numel() < SMALL:
-        found |= {what: found[what] > 0 for what in (SPECIAL, LABELS, UNCHOSEN)}
+        for share, happens in ((SPECIAL, A_SPECIAL), (LABELS, A_LABEL), (UNCHOSEN, AN_UNCHOSEN)):
+            found[happens] = found.pop(share) > 0
         found |= {ALL: bool((chosen | special).all()), NONE: not bool(chosen.any())}
     else:
         covered, stayed = chosen & (inputs == mask_id), chosen & (inputs == ids)
         other = chosen & ~covered & ~stayed
         found |= {CHOSEN: _share(chosen, ~special), COVERED: _share(covered, chosen), OTHER: _share(other, chosen),
                   STAYED: _share(stayed, chosen)}
-        found |= {BY_SENTENCE: _shared(chosen, ~special, 1), BY_PLACE: _shared(chosen, ~special, 0),
+        by_sentence = _shared(chosen, ~special, 1) or _together(chosen, ~special)
+        found |= {BY_SENTENCE: by_sentence, BY_PLACE: _shared(chosen, ~special, 0),
                   FATES: _shared(covered, chosen, 1)}
         followed = other[:, :-1].any() if other.shape[1] > 1 else False
         came = inputs[other]
@@ -112,6 +121,15 @@ def _shared(some: Tensor, of: Tensor, axis: int) -> bool:
     return bool(away.mean() > 2.5)
 
 
+def _together(some: Tensor, of: Tensor) -> bool:
+    """Whether neighbors are chosen together more often, or more rarely, than independent draws choose them."""
+    pairs, share = of[:, :-1] & of[:, 1:], _share(some, of)
+    if not 0 < share < 1 or not bool(pairs.any()):
+        return False
+    both = _share(some[:, :-1] & some[:, 1:] & pairs, pairs)
+    return abs(both - share**2) > 0.1 * share * (1 - share)
+
+
 def inputs(
     g: torch.Generator, p: float, B: int = ROWS, T: int = LENGTH, V: int = 40, mask_id: int = 2,
     specials: tuple[int, ...] = (0, 2, 1),
@@ -128,6 +146,15 @@ def inputs(
             ids[:, 0] = specials[-1] if specials[-1] != mask_id else specials[0]
             ids[: B // 2, T // 3] = next(special for special in specials if special != mask_id)
     return Case((ids, p, _generator(g), mask_id, V, list(specials)))
+
+
+def with_masks(g: torch.Generator, *sizes: Any) -> Case:
+    """Sentences in which every fourth word is the mask itself."""
+    case = inputs(g, *sizes)
+    ids, _, _, mask_id, _, specials = case.arguments
+    fourth = torch.arange(ids.shape[1]) % 4 == 1
+    ids[~torch.isin(ids, torch.tensor(specials)) & fourth] = mask_id
+    return case
 
 
 def _generator(g: torch.Generator) -> torch.Generator:
@@ -164,6 +191,33 @@ def tables(evidence: Evidence) -> str:
     return f"Your first row of ids {ids} became inputs {read} and labels {labels}."
 
 
+def specials_chosen(evidence: Evidence) -> str:
+    """Which of the specials were chosen or changed, and which were not."""
+    if not isinstance(evidence.got, JudgedParts) or not evidence.got.told:
+        return ""
+    ids, told = evidence.arguments[0], evidence.got.told
+    touched = (told["labels"] != UNCOUNTED) | (told["inputs"] != ids)
+    there = [special for special in evidence.arguments[5] if bool((ids == special).any())]
+    chosen = [special for special in there if bool(touched[ids == special].any())]
+    safe = [special for special in there if special not in chosen]
+    if not chosen or not safe:
+        return ""
+    return f"Your code chose or changed the special {listed(map(str, chosen))}, and not {listed(map(str, safe))}."
+
+
+def staying(least: float, most: float) -> Callable[[Evidence], bool | None]:
+    """Whether the share of the chosen words that stay is between these, and that of the other words is right. None
+    where chance may decide, in small tables, and where the text itself holds masks."""
+
+    def shown(evidence: Evidence) -> bool | None:
+        ids, mask_id, got = evidence.arguments[0], evidence.arguments[3], evidence.got
+        if STAYED not in got or abs(got[STAYED] - 0.19) < 0.005 or bool((ids == mask_id).any()):
+            return None
+        return near(evidence, CHOSEN) and abs(got[OTHER] - 0.1) < 0.03 and least < got[STAYED] < most
+
+    return shown
+
+
 def near(evidence: Evidence, *shares: str) -> bool:
     """Whether these shares are as they should be."""
     return all(what in evidence.got and abs(evidence.got[what] - evidence.expected[what]) <= CHANCE for what in shares)
@@ -180,12 +234,15 @@ def only_covered(evidence: Evidence) -> bool:
 
 
 def only_changed(evidence: Evidence) -> bool:
-    """Whether there are labels where a word changed and nowhere else, by the mask and by other words, of which a small
-    table may have none."""
+    """Whether there are labels where a word changed, by the mask and by other words, of which a small table may have
+    none; and nowhere else, except at a few words that were replaced by themselves."""
     inputs, labels = evidence.got.told["inputs"], evidence.got.told["labels"]
-    changed = inputs != evidence.arguments[0]
+    changed, asked = inputs != evidence.arguments[0], labels != UNCOUNTED
     exchanged = bool((changed & (inputs != evidence.arguments[3])).any()) or inputs.numel() < SMALL
-    return bool(((labels != UNCOUNTED) == changed).all()) and exchanged and bool(changed.any())
+    unchanged = int((asked & ~changed).sum())
+    few = unchanged < 0.02 * int(changed.sum()) and bool(asked[changed].all())
+    few = few and evidence.got.get(OTHER, 0.0) < 0.15  # else all have labels, and none stays
+    return few and exchanged and bool(changed.any()) and evidence.arguments[3] not in evidence.arguments[0]
 
 
 def first_alone(evidence: Evidence) -> bool:
@@ -216,7 +273,16 @@ COVER, SWAP = (
 )
 RANDOM, RETURN = "other = torch.randint(V, ids.shape, generator=g)", "return inputs, labels"
 FOUND = "special = special | (ids == s)"
+CLOSE = 0.015  # where about 100,000 words are chosen
 AMONG = {"atol": CHANCE, "rtol": 0.0}
+
+# fmt: off
+SOME_SPECIALS = Family("one special left out", """No special may be chosen, but only some of them are left out. In a
+    loop over `specials` two slips do that: it does not go through the whole list, or each special overwrites what was
+    found for those before it.""")
+ONE_DRAW = Family("one draw for both", """One random number decided both whether a word is chosen and what becomes of
+    it. Among those below p nearly all are below .8 too. Draw once more for the second question.""")
+# fmt: on
 
 EXERCISE = Exercise(
     id="mlm-mask", number="15.1", difficulty=2, minutes=30, visible_points=1, hidden_points=4,
@@ -225,13 +291,13 @@ EXERCISE = Exercise(
     probes=(
         visible("p = 1, two sentences", by_hand(1.0)),
         visible("p = 0.92, 20,000 tokens", many(), **AMONG),
-        hidden("p = 0.15", inputs, 0.15, 4 * ROWS, announced_by="p: each word's own chance", **AMONG),
+        hidden("p = 0.15", inputs, 0.15, 4 * ROWS, announced_by="p: the probability that a word is chosen", **AMONG),
         hidden("p = 0.5, drawn with g", inputs, 0.5, checks={"generator"},
-               announced_by="drawn with the generator g alone", **AMONG),
-        hidden("p = 1", inputs, 1.0, announced_by="from 0 to 1", **AMONG),
+               announced_by="draw random numbers only from g", **AMONG),
+        hidden("p = 1", inputs, 1.0, 6 * ROWS, announced_by="from 0 to 1", atol=CLOSE, rtol=0.0),
         hidden("p = 0", inputs, 0.0, 3, 5, announced_by="from 0 to 1"),
         hidden("other ids", inputs, 0.5, ROWS, LENGTH, 44, 43, (5, 11, 43), announced_by="any ids", **AMONG),
-        hidden("a mask beyond the specials", inputs, 0.5, ROWS, LENGTH, 43, 7, (3, 0),
+        hidden("a mask beyond the specials", with_masks, 0.5, ROWS, LENGTH, 43, 7, (3, 0),
                announced_by="need not be one of them", **AMONG),
         hidden("no specials", inputs, 0.5, ROWS, LENGTH, 40, 2, (), announced_by="may be empty", **AMONG),
         hidden("sentences of one word", inputs, 0.5, 20_000, 1, 40, 2, (0, 2, 1), announced_by=PROMISED, **AMONG),
@@ -242,11 +308,9 @@ EXERCISE = Exercise(
         mistake("specials chosen", RIGHT.without(REAL), MLM,
             """Specials were chosen too: the model has to guess pads and the tokens that frame a sentence. Nothing
             can be learned there; leave them out before anything else is decided.""", quotes=tables),
-        mistake("one special left out", RIGHT.but(FOUND, "special = ids == s"), MLM,
-            "Only the last of the specials is safe: each one found undoes those before. All of them are never chosen.",
-            quotes=tables),
-        mistake("pads alone left out", RIGHT.but("for s in specials:", "for s in specials[:1]:"), MLM,
-            "Only the first of the specials is safe. All of them are never chosen.", quotes=tables),
+        SOME_SPECIALS(RIGHT.but(FOUND, "special = ids == s"), MLM, quotes=specials_chosen),
+        SOME_SPECIALS(RIGHT.but("for s in specials:", "for s in specials[:1]:"), MLM, quotes=specials_chosen,
+                      name="pads alone left out"),
         mistake("ids 0 to 2 written in", RIGHT.but("for s in specials:", "for s in (0, 1, 2):"), MLM,
             "The ids 0, 1 and 2 were left out whatever `specials` holds. It is the last argument, and may hold any "
             "ids."),
@@ -263,8 +327,8 @@ EXERCISE = Exercise(
         mistake("the loss on covered words alone", RIGHT.but(LABELED, "labels = ids").but(RETURN, """
                   labels = torch.where(chosen & (inputs != ids), ids, -100)
                   return inputs, labels"""), EIGHTY,
-            """Only words that are hidden have a label. Tokens that stay, and those that were replaced by themselves by
-            chance, have labels too: the model must not know that what it sees is right.""", shows=only_changed),
+            """Only words that changed have a label. A chosen word that stays as it is has a label too: the model must
+            not be able to assume that a word it sees is right.""", shows=only_changed),
         mistake("labels taken afterwards", RIGHT.but(LABELED, "labels = ids").but(RETURN, """
                   labels = torch.where(chosen, inputs, -100)
                   return inputs, labels"""), EIGHTY,
@@ -303,11 +367,10 @@ EXERCISE = Exercise(
         mistake("other words everywhere", RIGHT.but("chosen & (fate >= 0.9)", "~special & (fate >= 0.9)"), EIGHTY,
             "Words that were not chosen were replaced by others too, though no label holds the original. Only chosen "
             "words change."),
-        mistake("one draw for both",
-                RIGHT.without(FATE).but(DRAWN, "fate = torch.rand(ids.shape, generator=g)\n    chosen = fate < p"),
-                EIGHTY,
-            """One random number decided both whether a word is chosen and what becomes of it. Among those below p
-            nearly all are below .8 too. Draw once more for the second question."""),
+        ONE_DRAW(RIGHT.without(FATE).but(DRAWN, "fate = torch.rand(ids.shape, generator=g)\n    chosen = fate < p"),
+                 EIGHTY),
+        ONE_DRAW(RIGHT.without(FATE).but(DRAWN, "fate = torch.rand(ids.shape, generator=g)\n    chosen = fate < p").but(
+                     "fate >= 0.9", "(fate >= 0.8) & (fate < 0.9)"), EIGHTY, name="one draw for both, in this order"),
         mistake("one draw for each sentence",
                 RIGHT.but(DRAWN, "chosen = torch.rand(len(ids), 1, generator=g).expand(ids.shape) < p"), MLM,
             """One draw decided for a whole sentence: all its words are hidden or none, and where all are hidden there
@@ -326,10 +389,11 @@ EXERCISE = Exercise(
             "its own.", quotes=None),
         mistake("one other word for all",
                 RIGHT.but(RANDOM, "other = torch.randint(V, (1,), generator=g).expand(ids.shape)"), EIGHTY,
-            "All replaced words became one and the same. Draw another word for each.", quotes=tables),
+            "All replaced words became one and the same. Draw a separate word for each position.", quotes=tables),
         mistake("one other word for each sentence",
                 RIGHT.but(RANDOM, "other = torch.randint(V, (len(ids), 1), generator=g).expand(ids.shape)"), EIGHTY,
-            "All replaced words of a sentence became one and the same. Draw another word for each.", quotes=None),
+            "All replaced words of a sentence became one and the same. Draw a separate word for each position.",
+            quotes=None),
         mistake("words of the batch alone",
                 RIGHT.but(RANDOM, "other = ids[:, torch.randperm(ids.shape[1], generator=g)]"), EIGHTY,
             "The other words were taken from the sentence itself. They are drawn from all V ids.", quotes=None),
@@ -342,8 +406,13 @@ EXERCISE = Exercise(
         mistake("two draws for one fate", RIGHT.but(
                   "chosen & (fate >= 0.9), other", "chosen & (torch.rand(ids.shape, generator=g) < 0.1), other"),
                   EIGHTY,
-            """Two draws decided what becomes of a chosen word: one of ten masked words was exchanged afterwards, and
-            18 % stay. One draw decides between all three, so that 80, 10 and 10 % add up."""),
+            """Of the masked words one in ten was exchanged afterwards, and about 18 % stay: so it is when a second,
+            independent draw decides whether a random id replaces the word. One draw decides between all three, so that
+            80, 10 and 10 % add up.""", shows=staying(0.15, 0.19)),
+        mistake("two intervals of one fate", RIGHT.but("fate >= 0.9", "fate < 0.1"), EIGHTY,
+            """About 10 % that had become the mask were exchanged afterwards, and 20 % stay: the interval of the random
+            ids, such as 0 to .1, lies inside the interval of the mask, 0 to .8. The three intervals must not
+            overlap.""", shows=staying(0.19, 0.24)),
         mistake("only covered words are asked", RIGHT.but(RETURN, """
                   labels = torch.where(inputs == mask_id, ids, -100)
                   return inputs, labels"""), EIGHTY,
@@ -368,11 +437,18 @@ EXERCISE = Exercise(
                                  "generator=g) < p)"), MLM,
             "p was applied twice, so only p times p of the words were chosen."),
         mistake("another mask", RIGHT.but("mask_id, ids)", "V - 1, ids)"), EIGHTY,
-            """There is another id where the mask should be, such as the last of the vocabulary or one of the specials.
-            The mask's id is the fourth argument.""",
+            """There is a different id where the mask should be, such as the last of the vocabulary or one of the
+            specials. The mask's id is the fourth argument.""",
             quotes=tables,
             shows=lambda evidence: near(evidence, CHOSEN) and evidence.got[COVERED] < 0.06
             and evidence.got[OTHER] > 0.75),
+        mistake("the mask never chosen", RIGHT.but(REAL, "chosen = chosen & ~special & (ids != mask_id)"), MLM,
+            """Words whose id is that of the mask were never chosen. Only the specials are left out, and the mask need
+            not be one of them."""),
+        mistake("labels at the specials", RIGHT.but(LABELED, "labels = torch.where(chosen | special, ids, -100)"),
+                EIGHTY,
+            """The specials have labels, though they were not chosen and not changed. Only chosen words have a label;
+            everywhere else the label is -100.""", quotes=tables),
         families.G_NOT_USED(RIGHT.but(
                   "chosen = torch.rand(ids.shape, generator=g)", "chosen = torch.rand(ids.shape)").but(
                   "fate = torch.rand(ids.shape, generator=g)",

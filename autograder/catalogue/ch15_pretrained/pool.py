@@ -56,7 +56,8 @@ def in_bfloat16(g: torch.Generator) -> Case:
 
 def far_and_turned(g: torch.Generator) -> Case:
     """Large numbers that lie in memory as after a transpose."""
-    case = inputs(g, 3, 4, 5, "mean", torch.float64, FAR)  # one sentence has 3 tokens, and 1/3 is not a round number
+    # one sentence has 3 tokens, and 1/3 is not a round number; float32 holds no sum of numbers around FAR + 5
+    case = inputs(g, 3, 4, 5, "mean", torch.float64, FAR + 5)
     return Case((turned(case.arguments[0]), *case.arguments[1:]))
 
 
@@ -128,6 +129,8 @@ REAL, REFUSED = "real = mask.unsqueeze(-1)", 'raise ValueError("how: expected me
 # fmt: off
 AXIS_KEPT = Family("an axis kept", """An axis of size 1 was kept, where the tokens were. One vector for a sentence has
     the shape (D,), and a batch of them (B, D).""")
+INVERTED = Family("the inverted mask", """The pads were kept and the words left out. True marks a *real* token; what
+    is to be hidden is where the mask is False.""")
 ANOTHER_WORD = Family("another word goes by", """A word that is none of the three was taken for one of them, so a
     misspelling goes unnoticed for as long as the training takes. It raises ValueError.""")
 # fmt: on
@@ -187,13 +190,15 @@ EXERCISE = Exercise(
         mistake("not divided", RIGHT.but(MEAN, "return total"), POOL,
             "This is the sum of the real tokens, not their mean: longer sentences have longer vectors."),
         mistake("one too many in the count", RIGHT.but("clamp(min=1)", "clamp(min=1) + 1"), POOL,
-            """The count is one too large. If the 1 is there to keep 0 from being divided by, it is in the way of all
-            others: raise only counts of 0 to 1."""),
+            """The count is one too large. If the 1 is there to keep the count from being 0, it makes all other counts
+            wrong: only a count of 0 needs to change."""),
         mistake("the first token left out", RIGHT.but(TOTAL, "total = (h * real)[:, 1:].sum(dim=1)").but(
                   COUNT, "count = real[:, 1:].sum(dim=1).clamp(min=1)"), POOL,
             "The token at position 0 is missing from the mean. It is a real token like the others."),
-        mistake("the inverted mask", RIGHT.but(REAL, "real = ~mask.unsqueeze(-1)"), POOL,
-            "The pads were kept and the words left out. True marks a *real* token."),
+        INVERTED(RIGHT.but(REAL, "real = ~mask.unsqueeze(-1)"), POOL),
+        INVERTED(RIGHT.but(TOTAL, "total = (h * ~real).sum(dim=1)").but(
+                     "masked_fill(~real, float", "masked_fill(real, float"), POOL,
+                 name="the inverted mask, the real tokens counted"),
         mistake("pads in the max", RIGHT.but(HIDDEN, "hidden = h"), POOL,
             "A pad won: its vector took part in the maximum. Pads must lose against everything."),
         mistake("pads as zeros in the max", RIGHT.but(HIDDEN, "hidden = h * real"), POOL,
@@ -261,10 +266,11 @@ EXERCISE = Exercise(
         mistake("brought to length 1", RIGHT.but(MEAN, "return F.normalize(total / count, dim=-1)").but(
                   BIGGEST, "return F.normalize(largest.masked_fill(~real.any(dim=1), 0.0), dim=-1)").but(CLS,
                       "return F.normalize(h[:, 0], dim=-1)"), POOL,
-            "The vectors were brought to length 1. That helps where cosines are taken later; here they come back as "
+            "The vectors were normalized to length 1. That helps where cosines are taken later; here they come back as "
             "they are."),
         mistake("the mean brought to length 1", RIGHT.but(MEAN, "return F.normalize(total / count, dim=-1)"), POOL,
-            "The mean was brought to length 1. That helps where cosines are taken later; here it comes back as it is."),
+            "The mean was normalized to length 1. That helps where cosines are taken later; here it comes back as it "
+            "is."),
         mistake("NaN for pads alone", RIGHT.but(".clamp(min=1)", ""), POOL,
             """A sentence without a real token ended in 0 divided by 0, and one NaN spoils the loss of the whole batch.
             Its vector is zeros: keep the count from being 0."""),
@@ -316,8 +322,8 @@ EXERCISE = Exercise(
                 }
                 return ways[how]
         """, POOL,
-            "For a word that is none of the three your code stops with KeyError, by accident. The task asks for a "
-            "ValueError."),
+            "For a word that is none of the three your code stops with a KeyError, as looking it up in a dictionary "
+            "does. Raise a ValueError."),
         mistake("the mean as well", RIGHT.but(BIGGEST, "return (total / count + largest) / 2").but(
                   HIDDEN, f"{TOTAL}\n        {COUNT}\n        {HIDDEN}"), POOL,
             "Mean and max were mixed for max. One of the three at a time, as how says."),
@@ -331,8 +337,8 @@ EXERCISE = Exercise(
             """Something in your mean is float32, such as a mask after .float(), so the mean of an h in bfloat16 is
             float32 too. It should have the dtype of h: give the mask that dtype."""),
         mistake("something added to the count", RIGHT.but(COUNT, "count = real.sum(dim=1) + 1e-6"), POOL,
-            """What was added to the count, to keep 0 from being divided by, makes every mean a little too small. Raise
-            only counts of 0 to 1: clamp(min=1).""", shows=a_little_small),
+            """What was added to the count, to keep it from being 0, makes every mean a little too small. Only a count
+            of 0 needs to change.""", shows=a_little_small),
         mistake("always float64", RIGHT.ending_in(".double()"), POOL,
             "float64 came back for every input. The result keeps the dtype of h."),
     ),
@@ -409,8 +415,8 @@ EXERCISE = Exercise(
         "which vectors of a short sentence belong to no word? And what must such a vector be so that it can never win "
         "a maximum?",
         "mask (B, T) becomes (B, T, 1) for h (B, T, D); the sum over the tokens is (B, D), the count (B, 1).",
-        "mean: pads times 0, sum over the tokens, divided by the count, which is at least 1. max: pads minus "
-        "infinity, the largest over the "
-        "tokens, zeros where no token is real. cls: position 0. Anything else: ValueError.",
+        "for mean: pads times 0, sum over the tokens, divided by the count, which is at least 1. For max: pads minus "
+        "infinity, the largest over the tokens, zeros where no token is real. For cls: position 0. Anything else: "
+        "ValueError.",
     ),
 )  # fmt: skip

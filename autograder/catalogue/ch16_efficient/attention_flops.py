@@ -104,6 +104,10 @@ EXERCISE = Exercise(
         mistake("n d squared", RIGHT.but(SCORES, "n * d_head * (2 * d)").but(MIXING, "n * d_head * (2 * d)"), COST,
             """Your count has n once and d twice, so twice the words cost twice as much. That is a projection by a d by
             d matrix. In attention every word meets every word: n times n pairs."""),
+        mistake("the operator ^",
+                RIGHT.but(ALL, "return 4 * n ^ 2 * d"), COST,
+            """n ^ 2 is not n squared: in Python ^ is XOR, which compares the bits of two numbers. A power is written
+            with two asterisks."""),
         mistake("elements instead of bytes", RIGHT.but(BYTES, "vectors + tables"), MEMORY,
             "That is how many numbers are kept. Each of them takes bytes_per_element bytes."),
         mistake("bits instead of bytes", RIGHT.but(BYTES, "(vectors + tables) * bytes_per_element * 8"), MEMORY,

@@ -5,7 +5,7 @@ from torch import Tensor
 
 from autograder.catalogue.ch16_efficient.shared import sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise
-from autograder.catalogue.families import in_place, usual_mistakes
+from autograder.catalogue.families import Family, in_place, usual_mistakes
 from autograder.catalogue.known_answers import answer, correct, mistake
 from autograder.catalogue.probes import FAR, hidden, normal, usual_probes, visible
 from autograder.catalogue.quotes import row
@@ -60,7 +60,9 @@ def heads(evidence: Evidence) -> str:
     far = ~torch.isclose(got.to(wanted.dtype), wanted, rtol=1e-3, atol=1e-5).flatten(1).any(1)
     b = int(far.int().argmax())
     whose = "" if b == 0 else f" of sentence {b}"
-    return f"The heads{whose} begin with {row(got[b, :, 0, 0])}; they should with {row(wanted[b, :, 0, 0])}."
+    return (
+        f"The first value of each head{whose} is {row(got[b, :, 0, 0])}; it should be {row(wanted[b, :, 0, 0])}."
+    )
 
 
 RIGHT = answer("""
@@ -82,6 +84,9 @@ RETURNED = "return weights @ v"
 PLACES = RIGHT.but(KEYS, "k = k[:, torch.arange(h) // (h // groups)]").but(VALUES,
     "v = v[:, torch.arange(h) // (h // groups)]")
 
+DIFFERENT_ROOT = Family("divided by a different root", """The scores were divided by the root of {what}. A score adds up
+    d_k products, the last axis of q: that root.""")
+
 EXERCISE = Exercise(
     id="grouped-query", number="16.4", difficulty=2, minutes=20, visible_points=2, hidden_points=3,
     reference=grouped_query, section=GROUPS, quotes=heads,
@@ -97,7 +102,7 @@ EXERCISE = Exercise(
                announced_by="groups = h is multi-head attention"),
         hidden("one group for all heads", inputs, 2, 5, 1, 4, 6, 3, 7,
                announced_by="groups = 1 is multi-query attention"),
-        hidden("12 heads, 4 groups", inputs, 1, 12, 4, 2, 7, 5, 6, announced_by="head i reads group i // (h / groups)"),
+        hidden("12 heads, 4 groups", inputs, 1, 12, 4, 2, 7, 5, 6, announced_by="head i uses group i // (h / groups)"),
         hidden("large scores", large, announced_by="Scores may be large"),
         hidden("6 heads do not make 4 groups", inputs, 2, 6, 4, 3, 5, 8, 7, announced_by="groups does not divide h"),
         hidden("more groups than heads", inputs, 2, 3, 6, 4, 5, 8, 7, announced_by="groups does not divide h"),
@@ -118,15 +123,15 @@ EXERCISE = Exercise(
         mistake("heads sent to i // groups", PLACES.but(
                   "k = k[:, torch.arange(h) // (h // groups)]", "k = k[:, torch.arange(h) // groups]").but(
                   "v = v[:, torch.arange(h) // (h // groups)]", "v = v[:, torch.arange(h) // groups]"), GROUPS,
-            """Head i was sent to group i // groups, which may not exist. Each group serves h / groups heads, so head i
-            reads group i // (h / groups)."""),
+            """Head i used group i // groups, which may not exist. Each group serves h / groups heads, so head i uses
+            group i // (h / groups)."""),
         mistake("groups copies of each", RIGHT.but(KEYS, "k = k.repeat_interleave(groups, dim=1)").but(
                   VALUES, "v = v.repeat_interleave(groups, dim=1)"), GROUPS,
             """Each group was copied groups times. It serves h / groups heads: with 6 heads and 3 groups that is 2
             copies, not 3. (With 4 heads and 2 groups both numbers are 2, so the results are
             correct there.)"""),
         mistake("all heads read group 0", RIGHT.but(KEYS, "k = k[:, :1]").but(VALUES, "v = v[:, :1]"), GROUPS,
-            "Every head read group 0. That is multi-query attention; with several groups each serves h "
+            "Every head used group 0. That is multi-query attention; with several groups each serves h "
             "/ groups heads."),
         mistake("values of group 0 for all", RIGHT.but(VALUES, "v = v[:, :1]"), GROUPS,
             "Every head used the keys of its own group and the values of group 0. Keys and values of a group belong "
@@ -145,9 +150,12 @@ EXERCISE = Exercise(
                 RIGHT.but("q.shape[-1] ** 0.5", "(groups * q.shape[-1]) ** 0.5"), GROUPS,
             "The scores were divided by the root of groups times d_k. A query meets one key of d_k "
             "numbers: that root."),
-        mistake("divided by the root of d_v", RIGHT.but("q.shape[-1] ** 0.5", "v.shape[-1] ** 0.5"), GROUPS,
-            "The scores were divided by the root of the width of a value. A score adds up d_k products, the last axis "
-            "of q: that root."),
+        DIFFERENT_ROOT(RIGHT.but("q.shape[-1] ** 0.5", "v.shape[-1] ** 0.5"), GROUPS, name="divided by the root of d_v",
+                       what="the width of a value"),
+        DIFFERENT_ROOT(RIGHT.but("q.shape[-1] ** 0.5", "k.shape[-2] ** 0.5"), GROUPS,
+                       name="divided by the root of the number of keys", what="the number of keys"),
+        DIFFERENT_ROOT(RIGHT.but("q.shape[-1] ** 0.5", "h ** 0.5"), GROUPS,
+                       name="divided by the root of the number of heads", what="the number of heads"),
         mistake("divided by the root of a group's width",
                 RIGHT.but("q.shape[-1] ** 0.5", "(h // groups * q.shape[-1]) ** 0.5"), GROUPS,
             "The scores were divided by the root of all d_k of a group's heads together. Each head is scaled "
@@ -173,7 +181,7 @@ EXERCISE = Exercise(
         mistake("assert instead of ValueError", RIGHT.without(IF).without(RAISE).before(KEYS, "assert h % groups == 0"),
                 GROUPS,
             "AssertionError was raised where groups does not divide h. For an argument that the caller can get wrong, "
-            "ValueError is the word."),
+            "raise a ValueError."),
         mistake("asked whether h divides groups", RIGHT.but("h % groups != 0", "groups % h != 0"), GROUPS,
             """Fewer groups than heads were refused, which is what this is for: the check is the wrong way round. groups
             has to divide h, so the rest of h divided by groups counts."""),
@@ -199,7 +207,7 @@ EXERCISE = Exercise(
                   "scores = q @ k.transpose(-2, -1)",
                   "q = q.unflatten(1, (groups, h // groups))\n    scores = q @ k.unsqueeze(2).transpose(-2, -1)"),
                   GROUPS,
-            "Each head's output is right, but the heads came back in another order: their two axes changed places "
+            "Each head's output is right, but the heads came back in a different order: their two axes changed places "
             "before they became one."),
         mistake("softmax over the queries", RIGHT.but("scores, dim=-1", "scores, dim=-2"), GROUPS,
             "The softmax runs over the queries. The weights of each query sum to 1 over the keys: the last axis "
@@ -290,7 +298,7 @@ EXERCISE = Exercise(
         """),
     ),
     hints=(
-        "write down which group each of 6 heads reads when there are 3 groups. How many heads read the same one?",
+        "write down which group each of 6 heads uses when there are 3 groups. How many heads use the same one?",
         "q (B, h, Tq, dk); k (B, groups, Tk, dk) has to meet it: each group h / groups times in a row gives (B, h, "
         "Tk, dk). Scores (B, h, "
         "Tq, Tk), output (B, h, Tq, dv).",

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from autograder.catalogue.ch16_efficient.shared import sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise, Remark
-from autograder.catalogue.families import usual_mistakes
+from autograder.catalogue.families import Family, usual_mistakes
 from autograder.catalogue.known_answers import answer, correct, mistake
 from autograder.catalogue.normal_forms import JudgedParts
 from autograder.catalogue.probes import FAR, PROMISED, hidden, normal, second_call, turned, visible
@@ -210,6 +210,27 @@ BLOCK_BY_BLOCK = answer("""
         return result
 """)
 
+ALL_DIVIDED = "mixed = (mixed * rescale + shares @ values) / total.masked_fill(total == 0, 1.0)"
+NAN_IS_0 = "return torch.where(total > 0, mixed / torch.where(total > 0, total, 1.0), 0.0)"
+
+# fmt: off
+WRONG_WAY = Family("rescaled the wrong way", """The factor is the wrong way round. Old sums *shrink* when a larger score
+    comes: they are multiplied by exp(old maximum - new), at most 1. By exp(new - old) they grow, and where the old
+    maximum is minus infinity it is infinite, and infinity times 0 is NaN.""")
+OWN_MAXIMUM = Family("max of block only", """Each block was measured by its own maximum, also where an earlier one is
+    larger, so the sums of earlier blocks are blown up instead of shrinking. The maximum is that of everything so
+    far.""")
+NEW_RESCALED = Family("the new ones rescaled too", """The new block's exponentials were rescaled together with the old
+    sums. They are measured by the new maximum already.""")
+A_LITTLE = Family("a little added to the sum", """Something was added to the sum that you divide by, so the weights no
+    longer sum to 1. Treat a sum of 0 separately.""")
+FROM_A_NUMBER = Family("the maximum begins at 0", """Your maximum begins at a number, such as 0 or -1e9, so where all
+    scores are far below it every exponential is 0, and the result with them. Begin with minus infinity, or with the
+    first block's own.""")
+DIVIDED = Family("divided in every step", """Each block was divided by the sum so far, which later blocks change. Divide
+    once, at the end.""")
+# fmt: on
+
 EXERCISE = Exercise(
     id="online-softmax", number="16.3", difficulty=3, minutes=35, visible_points=2, hidden_points=4,
     reference=online_softmax, normalize=how_it_reads, harness="reading", section=RESCALE, quotes=rows, seconds=40.0,
@@ -253,25 +274,37 @@ EXERCISE = Exercise(
         mistake("neither rescaled", RIGHT.but("total * rescale", "total").but("mixed * rescale", "mixed"), RESCALE,
             """Nothing is rescaled when a larger score comes. The sum under the old maximum is then too large compared
             with the new one: it has to shrink by exp(old maximum - new)."""),
-        mistake("max of block only", RIGHT.but(NEW, "new = scores.amax(dim=-1, keepdim=True)"), RESCALE,
-            """Each block was measured by its own maximum, also where an earlier one is larger, so what came before is
-            blown up instead of shrinking. The maximum is that of everything so far."""),
+        OWN_MAXIMUM(RIGHT.but(NEW, "new = scores.amax(dim=-1, keepdim=True)"), RESCALE),
+        OWN_MAXIMUM(RIGHT.but(NEW, "new = scores.amax(dim=-1, keepdim=True)").but(RETURNED, NAN_IS_0), RESCALE,
+                    name="max of block only, and NaN made 0"),
         mistake("max of block only, nothing rescaled",
                 RIGHT.but(NEW, "new = scores.amax(dim=-1, keepdim=True)").but("total * rescale", "total").but(
                   "mixed * rescale", "mixed"), RESCALE,
             "Each block's exponentials were taken under its own maximum, and then added up as if it were one. Bring "
             "them to one maximum first."),
-        mistake("rescaled the wrong way", RIGHT.but("torch.exp(largest - safe)", "torch.exp(safe - largest)"), RESCALE,
-            """Nothing finite is left. The first old maximum is minus infinity: exp(old - new) is 0 there, and at most 1
-            later; the other way round, exp(new - old) is infinite, and infinity times 0 is NaN."""),
+        WRONG_WAY(RIGHT.but("torch.exp(largest - safe)", "torch.exp(safe - largest)"), RESCALE),
+        WRONG_WAY(RIGHT.but("torch.exp(largest - safe)", "torch.exp(safe - largest)").but(RETURNED, NAN_IS_0), RESCALE,
+                  name="rescaled the wrong way, and NaN made 0"),
+        WRONG_WAY(RIGHT.but("largest = torch.full_like(scores[:, :1], -torch.inf)",
+                            "largest = scores.amax(dim=-1, keepdim=True)").but(
+                      "torch.exp(largest - safe)", "torch.exp(new - largest)").but("scores - safe", "scores - new"),
+                  RESCALE, name="rescaled the wrong way, from the first block's maximum"),
         mistake("rescaled twice",
                 RIGHT.but("mixed * rescale + shares @ values", "mixed * rescale * rescale + shares @ values"), RESCALE,
             "What the values are mixed into was rescaled twice."),
-        mistake("the new ones rescaled too",
-                RIGHT.but(TOTAL, "total = (total + shares.sum(dim=-1, keepdim=True)) * rescale").but(
-                  MIXED, "mixed = (mixed + shares @ values) * rescale"), RESCALE,
-            "The new block's exponentials were rescaled together with the old sums. They are measured by the new "
-            "maximum already."),
+        NEW_RESCALED(RIGHT.but(TOTAL, "total = (total + shares.sum(dim=-1, keepdim=True)) * rescale").but(
+                  MIXED, "mixed = (mixed + shares @ values) * rescale"), RESCALE),
+        NEW_RESCALED(RIGHT.but(TOTAL, "total = (total + shares.sum(dim=-1, keepdim=True)) * rescale"), RESCALE,
+                     name="the new ones rescaled too, in the sum"),
+        NEW_RESCALED(RIGHT.but(MIXED, "mixed = (mixed + shares @ values) * rescale"), RESCALE,
+                     name="the new ones rescaled too, in the mixture"),
+        mistake("the first block alone", RIGHT.but(LOOP, "for scores, values in blocks[:1]:"), TILES,
+            "Only the first block counts. Does the loop return after its first turn?"),
+        mistake("blocks with a hidden key left out", RIGHT.before(NEW, """
+                  if scores.isinf().any():
+                      continue"""), TILES,
+            """A block was left out as a whole because one of its scores is minus infinity. Only that key is hidden from
+            that query; exp makes a weight of 0 of it."""),
         mistake("last partial block", RIGHT.but(
                   LOOP, "size = blocks[0][0].shape[1]\n    for scores, values in [one for one in blocks if "
                         "one[0].shape[1] == size]:"), TILES,
@@ -301,13 +334,12 @@ EXERCISE = Exercise(
             there, but the maximum that you keep has to stay minus infinity until the query sees a key."""),
         mistake("queries without a key NaN", RIGHT.but(RETURNED, "return mixed / total"), RESCALE,
             "A query that may see no key at all came back as NaN: 0 / 0. It gets zeros."),
-        mistake("a little added to the sum", RIGHT.but(RETURNED, "return mixed / (total + 1e-2)"), RESCALE,
-            "Something was added to the sum that you divide by, so the weights no longer sum to 1. Treat a sum of 0 "
-            "separately."),
-        mistake("the maximum begins at 0",
-                RIGHT.but("torch.full_like(scores[:, :1], -torch.inf)", "torch.zeros_like(scores[:, :1])"), RESCALE,
-            """Your maximum begins at a number, such as 0 or -1e9, so where all scores are far below it every
-            exponential is 0, and the result with them. Begin with minus infinity, or with the first block's own."""),
+        A_LITTLE(RIGHT.but(RETURNED, "return mixed / (total + 1e-2)"), RESCALE),
+        A_LITTLE(RIGHT.but(RETURNED, "return mixed / (total + 1e-6)"), RESCALE, name="very little added to the sum"),
+        FROM_A_NUMBER(RIGHT.but("torch.full_like(scores[:, :1], -torch.inf)", "torch.zeros_like(scores[:, :1])"),
+                      RESCALE),
+        FROM_A_NUMBER(RIGHT.but("torch.full_like(scores[:, :1], -torch.inf)", "torch.full_like(scores[:, :1], -1e4)"),
+                      RESCALE, name="the maximum begins at a low number"),
         mistake("no maximum", RIGHT.but(NEW, "new = torch.zeros_like(largest)"), RESCALE,
             """No maximum was subtracted: exp of a score of several hundred is infinite, and infinity over infinity is
             NaN (chapter 04). The largest score so far is what to subtract."""),
@@ -352,8 +384,12 @@ EXERCISE = Exercise(
                   "return result", "return result / count"), TILES,
             """The weights of each block summed to 1, and the results were averaged by the blocks' sizes. A block's
             weight is the sum of its exponentials, not its number of keys."""),
-        mistake("divided in every step", RIGHT.but(MIXED, "mixed = mixed * rescale + shares @ values / total"), RESCALE,
-            "Each block was divided by the sum so far, which later blocks change. Divide once, at the end."),
+        DIVIDED(RIGHT.but(MIXED, "mixed = mixed * rescale + shares @ values / total"), RESCALE),
+        DIVIDED(RIGHT.but(MIXED, "mixed = mixed * rescale + shares @ values / total").but(RETURNED, "return mixed"),
+                RESCALE, name="divided in every step, and only there"),
+        DIVIDED(RIGHT.but(MIXED, ALL_DIVIDED), RESCALE, name="the old and the new divided in every step"),
+        DIVIDED(RIGHT.but(MIXED, ALL_DIVIDED).but(RETURNED, "return mixed"), RESCALE,
+                name="the old and the new divided in every step, and only there"),
         mistake("never divided", RIGHT.but(RETURNED, "return mixed"), RESCALE,
             "The sum of the exponentials was never divided by, so the weights do not sum to 1."),
         mistake("the sum over the queries",

@@ -225,3 +225,87 @@ def test_the_numbers_of_16_1_are_those_of_the_page():
 def test_a_view_on_the_way_to_numpy_or_a_list_reads_nothing(use, unread):
     x, y = torch.ones(3, 3), torch.ones(3, 3)
     assert op_counter.while_running(lambda: use(x, y), watched=[x, y])[1].unread == unread
+
+
+def right(exercise_id):
+    return catalogue.find(exercise_id).correct[0].source
+
+
+IN_LISTS = """
+    def linear_attention(Q, K, V, causal):
+        q, k, v, out = (F.elu(Q) + 1).tolist(), (F.elu(K) + 1).tolist(), V.tolist(), []
+        for b in range(len(q)):
+            rows = []
+            for i in range(len(q[b])):
+                end = i + 1 if causal else len(k[b])
+                ws = [sum(x * y for x, y in zip(q[b][i], k[b][j])) for j in range(end)]
+                rows.append([sum(w * v[b][j][e] for j, w in enumerate(ws)) / sum(ws) for e in range(len(v[b][0]))])
+            out.append(rows)
+        return torch.tensor(out, dtype=V.dtype)
+"""
+
+
+def test_pairs_in_plain_python_after_features_in_torch_are_seen():
+    verdict = verdict_on("linear-attention", IN_LISTS)
+    assert verdict.misconception.name == "outside torch" and verdict.points < 4
+
+
+def test_only_its_own_key_is_not_called_a_sum_along_the_features():
+    source = right("linear-attention").but("torch.cumsum(pairs, dim=-3)", "pairs").but(
+        "torch.cumsum(keys, dim=-2)", "keys"
+    )
+    assert "each word gets its own value back" in " ".join(report_on("linear-attention", source).split())
+
+
+def test_no_normalizer_and_no_1_are_found_together():
+    source = right("linear-attention").but("asked = F.elu(Q) + 1", "asked = F.elu(Q)").but(
+        "keys = F.elu(K) + 1", "keys = F.elu(K)"
+    )
+    said = " ".join(report_on("linear-attention", source.replace("return mixed / shares", "return mixed")).split())
+    assert "was not divided by the sum of the weights" in said and "elu without the + 1" in said
+
+
+ONE_WALK = """
+    def online_softmax(blocks):
+        m = torch.full_like(blocks[0][0][:, :1], -torch.inf)
+        l, o = torch.zeros_like(m), torch.zeros(len(m), blocks[0][1].shape[1], dtype=m.dtype)
+        for s, v in blocks:
+            new = torch.maximum(m, s.max(dim=1, keepdim=True).values)
+            safe = torch.where(new == -torch.inf, 0.0, new)
+            factor, e = torch.exp(m - safe), torch.exp(s - safe)
+            l, o, m = l * factor + e.sum(dim=1, keepdim=True), o * factor + e @ v, new
+        return torch.where(l > 0, o / torch.where(l > 0, l, 1.0), 0.0)
+"""
+LAST = "return torch.where(l > 0, o / torch.where(l > 0, l, 1.0), 0.0)"
+FACTORS = "l, o, m = l * factor + e.sum(dim=1, keepdim=True), o * factor + e @ v, new"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("torch.exp(m - safe)", "torch.exp(safe - m)", "The factor is the wrong way round"),
+        ("torch.maximum(m, s.max(dim=1, keepdim=True).values)", "s.max(dim=1, keepdim=True).values", "own maximum"),
+        ("m = torch.full_like(blocks[0][0][:, :1], -torch.inf)", "m = torch.full_like(blocks[0][0][:, :1], -1e4)",
+         "begins at a number"),
+        (LAST, "return o / (l + 1e-6)", "Something was added to the sum"),
+        (LAST, "    " + LAST, "Only the first block counts"),
+        (FACTORS, FACTORS + "\n            o = o / torch.where(l > 0, l, 1.0)", "Divide once, at the end"),
+        ("l * factor + e.sum(dim=1, keepdim=True)", "(l + e.sum(dim=1, keepdim=True)) * factor",
+         "rescaled together with the old sums"),
+        ("for s, v in blocks:\n", "for s, v in blocks:\n            if s.isinf().any():\n                continue\n",
+         "left out as a whole"),
+    ],
+    ids=["the factor", "the block's maximum", "from a number", "an epsilon", "the first block", "divided in the loop",
+         "the new rescaled", "hidden blocks skipped"],
+)  # fmt: skip
+def test_slips_of_an_online_softmax_are_named(old, new, words):
+    assert ONE_WALK.count(old) == 1
+    assert words in " ".join(as_text(verdict_on("online-softmax", ONE_WALK.replace(old, new))).split())
+
+
+def test_the_usual_wrong_roots_and_the_operator_of_xor_are_named():
+    for root, words in (("k.shape[-2] ** 0.5", "the number of keys"), ("h ** 0.5", "the number of heads")):
+        source = right("grouped-query").but("q.shape[-1] ** 0.5", root)
+        assert f"divided by the root of {words}" in " ".join(report_on("grouped-query", source).split())
+    source = right("attention-flops").but("return h * (scores + mixing)", "return 4 * n ^ 2 * d")
+    assert "^ is XOR" in " ".join(report_on("attention-flops", source).split())

@@ -72,3 +72,69 @@ def test_sizes_of_a_vit_are_told_apart_by_their_shapes():
         sizes = [pixels, places, d_ff, made[7]]
         in_attention = {d_model, 2 * d_model, 3 * d_model, h, *(n * d_model // h for n in (1, 2, 3))} - {1}
         assert len(set(sizes)) == len(sizes) and not in_attention & set(sizes), (probe.name, sizes)
+
+
+VIT = catalogue.find("vit").correct[0].source
+
+
+def said_of(exercise_id, source):
+    verdict = judge_and_explain(catalogue.find(exercise_id), LocalEndpoint(namespace_of(source)), KEY)
+    return " ".join(as_text(verdict).split())
+
+
+def test_a_class_token_that_is_not_dropped_is_not_called_words_that_are_not():
+    source = VIT.but(
+        "x = torch.cat([first, words], dim=1)",
+        "x = torch.cat([first + self.positions[:, :1], self.drop(words + self.positions[:, 1:])], dim=1)",
+    ).without("x = x + self.positions").without("x = self.drop(x)")
+    said = said_of("vit", source)
+    assert "only on the patches, before the class token is joined" in said and "words are not dropped" not in said
+
+
+@pytest.mark.parametrize(
+    "old, new, used",
+    [
+        ("torch.randn(1, 1 + N, d_model)", "torch.randn(d_model, 1 + N)", "x = x + self.positions.T"),
+        ("torch.randn(1, 1 + N, d_model)", "torch.randn(1, 1 + N, 1)", "x = x + self.positions"),
+    ],
+    ids=["transposed", "one number each"],
+)
+def test_positions_of_a_different_layout_are_told_which_one_is_expected(old, new, used):
+    said = said_of("vit", VIT.but(old, new).but("x = x + self.positions", used))
+    assert "1 + N rows of d_model values" in said and "a different layout" in said
+
+
+@pytest.mark.parametrize(
+    "old, new, words",
+    [
+        ("x = layer(x)\n", "out = layer(x)\n        x = out\n", "Only the last layer counts"),
+        ("nn.LayerNorm(d_model)", "nn.LayerNorm(d_model, eps=1e-6)", "the last one too"),
+        ("N = (image // patch) ** 2", "N = image // patch", "along one side only"),
+    ],
+    ids=["the last layer", "eps of the last norm", "positions of one side"],
+)
+def test_slips_in_a_vit_are_named(old, new, words):
+    assert words in said_of("vit", VIT.but(old, new))
+
+
+def test_pixels_read_down_the_columns_and_gamma_in_the_softmax_are_one_mistake_each():
+    sagan = catalogue.find("sagan-attention").correct[0].source
+    columns = sagan.but("pixels = x.reshape(B, C, H * W)", "pixels = x.transpose(2, 3).reshape(B, C, H * W)")
+    assert "read down the columns of the image and put back row by row" in said_of("sagan-attention", columns)
+    inside = sagan.but("scores = q @", "scores = gamma * q @").but("x + gamma * gathered", "x + gathered")
+    assert "gamma multiplies the scores" in said_of("sagan-attention", inside)
+
+
+def test_weights_with_rows_and_columns_exchanged_are_not_only_called_a_wrong_offset():
+    conv = catalogue.find("conv-as-attention").correct[0].source
+    there = "(row * W + column)[inside]"
+    source = conv.but(f"pixel[inside], {there}] = 1", f"{there}, pixel[inside]] = 1")
+    assert "rows and columns of the weights are exchanged" in said_of("conv-as-attention", source)
+    sides = conv.but("B, C, H, W = x.shape", "B, C, W, H = x.shape")
+    assert "Height and width were read from the shape in the wrong order" in said_of("conv-as-attention", sides)
+
+
+def test_a_large_patch_with_many_channels_is_not_refused():
+    patchify_ = catalogue.find("patchify").correct[0].source
+    source = patchify_.but("if H % p != 0 or W % p != 0:", "if H % p != 0 or W % p != 0 or p > 8 or C > 4:")
+    assert judge_and_explain(catalogue.find("patchify"), LocalEndpoint(namespace_of(source)), KEY).points < 5
