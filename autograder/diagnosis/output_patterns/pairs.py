@@ -11,14 +11,14 @@ from autograder.judging.observation import Outcome
 EXACT = 2**53  # up to here float64 holds all integers
 
 
-def holds_infinity(value: Any) -> bool:
-    return isinstance(value, Tensor) and not bool(value.isfinite().all())
-
-
-def _is_beyond_float64(value: Tensor) -> bool:
-    """Whether it holds integers of which float64 loses digits."""
-    whole = not value.is_floating_point() and value.dtype != torch.bool and value.numel() > 0
-    return whole and not -EXACT <= int(value.min()) <= int(value.max()) <= EXACT
+def is_comparable(value: Any) -> bool:
+    """Whether patterns may be looked for beside this value: a tensor neither holds infinity nor integers of which
+    float64 loses digits."""
+    if not isinstance(value, Tensor) or value.numel() == 0:
+        return True
+    if value.is_floating_point() or value.is_complex():
+        return bool(value.isfinite().all())
+    return value.dtype == torch.bool or -EXACT <= int(value.min()) <= int(value.max()) <= EXACT
 
 
 def tensors(outcome: Outcome, part: int = 0) -> tuple[Tensor, Tensor, Outcome] | None:
@@ -35,6 +35,6 @@ def tensors(outcome: Outcome, part: int = 0) -> tuple[Tensor, Tensor, Outcome] |
     elif part:
         return None
     numbers = isinstance(got, Tensor) and isinstance(expected, Tensor) and not got.is_complex()
-    if not numbers or got.numel() > 10**6 or holds_infinity(expected) or _is_beyond_float64(expected):
+    if not numbers or got.numel() > 10**6 or not is_comparable(expected):
         return None
     return got.detach().to(torch.float64), expected.detach().to(torch.float64), outcome

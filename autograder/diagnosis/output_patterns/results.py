@@ -10,7 +10,7 @@ from autograder.diagnosis.evidence import FEWEST, Fact
 from autograder.diagnosis.output_patterns import axes, order, scale
 from autograder.diagnosis.output_patterns.by_argument import by_argument
 from autograder.diagnosis.output_patterns.lists import about_items, about_numbers
-from autograder.diagnosis.output_patterns.pairs import holds_infinity, tensors
+from autograder.diagnosis.output_patterns.pairs import is_comparable, tensors
 from autograder.diagnosis.output_patterns.reductions import Afterward, afterward
 from autograder.judging.closeness import near
 from autograder.judging.observation import Outcome
@@ -52,7 +52,7 @@ WHOLE = (  # seen wherever there are two of each
 )
 
 
-VAGUE = (scale.by_check, scale.by_line)  # what they suppose is a guess, unless all failing checks show it
+VAGUE = (scale.by_line,)  # what it supposes is a guess, unless all failing checks show it
 
 
 def about_results(failures: Sequence[Outcome]) -> list[Fact]:
@@ -78,7 +78,7 @@ def _about_part(failures: Sequence[Outcome], part: int) -> list[Fact]:
 
     If one of the other tensors does not have it, the fact is partial.
     """
-    finite = [outcome for outcome in failures if not holds_infinity(outcome.expected.result)]
+    finite = [outcome for outcome in failures if is_comparable(outcome.expected.result)]
     pairs = [pair for outcome in finite if (pair := tensors(outcome, part)) is not None]
     if not pairs or len(pairs) != len(finite):
         return []

@@ -62,7 +62,7 @@ def test_a_doubt_a_part_and_a_setting_come_before_the_sentence():
     assert said == "In one failing check: whole numbers came back."
     assert sentence(Seen(fact.sentence, fact.traits, part=2), NAMES) == "Of result 2: Whole numbers came back."
     partial = sentence(Seen(fact.sentence, fact.traits, partial=True), NAMES)
-    assert partial == "In some of the checks that fail, though not in all: whole numbers came back."
+    assert partial == "In some of the failing checks, but not in all: whole numbers came back."
     where = sentence(Seen(fact.sentence, fact.traits, where=("attend", "flag", True)), NAMES)
     assert where == "Where flag is True: Whole numbers came back."
 

@@ -322,7 +322,7 @@ def test_a_result_that_is_an_argument_is_said_to_be_one() -> None:
     told = said("attend", "def attend(W, V):\n    return V\n")
     assert "Your result equals V, as it was passed in." in told and "does not depend" not in told, told
     told = said("linear-weights", "def linear_weights(x):\n    return x * 1\n")
-    assert "though not in all: your result equals x, as it was passed in." in told, told
+    assert "but not in all: your result equals x, as it was passed in." in told, told
 
 
 def changed(exercise: str, variant: str, before: str, after: str) -> str:
