@@ -156,7 +156,8 @@ def by_words(evidence: Evidence) -> bool | None:
         return None
     got, wanted = (table.double().log() - table.double().log().mean(-1, keepdim=True) for table in (weights, right))
     d_k = evidence.arguments[0].shape[-1] / right.shape[1]
-    return any(torch.allclose(got, wanted * (d_k / T) ** 0.5, 1e-2, 1e-3) for T in right.shape[-2:])
+    others = [T for T in right.shape[-2:] if d_k != T]
+    return any(torch.allclose(got, wanted * (d_k / T) ** 0.5, 1e-2, 1e-3) for T in others) if others else None
 
 
 def over_heads(evidence: Evidence) -> str:
@@ -378,16 +379,16 @@ EXERCISE = Exercise(
             "first d_k features of each projection."),
         mistake("heads added up", RIGHT.but("z.transpose(1, 2).reshape(B, T, h * d_k)", "z.sum(dim=1).repeat(1, 1, h)"),
                 MERGE,
-            "The heads were added up. They are side by side: h times d_k numbers for each word."),
+            "The heads were added up. They belong side by side: h times d_k numbers for each word."),
         mistake("heads averaged",
                 RIGHT.but("z.transpose(1, 2).reshape(B, T, h * d_k)", "z.mean(dim=1).repeat(1, 1, h)"), MERGE,
-            "The heads were averaged. They are side by side: h times d_k numbers for each word."),
+            "The heads were averaged. They belong side by side: h times d_k numbers for each word."),
         mistake("a single head", RIGHT.but(SPLIT_UP, "q, k, v = q[:, None], k[:, None], v[:, None]"), SPLIT,
             "There is one head of d_model features, whatever h is: the projections were never split."),
         mistake("values not split", RIGHT.but("self.split(v)", "v[:, None].expand(-1, self.h, -1, -1)").but(
                   "self.merge(weights @ v)", "(weights @ v).mean(dim=1)"), SPLIT,
-            "Queries and keys are split, the values are not: each head returns all of them, and the heads were "
-            "averaged."),
+            "Queries and keys are split, but the values are not: each head returns all d_model features, and the "
+            "heads were averaged."),
         mistake("input cut in place of projections", RIGHT.but(LAYERS, """
                   self.W_q = nn.Linear(self.d_k, self.d_k, bias=bias)
                   self.W_k = nn.Linear(self.d_k, self.d_k, bias=bias)
@@ -414,7 +415,7 @@ EXERCISE = Exercise(
             MODULE, name="weights returned too", result="output; the weights stay on the module, in .last_weights"),
         mistake("queries and keys exchanged",
                 RIGHT.but(PROJECTED, "q, k, v = self.W_k(x_q), self.W_q(x_kv), self.W_v(x_kv)"), MODULE,
-            "The projection named for the query makes your keys, and the other way round."),
+            "The query projection makes your keys, and the key projection makes your queries."),
         families.QUERIES_WITH_THEMSELVES(RIGHT.but("k.transpose(-2, -1)", "q.transpose(-2, -1)"), MODULE),
         mistake("keys times queries", RIGHT.but("q @ k.transpose(-2, -1)", "k @ q.transpose(-2, -1)"), MODULE,
             """Queries and keys are exchanged in the product of the scores, so a row belongs to a key. Row i must hold
@@ -427,7 +428,7 @@ EXERCISE = Exercise(
             were created and never used."""),
         mistake("keys and values exchanged",
                 RIGHT.but("self.W_k(x_kv), self.W_v(x_kv)", "self.W_v(x_kv), self.W_k(x_kv)"), MODULE,
-            "The projection named for the key makes your values, and the other way round."),
+            "The key projection makes your values, and the value projection makes your keys."),
         mistake("a ReLU at the end", RIGHT.but("self.W_o(attended)", "F.relu(self.W_o(attended))"), MODULE,
             "Nothing in your result is below 0: there is a ReLU at its end. The output projection is the last step."),
         mistake("softmax over the heads and no scaling", NO_SCALE.but("dim=-1", "dim=1"), TWO_HEADS,
@@ -469,10 +470,10 @@ EXERCISE = Exercise(
             "Where d_model is not a multiple of h you dropped what was left over. Raise a ValueError in the "
             "constructor."),
         mistake("no biases", RIGHT.but(LAYERS, LAYERS.replace("bias=bias", "bias=False")), MODULE,
-            "Your projections add no bias. With bias=True, the default, each of the four adds one: d_model numbers "
-            "that are learned, as those of nn.Linear are."),
+            "Your projections add no bias. With bias=True, which must also be the default, each of the four adds one: "
+            "d_model numbers that are learned, as those of nn.Linear are."),
         mistake("biases in any case", RIGHT.but(LAYERS, LAYERS.replace("bias=bias", "bias=True")), MODULE,
-            "Your projections add a bias whatever `bias` says. With bias=False they add none."),
+            "Your projections add a bias even with bias=False. Do all four of them get the argument?"),
         mistake("x added to the output", RIGHT.but("return self.W_o(attended)", "return x_q + self.W_o(attended)"),
                 MODULE,
             "x was added to the output. That sum, the residual, comes in chapter 09 and outside of attention."),
