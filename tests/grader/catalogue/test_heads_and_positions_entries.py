@@ -19,6 +19,11 @@ from autograder.judging.verdict import Verdict
 KEY = draw_key(b"secret", "assignment", "exercise", ["submission"])
 
 
+def short(value: object) -> str:
+    """A test's id, without the sources of answers."""
+    return value if isinstance(value, str) and "\n" not in value else "-"
+
+
 def verdict_on(exercise: str, source: str, key: bytes = KEY) -> Verdict:
     return judge_and_explain(catalogue.find(exercise), LocalEndpoint(namespace_of(source)), key)
 
@@ -68,6 +73,7 @@ def add_positions(x, pe, offset=0):
         ("head-stats", CAPPED_DISTANCE, {"other sizes"}),
         ("add-positions", CAPPED_OFFSET, {"the table's last rows"}),
     ],
+    ids=short,
 )
 def test_the_wrong_answer_fails(exercise, source, probes):
     assert failed(verdict_on(exercise, source)) == probes
@@ -151,6 +157,7 @@ def merge_heads(z):
         ("check-criteria", CRITERIA.but(CONSISTENT, f"not {CONSISTENT}"), "consistent and inconsistent exchanged"),
         ("check-criteria", CRITERIA.but(BOUNDED, BOUNDED.replace("fn(10,", "fn(50,")), "bounded at other lengths"),
     ],
+    ids=short,
 )  # fmt: skip
 def test_the_mistake_is_identified(exercise, source, name):
     verdict = verdict_on(exercise, source)
@@ -192,6 +199,7 @@ def check_criteria(fn):
         ("multi-head-attention", ATTENTION.but("self.last_weights = weights", "self.weights = weights"),
          "exactly this name"),
     ],
+    ids=short,
 )  # fmt: skip
 def test_the_message_names_this_cause_too(exercise, source, words):
     assert words in verdict_on(exercise, source).misconception.message
