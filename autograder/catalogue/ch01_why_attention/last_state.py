@@ -39,13 +39,23 @@ def far_away(g: torch.Generator) -> Case:
     return Case((normal(g, 2, 5, 3, dtype=torch.float64) + FAR, torch.tensor([3, 5])))
 
 
-def second(evidence: Evidence) -> str:
-    if evidence.got.shape != evidence.expected.shape:
+def one_sentence(evidence: Evidence) -> str:
+    """The state of a wrong sentence, of the second one if it is wrong."""
+    got, expected = evidence.got, evidence.expected
+    if got.shape != expected.shape:
         return ""
-    return (
-        f"For the second sentence you return {row(evidence.got[1])}, where its last word has "
-        f"{row(evidence.expected[1])}."
-    )
+    wrong = (got != expected).any(dim=1).nonzero().flatten().tolist()
+    if not wrong:
+        return ""
+    place = 1 if 1 in wrong else wrong[0]
+    name = ("first", "second", "third")[place]
+    return f"For the {name} sentence you return {row(got[place])}, where its last word has {row(expected[place])}."
+
+
+def is_one_position(evidence: Evidence) -> bool:
+    """Whether the states of one and the same position of all sentences came back."""
+    H, got = evidence.arguments[0], evidence.got
+    return got.shape == evidence.expected.shape and any(torch.equal(got, H[:, t]) for t in range(H.shape[1]))
 
 
 RIGHT = answer("""
@@ -75,51 +85,51 @@ EXERCISE = Exercise(
     mistakes=(
         mistake("the last column", RIGHT.but(PICKED, "H[:, -1]"), PADDING,
             """That is the state at the last *position* of the batch, which for a shorter sentence is a pad. Each
-            sentence ends at its own position.""", quotes=second),
+            sentence ends at its own position.""", quotes=one_sentence),
         mistake("length used as index", RIGHT.but(PICKED, "H[rows, lengths]"), PADDING,
-            "One position too far: counting starts at 0, so the last of 3 words is at index 2.", quotes=second),
+            "One position too far: counting starts at 0, so the last of 3 words is at index 2.", quotes=one_sentence),
         mistake("length used as index, cut to the last",
                 RIGHT.but(PICKED, "H[rows, lengths.clamp(max=H.shape[1] - 1)]"), PADDING,
             """You used the length as an index, cut to the last position, so only full sentences are correct. Counting
-            starts at 0: the last of 3 words is at index 2.""", quotes=second),
+            starts at 0: the last of 3 words is at index 2.""", quotes=one_sentence),
         mistake("counted from the end", RIGHT.but(PICKED, "H[rows, -lengths]"), PADDING,
             "You counted from the end of the row, where the pads are. The words are at the beginning.",
-            quotes=second),
+            quotes=one_sentence),
         mistake("the longest sentence's end for all", RIGHT.but(PICKED, "H[:, last.max()]"), PADDING,
             """One and the same position was read in every row: the end of the *longest* sentence. In the shorter ones
-            there is a pad.""", quotes=second),
+            there is a pad.""", quotes=one_sentence),
         mistake("the first sentence's end for all", RIGHT.but(PICKED, "H[:, last[0]]"), PADDING,
             """One and the same position was read in every row: the end of the *first* sentence. Each sentence ends at
-            its own position.""", quotes=second),
+            its own position.""", quotes=one_sentence),
         mistake("the first state", RIGHT.but(PICKED, "H[:, 0]"), PADDING,
-            "That is the state after the *first* word: it has read nothing of the rest.", quotes=second),
+            "That is the state after the *first* word: it has read nothing of the rest.", quotes=one_sentence),
         mistake("the first sentence alone", RIGHT.but(PICKED, "H[0, last[0]]"), PADDING,
             """Only the state of the first sentence came back: is there a `return` inside a loop? It ends all of it.
             Return one state for each sentence of the batch.""", quotes=sizes),
         mistake("mean over everything", RIGHT.but(PICKED, "H.mean(dim=1)"), PADDING,
             "That is a mean over all positions, pads included. Return one state: the one after the last real word.",
-            quotes=second),
+            quotes=one_sentence),
         mistake("mean over the words",
                 RIGHT.but(PICKED, "torch.stack([h[:n].mean(dim=0) for h, n in zip(H, lengths)])"), PADDING,
             """The pads are out, good; but this is the mean of the words' states. Return one state: the one after the
-            last real word.""", quotes=second),
+            last real word.""", quotes=one_sentence),
         mistake("sum over the words", RIGHT.but(PICKED, "torch.stack([h[:n].sum(dim=0) for h, n in zip(H, lengths)])"),
                 PADDING,
             """That is the sum of the words' states. A recurrent state has already gathered what came before: take the
-            last one.""", quotes=second),
+            last one.""", quotes=one_sentence),
         mistake("maximum over the words",
                 RIGHT.but(PICKED, "torch.stack([h[:n].amax(dim=0) for h, n in zip(H, lengths)])"), PADDING,
             """The pads are out, good; but for each feature you took the largest number of all words. Return one state,
-            that of the last word.""", quotes=second),
+            that of the last word.""", quotes=one_sentence),
         mistake("sentence and place exchanged", RIGHT.but(PICKED, "H[last, rows]"), PADDING,
             "Position and sentence are exchanged: the first index of H counts sentences, the second counts positions."),
         mistake("maximum over time", RIGHT.but(PICKED, "H.amax(dim=1)"), PADDING,
             """For each feature you took the largest number of all positions. Return one state, that of the last real
-            word.""", quotes=second),
+            word.""", quotes=one_sentence),
         mistake("pads blanked, the last column", RIGHT.but(
                   PICKED, "(H * (torch.arange(H.shape[1]) < lengths[:, None])[:, :, None])[:, -1]"), PADDING,
             "You set the pads to 0 and then read the last position, where a pad is. Blanking does not move the words.",
-            quotes=second),
+            quotes=one_sentence),
         mistake("lengths sorted", RIGHT.but("lengths - 1", "lengths.sort(descending=True).values - 1"), PADDING,
             "The lengths were sorted, but the sentences were not: row 1 was cut with another row's length."),
         mistake("all rows at all ends", RIGHT.but(PICKED, "H[:, last]"), PADDING,
@@ -128,7 +138,7 @@ EXERCISE = Exercise(
         mistake("length indexes the batch", RIGHT.but(PICKED, "H[lengths.clamp(max=H.shape[0]) - 1, -1]"), PADDING,
             "The lengths picked *sentences*: the first axis of H is the batch. They should pick positions, along the "
             "second.",
-            quotes=second),
+            quotes=one_sentence),
         mistake("time before batch", RIGHT.but(
                   PICKED, "H.transpose(0, 1)[rows.clamp(max=H.shape[1] - 1), last.clamp(max=H.shape[0] - 1)]"), PADDING,
             "Axes exchanged: H is (B, T, D), sentences first, positions second."),
@@ -152,13 +162,13 @@ EXERCISE = Exercise(
         in_place("lengths", RIGHT.but("last = lengths - 1", "last = lengths.sub_(1)"), SMALL_PRINT),
         mistake("the middle", RIGHT.but("lengths - 1", "lengths // 2"), PADDING,
             "That is the state in the *middle* of the sentence. The last word is lengths - 1 positions from the first.",
-            quotes=second),
+            quotes=one_sentence),
         mistake("mean over the words, divided by all places",
                 RIGHT.but(PICKED, "torch.stack([h[:n].sum(dim=0) / len(h) for h, n in zip(H, lengths)])"), PADDING,
             "The words' states were added and divided by T. Return one state, that of the last word."),
         mistake("the last column but one", RIGHT.but(PICKED, "H[:, max(H.shape[1] - 2, 0)]"), PADDING,
-            "One position was read in every row, the last but one. Each sentence has an end of its "
-            "own.", quotes=second),
+            """One and the same position was read in every row, such as the last but one, or the end of the shortest
+            sentence. Each sentence ends at its own position.""", quotes=one_sentence, shows=is_one_position),
     ),
     correct=(
         correct("pairs of indices", RIGHT),

@@ -6,7 +6,7 @@ from torch import Tensor
 from autograder.catalogue import families
 from autograder.catalogue.ch02_text_to_vectors.shared import SMALL_PRINT, sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise
-from autograder.catalogue.families import usual_mistakes
+from autograder.catalogue.families import Family, usual_mistakes
 from autograder.catalogue.known_answers import answer, correct, mistake
 from autograder.catalogue.probes import UNTOUCHED, hidden, second_call, visible
 from autograder.catalogue.quotes import sizes
@@ -77,6 +77,11 @@ LIBRARY = answer("""
         tensors = [torch.as_tensor(seq) for seq in seqs]
         return torch.nn.utils.rnn.pad_sequence(tensors, batch_first=True, padding_value=pad)
 """)
+
+# fmt: off
+GREATEST = Family("the greatest taken for the longest", """max compares lists by their first numbers, not by their
+    lengths, so the width is that of a different sentence. The longest decides.""")
+# fmt: on
 
 EXERCISE = Exercise(
     id="pad-batch", number="02.3", difficulty=1, minutes=10, visible_points=1, hidden_points=3,
@@ -163,6 +168,12 @@ EXERCISE = Exercise(
         mistake("not padded at all", LISTS.but(ROW, "seq"), PAD,
             "torch.tensor needs rows of equal length, and sentences are not equally long. Make the lists equally long "
             "first."),
+        mistake("always 6 wide", LISTS.but(LONGEST, "6"), PAD,
+            """Every row is filled up to 6 ids, whatever the batch, and a longer sentence stays longer. The longest
+            sentence *of this batch* decides.""", quotes=sizes),
+        mistake("filled up to the length of the first", LISTS.but(LONGEST, "len(seqs[0])"), PAD,
+            """Rows are filled up to a length that is not the largest, such as that of the *first* sentence or a fixed
+            number. Where a sentence is longer, the rows still differ in length. The longest of this batch decides."""),
         mistake("only lists", LISTS.but("list(seq)", "seq"), PAD,
             "Lists work, tensors do not: + joins two lists, but on a tensor it adds numbers. The sequences may come "
             "as either."),
@@ -194,9 +205,8 @@ EXERCISE = Exercise(
         mistake("no room beyond the first", RIGHT.but(LONGEST, "len(seqs[0])"), PAD,
             "Your rectangle is as wide as the *first* sentence, and a longer one does not fit in. The longest "
             "decides."),
-        mistake("the greatest taken for the longest", RIGHT.but(LONGEST, "len(max(seqs))"), PAD,
-            """max compares lists by their first numbers, not by their lengths, so the width is that of a
-            different sentence. The longest decides."""),
+        GREATEST(RIGHT.but(LONGEST, "len(max(seqs))"), PAD),
+        GREATEST(LISTS.but(LONGEST, "len(max(seqs))"), PAD, name="the greatest taken for the longest, in lists"),
         mistake("stops after the first row", RIGHT.but("    return batch", "        return batch"), PAD,
             "Only the first row was filled: a `return` inside the loop ends all of it."),
         mistake("last token lost", RIGHT.but(":len(seq)", ":len(seq) - 1").but("tensor(seq)", "tensor(seq[:-1])"), PAD,

@@ -214,6 +214,10 @@ def last_state(H, lengths):
     for b in range(len(H)):
         return H[b, lengths[b] - 1]
 """
+SHORTEST_END = """
+def last_state(H, lengths):
+    return H[:, min(lengths) - 1]
+"""
 ALWAYS_TRUE = """
 def path_length(kind, i, j, k=3):
     if kind == "recurrent" or "window":
@@ -256,6 +260,18 @@ ONE_PAD_EACH = """
 def pad_batch(seqs, pad):
     return torch.tensor([list(seq) + [pad] for seq in seqs])
 """
+WIDTH_OF_THE_FIRST = """
+def pad_batch(seqs, pad):
+    return torch.tensor([list(seq) + [pad] * (len(seqs[0]) - len(seq)) for seq in seqs])
+"""
+SIX_WIDE = """
+def pad_batch(seqs, pad):
+    return torch.tensor([list(seq) + [pad] * (6 - len(seq)) for seq in seqs])
+"""
+GREATEST = """
+def pad_batch(seqs, pad):
+    return torch.tensor([list(seq) + [pad] * (len(max(seqs)) - len(seq)) for seq in seqs])
+"""
 SCALE_AS_A_FACTOR = """
 def embed(ids, W, scale=True):
     return W[ids] * math.sqrt(W.shape[1]) * scale
@@ -271,6 +287,8 @@ def embed(ids, W, scale=True):
         ("first-true", RUNNING_COUNTS, "The running counts of the Trues came back"),
         ("first-true", WHILE_1, "from the first True to the last one before the second True"),
         ("last-state", RETURN_IN_THE_LOOP, "Only the state of the first sentence came back"),
+        ("last-state", SHORTEST_END, "For the first sentence you return 2.100 2.200 2.300"),
+        ("last-state", SHORTEST_END, "One and the same position was read in every row"),
         ("path-length", ALWAYS_TRUE, "Is the condition of your first `if` always true?"),
         ("path-length", CAPITALS, "in small letters"),
         ("path-length", SAME_OBJECT, "`is` compares objects"),
@@ -278,6 +296,9 @@ def embed(ids, W, scale=True):
         ("additive-context", ONE_MATRIX, "met the states of *every* sentence"),
         ("encode-decode", EOS_KEPT, "You stop at the first <eos>, which is right, but <eos> itself"),
         ("pad-batch", ONE_PAD_EACH, "Every sentence got one pad, the longest too"),
+        ("pad-batch", WIDTH_OF_THE_FIRST, "such as that of the *first* sentence"),
+        ("pad-batch", SIX_WIDE, "Every row is filled up to 6 ids"),
+        ("pad-batch", GREATEST, "max compares lists by their first numbers"),
         ("embed", SCALE_AS_A_FACTOR, "With scale = False everything is 0"),
         ("bpe-train", learn(kept="list(best)"), "a list never equals a tuple"),
     ],
