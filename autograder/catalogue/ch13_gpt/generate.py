@@ -168,6 +168,14 @@ def always_one(evidence: Evidence) -> bool:
     return bool(shares) and all(float(share.max()) == 1.0 for share in shares) and evidence.arguments[4] > 0
 
 
+def always_the_likeliest(evidence: Evidence) -> bool:
+    """Whether one token took everything in every kind of row, and is the likeliest there, or nearly."""
+    return always_one(evidence) and all(
+        float(evidence.expected[name][int(evidence.got[name].argmax())]) > 0.9 * float(evidence.expected[name].max())
+        for name in (ONE, TWO)
+    )
+
+
 RIGHT = answer("""
     def generate(model, ids, n, context, tau, g):
         training = model.training
@@ -377,9 +385,13 @@ EXERCISE = Exercise(
         mistake("new tokens without their axis", RIGHT.but("[ids, new]", "[ids, new.squeeze(1)]"), GENERATE,
             "What you append to the text has one axis, (B,), and the text has two, (B, t). A new column is (B, 1)."),
         mistake("greedy whatever tau is", RIGHT.but(DRAW, "new = shares.argmax(dim=-1, keepdim=True)"), GENERATE,
-            """In each kind of row one token took everything. If it is the likeliest: that is what tau = 0 is for, and
-            above 0 a token is *drawn*, with its probability. If one random number decides for all rows: draw
-            separately for each row.""", quotes=first_shares, shows=always_one),
+            """In each kind of row the likeliest token took everything. That is what tau = 0 is for: above 0 a token is
+            *drawn*, with its probability.""", quotes=first_shares, shows=always_the_likeliest),
+        mistake("one draw for all rows", RIGHT.but(DRAW, "new = torch.multinomial(shares[:1], 1, generator=g)\n"
+                  "            new = new.expand(len(ids), 1)"), GENERATE,
+            """In each kind of row one token took everything, and it is not always the likeliest: one draw decides for
+            all rows. Draw separately for each row, with its own probabilities.""", quotes=first_shares,
+            shows=always_one),
         in_place("ids", RIGHT.but(LOOP, f"ids[:, 0] += 0 * ids[:, 0] + 1\n    {LOOP}"), GENERATE),
     ),
     correct=(

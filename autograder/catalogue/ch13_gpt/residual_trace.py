@@ -204,7 +204,8 @@ EXERCISE = Exercise(
             "You recorded what each block *reads*, so the embedding is there twice and the end is missing. "
             "Store what it returns."),
         mistake("entry 0 without positions", RIGHT.but(FIRST, "trace = [model.words[ids]]"), STREAM,
-            "Entry 0 holds the tokens without their positions. The stream begins with both, as model.embed gives them."),
+            "Entry 0 holds the tokens without their positions. The stream begins with both, as model.embed gives "
+            "them."),
         mistake("the embedding twice", RIGHT.but(FIRST, "trace = [x, x]"), STREAM,
             "The embedding is there twice. There is one entry before the first block and one after each."),
         mistake("the first block left out", RIGHT.but("in model.blocks:", "in model.blocks[1:]:"), STREAM,

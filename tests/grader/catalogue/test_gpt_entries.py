@@ -8,7 +8,7 @@ from torch import nn
 
 from autograder import catalogue
 from autograder.catalogue.ch13_gpt import gpt as gpt_model
-from autograder.catalogue.ch13_gpt import gpt_block, lm_batch
+from autograder.catalogue.ch13_gpt import generate, gpt_block, lm_batch
 from autograder.catalogue.exercise import Case
 from autograder.catalogue.known_answers import answer
 from autograder.diagnosis.explain import judge_and_explain
@@ -241,3 +241,14 @@ def test_scores_that_are_transposed_are_described():
 )
 def test_modules_whose_results_are_lost_are_described(source, told):
     assert told in said("gpt", source)
+
+
+@pytest.mark.parametrize(
+    ("chosen", "told"),
+    [
+        ("shares.argmax(dim=-1, keepdim=True)", "the likeliest token took everything"),
+        ("torch.multinomial(shares[:1], 1, generator=g).expand(len(ids), 1)", "one draw decides for all rows"),
+    ],
+)
+def test_a_greedy_choice_and_one_draw_for_all_rows_are_told_apart(chosen, told):
+    assert told in said("generate", generate.RIGHT.but(generate.DRAW, f"new = {chosen}"))
