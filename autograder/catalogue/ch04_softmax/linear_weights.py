@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from autograder.catalogue.ch04_softmax.shared import sections, sums
-from autograder.catalogue.exercise import Case, Exercise
+from autograder.catalogue.exercise import Case, Evidence, Exercise
 from autograder.catalogue.families import in_place, usual_mistakes
 from autograder.catalogue.known_answers import answer, correct, mistake
 from autograder.catalogue.laws import sums_to_one
@@ -40,6 +40,16 @@ def with_zeros(g: torch.Generator) -> Case:
     return Case((x,))
 
 
+def sum_too_large(evidence: Evidence) -> bool | None:
+    """Whether the scores were divided by a number a little larger than their sum; None where it is hardly larger."""
+    x, positive = evidence.arguments[0], evidence.expected > 0
+    divisors = x[positive] / evidence.got[positive]
+    added = divisors.mean().item() - x.sum().item()
+    if evidence.got.dtype == x.dtype and 0 <= added < 1e-5 * x.sum().item():
+        return None
+    return evidence.got.dtype == x.dtype and 0 < added < 0.05 and torch.allclose(divisors, divisors[:1], rtol=1e-3)
+
+
 RIGHT = answer("""
     def linear_weights(x):
         total = x.sum()
@@ -56,6 +66,7 @@ EXERCISE = Exercise(
     probes=(
         visible("orange and apple", Case((torch.tensor([1.0, 0.71]),)), laws=(sums_to_one("they sum to 1"),)),
         visible("orange and motorcycle", Case((torch.tensor([1.0, -1.0]),))),
+        visible("a negative score and a sum of 1", Case((torch.tensor([2.0, -1.0]),))),
         *usual_probes(positive, other=(5,), smallest=(1,), common=(4,), floats=False),
         hidden("float64", positive, 7, dtype=torch.float64, rtol=0.0, atol=1e-9, announced_by="(n,)"),
         hidden("a negative score and a positive sum", one_negative, announced_by="one of them is negative"),
@@ -68,10 +79,12 @@ EXERCISE = Exercise(
     mistakes=(
         mistake("nothing is refused", UNCHECKED, SUM,
             """For (1, -1) the sum is 0, and 1 divided by 0 is infinite. Dividing by the sum gives proportions only if
-            no score is negative and not all are 0; anything else should raise ValueError."""),
+            no score is negative and not all are 0; anything else should raise ValueError. (An error that is only
+            printed stops nothing: it has to be raised.)"""),
         mistake("only a sum of zero is refused", RIGHT.but(REASONS, "total == 0"), SUM,
-            """A sum of 0 is refused, but a negative score among positive ones passes and gives a negative proportion:
-            does your code check every score? A word cannot have a weight below 0: refuse *any* negative score."""),
+            """A sum of 0 is rejected, but a negative score among positive ones passes. Its proportion would be
+            negative, or that of a different score if its sign is dropped. Check every score, and reject any that is
+            negative. (If you check for both reasons: either is enough, so they are joined by `or`, not by `and`.)"""),
         mistake("only negative scores are refused", RIGHT.but(REASONS, "(x < 0).any()"), SUM,
             "Negative scores are refused, but scores that are all 0 come back as NaN: their sum is 0 as well."),
         mistake("a score of zero is refused", RIGHT.but("x < 0", "x <= 0"), SUM,
@@ -100,8 +113,9 @@ EXERCISE = Exercise(
             "themselves must: divide by the sum.",
             quotes=sums),
         mistake("something small in the denominator", RIGHT.but("/ total", "/ (total + 1e-3)"), SUM,
-            "Your results sum to a little less than 1: something was added to the sum that you divide by.",
-            quotes=sums),
+            """Your results sum to less than 1: something was added to the sum that you divide by, and next to a sum
+            of 1e-11 even a tiny number is large. It is not needed: a sum of 0 raises an error.""", quotes=sums,
+            shows=sum_too_large),
         mistake("divided by the mean", RIGHT.but("/ total", "/ x.mean()"), SUM,
             "You divided by the mean of the scores, so your results sum to the number of scores. Divide by the sum.",
             quotes=sums),
@@ -118,8 +132,8 @@ EXERCISE = Exercise(
             ValueError here."""),
         mistake("assert instead of ValueError", UNCHECKED.but(
                   "return", "assert (x >= 0).all() and total > 0\n    return"), CONTRACT,
-            """You refuse, by assert, and that raises AssertionError. It vanishes when Python runs with -O; for an input
-            that the caller can get wrong, ValueError is the word."""),
+            """You reject such scores by assert, which raises AssertionError. It vanishes when Python runs with -O; for
+            an input that the caller can get wrong, raise ValueError."""),
         mistake("another error than ValueError", RIGHT.but("ValueError", "ZeroDivisionError"), CONTRACT,
             """You refuse the right scores with ZeroDivisionError. The contract says ValueError, so that a caller can
             catch one name for both reasons."""),

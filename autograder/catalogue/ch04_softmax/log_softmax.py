@@ -23,10 +23,10 @@ def log_softmax(x: Tensor, dim: int) -> Tensor:
 
 def far_apart(g: torch.Generator) -> Case:
     """A gap of 200: in float32 the small probability is 0, its logarithm is not. In the last row a gap of 1,000, for
-    which the probability is 0 in float64 too, and one of 2,000."""
+    which the probability is 0 in float64 too, and one of 200,000."""
     x = normal(g, 3, 4)
     x[:, 2] -= 200
-    x[2, 0], x[2, 3] = -1000, -2000
+    x[2, 0], x[2, 3] = -1000, -200_000
     x[1, 0] += 120  # too much for a power in float32, and not in float64
     return Case((x, -1))
 
@@ -51,6 +51,8 @@ def minus_infinity_replaced(evidence: Evidence) -> bool:
 POWERS_SUM_TO_ONE = Law("exp of every row sums to 1",
                         lambda got: torch.allclose(got.exp().sum(-1), torch.ones(()), atol=1e-4))
 
+FAR_APART = torch.tensor([[0.5, -200.0, 1.5], [100.0, 99.0, 101.0], [1000.0, 999.0, 1001.0]])
+
 RIGHT = answer("""
     def log_softmax(x, dim):
         shifted = x - x.amax(dim=dim, keepdim=True)
@@ -72,16 +74,17 @@ EXERCISE = Exercise(
     probes=(
         visible("two rows of three", Case((THINGS, -1)), laws=(POWERS_SUM_TO_ONE,)),
         visible("one row of four, dim=0", Case((WINDOWS, 0))),
+        visible("a score 200 below the others, and large scores", Case((FAR_APART, -1))),
         *usual_probes(scores, other=((2, 3, 4, 5), 1), smallest=((1, 1, 2), -2), common=((2, 5, 3), 2),
                       precise=shared.far_away),
-        hidden("down the columns: dim=0", scores, (3, 5), 0, announced_by="from the front or the back"),
-        hidden("three axes, dim=-2", scores, (2, 4, 3), -2, announced_by="from the front or the back"),
+        hidden("down the columns: dim=0", scores, (3, 5), 0, below=200.0, announced_by="from the front or the back"),
+        hidden("three axes, dim=-2", scores, (2, 4, 3), -2, below=300.0, announced_by="from the front or the back"),
         hidden("scores 200 apart", far_apart, announced_by="200 below the others"),
         # float32 holds four decimals of 1000
         hidden("scores around 1000 and -1000", shared.around_1000, atol=1e-3, announced_by="any size"),
         hidden("a score of minus infinity", shared.with_minus_infinity, 2, 4, atol=3e-3,
                announced_by="-inf among others"),
-        hidden("gradients down the columns", scores, (4, 3), 0, dtype=torch.float64, checks="gradients",
+        hidden("gradients down the columns", scores, (4, 3), 0, below=1000.0, dtype=torch.float64, checks="gradients",
                announced_by="from the front or the back"),
     ),
     mistakes=(
@@ -172,6 +175,9 @@ EXERCISE = Exercise(
         mistake("base 2 for the sum alone", RIGHT.but("torch.log(", "torch.log2("), LOGARITHM,
             "The logarithm of the sum has base 2, but the exponentials have base e. The natural logarithm undoes the "
             "exponential."),
+        mistake("no exponential before the logarithm", RIGHT.but("torch.exp(shifted).sum", "shifted.sum"), LOGARITHM,
+            """NaN: the logarithm of a negative number. The scores less their maximum are 0 or below, and so is their
+            sum. The exponential of each is missing before the sum."""),
         mistake("logarithm of the sum of the scores", SHORT.but(LOG_OF_SUM, "torch.log(x.sum(dim=dim, keepdim=True))"),
                 LOGARITHM,
             "You took the logarithm of the sum of the scores. Take the logarithm of the sum of their exponentials."),

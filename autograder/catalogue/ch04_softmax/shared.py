@@ -31,8 +31,13 @@ ROWS_SUM_TO_ONE = sums_to_one("every row sums to 1")
 sections = of_chapter("04")
 
 
-def scores(g: torch.Generator, shape: tuple[int, ...], dim: int, dtype: torch.dtype = torch.float32) -> Case:
-    return Case((2 * normal(g, *shape, dtype=dtype), dim))
+def scores(
+    g: torch.Generator, shape: tuple[int, ...], dim: int, dtype: torch.dtype = torch.float32, below: float = 0.0
+) -> Case:
+    """below: how far the first score of every row along dim is below the others."""
+    x = 2 * normal(g, *shape, dtype=dtype)
+    x.select(dim, 0).sub_(below)
+    return Case((x, dim))
 
 
 def far_away(g: torch.Generator) -> Case:

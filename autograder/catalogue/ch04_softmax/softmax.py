@@ -54,6 +54,15 @@ def minus_infinity_counts(evidence: Evidence) -> bool | None:
     return None if 1e-10 < apart < 1e-3 else False
 
 
+def divided_by_the_largest(evidence: Evidence) -> bool:
+    x, dim = evidence.arguments
+    if evidence.got.shape != x.shape:
+        return False
+    units = (x.amax(dim=dim, keepdim=True), x.abs().amax(dim=dim, keepdim=True))
+    flat = (library.softmax(x / unit, dim) for unit in units)
+    return any(torch.allclose(evidence.got, each, rtol=1e-3, equal_nan=True) for each in flat)
+
+
 RIGHT = answer("""
     def softmax(x, dim):
         largest = x.amax(dim=dim, keepdim=True)
@@ -61,6 +70,10 @@ RIGHT = answer("""
         total = powers.sum(dim=dim, keepdim=True)
         return powers / total
 """)
+# Rows that overflow in float32, also with half of the maximum subtracted, and in float64; one that underflows, and one
+# that does so with a common maximum.
+LARGE = torch.tensor([100.0, 400.0, 1000.0, -1000.0, 0.0])[:, None] + torch.tensor([1.0, 0.0, 2.0])
+
 LARGEST, SUM = "x.amax(dim=dim, keepdim=True)", "powers.sum(dim=dim, keepdim=True)"
 NAIVE = RIGHT.without(f"largest = {LARGEST}").but("x - largest", "x")
 ONE_LARGEST = RIGHT.but(LARGEST, "x.max()")
@@ -83,6 +96,7 @@ EXERCISE = Exercise(
     probes=(
         visible("two rows of three", Case((THINGS, -1)), laws=(shared.ROWS_SUM_TO_ONE,)),
         visible("one row of four, dim=0", Case((WINDOWS, 0))),
+        visible("large scores", Case((LARGE, -1))),
         *usual_probes(scores, other=((2, 3, 4, 5), 1), smallest=((1, 1, 2), 1), common=((2, 5, 3), 2),
                       precise=shared.far_away),
         hidden("down the columns: dim=0", scores, (3, 5), 0, announced_by="from the front or the back"),
@@ -234,7 +248,7 @@ EXERCISE = Exercise(
         mistake("largest score as the unit", NAIVE.but("exp(x)", "exp(x / x.abs().amax(dim=dim, keepdim=True))"),
                 STABLE,
             """The scores were *divided* by the largest, which makes them all alike. Subtracting the same number from
-            each changes no probability; dividing does.""", quotes=first_row),
+            each changes no probability; dividing does.""", quotes=first_row, shows=divided_by_the_largest),
         mistake("divided by the length of the powers", RIGHT.but(SUM, "powers.norm(dim=dim, keepdim=True)"), POSITIVE,
             "You divided by the length of the row of exponentials, so the *squares* sum to 1. Divide by the plain "
             "sum.",

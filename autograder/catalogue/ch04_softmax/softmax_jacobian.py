@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from autograder.catalogue.ch04_softmax.shared import first_row, sections
-from autograder.catalogue.exercise import Case, Exercise, Law
+from autograder.catalogue.exercise import Case, Evidence, Exercise, Law
 from autograder.catalogue.families import in_place, usual_mistakes
 from autograder.catalogue.known_answers import answer, correct, formula, mistake
 from autograder.catalogue.probes import hidden, normal, shares, usual_probes, visible
@@ -27,6 +27,17 @@ def inputs(g: torch.Generator, n: int, dtype: torch.dtype = torch.float32) -> Ca
 
 def saturated(g: torch.Generator) -> Case:
     return Case((torch.softmax(normal(g, 4, dtype=torch.float64) * 6, dim=0).float(),))
+
+
+def one_factor(evidence: Evidence) -> bool | None:
+    """Whether each entry off the diagonal is minus one of the two probabilities; None where there is no such entry."""
+    (p,) = evidence.arguments
+    if len(p) < 2:
+        return None
+    off = ~torch.eye(len(p), dtype=torch.bool)
+    table = p.expand(len(p), len(p))
+    on = torch.allclose(evidence.got.diagonal(), evidence.expected.diagonal(), atol=1e-4)
+    return on and any(torch.allclose(evidence.got[off], -factors[off], atol=1e-4) for factors in (table, table.T))
 
 
 RIGHT = answer("""
@@ -56,6 +67,10 @@ EXERCISE = Exercise(
         mistake("only the diagonal", RIGHT.but(SLOPES, "torch.diag(p * (1 - p))"), SLOPE,
             """Off the diagonal you have 0: raising one score would leave the other probabilities unchanged. But they
             sum to 1, so it must lower them.""", quotes=wrong_row),
+        mistake("one factor missing off the diagonal", RIGHT.but(
+                  SLOPES, "torch.diag(2 * p - p * p) - p.expand(len(p), len(p))"), SLOPE,
+            """The diagonal is right, but off it a factor is missing: how much probability i falls when score j rises
+            depends on both probabilities.""", quotes=wrong_row, shows=one_factor),
         mistake("one slope for each share", RIGHT.but(SLOPES, "p * (1 - p)"), SLOPE,
             """These are the n derivatives of each probability with respect to its *own* score. Every probability also
             depends on every other score: n times n derivatives.""", quotes=sizes),

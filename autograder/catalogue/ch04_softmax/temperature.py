@@ -116,6 +116,19 @@ EXERCISE = Exercise(
             """Hotter should be *flatter*, and yours gets sharper: the scores were multiplied by tau. And at tau = 0 all
             probabilities come out equal, where the coldest temperature should give everything to the largest score.""",
             quotes=first_row),
+        mistake("no softmax", RIGHT.but("torch.softmax(x / tau, dim=-1)", "x / tau"), TEMPERATURE,
+            """These are the scores divided by tau, not yet probabilities: the softmax is missing.""", quotes=sums),
+        mistake("the largest of NaN at tau = 0", """
+            def temperature(x, tau):
+                if tau < 0:
+                    raise ValueError
+                shares = torch.softmax(x / tau, dim=-1)
+                if tau == 0:
+                    return F.one_hot(shares.argmax(dim=-1), x.shape[-1]).to(x.dtype)
+                return shares
+        """, TEMPERATURE,
+            """At tau = 0 the scores were divided by 0 before you looked for the largest: by then the probabilities are
+            NaN, and where the largest of them is means nothing. Look for the largest of the scores themselves."""),
         mistake("tau = 0 not thought of", DIVIDED_BY_0, TEMPERATURE,
             """At tau = 0 a score divided by 0 is infinite or NaN, and so are the probabilities. As tau falls toward 0
             the largest score takes everything; define tau = 0 as that limit."""),
@@ -138,10 +151,9 @@ EXERCISE = Exercise(
             "A negative tau was treated like 0. That is the caller's mistake, and an error should say so: raise "
             "ValueError."),
         mistake("assert instead of ValueError", ANY_SIGN.before(IF_COLDEST, "assert tau >= 0"), CONTRACT,
-            "A negative tau raises AssertionError. For an input that the caller can get wrong, "
-            "ValueError is the word."),
+            "A negative tau raises AssertionError. For an input that the caller can get wrong, raise ValueError."),
         mistake("another error than ValueError", RIGHT.but("ValueError", "TypeError"), CONTRACT,
-            "A negative tau raises another error than ValueError, which is the word for a value that cannot be."),
+            "A negative tau raises a different error. For a value that is not allowed, raise ValueError."),
         mistake("divided after the softmax", RIGHT.but("x / tau, dim=-1)", "x, dim=-1) / tau"), TEMPERATURE,
             """The division came after the softmax, where it makes numbers that no longer sum to 1. It is the *scores*
             that tau divides.""", quotes=sums),

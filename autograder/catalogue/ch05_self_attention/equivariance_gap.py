@@ -64,12 +64,12 @@ def moved(g: torch.Generator, length: int) -> Tensor:
             return perm
 
 
-def one_sided(g: torch.Generator, sign: float) -> Case:
-    """Positions with one outlier, permuted so that the largest difference has the given sign."""
-    table = torch.cat([0.1 + torch.rand(4, generator=g), torch.tensor([9.0])])
-    table[2] = 0.0
-    perm = torch.tensor([3, 4, 1, 0, 2])  # the far one comes to place 1: 9 less its number is below 9 less nothing
-    return Case((position_aware(sign * table), normal(g, 2, 5, 6), perm))
+def one_sided(g: torch.Generator, times: float) -> Case:
+    """Positions with one outlier, permuted so that the largest difference has the sign of `times`, and is as small."""
+    table = 0.3 + torch.rand(5, generator=g)
+    table[1], table[2] = 9.0, 0.0
+    perm = torch.tensor([3, 2, 4, 0, 1])  # 9 less 0 at position 1; at the last position 9 is less by a number
+    return Case((position_aware(times * table), normal(g, 2, 5, 6), perm))
 
 
 def inputs(
@@ -89,6 +89,14 @@ def nothing_moved(g: torch.Generator) -> Case:
 
 def your_gap(evidence: Evidence) -> str:
     return f"Your gap is {number(evidence.got)}."
+
+
+def of_the_largest(evidence: Evidence) -> bool:
+    """Whether the gap is the difference of the two answers' largest numbers, absolute or not."""
+    f, x, perm = evidence.arguments
+    permuted, plain = (y[0] if isinstance(y, tuple) else y for y in (f(x[..., perm, :]), f(x)))
+    gaps = (permuted.abs().max() - plain.abs().max(), permuted.max() - plain.max())
+    return any(abs(abs(evidence.got) - abs(gap.item())) < 1e-3 * abs(gap.item()) + 1e-6 for gap in gaps)
 
 
 RIGHT = answer("""
@@ -117,12 +125,12 @@ EXERCISE = Exercise(
     probes=(
         visible("attention does not know the order", attention_without_order, 6),
         visible("a function that adds a number to each position",
-                Case((position_aware(torch.tensor([0.0, 1.0, 2.0, 9.0])), EMBEDDINGS[None], CYCLE))),
+                Case((position_aware(torch.tensor([0.0, 1.0, 2.0, 9.0])), 3 * EMBEDDINGS[None], CYCLE))),
         hidden("other sizes", inputs, total_beside, 3, 5, 7, announced_by="(B, T, D)"),
         hidden("more sentences than words", inputs, running_total, 5, 4, 6, announced_by="(B, T, D)"),
         hidden("f returns a tuple", inputs, running_total_and_more, 2, 6, 5, announced_by="a tuple"),
         hidden("one sentence, two words alike, nothing moved", nothing_moved, announced_by="(B, T, D)"),
-        hidden("the largest gap is negative", one_sided, -1.0, announced_by="the largest absolute difference"),
+        hidden("the largest gap is negative", one_sided, -1e-4, announced_by="the largest absolute difference"),
         hidden("float64", inputs, running_total, 2, 5, 6, dtype=torch.float64, far=FAR, rtol=0.0,
                announced_by="(B, T, D)"),
         second_call(inputs, running_total, 5, 5, 4),
@@ -214,6 +222,16 @@ EXERCISE = Exercise(
         FIRST_ITEM(RIGHT.but(UNPACKED, "result[0]"), ORDER),
         FIRST_ITEM(RIGHT.but(UNPACKED, "result[0]").but("f(x[..., perm, :])", "f(x[:, perm])").but(
                   "(f(x))[..., perm, :]", "(f(x))[:, perm]"), ORDER, name="first item taken always, then axis 1"),
+        mistake("difference of the largest", RIGHT.but("difference.abs().max()",
+                  "(shuffled_after.abs().max() - shuffled_before.abs().max())"), ORDER,
+            """The largest number of each answer was taken first, and then the difference of these two. Subtract the two
+            answers position by position, then take the largest difference.""", quotes=your_gap, shows=of_the_largest),
+        mistake("only the last word compared", RIGHT.but("difference.abs", "difference[..., -1, :].abs"), ORDER,
+            """Only the last word was compared: each turn of the loop wrote over the gap of the one before. Keep the
+            largest so far.""", quotes=your_gap),
+        mistake("axes permuted", RIGHT.but("f(x[..., perm, :])", "f(x.permute(perm))"), ORDER,
+            """permute exchanges *axes* of a tensor, such as sentences and words. Here the entries of one axis change
+            their order: perm is a list of positions to pick along it."""),
         mistake("squared difference", RIGHT.but("abs()", "pow(2)"), ORDER,
             "The differences were squared, so your gap is the square of the correct one. Absolute values keep the "
             "scale.",

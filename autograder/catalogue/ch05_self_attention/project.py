@@ -31,9 +31,10 @@ def far_away(g: torch.Generator) -> Case:
     return Case((x + FAR, matrix - matrix.mean(dim=0), b))
 
 
-def no_bias(g: torch.Generator, *sizes: int | torch.dtype, said: bool) -> Case:
-    """said: whether None is passed for b, which is otherwise omitted."""
+def no_bias(g: torch.Generator, *sizes: int | torch.dtype, said: bool, times: float = 1.0) -> Case:
+    """said: whether None is passed for b, which is otherwise omitted. times: a factor of the words' numbers."""
     x, matrix, _ = inputs(g, *sizes).arguments
+    x = times * x
     return Case((x, matrix, None) if said else (x, matrix))
 
 
@@ -58,7 +59,7 @@ EXERCISE = Exercise(
         visible("four words and a bias", Case((EMBEDDINGS[None], W, torch.tensor([0.5, -1.0, 3.0])), WORDS)),
         visible("two sentences, square W", Case((TWO_BY_TWO, SQUARE_W, torch.tensor([0.0, 10.0])))),
         *usual_probes(inputs, other=(3, 4, 6, 5), smallest=(1, 3, 6, 1), common=(2, 4, 6, 5), precise=far_away),
-        hidden("other sizes, b is None", no_bias, 5, 1, 6, 5, said=True, announced_by="or None"),
+        hidden("other sizes, b is None", no_bias, 5, 1, 6, 5, said=True, times=1e4, announced_by="or None"),
         hidden("other sizes, b left out", no_bias, 2, 4, 6, 5, torch.float64, said=False, announced_by="b=None"),
     ),
     mistakes=(
@@ -79,8 +80,8 @@ EXERCISE = Exercise(
         ELEMENTWISE(RIGHT.but("x @ W", "x * W").but("projected + b", "projected"),
             SHAPES, name="elementwise product, no bias"),
         mistake("bias forgotten", RIGHT.without("if b is not None:").without("projected = projected + b"), PROJECT,
-            "The results with a bias equal those without: b is never added. It is one row of d numbers "
-            "for every word."),
+            """The results with a bias equal those without: b is never added, or the sum is computed and not kept. It is
+            one row of d numbers for every word."""),
         mistake("bias per position", RIGHT.but("+ b", "+ b[:, None]"), SHAPES,
             """b was spread along the words: word 0 got b[0] everywhere. b belongs to the *features*: every word gets
             the whole of b."""),

@@ -112,6 +112,10 @@ EXERCISE = Exercise(
             """Every entry got the weight 1, so the values were added up: the softmax ran along an axis where the
             entries do not meet, such as the d features of a key. The *entries* compete with each other, one
             score each."""),
+        mistake("features not added up", RIGHT.but(SCORES, "beta * keys * q").but(
+                  SOFTMAX, "torch.softmax(scores, dim=0).T"), LOOKUP,
+            """keys * q multiplies number by number, and a score is the *sum* of these products: one number for each
+            key. That sum over the d features is missing, before the softmax.""", quotes=sizes),
         mistake("no softmax", RIGHT.but(SOFTMAX, "scores"), LOOKUP,
             "The values were weighted by the scores themselves, which do not sum to 1.", quotes=first),
         mistake("divided by the plain sum", RIGHT.but(SOFTMAX, "scores / scores.sum()"), LOOKUP,
@@ -131,8 +135,9 @@ EXERCISE = Exercise(
         mistake("divided by the number of entries", RIGHT.but("@ values", "@ values / len(keys)"), LOOKUP,
             "The mixture was divided by the number of entries. The weights already sum to 1.", quotes=first),
         mistake("cut off from the gradient", RIGHT.but(SCORES, f"{SCORES}.detach()"), PARAMETERS,
-            "The values are right, but no gradient reaches the query and the keys: something cut the "
-            "graph on the way."),
+            """The values are right, but no gradient reaches the query and the keys: something cut the graph on the way,
+            such as .item(), .detach(), or torch.tensor(...) around results. (torch.stack makes one tensor of several
+            without cutting it.)"""),
         families.SHARES_TO_A_POWER(RIGHT.but(SCORES, "keys @ q").but("shares @", "shares ** beta @"),
             LOOKUP, quotes=first, power="beta"),
         families.WORST_KEY_WINS(RIGHT.but(SCORES, f"-{SCORES}"), LOOKUP, quotes=first),

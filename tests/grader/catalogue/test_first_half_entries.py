@@ -79,6 +79,183 @@ def softmax(x, dim):
     e = torch.exp(x - x.mean(dim=dim, keepdim=True))
     return e / e.sum(dim=dim, keepdim=True)
 """
+# What was accepted, and what it is an example of.
+EVERY_PAIR = """
+def score_std(d, n, generator):
+    q = torch.randn(n, d, generator=generator)
+    k = torch.randn(n, d, generator=generator)
+    return (q @ k.T).std().item()
+"""
+ONE_PAIR_TOO_FEW = """
+def score_std(d, n, generator):
+    scores = []
+    for i in range(n - 1):
+        q = torch.randn(d, generator=generator)
+        k = torch.randn(d, generator=generator)
+        scores.append((q @ k).item())
+    return torch.tensor(scores).std().item()
+"""
+TWENTY_THOUSAND_PAIRS = """
+def score_std(d, n, generator):
+    q = torch.randn(20000, d, generator=generator)
+    k = torch.randn(20000, d, generator=generator)
+    return (q * k).sum(-1).std().item()
+"""
+ROUNDED_SPREAD = """
+def score_std(d, n, generator):
+    q, k = torch.randn(2, n, d, generator=generator)
+    return round((q * k).sum(-1).std().item(), 1)
+"""
+COSINES_CLAMPED = """
+def cosine(A, B):
+    a, b = F.normalize(A, dim=-1), F.normalize(B, dim=-1)
+    return (a @ b.T).clamp(-0.9999, 0.9999)
+"""
+COSINES_ROUNDED = """
+def nearest(word, vocab, W, k):
+    sims = {w: round(F.cosine_similarity(W[vocab[word]], W[i], dim=0).item(), 2) for w, i in vocab.items() if w != word}
+    return sorted(sims, key=sims.get, reverse=True)[:k]
+"""
+TEN_WORDS = """
+def nearest(word, vocab, W, k):
+    sims = {w: F.cosine_similarity(W[vocab[word]], W[i], dim=0).item() for w, i in vocab.items() if w != word}
+    return sorted(sims, key=sims.get, reverse=True)[:min(k, 10)]
+"""
+LOGARITHMS_CLAMPED = """
+def log_softmax(x, dim):
+    return (x - x.logsumexp(dim, keepdim=True)).clamp_min(-1e5).masked_fill(x == -math.inf, -math.inf)
+"""
+WEIGHTS_TOO_SMALL = """
+def attention_weights(Q, K):
+    s = Q @ K.transpose(-2, -1) / math.sqrt(Q.shape[-1])
+    e = torch.exp(s - s.amax(-1, keepdim=True))
+    return e / (e.sum(-1, keepdim=True) + 1e-6)
+"""
+PROJECTED_AND_CLAMPED = """
+def project(x, W, b=None):
+    out = (x @ W).clamp(-1e3, 1e3)
+    return out if b is None else out + b
+"""
+SMALL_GAPS_AS_0 = """
+def equivariance_gap(f, x, perm):
+    a, b = f(x), f(x[:, perm])
+    if isinstance(a, tuple):
+        a, b = a[0], b[0]
+    gap = (a[:, perm] - b).abs().max().item()
+    return 0.0 if gap < 1e-3 else gap
+"""
+
+
+@pytest.mark.parametrize(
+    ("exercise", "source"),
+    [
+        ("score-std", EVERY_PAIR),
+        ("score-std", ONE_PAIR_TOO_FEW),
+        ("score-std", TWENTY_THOUSAND_PAIRS),
+        ("score-std", ROUNDED_SPREAD),
+        ("cosine", COSINES_CLAMPED),
+        ("nearest", COSINES_ROUNDED),
+        ("nearest", TEN_WORDS),
+        ("log-softmax", LOGARITHMS_CLAMPED),
+        ("attention-weights", WEIGHTS_TOO_SMALL),
+        ("project", PROJECTED_AND_CLAMPED),
+        ("equivariance-gap", SMALL_GAPS_AS_0),
+    ],
+)
+def test_what_is_nearly_right_loses_points(exercise, source):
+    verdict = verdict_on(exercise, source)
+    assert failed(verdict) and verdict.points < catalogue.find(exercise).points
+
+
+DRAWN = "\n".join(("def score_std(d, n, generator):", "    {draw}", "    return (q * k).sum(-1).std().item()"))
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        "q, k = torch.randn(2, n, d, generator=generator)",
+        "k, q = torch.randn(2, n, d, generator=generator)",
+        "q, k = torch.randn(n, 2, d, generator=generator).transpose(0, 1)",
+        "q, k = torch.randn(n, d, 2, generator=generator).movedim(-1, 0)",
+        "q, k = torch.randn(2, d, n, generator=generator).mT",
+        "q, k = torch.randn(2, n, d, generator=generator, dtype=torch.float64)",
+        "q, k = torch.randn(n, 2 * d, generator=generator).chunk(2, -1)",
+        "q, k = (torch.stack([torch.randn(d, generator=generator) for _ in range(n)]) for _ in range(2))",
+        "q, k = torch.stack([torch.randn(2, d, generator=generator) for _ in range(n)], 1)",
+    ],
+)
+def test_a_measurement_is_not_taken_for_another_one_however_it_draws(draw):
+    assert failed(verdict_on("score-std", DRAWN.format(draw=draw))) == set()
+
+
+FIRST_PRODUCT = """
+def dot(a, b):
+    total = 0
+    for i in range(a.shape[-1]):
+        total = total + a[..., i] * b[..., i]
+        return total
+"""
+ANGLES = """
+def cosine(A, B):
+    la = A.norm(dim=-1, keepdim=True).clamp(min=1e-6)
+    lb = B.norm(dim=-1, keepdim=True).clamp(min=1e-6)
+    return torch.acos((A / la) @ (B / lb).T)
+"""
+ROOT_OF_THE_QUOTIENT = """
+def scaled_scores(Q, K):
+    return torch.sqrt(Q @ K.T / Q.shape[-1])
+"""
+OWN_GENERATOR = """
+def score_std(d, n, generator):
+    g = torch.Generator().manual_seed(0)
+    q, k = torch.randn(n, d, generator=g), torch.randn(n, d, generator=g)
+    return (q * k).sum(-1).std().item()
+"""
+ROOT_OF_D = """
+def score_std(d, n, generator):
+    return math.sqrt(d)
+"""
+ROW_BY_POSITION = """
+def nearest(word, vocab, W, k):
+    i = list(vocab).index(word)
+    sims = F.cosine_similarity(W, W[i][None], dim=-1)
+    names = {i: w for w, i in vocab.items()}
+    return [names[j] for j in sims.argsort(descending=True).tolist() if j != i][:k]
+"""
+TINY_DENOMINATOR = """
+def linear_weights(x):
+    if (x < 0).any() or x.sum() == 0:
+        raise ValueError
+    return x / (x.sum() + 1e-8)
+"""
+DIVIDED_BY_THE_MAXIMUM = """
+def softmax(x, dim):
+    e = torch.exp(x / x.amax(dim=dim, keepdim=True))
+    return e / e.sum(dim=dim, keepdim=True)
+"""
+ONE_FACTOR = """
+def softmax_jacobian(p):
+    J = -p.expand(len(p), len(p)).clone()
+    J.diagonal().copy_(p * (1 - p))
+    return J
+"""
+GAP_OF_THE_LARGEST = """
+def equivariance_gap(f, x, perm):
+    a, b = f(x), f(x[:, perm])
+    if isinstance(a, tuple):
+        a, b = a[0], b[0]
+    return (a[:, perm].abs().max() - b.abs().max()).item()
+"""
+GAP_WRITTEN_OVER = """
+def equivariance_gap(f, x, perm):
+    a, b = f(x), f(x[:, perm])
+    if isinstance(a, tuple):
+        a, b = a[0], b[0]
+    gap = 0.0
+    for i, p in enumerate(perm.tolist()):
+        gap = (a[:, p] - b[:, i]).abs().max().item()
+    return gap
+"""
 
 
 @pytest.mark.parametrize(
@@ -90,6 +267,19 @@ def softmax(x, dim):
         ("soft-lookup", POWER_OF_BETA, "exponential without care"),
         ("attend", FIRST_WEIGHTS, "first sentence's weights for all"),
         ("project", ALL_OF_B, "bias left out where it holds a 0"),
+        ("dot", FIRST_PRODUCT, "the last places left out"),
+        ("cosine", ANGLES, "the angle itself"),
+        ("scaled-scores", ROOT_OF_THE_QUOTIENT, "root of the scores, not of d"),
+        ("score-std", EVERY_PAIR, "every query with every key"),
+        ("score-std", ONE_PAIR_TOO_FEW, "one pair too few"),
+        ("score-std", OWN_GENERATOR, "nothing drawn from the generator"),
+        ("score-std", ROOT_OF_D, "a formula instead of a measurement"),
+        ("nearest", ROW_BY_POSITION, "the place in the dictionary, only for the word itself"),
+        ("linear-weights", TINY_DENOMINATOR, "something small in the denominator"),
+        ("softmax", DIVIDED_BY_THE_MAXIMUM, "largest score as the unit"),
+        ("softmax-jacobian", ONE_FACTOR, "one factor missing off the diagonal"),
+        ("equivariance-gap", GAP_OF_THE_LARGEST, "difference of the largest"),
+        ("equivariance-gap", GAP_WRITTEN_OVER, "only the last word compared"),
     ],
 )
 def test_the_mistake_is_named(exercise, source, name):
@@ -105,6 +295,30 @@ def test_a_projection_without_a_gradient_fails_in_several_checks():
 
 def test_the_mean_fails_where_1000_and_minus_1000_are_in_one_row():
     assert "scores around 1000 and -1000" in failed(verdict_on("softmax", MEAN_SUBTRACTED))
+
+
+@pytest.mark.parametrize(
+    ("exercise", "mistake"),
+    [
+        ("softmax", "no maximum subtracted"),
+        ("softmax", "one maximum for the whole tensor"),
+        ("log-softmax", "logarithm of the softmax"),
+        ("linear-weights", "only a sum of zero is refused"),
+    ],
+)
+def test_what_the_exercise_is_about_is_seen_by_the_learners_own_check(exercise, mistake):
+    entry = catalogue.find(exercise)
+    known = next(each for each in entry.mistakes if each.name == mistake)
+    visible = {probe.name for probe in entry.visible}
+    assert failed(verdict_on(exercise, known.source)) & visible
+
+
+def test_a_projection_of_the_output_is_not_called_a_sum_with_x():
+    entry = catalogue.find("self-attention")
+    known = next(each for each in entry.mistakes if each.name == "x added to the output")
+    source = known.source.replace("x + self.out", "self.out")
+    verdict = verdict_on("self-attention", source)
+    assert verdict.misconception is known and "fourth projection" in known.message
 
 
 def test_rounding_is_expected_as_0():
