@@ -105,14 +105,14 @@ PROMISES = {  # part of the sentence -> exercise, and what must be true of its c
         "attention-weights",
         any_of(lambda case: [shape[1:] for shape in shapes(case)] == [(4, 5), (6, 5)]),
     ),
-    r"The check for 05.2 hands you scores of $\pm 1000$": (
+    r"The check for 05.2 uses scores of $\pm 1000$": (
         "attention-weights",
         any_of(
             lambda case: (case.arguments[0] @ case.arguments[1].mT).max() > 900,
             lambda case: (case.arguments[0] @ case.arguments[1].mT).min() < -900,
         ),
     ),
-    "The check counts your parameters, copies weights in and compares": (
+    "The check looks for the three projections among your parameters, copies weights in and compares": (
         "self-attention",
         all_weights_given,
     ),
