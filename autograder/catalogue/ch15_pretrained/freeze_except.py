@@ -126,13 +126,13 @@ IF_NOT = "if not chosen(full):"
 BEGINNING_OF_A_NAME = Family("the beginning of a name is enough", """Names that merely begin alike are taken for the
     same: `head_norm` begins with `head`, and `encoder.layers.10` with `encoder.layers.1`. After the name comes a dot,
     or nothing.""")
-REFUSED_A_NAME = Family("a name refused that means something", """Your code raises ValueError for a name that means
-    something in this model. A name may have dots. It means the parameter with exactly that name, and all parameters
-    whose names begin with it and a dot; refuse only a name that matches nothing in this way.""")
+REFUSED_A_NAME = Family("a name refused that means something", """Your code raises ValueError for a name that selects
+    something in this model. A name may have dots. It selects the parameter with exactly that name, and all parameters
+    whose names begin with it and a dot; refuse only a name that selects nothing in this way.""")
 FIRST_NAME = Family("the first name alone", """Only what the first name selects learns; the other names have no
     effect. A parameter learns if *any* name selects it.""")
-LAST_NAME = Family("the last name alone", """Each name undoes the one before: only what the last of them means learns.
-    A parameter learns if *any* name means it.""")
+LAST_NAME = Family("the last name alone", """Each name undoes the one before: only what the last of them selects
+    learns. Every name counts, not only one of them.""")
 # fmt: on
 
 EXERCISE = Exercise(
@@ -203,24 +203,24 @@ EXERCISE = Exercise(
             quotes=moved),
         mistake("a part of a name is enough", RIGHT.but(CHOSEN, "return any(name in full for name in names)"), FREEZE,
             """A name was looked for anywhere in the parameter's name: `head` is found in `head_norm` too, and
-            `encoder.layers.1` in `encoder.layers.10`. It means what bears exactly this name, and what follows it and a
-            dot."""),
+            `encoder.layers.1` in `encoder.layers.10`. A name selects the parameter with exactly that name, and all
+            whose names begin with it and a dot."""),
         BEGINNING_OF_A_NAME(RIGHT.but(CHOSEN, "return any(full.startswith(name) for name in names)"), FREEZE),
         mistake("a part of a name, even where nothing is meant",
                 RIGHT.but(CHOSEN, "return any(name in full for name in names)").but(
                   KNOWN, "if not any(name in full for full in parameters):"), FREEZE,
             """A name was looked for anywhere in the parameter's name: `head` is found in `head_norm` too, and `norm`
-            everywhere. It means what bears exactly this name, and what follows it and a dot."""),
+            everywhere. A name selects only what is called so from its beginning, up to its end or to a dot."""),
         BEGINNING_OF_A_NAME(RIGHT.but(CHOSEN, "return any(full.startswith(name) for name in names)").but(
                   KNOWN, "if not any(full.startswith(name) for full in parameters):"),
             FREEZE, name="the beginning of a name, even where nothing is meant"),
         mistake("whole names alone", RIGHT.but(CHOSEN, "return full in names").but(KNOWN, "if False:"), FREEZE,
-            """Only parameters that are named in full learn; `head`, which means `head.weight` and `head.bias`, found
-            nothing. A name means its own parameter, and all whose names go on after it with a dot."""),
+            """Only parameters that are named in full learn; `head`, which selects `head.weight` and `head.bias`, found
+            nothing. A name selects its own parameter, and all whose names go on after it with a dot."""),
         mistake("parts alone", RIGHT.but(CHOSEN, 'return any(full.startswith(name + ".") for name in names)').but(
                   KNOWN, "if False:"), FREEZE,
-            """A parameter that is named in full, such as `encoder.norm.bias`, does not learn: only what follows a dot
-            was looked at. A name also means the parameter that bears exactly this name."""),
+            """A parameter that is named in full, such as `encoder.norm.bias`, does not learn: only names that go on
+            after a dot were compared. A name also selects the parameter with exactly that name."""),
         mistake("the first part of a name alone",
                 RIGHT.but(CHOSEN, 'return full.split(".")[0] in [name.split(".")[0] for name in names]').but(
                   KNOWN, 'if name.split(".")[0] not in [full.split(".")[0] for full in parameters]:'), FREEZE,
@@ -249,11 +249,11 @@ EXERCISE = Exercise(
                   return bool(names) and (full == names[0] or full.startswith(names[0] + "."))"""),
             FREEZE, name="the first name alone, in the list too"),
         mistake("everything frozen", RIGHT.but(SET, "parameter.requires_grad = False"), FREEZE,
-            "Nothing learns any more. Freeze, and then let go what is named."),
+            "No parameter is trainable any more. What is named should be."),
         mistake("frozen for ever", RIGHT.but(SET, "parameter.requires_grad = parameter.requires_grad and chosen(full)"),
                 FREEZE,
-            """What had been frozen before stays frozen, even where it is named: the call only freezes and never lets
-            go. After it exactly what is named learns, whatever came before.""", shows=stays_frozen),
+            """What had been frozen before stays frozen, even where it is named: the call only freezes and never
+            unfreezes. After it exactly what is named is trainable, whatever was before.""", shows=stays_frozen),
         mistake("names without a dot alone",
                 RIGHT.but(CHOSEN, 'return full.split(".")[0] in names').but(KNOWN, "if False:"), FREEZE,
             """Only the parts that the model itself has, up to the first dot, were compared with the names, so
@@ -427,6 +427,6 @@ EXERCISE = Exercise(
         "frozen one no gradient; a list of names comes back.",
         "for each name: does any full name equal it or begin with it and a dot? If none, ValueError. For each "
         "parameter: requires_grad is "
-        "whether any name means it; if not, its grad becomes None. Return the full names of what learns.",
+        "whether any name selects it; if not, its grad becomes None. Return the full names of what learns.",
     ),
 )  # fmt: skip

@@ -63,10 +63,10 @@ def far_and_turned(g: torch.Generator) -> Case:
 
 def zeros_missing(evidence: Evidence) -> bool:
     """Whether a sentence of only pads has no zeros, and all others are right."""
-    alone = ~evidence.arguments[1].any(dim=1)
+    only_pads = ~evidence.arguments[1].any(dim=1)
     got, wanted = evidence.got.double(), evidence.expected.double()
-    return bool(alone.any()) and bool((got[alone] != 0).all()) and torch.allclose(got[~alone], wanted[~alone],
-        rtol=1e-4)
+    missing = bool(only_pads.any()) and bool((got[only_pads] != 0).all())
+    return missing and torch.allclose(got[~only_pads], wanted[~only_pads], rtol=1e-4)
 
 
 def filled(evidence: Evidence) -> bool:
@@ -76,8 +76,8 @@ def filled(evidence: Evidence) -> bool:
     got, wanted = evidence.got.double(), evidence.expected.double()
     wrong = ~torch.isclose(got, wanted)
     fill = got[wrong][0]
-    alone = ~mask.any(dim=1, keepdim=True)
-    explained = (got == fill) & ((fill > wanted) | alone)
+    only_pads = ~mask.any(dim=1, keepdim=True)
+    explained = (got == fill) & ((fill > wanted) | only_pads)
     return how == "max" and -float("inf") < fill < 0 and not (h == fill).any() and bool(explained[wrong].all())
 
 
