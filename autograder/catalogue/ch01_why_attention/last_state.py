@@ -131,7 +131,7 @@ EXERCISE = Exercise(
             "You set the pads to 0 and then read the last position, where a pad is. Blanking does not move the words.",
             quotes=one_sentence),
         mistake("lengths sorted", RIGHT.but("lengths - 1", "lengths.sort(descending=True).values - 1"), PADDING,
-            "The lengths were sorted, but the sentences were not: row 1 was cut with another row's length."),
+            "The lengths were sorted, but the sentences were not: row 1 was read with the length of a different row."),
         mistake("all rows at all ends", RIGHT.but(PICKED, "H[:, last]"), PADDING,
             """For every sentence the ends of *all* sentences came back. Rows and positions must go in pairs: row 0 with
             its end, row 1 with its own.""", quotes=sizes),

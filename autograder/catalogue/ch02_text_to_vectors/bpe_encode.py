@@ -237,7 +237,7 @@ EXERCISE = Exercise(
                   while merges:
                       left, right = merges.pop(0)"""), CUT,
             """Your function changed the caller's list of merges: pop, remove, append, sort and reverse write into it.
-            The next word would be cut by another list. Work on a copy."""),
+            The next word would be cut by a different list. Work on a copy."""),
         mistake("letters compared instead of pairs", ONE_PASS.but(
                   "pieces[:2] == [left, right]", '"".join(pieces[:2]) == left + right'), CUT,
             """You joined two pieces because together they read like a merge. (e, st) and (es, t) both read est, and
@@ -267,8 +267,8 @@ EXERCISE = Exercise(
         families.LIST_SHRINKS(IN_PLACE, CUT),
         mistake("the rank of a pair that has none", RIGHT.but(PRESENT, "list(zip(pieces, pieces[1:]))").but(
                   "rank.get", "lambda pair: rank[pair]"), CUT,
-            """You looked up the rank of a pair that is not a merge. Most neighbors in a word are none: only those
-            that are may compete, and when none is left the word is done."""),
+            """You looked up the rank of a pair that is not a merge. Most neighbors in a word are not merges: only
+            those that are may compete, and when none is left the word is done."""),
         mistake("the best of nothing", RIGHT.without("if not present:").without(RESULT), CUT,
             """When no pair of the word is a merge, your code looks for the best of no pairs and stops. Then the word is
             done: return its pieces."""),

@@ -158,10 +158,12 @@ EXERCISE = Exercise(
             quotes=first_other_merge),
         mistake("first seen of equals", RIGHT.but(BEST, "max(counts, key=counts.get)"), RULES,
             """Among pairs that occur equally often the one met first was taken: max and most_common do that. The same
-            words in another order would then give other merges. Ties: the smallest pair.""", quotes=first_other_merge),
+            words in a different order would then give different merges. Ties: the smallest pair.""",
+            quotes=first_other_merge),
         mistake("last seen of equals", RIGHT.but(BEST, "sorted(counts, key=counts.get)[-1]"), RULES,
             """Among pairs that occur equally often the one met last was taken, as the end of a sorted list is. The same
-            words in another order would then give other merges. Ties: the smallest pair.""", quotes=first_other_merge),
+            words in a different order would then give different merges. Ties: the smallest pair.""",
+            quotes=first_other_merge),
         mistake("longest pair of equals",
                 RIGHT.but("counts[pair], pair)", "counts[pair], -len(pair[0] + pair[1]), pair)"), RULES,
             """Among pairs that occur equally often the one that makes the longest piece came first. Length has no

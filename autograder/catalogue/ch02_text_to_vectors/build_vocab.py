@@ -266,8 +266,8 @@ EXERCISE = Exercise(
         # By last letters here: it represents the order of a set, which differs from run to run.
         mistake("the order of a set", RIGHT.but(KEY, "word[::-1]"), TIES,
             """The words are correct, but their order is not: the most frequent first, ties alphabetically, and nothing
-            else counts. A word that occurs twice in one sentence counts twice. (If a set decides the order, another run
-            even gives other ids.)""", quotes=misplaced,
+            else counts. A word that occurs twice in one sentence counts twice. (If a set decides the order, a different
+            run even gives different ids.)""", quotes=misplaced,
             shows=any_other_order),
     ),
     correct=(

@@ -152,8 +152,8 @@ EXERCISE = Exercise(
                   'vocab["<end>"]', 'vocab["<eos>"]'), SPECIAL,
             "<eos> and <unk> are exchanged: an unknown word becomes <unk>, and <eos> ends the sentence."),
         mistake("unknown word as 0", RIGHT.but('vocab["<unk>"]', "0"), SPECIAL,
-            """The unknown word became the id of another token, such as <pad>, or a 0 that is written in. Ask the
-            vocabulary for the id of <unk>.""", quotes=returned, shows=is_another_token),
+            """The unknown word became the id of a different token, such as <pad>, or a hard-coded 0. Look up the id of
+            <unk> in the vocabulary.""", quotes=returned, shows=is_another_token),
         mistake("ids by place", RIGHT.but(ID, 'list(vocab).index(token if token in vocab else "<unk>")').but(
                   'vocab["<eos>"]', 'list(vocab).index("<eos>")'), ENCODE,
             """The position of a word in the dictionary was taken for its id. They only agree if the vocabulary was
@@ -292,7 +292,7 @@ EXERCISE = Exercise(
             lost or specials stay: look their ids up."""),
         mistake("all usual ids written in", RIGHT.but('vocab["<unk>"]', "3").but('vocab["<eos>"]', "2").but(
                   IS_END, "id == 2").but(IS_PLAIN, "id > 3"), SPECIAL,
-            """Both functions have the ids 0 to 3 written in. A different vocabulary numbers its special tokens
+            """The ids 0 to 3 are hard-coded in both functions. A different vocabulary numbers its special tokens
             differently: look them up by name."""),
         mistake("the caller's vocabulary changed", CUT_FIRST.but(PLAIN_TOKENS, """
                   for special in ("<pad>", "<bos>", "<eos>", "<unk>"):
