@@ -30,7 +30,7 @@ def spread(g: torch.Generator, d: int, *stack: int) -> Case:
 
 
 def both_ways(g: torch.Generator) -> Case:
-    """Each of the two is spread along an axis of the other."""
+    """Each of the two is broadcast along an axis of the other."""
     return Case((normal(g, 4, 1, 5), normal(g, 1, 3, 5)))
 
 
@@ -50,6 +50,15 @@ def single(evidence: Evidence) -> str:
     if evidence.got.dim() == 1:
         return f"You returned {row(evidence.got)}; by hand it is {row(evidence.expected.reshape(-1))}."
     return sizes(evidence)
+
+
+def ends_early(evidence: Evidence) -> bool:
+    """Whether these are the sums of all products but the last, or only the first products."""
+    products = torch.mul(*evidence.arguments)
+    parts = (products[..., :-1].sum(dim=-1), products[..., 0])
+    if evidence.got.shape != parts[0].shape:
+        return False
+    return any(torch.allclose(evidence.got, part, rtol=1e-4, atol=1e-4) for part in parts)
 
 
 THREE_PAIRS = Case((
@@ -72,8 +81,8 @@ EXERCISE = Exercise(
         visible("three pairs", THREE_PAIRS),
         visible("four words, each with windows", Case((EMBEDDINGS, EMBEDDINGS[3]))),
         *usual_probes(inputs, other=(2, 4, 6), smallest=(1, 3, 1), common=(2, 3, 5), precise=far_away),
-        hidden("spread against each other", spread, 5, 2, 3, 4, announced_by="spread against each other"),
-        hidden("each spread along an axis of the other", both_ways, announced_by="spread against each other"),
+        hidden("one vector for a whole stack", spread, 5, 2, 3, 4, announced_by="broadcast"),
+        hidden("each broadcast along an axis of the other", both_ways, announced_by="broadcast"),
         hidden("gradients of one pair", inputs, 4, dtype=torch.float64, checks=GRADIENTS, announced_by=PROMISED),
         hidden("a zero vector, and large numbers", zero_and_large, announced_by="any numbers"),
     ),
@@ -156,8 +165,9 @@ EXERCISE = Exercise(
             """This is the distance between the two points: 0 for equal vectors, and large for unlike ones. The dot
             product goes the other way.""", quotes=single),
         mistake("the last places left out", RIGHT.but(PRODUCTS, "a[..., :-1] * b[..., :-1]"), DOT,
-            "The last number of each vector was left out: a sum over d positions runs to the end, from 0 to d - 1.",
-            quotes=single),
+            """The sum ends too early: the last number of each vector was left out, or all but the first. It runs over
+            all d positions, from 0 to d - 1. If you use a loop: does it stop one position early, or is the `return`
+            inside it, so that the first turn is the last one?""", quotes=single, shows=ends_early),
         mistake("the first places left out", RIGHT.but(PRODUCTS, "a[..., 1:] * b[..., 1:]"), DOT,
             "The first number of each vector was left out: positions are counted from 0.", quotes=single),
         mistake("two numbers a vector", RIGHT.but(PRODUCTS, "a[..., :2] * b[..., :2]"), DOT,
@@ -178,6 +188,10 @@ EXERCISE = Exercise(
         mistake("b read backward", RIGHT.but(PRODUCTS, "a * b.flip(-1)"), DOT,
             "The first number of a met the last one of b, and so on. Numbers at the *same position* are multiplied.",
             quotes=single),
+        mistake("only b summed", RIGHT.but(PRODUCTS, "a * b.sum(dim=-1)").but(SUM, "products"), DOT,
+            """Only b was summed, and a was multiplied by its sums. A method binds more tightly than *: it belongs
+            only to b unless the product is in brackets. Multiply element by element, then add up the products.""",
+            quotes=sizes),
         mistake("subtracted instead of multiplied", RIGHT.but("a * b", "a - b"), DOT,
             "The vectors were subtracted, and their difference summed. Element by element they are *multiplied*.",
             quotes=single),

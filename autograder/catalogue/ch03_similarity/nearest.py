@@ -16,10 +16,13 @@ from transformer_ref.model import similarity
 
 COSINE, MANY, NEAREST = sections("cosine many nearest")
 
-NAMES = ("door", "glass", "roof", "screen", "mouse", "keyboard", "garden", "cable", "curtain", "balcony", "wall")
+NAMES = ("door", "glass", "roof", "screen", "mouse", "keyboard", "garden", "cable", "curtain", "balcony", "wall",
+         "shutter", "lamp")
 # word -> row of PLACES
 VOCABULARY = {"windows": 3, "screen": 0, "computer": 5, "the": 1, "door": 6, "rain": 2, "glass": 4}
 PLACES = torch.tensor([[2.2, 0.5], [6.0, -1.0], [-2.0, -2.2], [1.0, 1.0], [0.4, 2.0], [3.0, 0.0], [1.0, 1.8]])
+# cosines that are equal when they are rounded to two digits, and two others
+NEARLY_EQUAL = (0.9514, 0.951, 0.9506, 0.9502, 0.4, -0.3)
 
 
 def nearest(word: str, vocab: dict[str, int], W: Tensor, k: int) -> list[str]:
@@ -130,7 +133,8 @@ EXERCISE = Exercise(
                 Case(("windows", {word: i for i, word in enumerate(WORDS)}, EMBEDDINGS, 10))),
         hidden("other words, other sizes", search, 4, 5, announced_by="(V, d)"),
         hidden("k = 1", search, 1, 3, announced_by="at least 1"),
-        hidden("as many as there are", search, 12, 6, opposites=True, announced_by="when k is larger"),
+        hidden("as many as there are", search, 15, 6, (0.9, 0.72, 0.5, 0.25, 0.1, -0.2, -0.5, -0.95, 0.6, -0.7),
+               opposites=True, announced_by="when k is larger"),
         hidden("another word in the same direction", search, 2, 5, (0.8, 0.4, -0.3), twin=8.0,
                announced_by="by cosine"),
         hidden("another word with the very same vector", search, 3, 4, (0.7, 0.2, -0.6), twin=1.0,
@@ -139,7 +143,7 @@ EXERCISE = Exercise(
                checks="inputs", announced_by="A vector of zeros"),
         hidden("a vector of zeros for the word itself", search, 2, 5, (0.7, 0.3, -0.2, -0.6), own_zero=True,
                announced_by="A vector of zeros"),
-        hidden("float64", search, 3, 7, dtype=torch.float64, announced_by="(V, d)"),
+        hidden("float64", search, 3, 7, NEARLY_EQUAL, dtype=torch.float64, announced_by="(V, d)"),
         hidden("few and many features, of any length", few_and_many, announced_by="by cosine"),
         second_call(search, 3, 5),
     ),
@@ -199,6 +203,21 @@ EXERCISE = Exercise(
                   "vocab[word]", "list(vocab).index(word)"), NEAREST,
             """A word's position in the dictionary was taken for its id, for the word itself as well. The id is the
             number *stored* with the word, vocab[word].""", quotes=list_of),
+        mistake("the place in the dictionary, only for the word itself",
+                RIGHT.but("vocab[word]", "list(vocab).index(word)"), NEAREST,
+            """The row of the word itself was found by its *position* in the dictionary, so a different word was
+            searched for. Its row is its id, the number stored with it.""", quotes=list_of),
+        mistake("found by the cosine", """
+            def nearest(word, vocab, W, k):
+                found = {}
+                for other, i in vocab.items():
+                    if other != word:
+                        found[F.cosine_similarity(W[vocab[word]], W[i], dim=0).item()] = other
+                return [found[each] for each in sorted(found, reverse=True)][:k]
+        """, NEAREST,
+            """Words are missing where several have exactly the same cosine: a dictionary has one entry for each key, so
+            as keys equal cosines overwrite each other. Keep a pair of cosine and word for each word.""",
+            quotes=list_of),
         mistake("itself last when k is large", SENT_TO_THE_END, NEAREST,
             """The word itself was sent to the end of the list, and came back from there when k was large.
             There are V - 1 others."""),

@@ -42,6 +42,17 @@ def last_row(evidence: Evidence) -> str:
     return f"Your last row is {row(evidence.got[-1][:8])} where {row(evidence.expected[-1][:8])} was expected."
 
 
+def root_of_scores(evidence: Evidence) -> bool | None:
+    """Whether the squares are the scores times one number, and NaN came back for negative ones; None where no score is
+    large enough to show it."""
+    got, expected = evidence.got, evidence.expected
+    positive, negative = expected > 0.01, expected < -0.01
+    if not positive.any():
+        return None
+    factors = got[positive] ** 2 / expected[positive]
+    return bool(got[negative].isnan().all()) and torch.allclose(factors, factors[:1], rtol=1e-3)
+
+
 MIRRORED = Law("the table is its own mirror image", lambda got: torch.allclose(got, got.T, atol=1e-4))
 
 RIGHT = answer("""
@@ -65,10 +76,12 @@ EXERCISE = Exercise(
     mistakes=(
         mistake("not scaled", RIGHT.without(DIVISION), ROOT,
             """These are the plain dot products. At d = 64 their standard deviation is 8; divided by the correct number
-            it is about 1, for every d.""", quotes=last_row),
+            it is about 1, for every d. (If your code does divide: is the quotient what you return?)""",
+            quotes=last_row),
         mistake("divided by d", RIGHT.but("** 0.5", ""), ROOT,
             """Over-scaled: at d = 64 your scores have a standard deviation of 0.125, and all weights made from them
-            will look alike. Dot products grow like the *root* of d, not like d.""", quotes=last_row),
+            will look alike. Dot products grow like the *root* of d, not like d: divide by it once, not twice (as when
+            both Q and K are divided).""", quotes=last_row),
         mistake("divided by the square of d", RIGHT.but("** 0.5", "** 2"), ROOT,
             """Your scores nearly vanish: they were divided by d times d. There is a lecture slide that says 'square';
             it means the square *root*.""", quotes=last_row),
@@ -155,8 +168,8 @@ EXERCISE = Exercise(
             belong to K."""),
         *wrong_scores(RIGHT, DIVISION, ROOT, quotes=last_row),
         mistake("root of the scores, not of d", RIGHT.but(DIVISION, "scores = scores ** 0.5"), ROOT,
-            """The root was taken of the scores, where they should be divided by the root of d. A negative score has no
-            root: NaN comes back.""", quotes=last_row),
+            """The root was taken of the scores, or of the whole quotient, so negative scores give NaN. Only d is under
+            the root; the score itself is divided by that.""", quotes=last_row, shows=root_of_scores),
         mistake("scores divided by their own root", RIGHT.but(ROOT_OF_D, "scores.abs() ** 0.5"), ROOT,
             """Each score was divided by a root of its own size. One number divides all scores alike: the root of d,
             which is known before any score is.""", quotes=last_row),

@@ -1,10 +1,14 @@
 """03.3: how large dot products are, measured."""
 
+import math
+from typing import Any
+
 import torch
+from torch import Tensor
 
 from autograder.catalogue import families
 from autograder.catalogue.ch03_similarity.shared import sections
-from autograder.catalogue.exercise import Case, Evidence, Exercise
+from autograder.catalogue.exercise import Case, Evidence, Exercise, Remark
 from autograder.catalogue.families import Family
 from autograder.catalogue.known_answers import answer, correct, mistake
 from autograder.catalogue.numbers import number
@@ -13,6 +17,12 @@ from autograder.catalogue.probes import hidden, second_call, visible
 (MEASURE,) = sections("measure")
 
 PAIRS = 5_000
+OTHER_SIZES = (1_000, 10_000, 20_000, 50_000, 100_000)  # written in, where n belongs
+FIXED = (3, 4, 5)  # seeds that do not change from one submission to the next
+EXACT = 3e-6  # relative; so near to each other come only spreads of the same numbers
+EVERYBODY = Remark("it is the spread of n times n dot products, every query with every key")
+WRITTEN_IN = Remark("it is the spread of another number of pairs than n")
+ROUNDED = Remark("the number was rounded")
 
 
 def score_std(d: int, n: int, generator: torch.Generator) -> float:
@@ -20,6 +30,40 @@ def score_std(d: int, n: int, generator: torch.Generator) -> float:
     uncertain. It draws only to advance the generator as an answer does."""
     torch.randn(2, n, d, generator=generator)
     return d**0.5
+
+
+def as_measured(case: Case, result: Any) -> Any:
+    """The result, or what was measured instead.
+
+    The spread of other dot products is as near to the root of d, so they are drawn again, from an equal generator and
+    in the usual order. That is done for fixed seeds only: of all seeds, some would bring a correct result as near.
+    """
+    d, n, generator = case.arguments
+    if not isinstance(result, float) or result == d**0.5 or not math.isfinite(result):
+        return result
+    if (seed := generator.initial_seed()) not in FIXED:
+        return result
+    if result == round(result, 3) and math.isclose(result, d**0.5, rel_tol=0.15):
+        return ROUNDED
+
+    def drawn(*shape: int) -> Tensor:
+        return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
+
+    both = (drawn(2, n, d), drawn(n, 2, d).transpose(0, 1))
+    if any(math.isclose(result, std_of_all(*pairs.double()), rel_tol=EXACT) for pairs in both):
+        return EVERYBODY
+    for pairs in OTHER_SIZES if d < 20 else ():
+        q, k = drawn(2, pairs, d)
+        if pairs != n and math.isclose(result, (q * k).sum(dim=-1).std().item(), rel_tol=EXACT):
+            return WRITTEN_IN
+    return result
+
+
+def std_of_all(q: Tensor, k: Tensor) -> float:
+    """The standard deviation of the dot products of every query with every key, without a table of them."""
+    squares = ((q.T @ q) * (k.T @ k)).sum().item()
+    total, count = q.sum(dim=0).dot(k.sum(dim=0)).item(), len(q) * len(k)
+    return math.sqrt((squares - total**2 / count) / (count - 1))
 
 
 def seeded(g: torch.Generator, d: int, seed: int, pairs: int = PAIRS) -> Case:
@@ -34,11 +78,17 @@ def between(g: torch.Generator, low: int, high: int, pairs: int = PAIRS) -> Case
 
 def yours(evidence: Evidence) -> str:
     """The returned number, and the correct one."""
+    if isinstance(evidence.got, Remark):
+        return ""
     return f"You returned {number(evidence.got)} where about {number(evidence.expected)} was expected."
 
 
+def a_formula(evidence: Evidence) -> bool:
+    return evidence.got == evidence.expected
+
+
 def near_0(evidence: Evidence) -> bool:
-    return abs(evidence.got) < 0.06 * evidence.expected
+    return not isinstance(evidence.got, Remark) and abs(evidence.got) < 0.06 * evidence.expected
 
 
 RIGHT = answer("""
@@ -56,7 +106,7 @@ ONE_FOR_ALL = Family("one {one} for all pairs", """One {one} met all the {others
 
 EXERCISE = Exercise(
     id="score-std", number="03.3", difficulty=2, minutes=8, visible_points=1, hidden_points=2,
-    reference=score_std, section=MEASURE,
+    reference=score_std, normalize=as_measured, section=MEASURE,
     # A measured standard deviation is itself uncertain: its relative error is the root of (kurtosis - 1) / 4n, where
     # the kurtosis is 3 + 6/d: 1.0 percent for d = 64, 1.6 for d = 2, 2.0 for d = 1. Two answers differ by 1.4 times
     # that, and each rtol is more than five times as large. n stays small enough for a table of all n times n pairs.
@@ -71,11 +121,15 @@ EXERCISE = Exercise(
         hidden("2 other numbers", between, 2, 3, rtol=0.12, announced_by="how many standard normal numbers"),
         hidden("one number, drawn by another generator", between, 1, 2, rtol=0.15,
                announced_by="how many standard normal numbers"),
+        hidden("its own query and its own key", seeded, 16, seed=5, rtol=0.09,
+               announced_by="each pair has its own query and its own key"),
+        # Of two pairs the spread may be anything, but it is a number.
+        hidden("two pairs", between, 5, 8, pairs=2, rtol=9.0, announced_by="at least 2"),
         second_call(between, 10, 11, checks="generator", rtol=0.09,
                     name="a second call draws from the generator it was given",
                     announced_by="Draw every random number"),
         hidden("the global random state stays as it is", between, 15, 25, checks="state", rtol=0.09,
-               announced_by="nobody else's"),
+               announced_by="no other code's random numbers change"),
     ),
     omits={"a batch of one": "one pair has no standard deviation",
            "a length of one": "numbers, no tensors: a probe has a vector of one number",
@@ -134,6 +188,17 @@ EXERCISE = Exercise(
                   NORMAL, "torch.randn(n, d, generator=generator), torch.rand(n, d, generator=generator)"), MEASURE,
             """Your number is 0.58 times the correct one, as if one of the two vectors were drawn from 0 to 1.
             torch.rand is uniform, torch.randn is normal; both vectors should be standard normal.""", quotes=yours),
+        mistake("every query with every key", RIGHT.but("(q * k).sum(dim=-1)", "q @ k.T"), MEASURE,
+            """The size is right, but every query met every key: that makes n times n numbers, and each query is used n
+            times. Draw n pairs, and let row i of the queries meet only row i of the keys: n numbers."""),
+        mistake("another number of pairs", RIGHT.before(f"q, k = {NORMAL}", "n = 20_000"), MEASURE,
+            """The size is right, but your result is not that of n pairs: a number of pairs is written into your code.
+            Draw as many as the caller asks for."""),
+        mistake("one pair too few", RIGHT.but("2, n, d", "2, n - 1, d"), MEASURE,
+            """For n = 2 you return NaN: a spread needs at least two dot products. Are there only n - 1 in your code?
+            range(n - 1), for example, runs from 0 to n - 2."""),
+        mistake("rounded", RIGHT.but("products.std().item()", "round(products.std().item(), 1)"), MEASURE,
+            "The size is right, but the number was rounded. Return what you measured, and round only what you print."),
         mistake("largest instead of spread", RIGHT.but("std()", "abs().max()"), MEASURE,
             "You returned the largest dot product. The task asks for their standard deviation.",
             quotes=yours),
@@ -148,10 +213,15 @@ EXERCISE = Exercise(
                   NORMAL, "torch.randn(n, d, generator=generator), torch.randn(n, d)"), MEASURE,
             """Some numbers were drawn from torch's global random state: not every function that draws was given the
             generator. Pass it to each of them, and draw nothing else."""),
-        mistake("nothing drawn from the generator", "def score_std(d, n, generator): return d ** 0.5", MEASURE,
-            """The size is right, but the generator is in the same state as before the call. Perhaps the number comes
-            from a formula, from another library's random numbers or from an earlier call; or you drew from a copy of
-            the generator, or set its state back. Measure, and draw from the generator itself."""),
+        mistake("a formula instead of a measurement", "def score_std(d, n, generator): return d ** 0.5", MEASURE,
+            """You returned exactly the root of d, and nothing was drawn: that is the formula. It is correct, but here
+            the task is to *measure* it: draw n pairs, and take the standard deviation of their dot products.""",
+            shows=a_formula),
+        mistake("nothing drawn from the generator", RIGHT.but(
+                  "generator=generator", "generator=torch.Generator().manual_seed(0)"), MEASURE,
+            """The size is right, but nothing was drawn from the generator you were given: it is in the same state as
+            before the call. Your numbers come from somewhere else, such as a generator that you made yourself, a copy
+            of this one, or numpy. Pass this one to each of torch's functions that draw."""),
         families.A_TENSOR_FOR_A_NUMBER(RIGHT.but(".item()", ""), MEASURE),
         mistake("all the dot products", RIGHT.but(".std().item()", ""), MEASURE,
             "You returned the n dot products themselves. Return their standard deviation, one plain number."),
