@@ -256,6 +256,8 @@ EXERCISE = Exercise(
         mistake("the last n-gram forgotten",
                 RIGHT.but("len(hyp) - n + 1)", "len(hyp) - n)").but("len(ref) - n + 1)", "len(ref) - n)"), BLEU,
             "The last n-gram of every sentence was left out: a sentence of T words has T - n + 1 of them."),
+        mistake("the last n-gram of the translations forgotten", RIGHT.but("len(hyp) - n + 1)", "len(hyp) - n)"), BLEU,
+            "The last n-gram of every translation was left out: a sentence of T words has T - n + 1 of them."),
         mistake("n-grams across sentences", RIGHT.but("matches, totals = [0] * 4, [0] * 4", """
                   c, r = sum(len(hyp) for hyp in hyps), sum(len(ref) for ref in refs)
                   hyps, refs = [[word for line in hyps for word in line]], [[word for line in refs for word in line]]
