@@ -170,14 +170,14 @@ LIST_SHRINKS = Family("list grows shorter under the loop", """A range is fixed w
 A_TEXT = Family("a text", "A text came back. Return the number itself.")
 A_TENSOR_FOR_A_COUNT = Family("a tensor", "A tensor came back. Return a plain whole number.")
 A_TENSOR_FOR_A_NUMBER = Family("a tensor instead of a number", """A tensor without axes came back; return a plain
-    Python number. A tensor of one number can hand it over.""")
+    Python number. A tensor of one number has a method that returns it.""")
 OVERFLOW_32_BITS = Family("32 bits", """Right until the {count} is beyond 32 bits, about {billions} billion, where it
     runs over. A Python int has no limit.""")
 A_SIZE_THAT_IS_A_FLOAT = Family("a size that is a float", """A size must be a whole number, and a single / makes a
     float, even of 4 / 2. // stays whole.""")
 SIZES_ASSERTED = Family("an assert in place of ValueError", """The sizes are checked, but by assert, which raises
     AssertionError (and is skipped with python -O). The task asks for a ValueError.""")
-ANOTHER_ERROR = Family("another kind of error", """The sizes are checked, but another kind of error is raised. The
+ANOTHER_ERROR = Family("another kind of error", """The sizes are checked, but a different kind of error is raised. The
     value is wrong here, so: ValueError.""")
 ASSERTED = Family("asserted", """An assertion fails where the task asks for a ValueError. Assertions vanish under
     python -O; an error that callers rely on is raised.""")

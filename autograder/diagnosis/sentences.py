@@ -46,7 +46,9 @@ def sentence(fact: Fact, names: Names) -> str:
     if fact.where:
         return f"{where_it_is(fact.where)}: {sentence(fact.in_a_setting(), names)}"
     if fact.part:
-        return f"Of result {fact.part}: {sentence(replace(fact, part=0), names)}"
+        kept = ("", *names.exercise.kept_attributes)  # which are compared as further results
+        of = f".{kept[fact.part - 1]}" if 1 < fact.part <= len(kept) else f"result {fact.part}"
+        return f"Of {of}: {sentence(replace(fact, part=0), names)}"
     if fact.beside:
         second = sentence(replace(fact, beside=""), names)
         for right, those in BESIDE.items():

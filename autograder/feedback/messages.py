@@ -60,7 +60,7 @@ OF_A_CLASS = (
     "This is not one of the known mistakes. What do the checks that fail have in common, and not those that pass? Then "
     "compare your forward with the page's steps, one after the other."
 )
-BY_HAND = "This is not one of the known mistakes. Work this example by hand, and compare step by step."
+BY_HAND = "This is not one of the known mistakes. Work a small example by hand, and compare step by step."
 STEPS = "This is not one of the known mistakes. Print the shape and some numbers after each step."
 SCORE = (
     "Read some of your translations next to their sources before you change anything: their mistakes say more than the "

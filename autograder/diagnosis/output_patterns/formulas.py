@@ -100,7 +100,7 @@ def _holds(pair: tuple[Tensor, Tensor, Outcome], key: tuple[int, str, int], how:
 def _made(expected: Tensor, part: Tensor) -> dict[str, Tensor]:
     return {
         "plus": expected + part,
-        "less": expected - part,
+        "minus": expected - part,
         "times": expected * part,
         "divided by": expected / part,
     }
@@ -163,7 +163,7 @@ def formula(exercise: Exercise, outcomes: Sequence[Outcome]) -> list[Fact]:
 
 
 def _right_and(terms: dict[tuple, str], got: tuple, right: tuple) -> str | None:
-    for sign, word in ((1, "plus"), (-1, "less")):
+    for sign, word in ((1, "plus"), (-1, "minus")):
         rest = tuple(sign * (one - other) for one, other in zip(got, right, strict=True))
         if rest in terms:
             return f"the correct number {word} {terms[rest]}"

@@ -659,8 +659,8 @@ def _reckoned(fact, outcome: Outcome, got: Any, expected: Any) -> bool:
         part = number.sum(fact.argument_axis) if "the sum of" in words else number.mean(fact.argument_axis)
     else:
         part = number
-    sign = re.search(r"correct one (plus|less|times|divided by)", words)[1]
-    made = {"plus": expected + part, "less": expected - part, "times": expected * part, "divided by": expected / part}
+    sign = re.search(r"correct one (plus|minus|times|divided by)", words)[1]
+    made = {"plus": expected + part, "minus": expected - part, "times": expected * part, "divided by": expected / part}
     return _near(got, made[sign], outcome)
 
 
