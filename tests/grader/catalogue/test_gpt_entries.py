@@ -7,8 +7,8 @@ import torch
 from torch import nn
 
 from autograder import catalogue
-from autograder.catalogue.ch13_gpt import gpt as gpt_model
 from autograder.catalogue.ch13_gpt import generate, gpt_block, lm_batch
+from autograder.catalogue.ch13_gpt import gpt as gpt_model
 from autograder.catalogue.exercise import Case
 from autograder.catalogue.known_answers import answer
 from autograder.diagnosis.explain import judge_and_explain
