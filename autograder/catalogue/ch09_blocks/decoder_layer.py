@@ -5,10 +5,14 @@ from torch import Tensor
 
 from autograder.catalogue import families
 from autograder.catalogue.ch09_blocks.shared import (
+    CAPPED_AT_6,
     FIXED_RATE,
     LIBRARY,
+    RATE,
     WORKED,
+    constant_sub_layers,
     drawn,
+    dropped_by_element,
     sections,
     silent,
     with_heads,
@@ -49,12 +53,14 @@ def causal(T: int) -> Tensor:
 
 def inputs(
     g: torch.Generator, B: int, Tt: int, Ts: int, D: int, h: int, d_ff: int, norm_first: bool = False,
-    dropout: float = 0.0, dtype: torch.dtype = torch.float32,
+    dropout: float = 0.0, dtype: torch.dtype = torch.float32, high: float = 0.0,
 ) -> Case:  # fmt: skip
-    """Two sentences without masks."""
+    """Two sentences without masks. high: added to every other hidden unit of the feed-forward network."""
     made = (D, h, d_ff, dropout, norm_first)
-    read = (normal(g, B, T, D, dtype=dtype) + 0.5 for T in (Tt, Ts))
-    return Case(tuple(1.5 * x for x in read), construct=made, weights=drawn(g, parts(*made), dtype))
+    read = tuple(1.5 * (normal(g, B, T, D, dtype=dtype) + 0.5) for T in (Tt, Ts))
+    weights = drawn(g, parts(*made), dtype)
+    weights["feed-forward.first bias"][::2] += high
+    return Case(read, construct=made, weights=weights)
 
 
 def before(g: torch.Generator, *sizes: int, dtype: torch.dtype = torch.float32) -> Case:
@@ -96,6 +102,15 @@ def far_away(g: torch.Generator) -> Case:
     case = before(g, 2, 3, 5, 8, 4, 10, dtype=torch.float64)
     case.arguments[0][..., 0] += FAR
     return case
+
+
+OUTPUTS = {"self-attention.output bias": 1.0, "cross-attention.output bias": 4.0, "feed-forward.second bias": 16.0}
+
+
+def some_dropped(g: torch.Generator) -> Case:
+    made = (16, 4, 20, RATE, True)
+    case = constant_sub_layers(made, parts(*made), OUTPUTS)
+    return Case((*case.arguments, normal(g, 2, 5, 16)), construct=made, weights=case.weights)
 
 
 def nothing_added(g: torch.Generator, norm_first: bool) -> Case:
@@ -167,7 +182,8 @@ MASKS_INVERTED = Family("masks the wrong way round", """The masks were inverted 
 
 EXERCISE = Exercise(
     id="decoder-layer", number="09.4", difficulty=3, minutes=35, visible_points=2, hidden_points=6,
-    reference=DecoderLayer, roles=parts, section=DECODER, quotes=wrong_word, forbidden=LIBRARY,
+    reference=DecoderLayer, roles=parts, normalize=dropped_by_element(*OUTPUTS.values()), section=DECODER,
+    quotes=wrong_word, forbidden=LIBRARY,
     probes=(
         visible("nothing is added, pre-norm", nothing_added, True),
         visible("4 target words, 4 source words", masked, 2, 4, 4, 6, 3, 10, False),
@@ -178,17 +194,21 @@ EXERCISE = Exercise(
                       precise=far_away),
         hidden("gradients, post-norm", inputs, 2, 3, 4, 6, 2, 8, dtype=torch.float64, checks="gradients",
                announced_by="post-norm, as in the paper"),
-        hidden("other sizes, post-norm", inputs, 3, 4, 6, 8, 2, 10, announced_by="post-norm, as in the paper"),
+        hidden("other sizes, post-norm", inputs, 3, 4, 6, 8, 2, 10, high=30.0,
+               announced_by="post-norm, as in the paper"),
         hidden("the target's mask alone", one_mask, 0, announced_by="either may be left out"),
         hidden("the source's mask alone", one_mask, 1, announced_by="either may be left out"),
         hidden("masks for each head and each word", masked, 3, 4, 5, 6, 2, 10, False, True,
                announced_by="broadcasts to (B, h, Tt, Tt)"),
         hidden("masks of two axes, pre-norm", of_two_axes, announced_by="The masks broadcast"),
-        hidden("more target words than source words", masked, 2, 6, 3, 8, 4, 10, True, announced_by="Tt and Ts differ"),
+        hidden("more target words than source words", masked, 2, 6, 3, 8, 4, 10, True,
+               announced_by="Tt and Ts usually differ"),
         hidden("in training, all dropped, pre-norm", inputs, 2, 4, 5, 6, 3, 10, True, 1.0, checks="training",
                announced_by="With dropout 1 nothing is added in training"),
         hidden("in training, all dropped, post-norm", inputs, 2, 4, 5, 6, 3, 10, False, 1.0, checks="training",
                   announced_by="With dropout 1 nothing is added in training"),
+        hidden("in training, dropout 0.4", some_dropped, checks="training",
+               announced_by="each with residual, dropout and a norm of its own, exactly as in 09.3"),
     ),
     mistakes=(
         mistake("keys and values from the target", both(1, "memory", "seen"), THREE,
@@ -352,6 +372,7 @@ EXERCISE = Exercise(
             "before they are added."),
         families.NO_ACTIVATION(RIGHT.but("torch.relu(self.widen(x))", "self.widen(x)"), FEED, activation="A ReLU"),
         families.GELU(RIGHT.but("torch.relu(", "F.gelu("), FEED),
+        CAPPED_AT_6(RIGHT.but("torch.relu(", "F.relu6("), FEED),
         families.TWO_RESULTS(RIGHT.ending_in(", None"),
             DECODER, name="the weights returned too", result="words, (B, Tt, D)"),
         mistake("masks always needed", RIGHT.but("tgt_mask=None, src_mask=None", "tgt_mask, src_mask"), DECODER,

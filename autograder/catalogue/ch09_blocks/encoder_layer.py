@@ -5,10 +5,15 @@ from torch import Tensor
 
 from autograder.catalogue import families
 from autograder.catalogue.ch09_blocks.shared import (
+    CAPPED_AT_6,
     FIXED_RATE,
     LIBRARY,
+    RATE,
+    ROOT_OF_D,
     WORKED,
+    constant_sub_layers,
     drawn,
+    dropped_by_element,
     sections,
     silent,
     with_heads,
@@ -44,10 +49,14 @@ def parts(d: int, h: int, d_ff: int, dropout: float, norm_first: bool) -> tuple[
 
 def inputs(
     g: torch.Generator, B: int, T: int, D: int, h: int, d_ff: int, norm_first: bool = False, dropout: float = 0.0,
-    dtype: torch.dtype = torch.float32,
+    dtype: torch.dtype = torch.float32, high: float = 0.0,
 ) -> Case:  # fmt: skip
+    """high: added to every other hidden unit of the feed-forward network."""
     made = (D, h, d_ff, dropout, norm_first)
-    return Case((1.5 * normal(g, B, T, D, dtype=dtype) + 0.5,), construct=made, weights=drawn(g, parts(*made), dtype))
+    x = 1.5 * normal(g, B, T, D, dtype=dtype) + 0.5
+    weights = drawn(g, parts(*made), dtype)
+    weights["feed-forward.first bias"][::2] += high
+    return Case((x,), construct=made, weights=weights)
 
 
 def before(g: torch.Generator, *sizes: int, dtype: torch.dtype = torch.float32) -> Case:
@@ -77,6 +86,14 @@ def hardly_spread(g: torch.Generator) -> Case:
     weights = {role: 0.002 * weight if role.startswith(("attention.output", "feed-forward.second")) else weight
                for role, weight in (case.weights or {}).items()}  # fmt: skip
     return Case((0.002 * case.arguments[0],), construct=case.construct, weights=weights)
+
+
+OUTPUTS = {"attention.output bias": 1.0, "feed-forward.second bias": 4.0}
+
+
+def some_dropped(g: torch.Generator) -> Case:
+    made = (16, 4, 20, RATE, True)
+    return constant_sub_layers(made, parts(*made), OUTPUTS)
 
 
 def nothing_added(norm_first: bool) -> Case:
@@ -127,7 +144,8 @@ def forward(source: str):
 
 EXERCISE = Exercise(
     id="encoder-layer", number="09.3", difficulty=3, minutes=35, visible_points=2, hidden_points=5,
-    reference=EncoderLayer, roles=parts, section=LAYER, quotes=wrong_word, forbidden=LIBRARY,
+    reference=EncoderLayer, roles=parts, normalize=dropped_by_element(*OUTPUTS.values()), section=LAYER,
+    quotes=wrong_word, forbidden=LIBRARY,
     probes=(
         visible("nothing is added, pre-norm", nothing_added(True)),
         visible("nothing is added, post-norm", nothing_added(False)),
@@ -140,7 +158,8 @@ EXERCISE = Exercise(
                       precise=far_away),
         hidden("gradients, post-norm", inputs, 2, 3, 6, 2, 8, dtype=torch.float64, checks="gradients",
                announced_by="post-norm, as in the paper"),
-        hidden("other sizes, post-norm", inputs, 3, 5, 8, 2, 10, announced_by="post-norm, as in the paper"),
+        hidden("other sizes, post-norm", inputs, 3, 5, 8, 2, 10, high=30.0,
+               announced_by="post-norm, as in the paper"),
         hidden("a mask for each head, pre-norm", masked, 2, 4, 6, 3, 10, True, "B", "h", "Tq", "Tk",
                announced_by="broadcasts to (B, h, T, T)"),
         hidden("a mask for each head, post-norm", masked, 2, 4, 6, 3, 10, False, "B", "h", "Tq", "Tk",
@@ -151,6 +170,8 @@ EXERCISE = Exercise(
                announced_by="With dropout 1 nothing is added in training"),
         hidden("in training, all dropped, post-norm", inputs, 2, 4, 6, 3, 10, False, 1.0, checks="training",
                announced_by="With dropout 1 nothing is added in training"),
+        hidden("in training, dropout 0.4", some_dropped, checks="training",
+               announced_by="applied to the output of each sub-layer, before it is added, and only in training"),
     ),
     mistakes=(
         mistake("no residual", RIGHT.but(PRE_1, PRE_1.replace("x + ", "")).but(PRE_2, PRE_2.replace("x + ", "")).but(
@@ -201,7 +222,8 @@ EXERCISE = Exercise(
         families.ONE_NORM_FOR_BOTH(RIGHT.but(NORMS, "self.norm1 = nn.LayerNorm(d)\n        self.norm2 = self.norm1"),
             LAYER, quotes=None),
         mistake("only one norm", RIGHT.but(NORMS, "self.norm1, self.norm2 = nn.LayerNorm(d), nn.Identity()"), LAYER,
-            "There is one norm. There should be two: each of the two sub-layers has its own."),
+            """Only one norm belongs to your layer. There should be two: each of the two sub-layers has its own. A norm
+            that is made in forward is new at each call and learns nothing, so make both in the constructor."""),
         families.NO_NORM(RIGHT.but(NORMS, "self.norm1, self.norm2 = nn.Identity(), nn.Identity()"), NORM, where=""),
         families.RMS_NORMS(RIGHT.but("nn.LayerNorm(d), nn.LayerNorm(d)", "nn.RMSNorm(d), nn.RMSNorm(d)"), NORM),
         mistake("mask ignored",
@@ -260,16 +282,28 @@ EXERCISE = Exercise(
             "transforms each of them."),
         families.NO_ACTIVATION(RIGHT.but("torch.relu(self.widen(x))", "self.widen(x)"), FEED, activation="A ReLU"),
         families.GELU(RIGHT.but("torch.relu(", "F.gelu("), FEED),
+        CAPPED_AT_6(RIGHT.but("torch.relu(", "F.relu6("), FEED),
         mistake("a second ReLU", RIGHT.but(THINK, "return torch.relu(self.narrow(torch.relu(self.widen(x))))"), FEED,
             "There is a second ReLU, after the second map, so nothing is ever lowered. There is one between the two."),
         mistake("ReLU at the end", RIGHT.but(THINK, "return torch.relu(self.narrow(self.widen(x)))"), FEED,
             "The ReLU comes after the second map, so nothing is ever lowered. It belongs between the two."),
         mistake("keys and values not normed", RIGHT.but(PRE_1, PRE_1.replace("seen, seen", "seen, x")), PLACEMENT,
-            "In pre-norm only the queries come from the normed x. The source is normalized as well: self-attention "
-            "reads one thing."),
+            "In pre-norm only the queries come from the normed x. Keys and values come from it as well: self-attention "
+            "reads one x."),
         mistake("the second norm forgotten in pre-norm", RIGHT.but(SEEN_2, "seen = x"), PLACEMENT,
             "In pre-norm the feed-forward network read x as it is. It reads a normed x, as attention does."),
         families.SCORES_NOT_DIVIDED(RIGHT.but(" / q.shape[-1] ** 0.5", ""), LAYER, part="layer"),
+        ROOT_OF_D(RIGHT.but("q.shape[-1] ** 0.5", "asking.shape[-1] ** 0.5"), LAYER, part="layer"),
+        mistake("heads merged without the transpose",
+                RIGHT.but("(shares @ v).transpose(1, 2).reshape(asking.shape)", "(shares @ v).reshape(asking.shape)"),
+                LAYER,
+            """The heads were put together in the wrong order. They come as (B, h, T, d_k): reshaped like that, a row
+            gets pieces of several words. Exchange heads and words first (chapter 06)."""),
+        mistake("the output projection not used",
+                RIGHT.but("return self.W_o((shares @ v).transpose(1, 2).reshape(asking.shape))",
+                          "return (shares @ v).transpose(1, 2).reshape(asking.shape)"), LAYER,
+            """Attention uses three of its four projections. The output projection W_O is missing, or it was made and
+            forward never uses it: the merged heads go through it at the end."""),
         families.ONE_HEAD(RIGHT.but("Heads(d, h)", "Heads(d, 1)"), LAYER),
         mistake("heads and their width exchanged", RIGHT.but("Heads(d, h)", "Heads(d, d // h)"), LAYER,
             "Attention has d / h heads of width h. It has h heads, each d / h wide."),

@@ -17,8 +17,10 @@ def feed_forward(x: Tensor, W1: Tensor, b1: Tensor, W2: Tensor, b2: Tensor) -> T
     return torch.relu(x @ W1 + b1) @ W2 + b2
 
 
-def inputs(g: torch.Generator, B: int, T: int, D: int, d_ff: int, dtype: torch.dtype = torch.float32) -> Case:
-    draw = (4 * normal(g, B, T, D), normal(g, D, d_ff) / D**0.5, normal(g, d_ff), normal(g, d_ff, D) / d_ff**0.5,
+def inputs(
+    g: torch.Generator, B: int, T: int, D: int, d_ff: int, dtype: torch.dtype = torch.float32, size: float = 4.0
+) -> Case:
+    draw = (size * normal(g, B, T, D), normal(g, D, d_ff) / D**0.5, normal(g, d_ff), normal(g, d_ff, D) / d_ff**0.5,
             normal(g, D))
     return Case(tuple(tensor.to(dtype) for tensor in draw))
 
@@ -69,7 +71,8 @@ EXERCISE = Exercise(
         *usual_probes(inputs, other=(3, 4, 5, 7), smallest=(1, 1, 1, 1), common=(2, 3, 4, 6), precise=far_away),
         hidden("narrower inside", inputs, 2, 3, 6, 4, announced_by="d_ff may be smaller than D"),
         hidden("nothing above 0", all_asleep, announced_by="only b2 comes out"),
-        hidden("as many words as features", inputs, 4, 4, 4, 4, announced_by="each word by itself"),
+        hidden("as many words as features", inputs, 4, 4, 4, 4, dtype=torch.float64, size=2000.0,
+               announced_by="process each word separately"),
     ),
     mistakes=(
         mistake("no ReLU", RIGHT.without(RELU), FEED,
@@ -95,7 +98,7 @@ EXERCISE = Exercise(
         mistake("tanh", instead("torch.tanh(hidden)"), FEED,
             "tanh was used: every hidden unit is between -1 and 1. ReLU keeps values above 0 as they are."),
         mistake("absolute value", instead("hidden.abs()"), FEED,
-            "The sign of negative numbers was flipped. ReLU makes it 0."),
+            "The sign of negative numbers was flipped. ReLU makes them 0."),
         mistake("leaky ReLU", instead("F.leaky_relu(hidden)"), FEED,
             "A little of what is below 0 came through: that is a leaky ReLU. ReLU makes it 0."),
         mistake("softmax", instead("torch.softmax(hidden, dim=-1)"), FEED,
@@ -120,16 +123,16 @@ EXERCISE = Exercise(
             "x was added to the result. That sum, the residual, is made outside, by the layer (09.3)."),
         mistake("words mixed", RIGHT.before(SECOND, "hidden = hidden.mean(dim=-2, keepdim=True).expand_as(hidden)"),
                 AXIS,
-            "Words were mixed: all words of a sentence come out alike. Each word is treated by itself."),
+            "Words were mixed: all words of a sentence come out alike. Each word is processed separately."),
         mistake("the first word for all", RIGHT.before(FIRST, "x = x[:, :1].expand_as(x)"), AXIS,
-            "Every word came out as the first. Each word is treated by itself."),
+            "Every word came out as the first. Each word is processed separately."),
         mistake("W1 transposed", RIGHT.but("x @ W1", "x @ W1.T"), FEED,
             """W1 was transposed. Here it is (D, d_ff) and on the right of x, so it can be used as it is.
             (F.linear and nn.Linear store it the other way round.)"""),
         mistake("W2 transposed", RIGHT.but("hidden @ W2", "hidden @ W2.T"), FEED,
             "W2 was transposed. Here it is (d_ff, D) and on the right, so it can be used as it is."),
         mistake("dropout inside", RIGHT.before(SECOND, "hidden = F.dropout(hidden, 0.1)"), FEED,
-            "Some hidden numbers were dropped, at random. There is no dropout in this exercise."),
+            "Some hidden values were dropped, at random. There is no dropout in this exercise."),
         in_place("x", RIGHT.before(FIRST, "x.relu_()"), FEED, "relu_ writes in place; relu makes a new tensor."),
         *usual_mistakes(RIGHT, arguments="x W1 b1 W2 b2", detached=FEED, float32=FEED, single=FEED, squeezed=AXIS,
                         viewed=AXIS),

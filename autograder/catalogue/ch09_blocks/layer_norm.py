@@ -129,23 +129,23 @@ EXERCISE = Exercise(
             "The variance was held at eps where it is smaller. eps is added, always."),
         mistake("over the words", over("-2"), AXIS,
             """Mean and variance run over the *words* of a sentence, feature by feature. Changing word 0 changed word 1.
-            Each word is normalized by itself, over its features: the last axis."""),
+            Each word is normalized separately, over its features: the last axis."""),
         mistake("over the batch", over("0"), AXIS,
             """Mean and variance run over the first axis, so sentences change each other: that is batch norm's way. Each
-            word is normalized by itself, over its features: the last axis."""),
+            word is normalized separately, over its features: the last axis."""),
         mistake("over axis 2, wherever the features are", over("2"), AXIS,
             """Mean and variance run over axis 2, which is the last one only where x has three axes. Features are always
             on the last axis: count it from the end."""),
         mistake("over words and features", over("tuple(range(1, x.ndim)) or -1"), AXIS,
             """Mean and variance run over all words of the sentence together. Changing word 0 changed word 1. Each word
-            is normalized by itself, over its features."""),
+            is normalized separately, over its features."""),
         mistake("over everything", RIGHT.but("x.mean(dim=-1, keepdim=True)", "x.mean()").but(
                   "centered.pow(2).mean(dim=-1, keepdim=True)", "centered.pow(2).mean()"), AXIS,
             "One mean and one variance were taken of all numbers. Each word has its own."),
         mistake("over batch and words", RIGHT.but("x.mean(dim=-1", "x.mean(dim=tuple(range(x.ndim - 1))").but(
                   "centered.pow(2).mean(dim=-1", "centered.pow(2).mean(dim=tuple(range(x.ndim - 1))"), AXIS,
             "Every feature was normalized over all words of the batch, which is batch norm. Each word is normalized "
-            "by itself, over its features."),
+            "separately, over its features."),
         mistake("the mean kept", RIGHT.but("normed = centered /", "normed = x /"), NORM,
             "Divided by the right root, but the mean was never taken off the result."),
         mistake("root mean square", RIGHT.but(CENTERED, "centered = x"), NORM,

@@ -5,6 +5,7 @@ import torch
 from autograder.catalogue import families
 from autograder.catalogue.ch09_blocks.shared import sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise
+from autograder.catalogue.families import Family
 from autograder.catalogue.known_answers import answer, correct, mistake
 from autograder.catalogue.probes import hidden, visible
 from transformer_ref.config import ModelConfig
@@ -68,6 +69,13 @@ UNTIED, LAST = (
 )
 SUM = "return cfg.encoder_layers * encoder + cfg.decoder_layers * decoder + tables + last"
 
+# fmt: off
+TIMES_THE_HEADS = Family("projections times the heads", """The projections were multiplied by the number of heads. The
+    heads *share* them (06.4): all together they fill D by D.""")
+BIASES_OF_ONE_SIZE = Family("feed-forward biases of one size", """Both biases of a feed-forward network were counted as
+    {size} numbers. The first map ends in d_ff numbers, the second in D.""")
+# fmt: on
+
 EXERCISE = Exercise(
     id="param-count", number="09.6", difficulty=1, minutes=20, visible_points=1, hidden_points=2,
     reference=param_count, section=COUNT, quotes=counted,
@@ -114,8 +122,9 @@ EXERCISE = Exercise(
                 RIGHT.but(ATTENTION, "attention = 4 * D * D").but(FF, "feed_forward = 2 * D * F").but(
                   NORM, "norm = 0"), COUNT,
             "You counted only the matrices. Biases and norms are learned as well."),
-        mistake("feed-forward biases of one size", RIGHT.but(FF, "feed_forward = 2 * (D * F + F)"), COUNT,
-            "Both biases of a feed-forward network were counted as d_ff numbers. The second map ends in D numbers."),
+        BIASES_OF_ONE_SIZE(RIGHT.but(FF, "feed_forward = 2 * (D * F + F)"), COUNT, size="d_ff"),
+        BIASES_OF_ONE_SIZE(RIGHT.but(FF, "feed_forward = 2 * (D * F + D)"), COUNT, size="D",
+                           name="feed-forward biases of D numbers"),
         mistake("the second bias of a feed-forward network forgotten",
                 RIGHT.but(FF, "feed_forward = D * F + F + F * D"), COUNT,
             "One bias of a feed-forward network was left out: D numbers, after the second map."),
@@ -125,9 +134,9 @@ EXERCISE = Exercise(
             "A feed-forward network was counted as one map. There is one back to D as well."),
         mistake("three projections", RIGHT.but(ATTENTION, "attention = 3 * D * D + 3 * D"), COUNT,
             "An attention was given three projections. There is a fourth, W_O."),
-        mistake("projections times the heads", RIGHT.but(ATTENTION, "attention = cfg.heads * (4 * D * D + 4 * D)"),
-                COUNT,
-            "The projections were multiplied by the number of heads. The heads *share* them (06.4)."),
+        TIMES_THE_HEADS(RIGHT.but(ATTENTION, "attention = cfg.heads * (4 * D * D + 4 * D)"), COUNT),
+        TIMES_THE_HEADS(RIGHT.but(ATTENTION, "attention = cfg.heads * 3 * (D * D + D) + D * D + D"), COUNT,
+                        name="three projections times the heads"),
         mistake("one head's projections",
                 RIGHT.but(ATTENTION, "attention = 4 * D * (D // cfg.heads) + 4 * (D // cfg.heads)"), COUNT,
             "Only one head's part of the projections was counted. All heads together fill D by D."),
@@ -177,6 +186,11 @@ EXERCISE = Exercise(
             "One last norm was counted. In pre-norm both stacks end in one."),
         mistake("last norms always", RIGHT.but(LAST, "last = 2 * norm"), COUNT,
             "Last norms were counted in post-norm, whose layers end in a norm already."),
+        mistake("a last norm for each layer",
+                RIGHT.but(LAST, "last = (cfg.encoder_layers + cfg.decoder_layers) * norm if cfg.norm_first else 0"),
+                COUNT,
+            "In pre-norm one more norm was counted for every layer. There is one more for each of the two stacks, at "
+            "its end."),
         mistake("one layer each", RIGHT.but(SUM, "return encoder + decoder + tables + last"), COUNT,
             "One layer of each kind was counted; there are encoder_layers and decoder_layers of them."),
         mistake("as many decoder layers as encoder layers",

@@ -1,11 +1,13 @@
 """What the exercises of chapter 09 share."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from itertools import product
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from autograder.catalogue.exercise import Block, Evidence
+from autograder.catalogue.exercise import Block, Case, Evidence
 from autograder.catalogue.families import Family
 from autograder.catalogue.known_answers import Answer, answer
 from autograder.catalogue.numbers import number
@@ -40,6 +42,52 @@ def silent(blocks: Sequence[Block]) -> dict[str, Tensor]:
             shape in shapes.items()}
 
 
+RATE = 0.4  # of dropout, in the probe that tells what is dropped by what is left
+MOST_VALUES = 64
+
+
+def constant_sub_layers(construct: tuple, blocks: Sequence[Block], biases: dict[str, float]) -> Case:
+    """Sub-layers that return a constant, for words of equal numbers: so each result shows which were dropped.
+
+    construct: (d, h, d_ff, RATE, True); biases: role -> the constant, each more than twice the sum of those before.
+    """
+    weights = silent(blocks)
+    for role, value in biases.items():
+        weights[role] = torch.full_like(weights[role], value)
+    return Case((torch.full((2, 16, construct[0]), 2.0),), construct=construct, weights=weights)
+
+
+def dropped_by_element(*constants: float) -> Callable[[Case, Any], Any]:
+    """The normal form of a result of `constant_sub_layers`: the different values in it, again and again, in ascending
+    order. If each sub-layer's output is dropped element by element, they are those of one dropout, also where there is
+    more dropout inside. A result in which whole words or features are dropped stays as it is."""
+    scales = (0.0, 1 / (1 - RATE), 1 / (1 - RATE) ** 2)
+
+    def normal_form(case: Case, result: Any) -> Any:
+        words = case.arguments[0]
+        if case.construct[3] != RATE or not isinstance(result, Tensor) or result.shape != words.shape:
+            return result
+        added = result - words
+        left = {}
+        for factors in product(scales, repeat=len(constants)):
+            value = sum(factor * constant for factor, constant in zip(factors, constants, strict=True))
+            here = (added - value).abs() < 1e-3
+            which = tuple(factor > 0 for factor in factors)
+            left[which] = left.get(which, torch.zeros_like(here)) | here
+        explained = torch.stack(list(left.values()))
+        by_element = bool((result != result[..., :1]).any() and (result != result[:, :1]).any())
+        values = result.round(decimals=3).unique(sorted=True)
+        if bool(explained.any(dim=0).all() and explained.flatten(1).any(dim=1).all()):
+            kept = product((0.0, 1 / (1 - RATE)), repeat=len(constants))
+            sums = sorted(sum(f * constant for f, constant in zip(each, constants, strict=True)) for each in kept)
+            values = words[0, 0, 0] + torch.tensor(sums, dtype=words.dtype)
+        if not 0 < len(values) <= MOST_VALUES or (len(values) > 1 and not by_element):
+            return result
+        return values.repeat(-(-result.numel() // len(values)))[: result.numel()].reshape(result.shape)
+
+    return normal_form
+
+
 def wrong_word(evidence: Evidence, most: int = 4) -> str:
     """The row with the largest error, which is the one that the report shows, and the correct one."""
     wanted, got = evidence.expected.double(), evidence.got.double()
@@ -62,6 +110,10 @@ def first_number(evidence: Evidence) -> str:
 # fmt: off
 FIXED_RATE = Family("a fixed dropout rate", """In training your dropout does not use {rate} everywhere: some
     values stayed, although {rate} says that all are dropped. Pass {rate} on to every dropout layer.""")
+CAPPED_AT_6 = Family("capped at 6", """Hidden values above 6 were cut off. ReLU has no upper end: it sets values below 0
+    to 0 and keeps all others.""")
+ROOT_OF_D = Family("divided by the root of D", """Your {part}'s attention divides the scores by the root of D, the width
+    of a whole word. Each head compares vectors of width d_k = D / h, so the root of d_k belongs there.""")
 # fmt: on
 
 

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from autograder.catalogue import families
-from autograder.catalogue.ch09_blocks.shared import FIXED_RATE, HEADS, LIBRARY, drawn, first_number, sections
+from autograder.catalogue.ch09_blocks.shared import FIXED_RATE, HEADS, LIBRARY, ROOT_OF_D, drawn, first_number, sections
 from autograder.catalogue.exercise import Block, Case, Exercise
 from autograder.catalogue.families import usual_mistakes
 from autograder.catalogue.known_answers import Answer, answer, correct, mistake
@@ -22,6 +22,10 @@ LARGE, LESS_LARGE = 1e30, 1e12
 
 class Transformer(transformer.Transformer):
     """The encoder-decoder of Vaswani et al. 2017."""
+
+    def forward(self, src: Tensor, tgt_in: Tensor) -> Tensor:
+        """The logits; the arguments have the names that the notebook gives them."""
+        return super().forward(src, tgt_in)
 
 
 def parts(cfg: ModelConfig) -> tuple[Block, ...]:
@@ -53,9 +57,13 @@ def config(**changes: Any) -> ModelConfig:
 
 
 def inputs(
-    g: torch.Generator, B: int, Ts: int, Tt: int, pads: bool = True, dtype: torch.dtype = torch.float32, **changes: Any
-) -> Case:
-    """Sentences of different lengths, or of one; the target's begin with bos. The first word of each is not a pad."""
+    g: torch.Generator, B: int, Ts: int, Tt: int, pads: bool = True, dtype: torch.dtype = torch.float32,
+    high: float = 0.0, **changes: Any
+) -> Case:  # fmt: skip
+    """Sentences of different lengths, or of one; the target's begin with bos. The first word of each is not a pad.
+
+    high: added to every other hidden unit of the feed-forward networks.
+    """
     cfg = config(**changes)
     rows = []
     for T, vocabulary in ((Ts, cfg.source_vocabulary), (Tt, cfg.target_vocabulary)):
@@ -67,7 +75,11 @@ def inputs(
             lengths[0] = max(T - 2, 1)
         rows.append(ids.masked_fill(torch.arange(T) >= lengths[:, None], cfg.pad))
     rows[1][:, 0] = cfg.bos
-    return Case(tuple(rows), construct=(cfg,), weights=drawn(g, parts(cfg), dtype))
+    weights = drawn(g, parts(cfg), dtype)
+    for role, weight in weights.items():
+        if role.endswith("feed-forward.first bias"):
+            weight[::2] += high
+    return Case(tuple(rows), construct=(cfg,), weights=weights)
 
 
 def twice_the_same(g: torch.Generator) -> Case:
@@ -211,7 +223,7 @@ EXERCISE = Exercise(
         visible("post-norm, one table", inputs, 2, 5, 4, source_vocabulary=13, tie_embeddings=True),
         visible("1 encoder layer, 2 decoder layers", inputs, 2, 4, 3, encoder_layers=1, norm_first=True),
         hidden("other sizes", inputs, 3, 5, 6, d_model=8, heads=2, d_ff=14, encoder_layers=1, decoder_layers=2,
-               announced_by=PROMISED),
+               high=30.0, announced_by=PROMISED),
         hidden("one sentence, one word", inputs, 1, 1, 1, encoder_layers=1, decoder_layers=1, norm_first=True,
                announced_by=PROMISED),
         hidden("a sentence twice", twice_the_same, announced_by=PROMISED),
@@ -220,9 +232,9 @@ EXERCISE = Exercise(
                announced_by="No word attends to a pad"),
         hidden("vocabularies of one size, three tables", inputs, 2, 4, 5, source_vocabulary=13, encoder_layers=1,
                announced_by="Without it, source, target and output have one each"),
-        hidden("one table, pre-norm", inputs, 2, 4, 5, source_vocabulary=13, tie_embeddings=True, norm_first=True,
-               decoder_layers=1,
-                  announced_by="one table serves source, target and output"),
+        hidden("one table, pre-norm", inputs, 2, 4, 5, False, torch.float64, source_vocabulary=13, tie_embeddings=True,
+               norm_first=True, decoder_layers=1, checks=GRADIENTS,
+               announced_by="one table serves source, target and output"),
         hidden("2 encoder layers, 1 decoder layer", inputs, 2, 3, 4, decoder_layers=1,
                announced_by="cfg.encoder_layers and cfg.decoder_layers"),
         hidden("float64, gradients", inputs, 2, 3, 4, False, torch.float64, encoder_layers=1, decoder_layers=1,
@@ -245,7 +257,7 @@ EXERCISE = Exercise(
             "The source's words got no positions: *dog bites man* and *man bites dog* are one sentence. Both sides "
             "get them."),
         mistake("no positions", RIGHT.without(PLACES), ENDS,
-            "No word got a position. Attention does not see any order by itself (05.6), so both sides need positions."),
+            "No word got a position. Without positions attention ignores the order (05.6), so both sides need them."),
         mistake("positions from 1", RIGHT.but("torch.arange(T).float()", "torch.arange(1, T + 1).float()"), ENDS,
             "Positions begin at 1 in your model. The first word is at position 0, as in 07.1."),
         mistake("sines before cosines", RIGHT.but(
@@ -260,7 +272,7 @@ EXERCISE = Exercise(
             "Words *and* positions were multiplied by the root of d_model. Only the words are; then the "
             "positions are added."),
         mistake("multiplied by d_model", RIGHT.but(TABLE, "x = table(ids) * self.cfg.d_model"), ENDS,
-            "The embeddings were multiplied by d_model itself. Its root is meant."),
+            "The embeddings were multiplied by d_model itself. They are multiplied by its root."),
         mistake("divided by the root of d_model", RIGHT.but(TABLE, "x = table(ids) / self.cfg.d_model ** 0.5"), ENDS,
             "The embeddings were divided by the root of d_model. They are multiplied by it."),
         mistake("the source alone multiplied", RIGHT.but(
@@ -269,17 +281,17 @@ EXERCISE = Exercise(
             "The target's embeddings were not multiplied by the root of d_model. Those of both sides are."),
         mistake("one encoder layer again and again", RIGHT.but(
                   ENCODER, "self.encoder = nn.ModuleList([Layer(cfg, False)] * cfg.encoder_layers)"), STACK,
-            """Your encoder layers are one object: however many there are, they have one set of parameters. [layer] * N
-            repeats the same one. Make a new one each time."""),
+            """Your encoder layers are one object: however many there are, they have one set of parameters. A list times
+            a number repeats the same object. Make a new layer each time."""),
         mistake("one decoder layer again and again",
                 RIGHT.but(DECODER, "self.decoder = nn.ModuleList([Layer(cfg, True)] * cfg.decoder_layers)"), STACK,
-            """Your decoder layers are one object: however many there are, they have one set of parameters. [layer] * N
-            repeats the same one. Make a new one each time."""),
+            """Your decoder layers are one object: however many there are, they have one set of parameters. A list times
+            a number repeats the same object. Make a new layer each time."""),
         mistake("one layer of each kind again and again",
                 RIGHT.but(ENCODER, "self.encoder = nn.ModuleList([Layer(cfg, False)] * cfg.encoder_layers)").but(
                   DECODER, "self.decoder = nn.ModuleList([Layer(cfg, True)] * cfg.decoder_layers)"), STACK,
-            """Your layers are one object of each kind: however many there are, they have one set of parameters. [layer]
-            * N repeats the same one. Make a new one each time."""),
+            """Your layers are one object of each kind: however many there are, they have one set of parameters. A list
+            times a number repeats the same object. Make a new layer each time."""),
         families.LAYERS_IN_A_LIST(RIGHT.but(ENCODER, ENCODER.replace("nn.ModuleList([", "list([")).but(
                   DECODER, DECODER.replace("nn.ModuleList([", "list([")),
             STACK, lists="nn.ModuleList"),
@@ -367,15 +379,20 @@ EXERCISE = Exercise(
             "read. True = may attend: it is True at real words."),
         mistake("tying ignored", RIGHT.but(TYING, "pass"), ENDS,
             """With cfg.tie_embeddings there is *one* table for source, target and output; yours has three. Let all
-            three be the same parameter. Copying .data shares the values, but leaves three parameters, each with its
-            own gradient and optimizer state."""),
+            three be the same parameter. A copy of the values leaves three parameters, each with its own gradient and
+            optimizer state."""),
+        mistake("the tied table detached at the output",
+                by_itself(RIGHT.but(LAST, "return y @ self.output.weight.detach().T if self.cfg.tie_embeddings "
+                                          "else self.output(y)")), ENDS,
+            """With cfg.tie_embeddings the values are correct, but the gradient of the table is not: the output uses the
+            table's values without their gradient. All three uses of the table contribute to it."""),
         mistake("the source not tied", RIGHT.without(TIED_SOURCE), ENDS,
             """With cfg.tie_embeddings there is *one* table for source, target and output; yours has two. The third has
             to be the same parameter as well."""),
         mistake("always tied", RIGHT.but(TYING, TIED_OUTPUT), ENDS,
             "Target and output share a table though cfg.tie_embeddings is off: then each has its own."),
         mistake("an output bias", RIGHT.but("cfg.target_vocabulary, bias=False)", "cfg.target_vocabulary)"), ENDS,
-            "The output adds a bias to the logits. There is none there: bias=False."),
+            "The output adds a bias to the logits. It has none in this model: switch it off where the map is made."),
         mistake("the target embedded as the source",
                 RIGHT.but(TARGET, "self.embed(self.source, tgt % self.cfg.source_vocabulary)"), ENDS,
             """Without cfg.tie_embeddings, source, target and output have three separate tables. In your model two of
@@ -406,7 +423,7 @@ EXERCISE = Exercise(
         mistake("vocabulary before words", RIGHT.but(LAST, "return self.output(y).transpose(1, 2)"), WHOLE,
             "The logits are (B, V, Tt). Wanted are (B, Tt, V): a row of scores for each word."),
         mistake("hidden vectors came back", RIGHT.but(LAST, "return y"), ENDS,
-            "The decoder's vectors came back, D numbers a word. The output makes V scores of them."),
+            "The decoder's vectors came back, D numbers for each word. The output turns them into V scores."),
         families.TWO_RESULTS(RIGHT.but(LAST, "return self.output(y), memory"), WHOLE, result="logits"),
         families.EMBEDDINGS_NOT_DROPPED(RIGHT.but(DROPPED, "return x"), ENDS, words="words"),
         mistake("no dropout on the target's embeddings",
@@ -438,13 +455,14 @@ EXERCISE = Exercise(
         mistake("sentences exchanged", RIGHT.but(
                   "memory, seen = self.encode(src)",
                   "src, tgt_in = tgt_in, src\n        memory, seen = self.encode(src)"), WHOLE,
-            "Source and target are exchanged: the first argument is read, the second is being written."),
-        families.SCORES_NOT_DIVIDED(RIGHT.but(" / q.shape[-1] ** 0.5", ""), WHOLE, part="machine"),
+            "Source and target are exchanged: src goes into the encoder, tgt_in into the decoder."),
+        families.SCORES_NOT_DIVIDED(RIGHT.but(" / q.shape[-1] ** 0.5", ""), WHOLE, part="model"),
+        ROOT_OF_D(by_itself(RIGHT.but("q.shape[-1] ** 0.5", "asking.shape[-1] ** 0.5")), WHOLE, part="model"),
         mistake("no ReLU", RIGHT.but("torch.relu(self.widen(t))", "self.widen(t)"), WHOLE,
-            "Your machine's feed-forward networks have no ReLU (09.2)."),
+            "The feed-forward networks of your model have no ReLU (09.2)."),
         mistake("no residual", RIGHT.but("x + self.drop(said(norm(x)))", "self.drop(said(norm(x)))").but(
                   "norm(x + self.drop(said(x)))", "norm(self.drop(said(x)))"), WHOLE,
-            "Your machine's layers have no residuals (09.3)."),
+            "The layers of your model have no residuals (09.3)."),
         *usual_mistakes(RIGHT, detached=WHOLE, float32=WHOLE, squeezed=WHOLE),
     ),
     correct=(
