@@ -94,7 +94,7 @@ def about_type(exercise: Exercise, parted: Difference) -> str:
         if isinstance(got, (bool, int, float)):
             return (
                 "You returned a plain Python value, through which no gradient flows: is there an .item(), a "
-                ".tolist() or a float(...)?"
+                ".tolist(), a float(...), or a number that stands in the code?"
             )
         if opaque == "layout":
             return "An ordinary tensor is expected, with every number in its place: .to_dense() makes one."

@@ -133,7 +133,9 @@ MEANINGS: dict[str, str] = {  # the beginning of a message, as a regular express
     r"(?:list|tuple|range object) index out of range|pop from empty list": (
         "A list of length n has the indices 0 to n - 1, an empty one none. So has a tuple."
     ),
-    r"index out of range in self": "An id is as large as the table has rows, or larger, or negative.",
+    r"index out of range in self": (
+        "An id is as large as the table has rows, or larger, or negative. Is it of a different vocabulary?"
+    ),
     r"Class values must be": "one_hot takes whole numbers from 0 to the number of classes - 1.",
     r"~ \(operator\.invert\) is only implemented on": "~ turns a boolean mask around, and this tensor is not boolean.",
     r"tensors used as indices must be|only integers, slices": AN_INDEX,

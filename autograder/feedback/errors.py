@@ -128,6 +128,8 @@ TORCH_SAYS = {  # how torch's words begin, where nothing else tells one of its e
     "cannot assign parameters before Module.__init__() call": UNMADE,
     "Expected tensor for argument #1 'indices'": OF_IDS,
     "The shape of the 2D attn_mask is": LENGTH_FIRST,
+    "the batch number of src and tgt must be equal": LENGTH_FIRST,
+    "Expected key_padded_mask.shape[0] to be": LENGTH_FIRST,
     "a leaf Variable that requires grad": LEAF,
     "a view of a leaf Variable that requires grad": LEAF,
     "one of the variables needed for gradient computation": OVERWRITTEN,
