@@ -114,11 +114,12 @@ def lost_after_a_pad(evidence: Evidence) -> bool:
 
 
 def all_of_them_zero(evidence: Evidence) -> bool:
-    """Whether the weights of a sentence that has words sum to 0, only where the scores are large."""
+    """Whether the weights of a sentence that has words sum to 0, only where the scores are large, and none is NaN."""
     s, H, Wa, Ua, va, mask = evidence.arguments
     scores = torch.tanh((s @ Wa).unsqueeze(1) + H @ Ua) @ va
     zero = (evidence.got[1].abs().sum(1) < 1e-3) & mask.any(1)
-    return bool(zero.any()) and bool((scores.abs().amax(1) > 50)[zero].all())
+    large = bool((scores.abs().amax(1) > 50)[zero].all())
+    return bool(zero.any()) and large and not bool(evidence.got[1].isnan().any())
 
 
 def context_size(evidence: Evidence) -> str:
