@@ -119,8 +119,8 @@ RMS_NORMS = Family("root mean square norms", """The norms have a scale and no sh
     models have, or layer norms without a bias. Here, both are needed.""")
 NO_DROPOUT = Family("no dropout", """Evaluation is right, but in training nothing is dropped, even with dropout 1.
     Dropout acts on the output of each sub-layer, before the sum.""")
-DROPOUT_NEVER_OFF = Family("dropout that never sleeps", """Numbers are dropped in evaluation too: F.dropout does that
-    unless you pass `training=self.training`. nn.Dropout knows by itself.""")
+DROPOUT_NEVER_OFF = Family("dropout that never sleeps", """Numbers are dropped in evaluation too. F.dropout does that
+    unless it is told the module's mode; nn.Dropout checks the mode itself.""")
 DROPOUT_ON_THE_SUM = Family("dropout after the sum", """Dropout was put on the sum, so x itself is dropped with it. It
     belongs on the output of a sub-layer, before the sum: x itself passes unchanged.""")
 FEED_FORWARD_NOT_DROPPED = Family("dropout on attention alone", """In training no dropout acts on the output of the
@@ -136,10 +136,10 @@ SOFTMAX_AT_THE_END = Family("softmax at the end", "Your rows sum to 1: there is 
 LOG_SOFTMAX_AT_THE_END = Family("log_softmax at the end", """All your numbers are below 0: there is a log_softmax at
     the end. Return the logits as they are.""")
 TWO_RESULTS = Family("a pair came back", "Two things came back. forward returns only the {result}.")
-LEFT_IN_EVALUATION_MODE = Family("left in evaluation mode", """The model came in training mode and went back in
-    evaluation mode. Leave it in the mode in which it came.""")
-PUT_IN_TRAINING_MODE = Family("always put in training mode", """The model came in evaluation mode and went back in
-    training mode. Leave it in the mode in which it came.""")
+LEFT_IN_EVALUATION_MODE = Family("left in evaluation mode", """The model was in training mode and is in evaluation mode
+    afterwards. Restore its mode before you return.""")
+PUT_IN_TRAINING_MODE = Family("always put in training mode", """The model was in evaluation mode and is in training mode
+    afterwards. Restore its mode before you return.""")
 
 # --- Tokens, and how they are drawn -----------------------------------------------------------------------------------
 
