@@ -68,8 +68,9 @@ SCORE = (
 )
 VISIBLE = {
     "value": "This is not one of the known mistakes. Do one row by hand, and compare your numbers step by step.",
-    "nan": "NaN (not a number) arises, for example, where 0 is divided by 0 or multiplied by infinity, or infinity is "
-    "subtracted from infinity, and spreads from there. Print each step and find the first one that contains it.",
+    "nan": "NaN (not a number) arises, for example, where 0 is divided by 0 or multiplied by infinity, infinity is "
+    "subtracted from infinity, or the root or logarithm of a negative number is taken, and spreads from there. Print "
+    "each step and find the first one that contains it.",
     "length": BY_HAND,
     "keys": "The keys should be exactly those that the docstring describes.",
     "inputs": IN_PLACE,
