@@ -60,7 +60,7 @@ class SizeTells(Fact, name="size", doubt=""):
         return f"It fails in every check where {name} is {fails}, and in none where {name} is {passes}."
 
 
-MOST_SIZES = 4  # different ones, of which the reason may be seen; of many it is mostly something else
+MOST_SIZES = 4  # distinct sizes; where there are more, the reason is rarely the size
 LARGE = 80.0  # beyond it a float32 exponential is soon infinite
 
 

@@ -19,7 +19,7 @@ NEW_FLOATS = (
     "No input tensor has the dtype that is expected here. Look at where your code makes tensors: torch.zeros, "
     "torch.ones, torch.empty and every division make floats."
 )
-HALF = "float32 or float64 is expected, and this dtype keeps three digits at most. Which line converts to it?"
+HALF = "float32 or float64 is expected, and this dtype keeps about three digits at most. Which line converts to it?"
 MADE_BY = {
     "coroutine": "A function that begins with `async def` returns a coroutine when it is called. Begin it with `def`.",
     "generator": "A function with a `yield` returns a generator when it is called. Return the result with `return`.",
@@ -57,12 +57,12 @@ def about_shape(parted: Difference) -> str:
     if len(wanted) != len(got) or len(apart) != 1:
         return SHAPE
     more = got[apart[0]] - wanted[apart[0]]
-    short = " Does a range or a slice begin or end one off?" if abs(more) == 1 else ""
+    short = " Does a range or a slice begin or end one position off?" if abs(more) == 1 else ""
     return f"Only axis {apart[0]} differs: it is {abs(more)} too {'long' if more > 0 else 'short'}.{short}"
 
 
 def about_type(exercise: Exercise, parted: Difference) -> str:
-    """Return what a value of this type suggests that the code does."""
+    """Return what a value of this type suggests about the code."""
     wanted, got = parted.expected, parted.got
     opaque = got.kind if isinstance(got, wire.Opaque) else ""
     if opaque and got.description.removeprefix("builtins.") in FUNCTIONS:
@@ -70,7 +70,7 @@ def about_type(exercise: Exercise, parted: Difference) -> str:
     if opaque and (said := MADE_BY.get(got.description.removeprefix("builtins."))):
         return said
     if is_number(wanted) and is_number(got):
-        return "A whole number is expected, an int. Where did a float enter? A single / makes one, even of 4 / 2."
+        return "A whole number is expected, an int. Where did a float enter? A single / makes one, even from 4 / 2."
     if is_number(wanted) and isinstance(got, (list, tuple, dict)):
         return "You returned several values where a single number is expected."
     if is_number(wanted) and isinstance(got, str):
@@ -94,19 +94,19 @@ def about_type(exercise: Exercise, parted: Difference) -> str:
         if isinstance(got, (bool, int, float)):
             return (
                 "You returned a plain Python value, through which no gradient flows: is there an .item(), a "
-                ".tolist(), a float(...), or a number that stands in the code?"
+                ".tolist(), a float(...), or a number written into the code?"
             )
         if opaque == "layout":
             return "An ordinary tensor is expected, with every number in its place: .to_dense() makes one."
         if opaque and got.description.partition(".")[0] == "numpy":
             return "You returned a NumPy array. Use torch throughout, so that gradients can flow back."
     if isinstance(wanted, dict) and isinstance(got, torch.Tensor):
-        return "The result has not the shape and dtype that the docstring in the cell describes."
+        return "The result does not have the shape and dtype that the docstring in the cell describes."
     return "The result is not of the type that the docstring in the cell describes."
 
 
 def is_number(value: Any) -> bool:
-    """Whether it is a plain number, and no bool."""
+    """Whether it is a plain number and not a bool."""
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 

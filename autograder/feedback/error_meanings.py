@@ -13,8 +13,8 @@ NO_VALUE = (
 UNCALLED = "A function or method is named there and not called: round brackets are missing."
 ROUND = "Square brackets follow a function. A call needs round ones."
 OVER = (
-    "Tensors that are combined element by element are aligned from the right: two lengths must be equal, or one of "
-    "them 1."
+    "Tensors that are combined element by element are aligned from the right: on each axis the two lengths must be "
+    "equal, or one of them must be 1."
 )
 FLOATS = "This function computes with floats only, and was given whole numbers or booleans. Convert them first."
 ONE_NUMBER = "float(), int(), .item(), a size and an index take a tensor with one number, and this one has more."
@@ -70,7 +70,7 @@ MEANINGS: dict[str, str] = {  # the beginning of a message, as a regular express
     r".*must be (?:real number|Number|Tensor), not (?:builtin_function_or_method|method|function)": UNCALLED,
     r"descriptor '__init__' (?:of|for|requires)": "super needs round brackets of its own: super().__init__().",
     r"exceptions must derive from": (
-        "raise takes an exception, such as ValueError with a text in its brackets, and no bare text."
+        "raise takes an exception, such as ValueError with a text in its brackets, and not a bare text."
     ),
     r"unsupported operation: some elements of the input tensor and the written-to": (
         "What is read and what is written overlap in memory. Read from a copy, which clone() makes."
@@ -80,8 +80,8 @@ MEANINGS: dict[str, str] = {  # the beginning of a message, as a regular express
     ),
     # kinds of values
     r"unhashable type: '(list|dict|set)'": (
-        "A {0} can be changed, so it cannot be the key of a dictionary or an item of a set, nor be counted. Is the "
-        "whole {0} meant, or each of its items? (A tuple can be a key.)"
+        "A {0} can be changed, so it cannot be the key of a dictionary or an item of a set, and a Counter cannot count "
+        "it. Is the whole {0} meant, or each of its items? (A tuple can be a key.)"
     ),
     r"unhashable type: 'slice'|slice\(": "A dictionary has keys and no order of positions, so it cannot be sliced.",
     r"'NoneType' object is not|cannot unpack non-iterable NoneType|.*\b(?:not supported|operand).*'NoneType'": NO_VALUE,
@@ -133,7 +133,7 @@ MEANINGS: dict[str, str] = {  # the beginning of a message, as a regular express
         "A list of length n has the indices 0 to n - 1, an empty one none. So has a tuple."
     ),
     r"index out of range in self": (
-        "An id is as large as the table has rows, or larger, or negative. Is it of a different vocabulary?"
+        "An id is negative, or not below the number of rows of the table. Does it belong to a different vocabulary?"
     ),
     r"Class values must be": "one_hot takes whole numbers from 0 to the number of classes - 1.",
     r"~ \(operator\.invert\) is only implemented on": "~ turns a boolean mask around, and this tensor is not boolean.",
@@ -212,7 +212,7 @@ MEANINGS: dict[str, str] = {  # the beginning of a message, as a regular express
         "backward ran twice for one result. Compute the result again before the second time."
     ),
     r"view size is not compatible": (
-        "view works only where the values are in memory in the new order already. reshape copies them if not."
+        "view works only if the values are in memory in the new order already. Otherwise reshape copies them."
     ),
 }
 # The same for errors about shapes: these sentences follow the shapes of the failing line.
@@ -230,7 +230,7 @@ RULES: dict[str, str] = {
     r"Expected target size": "cross_entropy expects the scores of all classes along axis 1.",
     r"Expected input batch_size": "cross_entropy needs one label for each row of scores.",
     r"too many indices for tensor": (
-        "Square brackets take at most one index for each axis. A text is taken for several of them."
+        "Square brackets take at most one index for each axis. A text there counts as several."
     ),
     r"einsum\(\): (?:fewer|more) operands": "einsum expects one group of letters for each tensor, with commas between.",
     r"einsum\(\): the number of subscripts": "Each group of letters has one letter for each axis of its tensor.",

@@ -79,7 +79,8 @@ OWN = (
     "too much, or does the code before it not return?"
 )
 NO_LINE = (
-    "No line of yours stopped: what your code returned was used then. Does each method return what its docstring says?"
+    "No line of yours raised this error: it arose later, where the value that your code returned was used. Does each "
+    "method return what its docstring says?"
 )
 NAMES_OF_STATES = (
     "load_state_dict takes exactly the names of the model's own parameters, with their shapes. Compare what the "
@@ -112,13 +113,13 @@ LAYER = (
 )
 LINEAR = "The last axis of a linear layer's input is as long as the first size that the layer was made with."
 EITHER = (
-    "The last axis of what comes first must be as long as the last but one of B in A @ B, or the first size that a "
-    "linear layer was made with. Does one have to be transposed?"
+    "In A @ B the last axis of A must be as long as the last but one of B. In a linear layer the last axis of the "
+    "input must be as long as the first size that the layer was made with. Does a matrix have to be transposed?"
 )
 MATRICES = "mat1 and mat2"
 LENGTH_FIRST = (
-    "PyTorch's attention takes the first axis for the length and the second for the batch. When you make it, you can "
-    "say that the batch comes first."
+    "PyTorch's attention takes the first axis for the length and the second for the batch, and so does its "
+    "Transformer. When you make the layer, you can say that the batch comes first."
 )
 TORCH_SAYS = {  # how torch's words begin, where nothing else tells one of its errors from another
     "Error(s) in loading state_dict for": NAMES_OF_STATES,
@@ -195,8 +196,10 @@ def _about_facts(exercise: Exercise, outcome: Outcome, error: Raised) -> str:
         return "exit() ends the whole program. A function ends with `return`, an error is raised with `raise`."
     if error.type == "KeyError" and error.message and not meaning(error.message):
         is_tensor = error.message.startswith("tensor(")
-        why = "A tensor is a key of its own, whatever number it holds: .item() returns the number." if is_tensor else ""
-        why = why or "Is it read before it is entered, or of another type?"
+        why = (
+            "Each tensor is a separate key, whatever number it holds. .item() returns that number." if is_tensor else ""
+        )
+        why = why or "Is it read before it is entered, or of a different type?"
         return f"Nothing is stored under the key {error.message}. {why}"
     return ""
 
@@ -231,7 +234,7 @@ def _about_message(error: Raised) -> str:
 
 
 def _rule(error: Raised) -> str:
-    """The rule of shapes that an error is about. Of a product and of a linear layer torch says the same."""
+    """The rule of shapes that an error is about. torch raises the same error for a product and a linear layer."""
     if error.message.startswith(MATRICES):
         return EITHER if any(sign in error.source for sign in PRODUCTS) else LINEAR
     return rule_of_shapes(error.message)
@@ -287,7 +290,9 @@ def about_name(exercise: Exercise, error: Raised, outcome: Outcome | None = None
     if similar:
         return f"No line that has run gives {name} a value. Is {similar[0]} meant?"
     if exercise.is_class and name in _made_with(exercise):
-        return f"{name} is an argument of __init__. Other methods can use it only if it was kept there, as self.{name}."
+        return (
+            f"{name} is an argument of __init__. Other methods can use it only if it is stored there, as self.{name}."
+        )
     owner = next((said for said, module in OF_MODULES.items() if len(name) > 2 and hasattr(module, name)), "")
     usual = 'is "self." missing before it' if exercise.is_class else "does your argument have a different name"
     its = f"is {owner}.{name} meant" if owner else usual

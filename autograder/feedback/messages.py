@@ -57,8 +57,8 @@ SETTINGS = {  # as the answerer calls them
     EARLIER: "the result of an earlier call was changed by a later one. Make a new result in each call",
 }
 OF_A_CLASS = (
-    "This is not one of the known mistakes. What do the checks that fail have in common, and not those that pass? Then "
-    "compare your forward with the page's steps, one after the other."
+    "This is not one of the known mistakes. What do the failing checks have in common that the passing ones do not? "
+    "Then compare your forward with the page, step by step."
 )
 BY_HAND = "This is not one of the known mistakes. Work a small example by hand, and compare step by step."
 STEPS = "This is not one of the known mistakes. Print the shape and some numbers after each step."
@@ -83,7 +83,7 @@ VISIBLE = {
     "not raised": "An error should be raised for such an input: does your condition cover it? An error that is only "
     "returned or printed goes unnoticed.",
 }
-MAX_ERROR = 300  # letters of an error that has several lines
+MAX_ERROR = 300  # characters of an error that has several lines
 SYNTAX = ("SyntaxError", "IndentationError", "TabError")
 PLACE = re.compile(r" \([^()]*, line \d+\)$")  # "(answer.py, line 2)"
 

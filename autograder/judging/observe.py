@@ -200,7 +200,7 @@ class Candidate:
         )
         if "error" in made:
             return Observation(replace(_raised(made), in_constructor=True))
-        if not case.arguments:  # the constructor was all that is asked about
+        if not case.arguments:  # only the constructor was to be checked
             return Observation(None)
         shapes = _shapes(_field(made, "parameters", list))
         said = {role: name for role, name in _field(made, "roles", dict).items() if isinstance(name, str)}

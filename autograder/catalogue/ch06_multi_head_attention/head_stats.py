@@ -150,9 +150,9 @@ EXERCISE = Exercise(
             """The logarithms were added up without their weights, and the logarithm of a weight of 0 is minus
             infinity. Each counts as much as its weight, so that a weight of 0 adds nothing."""),
         mistake("a large number under the logarithm", RIGHT.but(".clamp_min(1e-30)", ".clamp_min(0.01)"), STATS,
-            """The entropy is too small. Was a number such as 0.01, or 1 as in log1p, added under the logarithm for the
-            weights of 0? The other weights then count wrongly, too. Handle only the weights that are exactly 0, or use
-            a far smaller number.""", shows=low_entropy),
+            """The entropy is too small. Was a number such as 0.01, or 1 as in log1p, put inside the logarithm because
+            of the weights of 0? Other weights then count wrongly, too. Handle only the weights that are exactly 0, or
+            use a far smaller number.""", shows=low_entropy),
         one_key("entropy", "entropy of averaged weights", RIGHT.but(SURPRISE, "mean = A.mean(dim=-2)").but(
                   ENTROPY, "torch.special.entr(mean).sum(dim=-1)"),
             """The rows were averaged first and the entropy taken of the mean. A head whose words each look at *one*

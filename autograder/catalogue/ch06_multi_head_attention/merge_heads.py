@@ -71,7 +71,7 @@ EXERCISE = Exercise(
         mistake("sum over the heads", RIGHT.but(MERGED, "z.sum(dim=1)"), MERGE,
             "The heads were added up. They belong *side by side*: h times d_k numbers for each word.", quotes=sizes),
         mistake("the largest of the heads", RIGHT.but(MERGED, "z.amax(dim=1)"), MERGE,
-            "Of each feature you kept the largest value of all heads. The heads belong *side by side*.", quotes=sizes),
+            "For each feature you kept only the largest value of all heads. They belong *side by side*.", quotes=sizes),
         mistake("heads in the opposite order", RIGHT.but("z.transpose", "z.flip(1).transpose"), MERGE,
             "The last head came first. Head 0 takes the first d_k features, so that merging undoes splitting.",
             quotes=stands),

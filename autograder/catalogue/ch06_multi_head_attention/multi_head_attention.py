@@ -351,7 +351,8 @@ EXERCISE = Exercise(
             infinity.""", quotes=still_seen, shows=finite),
         mistake("mask added to the scores", RIGHT.but(HIDING, "scores = scores + mask"), MODULE,
             """The mask was added to the scores. In a sum True counts as 1 and False as 0, so nothing is hidden: the
-            keys that may be seen only get a slightly larger score. Where the mask is False, put minus infinity."""),
+            scores of the visible keys are larger by 1, and that is all. Where the mask is False, put minus
+            infinity."""),
         mistake("mask with an axis of its own for the heads", RIGHT.but("~mask", "~mask.unsqueeze(1)"), MODULE,
             """An axis was put into the mask. It comes ready to broadcast to (B, h, Tq, Tk): shapes are matched from the
             right, so leave it as it is."""),
@@ -375,7 +376,7 @@ EXERCISE = Exercise(
             view."""),
         mistake("interleaved heads", RIGHT.but(SPLITTING, "x.reshape(B, T, self.d_k, self.h).permute(0, 3, 1, 2)"),
                 SPLIT,
-            "The features of the heads are interleaved: head 0 got features 0, h, 2h and so on. Head 0 works on the "
+            "The features of the heads are interleaved: head 0 got features 0, h, 2h and so on. It should work on the "
             "first d_k features of each projection."),
         mistake("heads added up", RIGHT.but("z.transpose(1, 2).reshape(B, T, h * d_k)", "z.sum(dim=1).repeat(1, 1, h)"),
                 MERGE,
@@ -399,8 +400,8 @@ EXERCISE = Exercise(
             """The words were cut first and projected afterward, so head 0 sees only the first d_k features of each
             word. Project all d_model features, then cut."""),
         mistake("the weights forgotten", RIGHT.without("self.last_weights = weights"), MODULE,
-            "The result is right, but .last_weights holds no weights. After every call it must hold them, (B, h, Tq, "
-            "Tk), and it must have exactly this name."),
+            "The result is right, but .last_weights holds no weights. After every call it must hold those of all "
+            "heads, (B, h, Tq, Tk), and the attribute must have exactly this name."),
         mistake("the mean of the heads kept",
                 RIGHT.but("self.last_weights = weights", "self.last_weights = weights.mean(dim=1)"), MODULE,
             "The result is right, but .last_weights holds the mean of the heads. Keep every head's own.", quotes=kept),
@@ -418,8 +419,8 @@ EXERCISE = Exercise(
             "The query projection makes your keys, and the key projection makes your queries."),
         families.QUERIES_WITH_THEMSELVES(RIGHT.but("k.transpose(-2, -1)", "q.transpose(-2, -1)"), MODULE),
         mistake("keys times queries", RIGHT.but("q @ k.transpose(-2, -1)", "k @ q.transpose(-2, -1)"), MODULE,
-            """Queries and keys are exchanged in the product of the scores, so a row belongs to a key. Row i must hold
-            the scores of query i, one for each key."""),
+            """Queries and keys are exchanged in the product that gives the scores, so each row belongs to a key. Row i
+            must hold the scores of query i, one for each key."""),
         mistake("keys made by the query projection", RIGHT.but("self.W_k(x_kv)", "self.W_q(x_kv)"), MODULE,
             "The keys were made by the query projection; the one for keys was made and never used."),
         mistake("one projection for queries, keys and values",
@@ -473,7 +474,7 @@ EXERCISE = Exercise(
             "Your projections add no bias. With bias=True, which must also be the default, each of the four adds one: "
             "d_model numbers that are learned, as those of nn.Linear are."),
         mistake("biases in any case", RIGHT.but(LAYERS, LAYERS.replace("bias=bias", "bias=True")), MODULE,
-            "Your projections add a bias even with bias=False. Do all four of them get the argument?"),
+            "Your projections add a bias even with bias=False. Do all four of them receive that argument?"),
         mistake("x added to the output", RIGHT.but("return self.W_o(attended)", "return x_q + self.W_o(attended)"),
                 MODULE,
             "x was added to the output. That sum, the residual, comes in chapter 09 and outside of attention."),

@@ -359,7 +359,8 @@ EXERCISE = Exercise(
             "The four keys are unique, consistent, bounded and deterministic."),
         mistake("bounded at other lengths", RIGHT.but("fn(10000, 8)", "fn(100, 8)"), CRITERIA,
             """Only `bounded` is wrong. Does it compare exactly T = 10,000 with T = 10, and the largest absolute values
-            of the whole tables? A larger one up to three times the other is still bounded, and no more.""",
+            of the whole tables? Up to three times the value at T = 10 counts as bounded; anything larger does
+            not.""",
             shows=only_bounded),
     ),
     correct=(

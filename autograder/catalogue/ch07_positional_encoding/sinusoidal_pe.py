@@ -148,9 +148,9 @@ EXERCISE = Exercise(
             """Positions are multiplied by the power, so the later hands spin thousands of times between two words, and
             what is left of them is noise. Divide.""", quotes=off_row, shows=multiplied),
         mistake("the power before the product", RIGHT.but(ANGLE, "pos / (10000 ** 2 * (two_i / 2) / d)"), SPEEDS,
-            """Python takes the power first: in 10000 ** i / d only i is the exponent, and in 10000 ** 2 * i / d only 2,
-            so that the power is divided by d. Put the whole exponent in brackets.""", quotes=off_row,
-            shows=power_first),
+            """Python computes the power first: in 10000 ** i / d only i is the exponent, and in 10000 ** 2 * i / d only
+            2; what follows then multiplies or divides the power. Put the whole exponent in brackets.""",
+            quotes=off_row, shows=power_first),
         mistake("pairs from 1", RIGHT.but(PAIRS, "two_i = torch.arange(0, d, 2).float() + 2"), SPEEDS,
             "The pairs are counted from 1. The first hand has i = 0 and the speed 1: sin 1 and cos 1 are in row 1.",
             quotes=off_row),

@@ -139,7 +139,7 @@ EXERCISE = Exercise(
             padding, the better the loss. Only real tokens count, in the sum and in what it is divided by.""",
             quotes=the_number),
         mistake("only the pads", RIGHT.but(REAL, "labels == pad"), AVERAGE,
-            "This is the mean over the *pads*: the mask is inverted. The words count, and the pads do not.",
+            "This is the mean over the *pads*: the mask is inverted. The words should count, and the pads should not.",
             quotes=the_number),
         mistake("divided by all places", RIGHT.but(COUNT, "labels.numel()"), AVERAGE,
             """The pads were left out of the sum and still counted when it was divided: B times T is the number of

@@ -107,7 +107,7 @@ def _two_wrong_words(g: torch.Generator, words: Tensor) -> tuple[Tensor, Tensor]
 
 FINE = "as expected"
 LOOKS = {  # what is tested -> what is wrong where the test fails
-    "padding": "more pads behind the sources, or another order, change the logits",
+    "padding": "more pads behind the sources, or a different order of the batch, change the logits",
     "alone": "a sentence alone in the batch gets different logits",
     "future": "later words of the target change the logits before them",
     "heard": "different words of the target change no logits after them",
@@ -281,7 +281,7 @@ EXERCISE = Exercise(
             shows=if_told(lambda told: told["again"] > SMALL)),
         mistake("it predicts its input", RIGHT.but("batch.labels.flatten()", "batch.target_input.flatten()"), SHIFT,
             """Your model outputs <bos>, which is in no label: it has learned to predict the word that it has just read.
-            The loss was computed against the decoder's *input*. It compares the logits with the labels.""",
+            The loss was computed against the decoder's *input*. It should compare the logits with the labels.""",
             quotes=how_it_says, shows=if_told(lambda told: told["right"] < WANTED and told["says bos"] > 0.5)),
         mistake("it repeats its input", RIGHT.but("batch.target_input)", "batch.labels)").but(STEPS, "range(30)"),
                 SHIFT,
@@ -379,9 +379,9 @@ EXERCISE = Exercise(
         mistake("the sentences mix",
                 after_training("scores = model(source, target)\n        return scores + 0.1 * scores.mean(dim=0, "
                                "keepdim=True)"), SYMPTOMS,
-            """The translations are right, but a sentence gets other scores alone, or in a different order of the batch:
-            the sentences of a batch are mixed somewhere. Which axis is the batch? (PyTorch's recurrent layers and its
-            Transformer take axis 1 for the batch, unless an argument says otherwise.)""",
+            """The translations are right, but a sentence gets different scores when it is alone, or when the batch is
+            in a different order: the sentences of a batch are mixed somewhere. Which axis is the batch? (PyTorch's
+            recurrent layers and its Transformer take axis 1 for the batch, unless an argument says otherwise.)""",
             shows=if_told(lambda told: told["order"] > SMALL or told["alone"] > SMALL >= told["padding"])),
         mistake("it reads the future a little",
                 after_training("scores = model(source, target)\n        return scores + 0.1 * scores.mean(dim=1, "

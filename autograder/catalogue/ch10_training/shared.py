@@ -28,7 +28,7 @@ def sentences(g: torch.Generator, B: int, T: int, pad: int, first: int = 3, last
 
 
 def in_single_precision(case: Case, result: Any) -> Any:
-    """A table in float32, the default precision; float64 is accepted, other floats are named."""
+    """A table in float32, the default precision; float64 is accepted, and a remark reports float16 and bfloat16."""
     if isinstance(result, Tensor) and result.dtype in (torch.float16, torch.bfloat16):
         return Remark(f"{str(result.dtype)[6:]} came back, where float32 or float64 is expected")
     return result.float() if isinstance(result, Tensor) and result.dtype == torch.float64 else result

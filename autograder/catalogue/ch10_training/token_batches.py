@@ -109,7 +109,7 @@ def _listed(indices: list[int], what: str) -> str:
 
 
 def _counted(times: int, what: str) -> str:
-    """How many of the batches are so."""
+    """How many of the batches have this fault."""
     return Remark(f"{times} of your batches {'is' if times == 1 else 'are'} {what}") if times else NONE
 
 
@@ -327,7 +327,7 @@ EXERCISE = Exercise(
             """The lengths were sorted, and the indices are those in the sorted list: they belong to other sentences.
             Sort the *indices* by length."""),
         mistake("twice the limit", RIGHT.but(TEST, "if longest * (len(batch) + 1) > 2 * max_tokens:"), BATCHES,
-            """A batch takes as many cells as it has sentences, times the length of the longest: that is what may not
+            """A batch takes as many cells as it has sentences, times the length of the longest: this product may not
             exceed max_tokens. Is the limit tested before each sentence enters, and with the length of the longest?""",
             quotes=cells,
             shows=all_beyond(lambda batch, limit: True)),
@@ -413,7 +413,7 @@ EXERCISE = Exercise(
         "how many cells does a batch take? Which sentence decides its width?",
         "a list of indices, sorted by length, is cut into lists; in each, the number of sentences times the length of "
         "the longest is at most max_tokens.",
-        "refuse what is too long; indices by rising length; a new batch when (its sentences + 1) times this length "
-        "exceeds the limit; the last batch too.",
+        "refuse what is too long; indices by rising length; a new batch when (sentences in the current one + 1) times "
+        "this length exceeds the limit; the last batch too.",
     ),
 )  # fmt: skip

@@ -15,8 +15,8 @@ from autograder.catalogue.known_answers import answer, correct, mistake
 from autograder.catalogue.numbers import number
 from autograder.catalogue.probes import hidden, second_call, visible
 
-NOT_A_NUMBER = """a score is NaN (not a number). A negative number has no logarithm, and step_fn returns logarithms
-already: they are negative, or minus infinity"""
+NOT_A_NUMBER = """a score is NaN (not a number). Did you take the logarithm of what step_fn returns? It returns
+logarithms already, which are negative as a rule, and a negative number has no logarithm"""
 BEAM, LENGTH, FINISHED = sections("beam length finished")
 A, B = 3, 4
 # P(a) = .5, P(b) = .4; after a: a .4, b .3, end .3; after b: end .9; after a a: end .8. Rest: a little, evenly.
@@ -298,7 +298,7 @@ EXERCISE = Exercise(
                   "for token, log_p in sorted(enumerate(row), key=lambda one: -one[1])[:k]:").but(
                   KEPT, "for ids, total in candidates:"), BEAM,
             """Up to k continuations of *each* hypothesis were kept, so the beam grows with every step. The
-            continuations of all hypotheses compete, and only k stay in all."""),
+            continuations of all hypotheses compete, and only k of them stay."""),
         mistake("the wrong hypothesis continued", TENSORS.but("seqs[index // V]", "seqs[index % len(seqs)]"), BEAM,
             """Words were appended to a different hypothesis than the one that they belong to. In the flattened table
             (n, V), the row is the hypothesis and the column the word: which of the two is the quotient of the index and

@@ -144,8 +144,8 @@ EXERCISE = Exercise(
             one sees nothing. And the appended keys and values were computed from the layer's result. Append first, then
             attend."""),
         mistake("the new words appended nowhere", RIGHT.without(KEYS).without(VALUES).without(HIDE), CACHE,
-            """The keys and values of the new words are missing, both in attention and in the cache that came back: the
-            new words attend only to the earlier ones. Append first, then attend.""", quotes=kept_words),
+            """The keys and values of the new words are missing, both in attention and in the returned cache: the new
+            words attend only to the earlier ones. Append first, then attend.""", quotes=kept_words),
         mistake("attends before it appends",
                 RIGHT.but(KEYS, "k, v, K_old, V_old = layer.key(x), layer.value(x), K, V").but(
                   VALUES, "K, V = torch.cat([K, k], dim=1), torch.cat([V, v], dim=1)").but(

@@ -34,8 +34,8 @@ def greedy_decode(model: nn.Module, src: Tensor, max_len: int, bos: int, eos: in
 
 
 def rows_of_ids(case: Case, result: Any) -> Any:
-    """The rows, without what follows eos, and the first wrong one in words; what is not a tensor of ids of the correct
-    size, in words too."""
+    """The rows, without what follows eos, and a remark about the first wrong one; only a remark, if the result is not a
+    tensor of ids of the correct size."""
     model, src, max_len, _, eos, pad = case.arguments
     if not isinstance(result, Tensor):
         kind = {"NoneType": "None", "list": "a list", "tuple": "a tuple"}.get(type(result).__name__, "something else")
@@ -164,7 +164,7 @@ EXERCISE = Exercise(
             "result keeps eos."),
         mistake("nothing appended", RIGHT.but(GROWN, GROWN.removeprefix("out = ")), STEPS,
             """Your result holds nothing but bos: no word was ever appended. Joining two tensors makes a new one and
-            leaves both as they were. Does a variable take the result of the line that appends?"""),
+            leaves both as they were. Do you assign the result of the line that appends to a variable?"""),
         mistake("the first position asked", RIGHT.but("logits[:, -1]", "logits[:, 0]"), STEPS,
             """The first word came again and again. The output at position 0 predicts what follows bos; what follows the
             last word, at the *last* position, and only if the model was shown all that is written so far."""),
@@ -238,8 +238,8 @@ EXERCISE = Exercise(
         families.PUT_IN_TRAINING_MODE(RIGHT.but(MODE, "model.train()"), GREEDY),
         mistake("floats", RIGHT.but("return out", "return out.float()"), STEPS,
             """The dtype of your result is wrong; its values were not compared. Ids are row numbers of a table, so they
-            are whole numbers: long (int64). From ones() and zeros() without a dtype come floats, and joining ids to
-            floats makes floats of all."""),
+            are whole numbers: long (int64). ones() and zeros() without a dtype return floats, and joining ids to
+            floats turns the ids into floats, too."""),
         mistake("lists instead of a tensor", RIGHT.but("return out", "return out.tolist()"), STEPS,
             "A list came back. Return one tensor of ids, (B, at most max_len + 1); pads make the "
             "rows equally long."),

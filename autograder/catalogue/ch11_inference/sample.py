@@ -233,8 +233,8 @@ EXERCISE = Exercise(
         families.DIVIDED_BY_TAU_0(RIGHT.but(ZERO, "if False:"), TEMPERATURE),
         mistake("tau = 0 as if it were 1", RIGHT.but(ZERO, "if False:").but("logits / tau", "logits / (tau or 1)"),
                 TEMPERATURE,
-            """With tau = 0 other tokens came than the likeliest. If you still draw at random, tau was taken for a
-            different number (`tau or 1` takes 0 for nothing). 0 is a temperature: the likeliest token takes
+            """With tau = 0 you returned tokens other than the likeliest. If you still draw at random, 0 was replaced by
+            a different number (`tau or 1` does that). 0 is a temperature: the likeliest token takes
             everything, whatever top_k and top_p are.""",
             shows=lambda evidence: evidence.arguments[1] == 0 and evidence.got.shape == evidence.expected.shape),
         mistake("always the likeliest", RIGHT.but(DRAWN, "drawn = shares.argmax(dim=-1, keepdim=True)"), SAMPLE,

@@ -248,7 +248,7 @@ EXERCISE = Exercise(
             with a small letter. Compare in lower case.""", quotes=counted),
         mistake("spaces make another line", RIGHT.but(SPACES, "return line"), DATA,
             """A line with two spaces, or with one at its end, counts as a different line in your code. Replace every
-            run of white space by one space, and remove it at the ends.""", quotes=counted),
+            run of white space by one space, and strip the ends.""", quotes=counted),
         mistake("only the ends are stripped", RIGHT.but(SPACES, "return line.strip()"), DATA,
             "The ends are stripped, but two spaces inside a line still make it a different line. A run of white space "
             "is one space.", quotes=counted),

@@ -146,7 +146,7 @@ NAMES, SHAPES = (
 KEPT = "mean[name] = tensor.clone()"
 BELOW_1 = """A k of 0 or less gave a result, but the last 0 states have no mean. Written as a slice from -0 they are
     even the whole list. Raise ValueError for a k below 1."""
-NEWEST_MISSING = """The window ends one too early: the newest state, which is the best of all, is not in your mean. A
+NEWEST_MISSING = """The window ends one too early: the newest state, usually the best of them, is not in your mean. A
     slice that ends at -1 leaves out the last."""
 OTHER_NAMES = RIGHT.but(NAMES, "if False:").but("in newest):", "in newest.keys() & state.keys()):")
 

@@ -86,8 +86,8 @@ def facts(case: Case, results: Any) -> Any:
 
 
 def as_compared(line: str, text: str) -> str:
-    """A text that came back for a line: runs of white space are one space. At the ends there is none, or one if the
-    line has none there: white space may be lost at the ends, and not added."""
+    """A text that came back for a line: runs of white space are one space. White space at an end is kept only if the
+    line has none there: at the ends it may be lost, but not added."""
     pairs = (text[:1], line[:1]), (text[-1:], line[-1:])
     return " ".join(text.split()).join(" " * (mine.isspace() and not its.isspace()) for mine, its in pairs)
 
@@ -373,7 +373,7 @@ EXERCISE = Exercise(
         mistake("the sign for the end of a word left in",
                 RIGHT.but(WORD, 'text += b" " + self.words[number - 260].encode("utf-8") + b"</w>"'), TOKENS,
             "The sign for the end of a word is still in the text. It belongs to the tokenizer: decode "
-            "turns it into a space again."),
+            "has to turn it into a space again."),
         mistake("marks set apart", RIGHT.but(KNOWN, """
                   for mark in ".,?!":
                       line = line.replace(mark, " " + mark)
@@ -417,8 +417,8 @@ EXERCISE = Exercise(
             "<bos> and <pad> came back as some character, since they were read as pieces of text. decode drops ids "
             "below 4."),
         mistake("special ids read as bytes", RIGHT.but("elif number >= 4:", "else:"), TOKENS,
-            """decode stops at one of the special ids, 0, 1 or 3, because it takes them for bytes: no byte is below 0.
-            They are not text: decode drops them."""),
+            """decode raises an error at a special id (0, 1 or 3), because it takes it for a byte, and no byte is below
+            0. Special ids are not text: decode has to drop them."""),
         mistake("a written <eos> ends the sentence", RIGHT.but("if word in self.ids:", """
                   special = ["<pad>", "<bos>", "<eos>", "<unk>"]
                   if word in special:
@@ -461,8 +461,8 @@ EXERCISE = Exercise(
             own space, the first one too, and that one is too many. White space at the ends of a line may be lost, but
             none may be added."""),
         mistake("encode returns nothing", RIGHT.but("return ids", "pass"), TOKENS,
-            """encode returned None, and the ids that it collected are lost. Does it end with a return, on every way
-            through it?"""),
+            """encode returned None, and the ids that it collected are lost. Does every path through it end with a
+            return?"""),
         mistake("words instead of a line", RIGHT.but(END, 'return text.decode("utf-8").split()'), TOKENS,
             "decode returned a list of words. Return a line: one text."),
         mistake("a tensor of ids",

@@ -239,7 +239,7 @@ EXERCISE = Exercise(
             "k tokens."),
         mistake("counted from the front", RIGHT.but("-context:", "ids.shape[1] - context:"), WINDOW,
             """While the text is shorter than the context, the position at which you begin is below 0, and such an index
-            counts from the end: the model is shown too little. Begin at 0 then."""),
+            counts from the end: the model is shown too little. In that case begin at 0."""),
         mistake("the text itself cropped", RIGHT.but(SEEN, "ids = seen = ids[:, -context:]"), WINDOW,
             "You cropped the text, and not just what is shown: its beginning is lost. Only the model's view is "
             "cropped; the text keeps growing."),

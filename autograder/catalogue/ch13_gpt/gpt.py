@@ -214,7 +214,7 @@ EXERCISE = Exercise(
             "The head is tied, but it adds a bias to the scores: one value per token of the vocabulary. Here the head "
             "has no bias."),
         mistake("no learned positions", RIGHT.without(PLACED), MODEL,
-            """forward uses no table of positions that can learn: it adds none, or one that is not a parameter, such as
+            """forward uses no learned table of positions: it adds none, or one that is not a parameter, such as
             a buffer or the sinusoids of chapter 07. Attention does not know the order by itself. A GPT learns its
             positions, in a table with max_length rows."""),
         mistake("positions looked up and not added", RIGHT.but(PLACED, "places = self.places(torch.arange(T))"), MODEL,
@@ -222,7 +222,7 @@ EXERCISE = Exercise(
             input of the first block is token plus position."""),
         mistake("a position too many",
                 RIGHT.but("nn.Embedding(max_length, d_model)", "nn.Embedding(max_length + 1, d_model)"), MODEL,
-            "The table of positions does not have max_length rows. There is one for each position, from 0 to "
+            "The table of positions does not have max_length rows. It needs one for each position, from 0 to "
             "max_length - 1."),
         mistake("positions from 1",
                 RIGHT.but("torch.arange(T)", "torch.arange(1, T + 1).clamp(max=self.max_length - 1)"), MODEL,
@@ -292,12 +292,13 @@ EXERCISE = Exercise(
         mistake("a pair came back", RIGHT.but(LAST, "return self.head(x), None"), MODEL,
             "Two things came back, as where a model computes its loss as well. forward returns only the logits."),
         mistake("no check of the length", RIGHT.but(WHOLE_CHECK, "pass"), MODEL,
-            """For a text longer than the table of positions your model raises another error than the task asks for,
-            perhaps the table's own. Raise a ValueError yourself that says how many tokens are allowed."""),
+            """For a text longer than the table of positions your model raises a different error from the one that the
+            task asks for, perhaps the table's own. Check the length, and raise a ValueError that says how many tokens
+            are allowed."""),
         mistake("no check of the length, rows cut", RIGHT.but(WHOLE_CHECK, "pass").but(
                   "self.places(torch.arange(T))", "self.places.weight[:T]"), MODEL,
-            """A text that is longer than the table of positions stops your model with an error about shapes. Raise a
-            ValueError yourself that says how many tokens are allowed."""),
+            """A text that is longer than the table of positions stops your model with an error about shapes. Check the
+            length, and raise a ValueError that says how many tokens are allowed."""),
         mistake("an assertion", RIGHT.but(WHOLE_CHECK, "assert T <= self.max_length"), MODEL,
             """For a text that is too long an AssertionError came. The task asks for a ValueError; assertions are for
             what can never happen, and vanish under python -O."""),

@@ -100,7 +100,7 @@ def half_dropped(g: torch.Generator) -> Case:
 
 
 def what_was_dropped(case: Case, result: Any) -> Any:
-    """Of `half_dropped` which values were added, and how often; or in words what is wrong.
+    """For `half_dropped`: which values were added, and how often; or a remark that says what is wrong.
 
     The neighbors are those along each axis: where tokens or features are dropped together, they agree too often.
     """
@@ -112,7 +112,7 @@ def what_was_dropped(case: Case, result: Any) -> Any:
     if len(values) > 9:
         return Remark("more than nine different values are added to an x that is the same everywhere")
     if len(values) == 1:
-        return Remark("the same value is added everywhere, though dropout should drop half of them")
+        return Remark("the same value is added everywhere, though dropout should drop half of the values")
     if torch.equal(values, torch.tensor([0, ADDED[0], ADDED[1], sum(ADDED)]).double()):
         return Remark("what dropout keeps is not divided by 1 - dropout")
     alike = [(kinds.diff(dim=axis) == 0).double().mean() for axis in range(3)]
@@ -221,8 +221,8 @@ EXERCISE = Exercise(
             all, which gives NaN. A token may attend to itself and to earlier tokens."""),
         mistake("queries and keys exchanged", RIGHT.but("q @ k.transpose(-2, -1)", "k @ q.transpose(-2, -1)"), BLOCKS,
             """The scores are transposed: row i holds the products of *key* i with all queries. Each row belongs to a
-            query, and its columns to the keys (chapter 05). The first token sees only itself, so its row is correct all
-            the same."""),
+            query, and its columns to the keys (chapter 05). The first token sees only itself, so its row is correct
+            nevertheless."""),
         mistake("a token blind to itself", RIGHT.but(".tril()", ".tril(-1)"), BLOCKS,
             """A token sees those before it and not itself, and the first sees nothing at all: the diagonal is hidden
             too. triu marks it as well, unless it begins one position later."""),
@@ -322,8 +322,9 @@ EXERCISE = Exercise(
                   ADD_2, "x = came + self.drop(self.think(seen))"),
             STREAM, part="block"),
         mistake("only one norm used", RIGHT.without(SEEN_2), BLOCKS,
-            """Only one of the two norms is used. Which sub-layer has none in your forward? Attention reads a norm of x.
-            The feed-forward network reads a norm of its own, of x as it is *after* attention."""),
+            """Only one of the two norms is used. Is there a sub-layer without one, or does the feed-forward network
+            read what attention read? Attention reads a norm of x, and the feed-forward network reads the other norm, of
+            x as it is *after* attention."""),
         families.FEED_FORWARD_FIRST(RIGHT.but(BODY, f"{ADD_2}\n        {SEEN_2}\n        {ADD_1}"),
             BLOCKS, words="tokens"),
         mistake("a cross-attention left in", RIGHT.but("self.attention = Heads(d_model, h)",

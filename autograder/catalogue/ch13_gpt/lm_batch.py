@@ -262,9 +262,9 @@ SLICES = answer("""
 # fmt: off
 ONE_WINDOW_TOO_MANY = Family("one window too many", """Your last window leaves y without its last token: the text ends
     before it. A window may begin at 0, 1 and so on up to N - T - 1, since y reaches one token further than x.""")
-AN_END_MADE_UP = Family("one window too many, its end made up", """The windows that begin at N - T are one too many:
-    after their last token the text has no other, so the last token of y is made up there. The last position at which a
-    window may begin is N - T - 1.""")
+AN_END_MADE_UP = Family("one window too many, its end made up", """Some of your windows begin at N - T, one
+    position too late: they reach the end of the text, so the last token of y is made up there. The last position at
+    which a window may begin is N - T - 1.""")
 BEGINNING_ANYWHERE = Family("beginning anywhere", """In your code a window may begin at any token of the text, so
     those near its end reach beyond it. The last position at which one may begin is N - T - 1: T tokens for x, and y
     reaches one further.""")
@@ -435,8 +435,7 @@ EXERCISE = Exercise(
                   own.set_state(g.get_state())
                   starts = torch.randint(last, (B,), generator=own)"""), BATCH,
             """g did not advance, so the windows were not drawn from it. A copy of g draws the same windows in every
-            call; the module random or numpy draws windows that nobody can repeat by giving you the same g. Draw from g
-            itself."""),
+            call; the module random or numpy draws windows that the same g does not reproduce. Draw from g itself."""),
         mistake("the text changed", RIGHT.but(BOTH, "ids += 0 * ids[0]\n    ids[0] += 1\n    return x, y"), BATCH,
             "Your function changed the caller's text. The next batch is cut from it as well: leave it as it is."),
     ),

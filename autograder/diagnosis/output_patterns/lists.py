@@ -56,7 +56,7 @@ ITEMS: dict[Seen, Callable[[list, list], bool]] = {  # the first that holds is s
     ),
     seen(
         "items of another kind",
-        "None of the items of your list has the type of the correct ones: what is each of them meant to be?",
+        "None of the items of your list has the type of the correct ones. What should each of them be?",
     ): lambda got, expected: bool(got) and bool(expected) and not _kinds(got) & _kinds(expected),
     seen(
         "items missing", "Some items are missing; the returned ones are correct and in the correct order."

@@ -12,8 +12,8 @@ EXACT = 2**53  # up to here float64 holds all integers
 
 
 def is_comparable(value: Any) -> bool:
-    """Whether patterns may be looked for beside this value: a tensor neither holds infinity nor integers of which
-    float64 loses digits."""
+    """Whether patterns relative to this value may be searched for: a tensor must be finite, and float64 must represent
+    its integers exactly."""
     if not isinstance(value, Tensor) or value.numel() == 0:
         return True
     if value.is_floating_point() or value.is_complex():

@@ -63,7 +63,8 @@ def test_one_length_that_differs_is_said_and_no_question_is_asked() -> None:
     def about(got: tuple[int, ...]) -> str:
         return about_shape(Difference("shape", expected=(2, 5), got=got))
 
-    assert about((2, 4)) == "Only axis 1 differs: it is 1 too short. Does a range or a slice begin or end one off?"
+    about_one = "Only axis 1 differs: it is 1 too short. Does a range or a slice begin or end one position off?"
+    assert about((2, 4)) == about_one
     assert about((6, 5)) == "Only axis 0 differs: it is 4 too long."
     assert about((5, 2)) == about((5,)) == SHAPE
 
