@@ -76,7 +76,7 @@ PROMISES = {  # part of the sentence -> exercise, and what must be true of its c
     "The check's numbers say where they were": ("swap-batch-time", first(place)),
     "The check uses numbers that say where they were": ("swap-batch-time", first(place)),
     "The checks will use a different vocabulary": ("encode-decode", any_of(lambda case: "I" not in case.arguments[1])),
-    "in the checks 0 is a real word": (
+    "in the checks 0 can be the id of a real word": (
         "pad-batch",
         any_of(lambda case: case.arguments[1] != 0 and any(0 in map(int, sentence) for sentence in case.arguments[0])),
     ),

@@ -124,11 +124,11 @@ EXERCISE = Exercise(
             """You returned a mask of the same shape as `mask`, with True before the first True of each row. One step is
             missing: a number for each row.""", quotes=sizes),
         mistake("running counts", RIGHT.but(COUNT, "mask.cumsum(dim=1)"), TRUE,
-            """The running counts of the Trues came back, one for each position. The answer is the number of positions,
-            in each row, at which that count is still 0.""", quotes=sizes),
+            """The running counts of the Trues came back, one for each position. One step is missing: what is that count
+            before the first True?""", quotes=sizes),
         mistake("counted while the running count is 1", RIGHT.but("== 0", "== 1"), TRUE,
-            """You counted the columns from the first True to the last one before the second True. Count those before
-            the first one, where no True has come yet.""", quotes=answers),
+            """You counted the columns from the first True on, up to the second True, which was not counted. Count the
+            columns before the first True.""", quotes=answers),
         mistake("all places", RIGHT.but(COUNT, "mask.nonzero()"), TRUE,
             "You returned the indices of *all* Trues, as pairs of row and column. One answer for each row, please.",
             quotes=sizes),
@@ -170,8 +170,8 @@ EXERCISE = Exercise(
             """You went down the *columns*: one answer for each of them, and rows were counted. A row is a sentence; go
             along axis 1.""", quotes=sizes),
         mistake("counted down the columns", RIGHT.but(COUNT, "not_yet.sum(dim=0)"), TRUE,
-            """You counted down the *columns*, so there is a number for each column. Count along each row: of the two
-            axes, the one of the columns has to disappear.""", quotes=answers),
+            """You counted down the *columns*, so there is a number for each column. Count along each row: the axis of
+            the columns has to disappear.""", quotes=answers),
         mistake("first False", RIGHT.but("mask.cumsum", "(~mask).cumsum"), TRUE,
             "You looked for the first *False*.", quotes=answers),
         mistake("is there any, as a number", RIGHT.but(COUNT, "mask.any(dim=1).long()"), TRUE,

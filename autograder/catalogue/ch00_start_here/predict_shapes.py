@@ -149,8 +149,7 @@ EXERCISE = Exercise(
         line("product", "the shared size kept", [(2, 3, 4, 5), (2, 3, 4, 4, 5)], PRODUCT,
              "The 4 is the size that x and w share: it is summed over, so it disappears."),
         line("product", "shape of x", [(2, 3, 4)], PRODUCT,
-             """The last axis of x meets the first of w and is replaced: what w makes of 4 numbers has a different
-             size."""),
+             "The last axis of x meets the first of w and is replaced by the last of w, which has a different size."),
         line("product", "batch lost", [(3, 5), (2, 5), (5,)], PRODUCT,
              "The axes in front of the product are carried along: every word of *every* sentence is multiplied."),
         line("product", "w on the left", [(5, 2, 3), (2, 5, 3)], PRODUCT,

@@ -192,8 +192,8 @@ EXERCISE = Exercise(
                   shares = x
                   for line in x:
                       line = line / line.sum()"""), SPREAD,
-            """x came back as it was. A division makes a *new* tensor: alone on a line, its result is lost, and in a
-            loop `line = ...` only makes the name `line` refer to it and leaves x unchanged. Return what you
+            """x came back as it was. A division makes a *new* tensor: alone on a line, its result is lost. In a loop,
+            `line = ...` only gives the new tensor the name `line` and leaves x unchanged. Return what you
             computed.""", quotes=both_sums),
         ONLY_THE_SUMS(RIGHT.but(", keepdim=True", "").but("x / sums", "sums"), SPREAD, quotes=sizes),
         ONLY_THE_SUMS(RIGHT.but("x / sums", "sums"), SPREAD, quotes=sizes, name="only the sums, upright"),

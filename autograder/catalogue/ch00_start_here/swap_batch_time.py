@@ -153,8 +153,8 @@ EXERCISE = Exercise(
             the dtype of its input."""),
         *usual_mistakes(RIGHT, arguments="x", detached=CONTRACT, single=CONTRACT, squeezed=CONTRACT, viewed=TURN),
         mistake("caller's tensor turned", RIGHT.but(SWAP, "x.transpose_(0, 1)"), CONTRACT,
-            """Your function transposed the caller's own tensor: a method that ends in _ works in place. The caller's
-            tensor now has a different shape."""),
+            """Your function transposed the caller's own tensor: a method that ends in _ works in place. The axes
+            of the caller's tensor are exchanged, too."""),
         mistake("through numpy", RIGHT.but(SWAP, "torch.from_numpy(x.numpy().transpose(1, 0, 2))"), CONTRACT, NO_NUMPY),
         mistake("view after turning", RIGHT.ending_in(".view(-1).view(x.shape[1], x.shape[0], -1)"), TURN,
             """view raises an error here, and for a good reason: after a transpose the numbers are no longer contiguous

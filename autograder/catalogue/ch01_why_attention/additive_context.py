@@ -284,8 +284,8 @@ EXERCISE = Exercise(
             "The weights sum to 1 already; taking a mean divides by T once more. Add the weighted states up."),
         mistake("weights times all states of the batch", RIGHT.but(SUM, "weights @ H"),
                 LOOK_BACK,
-            """Each sentence's weights met the states of *every* sentence: as a matrix, the weights (B, T) are
-            multiplied with each H[b]. Give them an axis, so that they meet only their own sentence.""",
+            """Each sentence's weights met the states of *every* sentence: the weights (B, T) were taken for one matrix
+            and multiplied by each H[b]. Give them one more axis, so that they meet only their own sentence.""",
             quotes=context_size),
         mistake("summed over the features", RIGHT.but(SUM, "shares.sum(dim=2)"), LOOK_BACK,
             """The weighted states were added up across their *features*. Add across the words, so that a vector of Dh

@@ -158,9 +158,8 @@ EXERCISE = Exercise(
             each time, take the norm last.""", quotes=yours),
         mistake("power of the largest eigenvalue", RIGHT.but(NORM, "torch.linalg.eigvals(W).abs().max() ** n"),
                 GRADIENT,
-            """Your numbers are absolute eigenvalues: the largest one of W to the power T - t, or of that power of W.
-            That is the growth rate over many steps, but W can stretch a vector more at first: the shear has eigenvalues
-            of 1, and its powers grow.""",
+            """Your numbers are the largest absolute eigenvalues of the powers of W. They give the growth rate over many
+            steps, but W can stretch a vector more at first: the shear has eigenvalues of 1, and its powers grow.""",
             quotes=yours),
         mistake("squared at each step", RIGHT.but(STEP, "power @ power if n else W"), GRADIENT,
             """The matrix was multiplied by *itself* at each step, so the powers double: 1, 2, 4, 8. A step back is one

@@ -104,8 +104,8 @@ EXERCISE = Exercise(
         mistake("the first state", RIGHT.but(PICKED, "H[:, 0]"), PADDING,
             "That is the state after the *first* word: it has read nothing of the rest.", quotes=one_sentence),
         mistake("the first sentence alone", RIGHT.but(PICKED, "H[0, last[0]]"), PADDING,
-            """Only the state of the first sentence came back: is there a `return` inside a loop? It ends all of it.
-            Return one state for each sentence of the batch.""", quotes=sizes),
+            """Only the state of the first sentence came back. Is there a `return` inside a loop? It ends the function
+            in the first round. Return one state for each sentence of the batch.""", quotes=sizes),
         mistake("mean over everything", RIGHT.but(PICKED, "H.mean(dim=1)"), PADDING,
             "That is a mean over all positions, pads included. Return one state: the one after the last real word.",
             quotes=one_sentence),

@@ -106,9 +106,9 @@ EXERCISE = Exercise(
     mistakes=(
         # before what also returns 1 for every pair of words
         mistake("attention to itself", RIGHT.but(DIRECT, "1"), PATHS,
-            """From a word to itself nothing moves: you returned 1, and 0 is expected, for attention too. Is that case
-            treated? And does it compare the numbers? (`is` compares objects, and two equal numbers may be two
-            objects.)"""),
+            """From a word to itself nothing moves: you returned 1, and 0 is expected, for attention too. Does your
+            code treat that case, and does it compare the numbers? (`is` compares objects, and two equal numbers can be
+            two different objects.)"""),
         mistake("words counted instead of steps", RIGHT.but(DISTANCE, "abs(i - j) + 1"), PATHS,
             """Both words were counted. Between neighbors there is 1 step: count the moves, as on a board game, not the
             squares.""", quotes=said),
@@ -162,8 +162,9 @@ EXERCISE = Exercise(
             true? (`kind == "a" or "b"` is: a string that is not empty counts as true.)""", quotes=said),
         mistake("kinds with a capital letter", RIGHT.but('"recurrent"', '"Recurrent"').but('"window"', '"Window"').but(
                   DIRECT, "0"), PATHS,
-            """You returned 0 every time, so none of your conditions was met. Are the kinds spelled as the description
-            above the cell spells them? They are "recurrent", "window" and "attention", in small letters.""",
+            """You returned 0 every time: perhaps none of your conditions was met. Are the kinds spelled as the
+            description above the cell spells them? They are "recurrent", "window" and "attention", in small
+            letters.""",
             quotes=said),
         mistake("attention squared", RIGHT.but(DIRECT, "distance * distance"), COST,
             "n squared is what attention *costs*, counted in pairs. The way from one word to another is a single step.",

@@ -40,7 +40,7 @@ def of_the_corpus(g: torch.Generator) -> Case:
 
 
 def long_chain(g: torch.Generator) -> Case:
-    """A word of 52 different letters, small and capital, which as many merges make one piece, after many others."""
+    """A word of 52 different letters, small and capital, which the last 52 of many merges join into one piece."""
     word = "".join(ascii_letters[place] for place in choose(g, 0, len(ascii_letters), len(ascii_letters)))
     others = [(chr(number), chr(number + 1)) for number in range(0x400, 0x500)]
     return Case((word, others + [(word[:end], word[end : end + 1] or "</w>") for end in range(1, len(word) + 1)]))

@@ -245,8 +245,8 @@ EXERCISE = Exercise(
             "Where a pair overlaps itself, as (a, a) in aaa, you joined from the right. Merging goes from "
             "left to right."),
         mistake("pairs as lists", RIGHT.but(KEPT, "merges.append(list(best))"), TRAIN,
-            """Your pairs are lists. Return tuples: a list never equals a tuple, so a pair of neighbors would never be
-            found among your merges, and a list cannot be the key of a dictionary.""", quotes=None),
+            """Your pairs are lists. Return tuples: a list never equals a tuple, so a tuple of two neighbors would never
+            be found among your merges, and a list cannot be the key of a dictionary.""", quotes=None),
         mistake("pairs with their counts", RIGHT.but(KEPT, "merges.append((best, counts[best]))"), TRAIN,
             "Each pair came back together with its count. Return only the pairs."),
         mistake("long words count more", RIGHT.but(WORDS, WORDS.replace(", count)", ", count * len(word))")), TRAIN,

@@ -130,7 +130,7 @@ EXERCISE = Exercise(
             quotes=misplaced),
         mistake("ties backwards", RIGHT.but(KEY, "(counts[word], word), reverse=True"), TIES,
             """Sorting everything in reverse also reverses the alphabetical order: among words that occur equally often
-            the last came first. The count decreases, the alphabet increases.""", quotes=misplaced),
+            the last came first. Only the counts should decrease.""", quotes=misplaced),
         mistake("alphabet only", RIGHT.but(KEY, "word"), TIES,
             "Your words are in alphabetical order. The count comes first; the alphabet decides only "
             "between equal counts.",

@@ -120,8 +120,8 @@ EXERCISE = Exercise(
             "The two cases are exchanged: scale = True returned the rows unchanged, scale = False multiplied them.",
             quotes=first),
         mistake("scale as a factor", RIGHT.but(RESULT, "vectors * root * scale"), SCALE,
-            """With scale = False everything is 0: as a factor, False counts as 0. Then the result is the rows of W as
-            they are.""", quotes=first),
+            """With scale = False your result is all zeros: as a factor, False counts as 0. In that case, return the
+            rows of W as they are.""", quotes=first),
         mistake("brought to length 1", RIGHT.but("vectors * root", "F.normalize(vectors, dim=-1) * root"), SCALE,
             """Every vector was first brought to length 1. How long a vector is says something too, and one factor for
             all keeps it.""", quotes=norms),

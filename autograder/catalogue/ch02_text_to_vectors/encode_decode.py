@@ -152,7 +152,7 @@ EXERCISE = Exercise(
                   'vocab["<end>"]', 'vocab["<eos>"]'), SPECIAL,
             "<eos> and <unk> are exchanged: an unknown word becomes <unk>, and <eos> ends the sentence."),
         mistake("unknown word as 0", RIGHT.but('vocab["<unk>"]', "0"), SPECIAL,
-            """The unknown word became the id of a different token, such as <pad>, or a hard-coded 0. Look up the id of
+            """The unknown word got the id of a different token, such as <pad>, or a hard-coded 0. Look up the id of
             <unk> in the vocabulary.""", quotes=returned, shows=is_another_token),
         mistake("ids by place", RIGHT.but(ID, 'list(vocab).index(token if token in vocab else "<unk>")').but(
                   'vocab["<eos>"]', 'list(vocab).index("<eos>")'), ENCODE,

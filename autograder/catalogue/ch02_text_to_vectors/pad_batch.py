@@ -80,7 +80,7 @@ LIBRARY = answer("""
 
 # fmt: off
 GREATEST = Family("the greatest taken for the longest", """max compares lists by their first numbers, not by their
-    lengths, so the width is that of a different sentence. The longest decides.""")
+    lengths, so the width is that of the wrong sentence. The longest decides.""")
 # fmt: on
 
 EXERCISE = Exercise(
@@ -183,11 +183,11 @@ EXERCISE = Exercise(
         mistake("a numpy array", LISTS.ending_in(".numpy()"), PAD,
             "A numpy array came back. The numbers are right, but a batch is a torch tensor of dtype long."),
         mistake("one pad only", LISTS.but("(longest - len(seq))", "(len(seq) < longest)"), PAD,
-            """Each short sentence got one pad, so the rows still differ in length. Each row needs as many pads as it is
-            shorter than the longest."""),
+            """Each short sentence got one pad, so the rows still differ in length. Each row needs enough pads
+            to become as long as the longest."""),
         mistake("one pad for every sentence", LISTS.but("(longest - len(seq))", "1"), PAD,
-            """Every sentence got one pad, the longest too, so the rows still differ in length. Each row needs as many
-            pads as it is shorter than the longest."""),
+            """Every sentence got one pad, the longest too, so the rows still differ in length. Each row needs
+            enough pads to become as long as the longest."""),
         mistake("a list of lists", LISTS.but("list(seq)", "[int(n) for n in seq]").but(BATCH, "rows"), PAD,
             "The rows are right, but they are still lists. A batch is one tensor of dtype long."),
         mistake("the caller's lists changed", LISTS.but(ROWS, """

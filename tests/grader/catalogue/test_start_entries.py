@@ -285,7 +285,7 @@ def embed(ids, W, scale=True):
         ("swap-batch-time", LAST_SENTENCE, "The last sentence is all zeros"),
         ("first-true", SUM_OVER_AXIS_0, "You counted down the *columns*"),
         ("first-true", RUNNING_COUNTS, "The running counts of the Trues came back"),
-        ("first-true", WHILE_1, "from the first True to the last one before the second True"),
+        ("first-true", WHILE_1, "from the first True on, up to the second True"),
         ("last-state", RETURN_IN_THE_LOOP, "Only the state of the first sentence came back"),
         ("last-state", SHORTEST_END, "For the first sentence you return 2.100 2.200 2.300"),
         ("last-state", SHORTEST_END, "One and the same position was read in every row"),
@@ -299,7 +299,7 @@ def embed(ids, W, scale=True):
         ("pad-batch", WIDTH_OF_THE_FIRST, "such as that of the *first* sentence"),
         ("pad-batch", SIX_WIDE, "Every row is filled up to 6 ids"),
         ("pad-batch", GREATEST, "max compares lists by their first numbers"),
-        ("embed", SCALE_AS_A_FACTOR, "With scale = False everything is 0"),
+        ("embed", SCALE_AS_A_FACTOR, "With scale = False your result is all zeros"),
         ("bpe-train", learn(kept="list(best)"), "a list never equals a tuple"),
     ],
 )
