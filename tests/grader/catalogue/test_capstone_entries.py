@@ -101,7 +101,7 @@ def test_a_tokenizer_that_adds_ids_or_white_space_or_loses_a_byte_loses_points(s
     [
         (tokenizer.RIGHT.but("return ids", "pass"), "encode returned None"),
         (tokenizer.RIGHT.but(tokenizer.END, 'return text.decode("utf-8")'), "with a space in front"),
-        (tokenizer.RIGHT.but("elif number >= 4:", "else:"), "stops at one of the special ids"),
+        (tokenizer.RIGHT.but("elif number >= 4:", "else:"), "raises an error at a special id"),
     ],
 )
 def test_the_common_slips_of_a_tokenizer_are_described(source, told):

@@ -295,7 +295,7 @@ def said_of(body: str, exercise: str = "attention-weights") -> str:
         ("return Q.mT.contiguous.view(4)", "that is not called: round brackets are missing."),
         ("import math; return math.exp(Q)", "torch has functions of the same names"),
         ("return (Q, K).scores", "A tuple has no scores. Its items are unpacked"),
-        ("return nn.Linear(3, 2)(Q @ K.mT @ Q)", "or the first size that a linear layer was made with"),
+        ("return nn.Linear(3, 2)(Q @ K.mT @ Q)", "In A @ B the last axis of A must be"),
         ("return F.linear(Q, torch.ones(3, 3))", "F.linear takes its weight as (outputs, inputs)"),
         ("return Q.output", "A value of type Tensor has no output. What did you expect there?"),
         ("return Q.max(-1).exp()", "max returns two tensors here, the values and their indices."),
