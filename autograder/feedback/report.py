@@ -233,8 +233,10 @@ def _passed_in(exercise: Exercise, outcome: Outcome, most: int = MAX_INPUT) -> L
     if exercise.methods:
         return Line(f"the check called {cut(_calls(outcome.case.arguments[0]), most)}", below=True)
     pairs = zip(argument_names(exercise, outcome), outcome.case.arguments, strict=False)
-    if exercise.harness:  # of which the check makes what the answer is given, such as a model
-        pairs = [pair for pair in pairs if pair[0] == "model" or not isinstance(pair[1], dict)]
+    if exercise.harness:  # from a dictionary the check makes, for example, the model that the answer receives
+        pairs = [
+            pair for pair in pairs if pair[0] == "model" or not isinstance(pair[1], dict) or _holds_tensors(pair[1])
+        ]
     inputs = ", ".join(f"{name} {_input(name, value, outcome.probe.hidden, most)}" for name, value in pairs)
     return Line(f"the check called it with {inputs or 'no arguments'}", below=True)
 
@@ -249,7 +251,7 @@ def _input(name: str, value: Any, drawn: bool, most: int) -> str:
         return "= a function"
     if isinstance(value, dict) and name == "model":
         return "= a small model"
-    if isinstance(value, dict) and any(isinstance(entry, torch.Tensor) for entry in value.values()):
+    if isinstance(value, dict) and _holds_tensors(value):
         return f"= a dictionary of {len(value)} tensors"
     if isinstance(value, (tuple, list)) and any(isinstance(entry, torch.Tensor) for entry in value):
         return f"= {cut(_in_order(value, drawn), most)}"
@@ -277,6 +279,11 @@ def _in_order(values: Sequence[Any], drawn: bool) -> str:
         for value in values
     ]
     return f"({', '.join(each)})" if isinstance(values, tuple) else f"[{', '.join(each)}]"
+
+
+def _holds_tensors(values: dict) -> bool:
+    """Whether a dictionary holds tensors."""
+    return any(isinstance(value, torch.Tensor) for value in values.values())
 
 
 def _is_small(tensor: torch.Tensor) -> bool:

@@ -101,7 +101,7 @@ def masked_itself(g: torch.Generator, B: int, T: int, D: int, h: int) -> Case:
     hidden keys fit better, and -1,000 does not hide them."""
     mask = (torch.rand(T, T, generator=g) < 0.5) | torch.eye(T, dtype=torch.bool)
     case = made(g, D, h, (normal(g, B, T, D, dtype=torch.float64), None, mask), torch.float64)
-    x, weights = case.arguments[0], dict(case.weights)
+    x, weights = case.arguments[0], dict(case.weights or {})
     weights["key"] = -weights["query"]
     sizes = (x @ weights["query"]).unflatten(-1, (h, D // h)).square().sum(-1).amax((0, 2)) / (D // h) ** 0.5  # (T,)
     word = int(sizes.argmax())

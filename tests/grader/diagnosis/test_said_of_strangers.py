@@ -156,6 +156,10 @@ def test_the_row_that_is_quoted_differs() -> None:
     got = wanted.clone()
     got[0, 0, 5] = 0.0
     assert wrong_row(Evidence((), wanted, got)).startswith("Your first row ends in 2.000 3.000 4.000 0.000; it should")
+    got = wanted.clone()
+    got[1, 1, 2] += 1e-4  # to three decimals the two rows are the same
+    said_of_it = "The largest difference is in row 3: 20.0000992, where 20 is correct."
+    assert wrong_row(Evidence((), wanted, got)) == said_of_it
 
 
 def test_a_known_mistake_beside_another_is_named_with_it_or_said_not_to_be_all() -> None:

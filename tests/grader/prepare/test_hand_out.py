@@ -63,7 +63,7 @@ def test_a_learners_check_asks_what_the_class_has_decided(released, undisclosed,
             break
     exec(f'{NO_MAXIMUM}\ncheck("attention-weights")', space)
     said = capsys.readouterr().out
-    assert ("of 6 hidden checks pass" in said) == whole
+    assert ("of 7 hidden checks pass" in said) == whole
     assert ("are decided by hidden checks when it is graded" in " ".join(said.split())) == (not whole)
 
 
