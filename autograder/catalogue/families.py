@@ -120,7 +120,7 @@ RMS_NORMS = Family("root mean square norms", """The norms have a scale and no sh
 NO_DROPOUT = Family("no dropout", """Evaluation is right, but in training nothing is dropped, even with dropout 1.
     Dropout acts on the output of each sub-layer, before the sum.""")
 DROPOUT_NEVER_OFF = Family("dropout that never sleeps", """Numbers are dropped in evaluation too. F.dropout does that
-    unless it is told the module's mode; nn.Dropout checks the mode itself.""")
+    unless you pass it the module's mode; nn.Dropout checks the mode itself.""")
 DROPOUT_ON_THE_SUM = Family("dropout after the sum", """Dropout was put on the sum, so x itself is dropped with it. It
     belongs on the output of a sub-layer, before the sum: x itself passes unchanged.""")
 FEED_FORWARD_NOT_DROPPED = Family("dropout on attention alone", """In training no dropout acts on the output of the

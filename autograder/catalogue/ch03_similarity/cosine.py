@@ -206,8 +206,8 @@ EXERCISE = Exercise(
             "Rows and columns are exchanged: one row for each vector of A, one column for each of B.", quotes=sizes),
         mistake("the angle itself", RIGHT.ending_in(".clamp(-1, 1).acos()"), COSINE,
             """These are angles: 0 for the same direction, and larger for less alike. Return the *cosine* of the angle,
-            1 for the same direction. (NaN, if there is any, comes from acos: rounding can make a cosine a little
-            larger than 1, which is not the cosine of an angle.)""", quotes=first_row, shows=angles),
+            1 for the same direction. (If there is a NaN, it comes from acos, which is not defined beyond 1 and -1:
+            rounding can bring a cosine a little beyond them.)""", quotes=first_row, shows=angles),
         mistake("distance instead of similarity", RIGHT.but("a @ b.T", "1 - a @ b.T"), COSINE,
             "You returned one minus the similarity: 0 for the same direction. That is a distance.", quotes=first_row),
         mistake("sign dropped", RIGHT.ending_in(".abs()"), COSINE,

@@ -165,9 +165,9 @@ EXERCISE = Exercise(
             """This is the distance between the two points: 0 for equal vectors, and large for unlike ones. The dot
             product goes the other way.""", quotes=single),
         mistake("the last places left out", RIGHT.but(PRODUCTS, "a[..., :-1] * b[..., :-1]"), DOT,
-            """The sum ends too early: the last number of each vector was left out, or all but the first. It runs over
-            all d positions, from 0 to d - 1. If you use a loop: does it stop one position early, or is the `return`
-            inside it, so that the first turn is the last one?""", quotes=single, shows=ends_early),
+            """The sum ends too early: the last number of each vector was left out, or all but the first. It should
+            run over all d positions, from 0 to d - 1. If you use a loop: does it stop one position early, or is the
+            `return` inside it, so that it ends in the first iteration?""", quotes=single, shows=ends_early),
         mistake("the first places left out", RIGHT.but(PRODUCTS, "a[..., 1:] * b[..., 1:]"), DOT,
             "The first number of each vector was left out: positions are counted from 0.", quotes=single),
         mistake("two numbers a vector", RIGHT.but(PRODUCTS, "a[..., :2] * b[..., :2]"), DOT,

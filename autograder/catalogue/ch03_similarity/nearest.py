@@ -205,8 +205,8 @@ EXERCISE = Exercise(
             number *stored* with the word, vocab[word].""", quotes=list_of),
         mistake("the place in the dictionary, only for the word itself",
                 RIGHT.but("vocab[word]", "list(vocab).index(word)"), NEAREST,
-            """The row of the word itself was found by its *position* in the dictionary, so a different word was
-            searched for. Its row is its id, the number stored with it.""", quotes=list_of),
+            """The row of the word itself was found by its *position* in the dictionary, so you compared the others
+            with the vector of a different word. Its row is its id, the number stored with it.""", quotes=list_of),
         mistake("found by the cosine", """
             def nearest(word, vocab, W, k):
                 found = {}
@@ -215,8 +215,9 @@ EXERCISE = Exercise(
                         found[F.cosine_similarity(W[vocab[word]], W[i], dim=0).item()] = other
                 return [found[each] for each in sorted(found, reverse=True)][:k]
         """, NEAREST,
-            """Words are missing where several have exactly the same cosine: a dictionary has one entry for each key, so
-            as keys equal cosines overwrite each other. Keep a pair of cosine and word for each word.""",
+            """Words are missing where several have exactly the same cosine. If the cosines are the keys of a
+            dictionary, a later word replaces an earlier one with the same key. Keep a pair of cosine and word for each
+            word.""",
             quotes=list_of),
         mistake("itself last when k is large", SENT_TO_THE_END, NEAREST,
             """The word itself was sent to the end of the list, and came back from there when k was large.

@@ -80,8 +80,8 @@ EXERCISE = Exercise(
             quotes=last_row),
         mistake("divided by d", RIGHT.but("** 0.5", ""), ROOT,
             """Over-scaled: at d = 64 your scores have a standard deviation of 0.125, and all weights made from them
-            will look alike. Dot products grow like the *root* of d, not like d: divide by it once, not twice (as when
-            both Q and K are divided).""", quotes=last_row),
+            will look alike. Dot products grow like the *root* of d, not like d: divide by the root once, not twice
+            (as when both Q and K are divided by it).""", quotes=last_row),
         mistake("divided by the square of d", RIGHT.but("** 0.5", "** 2"), ROOT,
             """Your scores nearly vanish: they were divided by d times d. There is a lecture slide that says 'square';
             it means the square *root*.""", quotes=last_row),
@@ -168,8 +168,8 @@ EXERCISE = Exercise(
             belong to K."""),
         *wrong_scores(RIGHT, DIVISION, ROOT, quotes=last_row),
         mistake("root of the scores, not of d", RIGHT.but(DIVISION, "scores = scores ** 0.5"), ROOT,
-            """The root was taken of the scores, or of the whole quotient, so negative scores give NaN. Only d is under
-            the root; the score itself is divided by that.""", quotes=last_row, shows=root_of_scores),
+            """The root was taken of the scores, or of the whole quotient, so negative scores give NaN. Take
+            the root only of d, and divide the score by it.""", quotes=last_row, shows=root_of_scores),
         mistake("scores divided by their own root", RIGHT.but(ROOT_OF_D, "scores.abs() ** 0.5"), ROOT,
             """Each score was divided by a root of its own size. One number divides all scores alike: the root of d,
             which is known before any score is.""", quotes=last_row),

@@ -17,11 +17,11 @@ from autograder.catalogue.probes import hidden, second_call, visible
 (MEASURE,) = sections("measure")
 
 PAIRS = 5_000
-OTHER_SIZES = (1_000, 10_000, 20_000, 50_000, 100_000)  # written in, where n belongs
+OTHER_SIZES = (1_000, 10_000, 20_000, 50_000, 100_000)  # constants that an answer may use instead of n
 FIXED = (3, 4, 5)  # seeds that do not change from one submission to the next
-EXACT = 3e-6  # relative; so near to each other come only spreads of the same numbers
+EXACT = 3e-6  # relative; only spreads of the same numbers are so close to each other
 EVERYBODY = Remark("it is the spread of n times n dot products, every query with every key")
-WRITTEN_IN = Remark("it is the spread of another number of pairs than n")
+WRITTEN_IN = Remark("it is not the spread of n pairs, but of a different number of pairs")
 ROUNDED = Remark("the number was rounded")
 
 
@@ -35,8 +35,8 @@ def score_std(d: int, n: int, generator: torch.Generator) -> float:
 def as_measured(case: Case, result: Any) -> Any:
     """The result, or what was measured instead.
 
-    The spread of other dot products is as near to the root of d, so they are drawn again, from an equal generator and
-    in the usual order. That is done for fixed seeds only: of all seeds, some would bring a correct result as near.
+    The spread of other dot products is as close to the root of d, so they are drawn again, from an equal generator and
+    in the usual order. That is done for fixed seeds only: with some other seed a correct result would match by chance.
     """
     d, n, generator = case.arguments
     if not isinstance(result, float) or result == d**0.5 or not math.isfinite(result):
@@ -190,7 +190,7 @@ EXERCISE = Exercise(
             torch.rand is uniform, torch.randn is normal; both vectors should be standard normal.""", quotes=yours),
         mistake("every query with every key", RIGHT.but("(q * k).sum(dim=-1)", "q @ k.T"), MEASURE,
             """The size is right, but every query met every key: that makes n times n numbers, and each query is used n
-            times. Draw n pairs, and let row i of the queries meet only row i of the keys: n numbers."""),
+            times. Draw n pairs, and let query i meet only key i: n numbers."""),
         mistake("another number of pairs", RIGHT.before(f"q, k = {NORMAL}", "n = 20_000"), MEASURE,
             """The size is right, but your result is not that of n pairs: a number of pairs is written into your code.
             Draw as many as the caller asks for."""),
@@ -214,8 +214,8 @@ EXERCISE = Exercise(
             """Some numbers were drawn from torch's global random state: not every function that draws was given the
             generator. Pass it to each of them, and draw nothing else."""),
         mistake("a formula instead of a measurement", "def score_std(d, n, generator): return d ** 0.5", MEASURE,
-            """You returned exactly the root of d, and nothing was drawn: that is the formula. It is correct, but here
-            the task is to *measure* it: draw n pairs, and take the standard deviation of their dot products.""",
+            """You returned exactly the root of d, and nothing was drawn. That formula is correct, but the task is to
+            *measure*: draw n pairs, and take the standard deviation of their dot products.""",
             shows=a_formula),
         mistake("nothing drawn from the generator", RIGHT.but(
                   "generator=generator", "generator=torch.Generator().manual_seed(0)"), MEASURE,

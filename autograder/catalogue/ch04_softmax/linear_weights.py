@@ -83,8 +83,8 @@ EXERCISE = Exercise(
             printed stops nothing: it has to be raised.)"""),
         mistake("only a sum of zero is refused", RIGHT.but(REASONS, "total == 0"), SUM,
             """A sum of 0 is rejected, but a negative score among positive ones passes. Its proportion would be
-            negative, or that of a different score if its sign is dropped. Check every score, and reject any that is
-            negative. (If you check for both reasons: either is enough, so they are joined by `or`, not by `and`.)"""),
+            negative, and without its sign it would be a different score. Check every score, and reject any that is
+            negative. (If you check for both reasons: does one of them suffice in your code, or does it need both?)"""),
         mistake("only negative scores are refused", RIGHT.but(REASONS, "(x < 0).any()"), SUM,
             "Negative scores are refused, but scores that are all 0 come back as NaN: their sum is 0 as well."),
         mistake("a score of zero is refused", RIGHT.but("x < 0", "x <= 0"), SUM,
@@ -114,8 +114,8 @@ EXERCISE = Exercise(
             quotes=sums),
         mistake("something small in the denominator", RIGHT.but("/ total", "/ (total + 1e-3)"), SUM,
             """Your results sum to less than 1: something was added to the sum that you divide by, and next to a sum
-            of 1e-11 even a tiny number is large. It is not needed: a sum of 0 raises an error.""", quotes=sums,
-            shows=sum_too_large),
+            of 1e-11 even a tiny number is large. Nothing has to be added, since a sum of 0 raises an error.""",
+            quotes=sums, shows=sum_too_large),
         mistake("divided by the mean", RIGHT.but("/ total", "/ x.mean()"), SUM,
             "You divided by the mean of the scores, so your results sum to the number of scores. Divide by the sum.",
             quotes=sums),
@@ -132,8 +132,8 @@ EXERCISE = Exercise(
             ValueError here."""),
         mistake("assert instead of ValueError", UNCHECKED.but(
                   "return", "assert (x >= 0).all() and total > 0\n    return"), CONTRACT,
-            """You reject such scores by assert, which raises AssertionError. It vanishes when Python runs with -O; for
-            an input that the caller can get wrong, raise ValueError."""),
+            """You reject such scores by assert, which raises AssertionError. An assert vanishes when Python runs with
+            -O; for an input that the caller can get wrong, raise ValueError."""),
         mistake("another error than ValueError", RIGHT.but("ValueError", "ZeroDivisionError"), CONTRACT,
             """You refuse the right scores with ZeroDivisionError. The contract says ValueError, so that a caller can
             catch one name for both reasons."""),

@@ -128,7 +128,7 @@ EXERCISE = Exercise(
                 return shares
         """, TEMPERATURE,
             """At tau = 0 the scores were divided by 0 before you looked for the largest: by then the probabilities are
-            NaN, and where the largest of them is means nothing. Look for the largest of the scores themselves."""),
+            NaN, and the position of the largest means nothing. Look for the largest of the scores themselves."""),
         mistake("tau = 0 not thought of", DIVIDED_BY_0, TEMPERATURE,
             """At tau = 0 a score divided by 0 is infinite or NaN, and so are the probabilities. As tau falls toward 0
             the largest score takes everything; define tau = 0 as that limit."""),

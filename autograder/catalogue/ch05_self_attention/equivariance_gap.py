@@ -65,10 +65,10 @@ def moved(g: torch.Generator, length: int) -> Tensor:
 
 
 def one_sided(g: torch.Generator, times: float) -> Case:
-    """Positions with one outlier, permuted so that the largest difference has the sign of `times`, and is as small."""
+    """Positions with one outlier, permuted so that the largest difference is 9 times `times`, with its sign."""
     table = 0.3 + torch.rand(5, generator=g)
     table[1], table[2] = 9.0, 0.0
-    perm = torch.tensor([3, 2, 4, 0, 1])  # 9 less 0 at position 1; at the last position 9 is less by a number
+    perm = torch.tensor([3, 2, 4, 0, 1])  # position 1: 9 - 0; the last position: a positive number - 9, smaller in size
     return Case((position_aware(times * table), normal(g, 2, 5, 6), perm))
 
 
@@ -92,7 +92,7 @@ def your_gap(evidence: Evidence) -> str:
 
 
 def of_the_largest(evidence: Evidence) -> bool:
-    """Whether the gap is the difference of the two answers' largest numbers, absolute or not."""
+    """Whether the gap is the difference of the two results' largest numbers, absolute or not."""
     f, x, perm = evidence.arguments
     permuted, plain = (y[0] if isinstance(y, tuple) else y for y in (f(x[..., perm, :]), f(x)))
     gaps = (permuted.abs().max() - plain.abs().max(), permuted.max() - plain.max())
@@ -224,14 +224,15 @@ EXERCISE = Exercise(
                   "(f(x))[..., perm, :]", "(f(x))[:, perm]"), ORDER, name="first item taken always, then axis 1"),
         mistake("difference of the largest", RIGHT.but("difference.abs().max()",
                   "(shuffled_after.abs().max() - shuffled_before.abs().max())"), ORDER,
-            """The largest number of each answer was taken first, and then the difference of these two. Subtract the two
-            answers position by position, then take the largest difference.""", quotes=your_gap, shows=of_the_largest),
+            """The largest number of each result was taken first, and then the difference of these two. Subtract the two
+            results entry by entry, then take the largest absolute difference.""", quotes=your_gap,
+            shows=of_the_largest),
         mistake("only the last word compared", RIGHT.but("difference.abs", "difference[..., -1, :].abs"), ORDER,
-            """Only the last word was compared: each turn of the loop wrote over the gap of the one before. Keep the
-            largest so far.""", quotes=your_gap),
+            """Only the last word was compared. If you use a loop: does each iteration overwrite the gap of the one
+            before? Keep the largest so far.""", quotes=your_gap),
         mistake("axes permuted", RIGHT.but("f(x[..., perm, :])", "f(x.permute(perm))"), ORDER,
-            """permute exchanges *axes* of a tensor, such as sentences and words. Here the entries of one axis change
-            their order: perm is a list of positions to pick along it."""),
+            """permute exchanges *axes* of a tensor, such as sentences and words. Here the axes stay where they are, and
+            the words change their order: perm lists the positions to pick along one axis."""),
         mistake("squared difference", RIGHT.but("abs()", "pow(2)"), ORDER,
             "The differences were squared, so your gap is the square of the correct one. Absolute values keep the "
             "scale.",

@@ -181,7 +181,8 @@ EXERCISE = Exercise(
         mistake("x added to the output", RIGHT.after(V_LAYER, "self.out = nn.Linear(d_v, d_model, bias=False)").but(
                   "weights @ v,", "x + self.out(weights @ v),"), PARAMETERS,
             """There is a fourth projection, from d_v back to d_model. An output projection comes in chapter 06 (and the
-            residual connection, which adds x to it, in chapter 09); here the mixture of values is the result."""),
+            residual connection, which adds x to the output, in chapter 09); here the mixture of values is the
+            result."""),
         mistake("an output projection", RIGHT.after(V_LAYER, "self.out = nn.Linear(d_v, d_v, bias=False)").but(
                   "weights @ v,", "self.out(weights @ v),"), PARAMETERS,
             """Your output is 0 in every check. The check sets all parameters to 0 except those of the three

@@ -115,7 +115,7 @@ EXERCISE = Exercise(
         mistake("features not added up", RIGHT.but(SCORES, "beta * keys * q").but(
                   SOFTMAX, "torch.softmax(scores, dim=0).T"), LOOKUP,
             """keys * q multiplies number by number, and a score is the *sum* of these products: one number for each
-            key. That sum over the d features is missing, before the softmax.""", quotes=sizes),
+            key. The sum over the d features is missing before the softmax.""", quotes=sizes),
         mistake("no softmax", RIGHT.but(SOFTMAX, "scores"), LOOKUP,
             "The values were weighted by the scores themselves, which do not sum to 1.", quotes=first),
         mistake("divided by the plain sum", RIGHT.but(SOFTMAX, "scores / scores.sum()"), LOOKUP,

@@ -106,9 +106,9 @@ RIGHT = answer("""
         return bool(gap > 1e-4)
 """)
 # fmt: off
-V_FROM_ELSEWHERE = Family("the largest id as V", """The size of the vocabulary is the last size of the logits. It is not
-    the largest id of this batch, which may be 0, by which nothing can be divided; nor is it the length of the sentence,
-    which may be larger, so that the model gets ids that it does not have.""")
+V_FROM_ELSEWHERE = Family("the largest id as V", """The size of the vocabulary is the last size of the logits, and
+    not the largest id of this batch or the length of the sentence. That id may be 0, and dividing by 0 is an error. The
+    length may be larger than the vocabulary, and then the model gets ids that it does not have.""")
 # fmt: on
 CHANGE, GAP = "changed[:, t:] = (ids[:, t:] + 1) % vocabulary", "gap = (before - after).abs().max()"
 BEFORE, AFTER = "before = model(ids)[:, :t]", "after = model(changed)[:, :t]"
@@ -225,8 +225,8 @@ EXERCISE = Exercise(
             position: a single logit that moves is enough."""),
         mistake("a faint leak missed", RIGHT.but(".max()", ".mean()"), LEAK,
             """A faint leak was missed: it changes one logit, at one position of one sentence. Either you allow too
-            large a difference, or you average over logits that did not change, or you wait for several that do. The
-            largest absolute difference decides."""),
+            large a difference, or you average over logits that did not change, or you require that several change.
+            The largest absolute difference decides."""),
         mistake("the earlier tokens changed", RIGHT.but(CHANGE, "changed[:, :t] = (ids[:, :t] + 1) % vocabulary"), LEAK,
             "The tokens *before* t were changed. Then every model may return different logits. Change the tokens from "
             "t on."),
@@ -269,14 +269,14 @@ EXERCISE = Exercise(
         mistake("one truth value for each logit", RIGHT.but(
                   "gap = (before - after).abs().max()", "gap = (before - after).abs()").but(
                   "bool(gap > 1e-4)", "gap > 1e-4"), LEAK,
-            """You returned a truth value for every logit. Return one for the model: it leaks if any logit before t has
-            changed.""", shows=many_truth_values),
+            """You returned a truth value for every logit. Return one for the model: it leaks if any logit at a position
+            before t has changed.""", shows=many_truth_values),
         mistake("random tokens", RIGHT.but(
                   CHANGE, "changed[:, t:] = torch.randint(vocabulary, (len(ids), ids.shape[1] - t), "
                           "generator=torch.Generator().manual_seed(1))"), LEAK,
-            """A leak was missed that shows only when all tokens from t on are different at the same time. Are yours
+            """A leak was missed that shows only when all tokens from t on are replaced at the same time. Are yours
             drawn at random? Some may be the same as before. Or do you change one token after another? Replace all of
-            them at once, each by a different one.""",
+            them at once, each by a token that differs from it.""",
             shows=not_all_changed),
         mistake("how large the leak is", RIGHT.but("bool(gap > 1e-4)", "float(gap)"), LEAK,
             "You returned how large the difference is. Return a plain True or False."),

@@ -159,7 +159,7 @@ def hides_by(constant: str) -> str:
 
 # fmt: off
 NOT_LOW_ENOUGH = Family("minus ten thousand added", """-10,000 is not low enough: where the allowed scores are near
-    -20,000, the hidden keys have the larger ones and take the weight. If you set their weights to 0 after the softmax,
+    -20,000, the hidden keys have larger scores and take the weight. If you set their weights to 0 after the softmax,
     nothing is left. Use minus infinity.""")
 # fmt: on
 
@@ -309,10 +309,10 @@ EXERCISE = Exercise(
                 weights = weights * mask
                 weights = weights / (weights.sum(dim=-1, keepdim=True) + 1e-6)
         """), NOBODY,
-            """Rows whose allowed scores are very low came out as 0, or as too little. A softmax subtracts the largest
-            score of a row before the exponentials. If that is a hidden one, or a constant in its place that is not low
-            enough, the exponentials of the allowed scores are too small for a float. Without any subtraction they are
-            too small as well. Next to a constant such as 1e-6 in their sum they hardly count. The largest *allowed*
+            """Rows whose allowed scores are very low came out as 0, or as too small. A softmax subtracts the largest
+            score of a row before the exponentials. If that is a hidden score, or a constant in its place that is not
+            low enough, the exponentials of the allowed scores are too small for a float. Without any subtraction they
+            are too small as well, and a constant such as 1e-6 in their sum outweighs them. The largest *allowed*
             score is the one to subtract.""", shows=rows_too_small),
         *usual_mistakes(RIGHT, detached=SCORES, float32=SCORES, squeezed=SCORES),
     ),

@@ -222,7 +222,7 @@ EXERCISE = Exercise(
         families.ONE_NORM_FOR_BOTH(RIGHT.but(NORMS, "self.norm1 = nn.LayerNorm(d)\n        self.norm2 = self.norm1"),
             LAYER, quotes=None),
         mistake("only one norm", RIGHT.but(NORMS, "self.norm1, self.norm2 = nn.LayerNorm(d), nn.Identity()"), LAYER,
-            """Only one norm belongs to your layer. There should be two: each of the two sub-layers has its own. A norm
+            """Your layer owns only one norm. There should be two: each of the two sub-layers has its own. A norm
             that is made in forward is new at each call and learns nothing, so make both in the constructor."""),
         families.NO_NORM(RIGHT.but(NORMS, "self.norm1, self.norm2 = nn.Identity(), nn.Identity()"), NORM, where=""),
         families.RMS_NORMS(RIGHT.but("nn.LayerNorm(d), nn.LayerNorm(d)", "nn.RMSNorm(d), nn.RMSNorm(d)"), NORM),
@@ -288,8 +288,8 @@ EXERCISE = Exercise(
         mistake("ReLU at the end", RIGHT.but(THINK, "return torch.relu(self.narrow(self.widen(x)))"), FEED,
             "The ReLU comes after the second map, so nothing is ever lowered. It belongs between the two."),
         mistake("keys and values not normed", RIGHT.but(PRE_1, PRE_1.replace("seen, seen", "seen, x")), PLACEMENT,
-            "In pre-norm only the queries come from the normed x. Keys and values come from it as well: self-attention "
-            "reads one x."),
+            "In pre-norm only the queries come from the normed x. Keys and values should come from it as well: "
+            "self-attention reads one x."),
         mistake("the second norm forgotten in pre-norm", RIGHT.but(SEEN_2, "seen = x"), PLACEMENT,
             "In pre-norm the feed-forward network read x as it is. It reads a normed x, as attention does."),
         families.SCORES_NOT_DIVIDED(RIGHT.but(" / q.shape[-1] ** 0.5", ""), LAYER, part="layer"),
@@ -297,7 +297,7 @@ EXERCISE = Exercise(
         mistake("heads merged without the transpose",
                 RIGHT.but("(shares @ v).transpose(1, 2).reshape(asking.shape)", "(shares @ v).reshape(asking.shape)"),
                 LAYER,
-            """The heads were put together in the wrong order. They come as (B, h, T, d_k): reshaped like that, a row
+            """The heads were put together in the wrong order. They are (B, h, T, d_k): if you reshape that, a row
             gets pieces of several words. Exchange heads and words first (chapter 06)."""),
         mistake("the output projection not used",
                 RIGHT.but("return self.W_o((shares @ v).transpose(1, 2).reshape(asking.shape))",

@@ -71,7 +71,7 @@ SUM = "return cfg.encoder_layers * encoder + cfg.decoder_layers * decoder + tabl
 
 # fmt: off
 TIMES_THE_HEADS = Family("projections times the heads", """The projections were multiplied by the number of heads. The
-    heads *share* them (06.4): all together they fill D by D.""")
+    heads *share* them (06.4): together, all heads fill D by D in each.""")
 BIASES_OF_ONE_SIZE = Family("feed-forward biases of one size", """Both biases of a feed-forward network were counted as
     {size} numbers. The first map ends in d_ff numbers, the second in D.""")
 # fmt: on

@@ -42,12 +42,12 @@ def silent(blocks: Sequence[Block]) -> dict[str, Tensor]:
             shape in shapes.items()}
 
 
-RATE = 0.4  # of dropout, in the probe that tells what is dropped by what is left
+RATE = 0.4  # of dropout, in the probe that finds out from the values what was dropped
 MOST_VALUES = 64
 
 
 def constant_sub_layers(construct: tuple, blocks: Sequence[Block], biases: dict[str, float]) -> Case:
-    """Sub-layers that return a constant, for words of equal numbers: so each result shows which were dropped.
+    """Sub-layers that return a constant, for words of equal numbers, so that each result shows what was dropped.
 
     construct: (d, h, d_ff, RATE, True); biases: role -> the constant, each more than twice the sum of those before.
     """
@@ -59,8 +59,8 @@ def constant_sub_layers(construct: tuple, blocks: Sequence[Block], biases: dict[
 
 def dropped_by_element(*constants: float) -> Callable[[Case, Any], Any]:
     """The normal form of a result of `constant_sub_layers`: the different values in it, again and again, in ascending
-    order. If each sub-layer's output is dropped element by element, they are those of one dropout, also where there is
-    more dropout inside. A result in which whole words or features are dropped stays as it is."""
+    order. If each sub-layer's output is dropped element by element, the values are those of one dropout, even if there
+    is more dropout inside. A result in which whole words or features are dropped stays as it is."""
     scales = (0.0, 1 / (1 - RATE), 1 / (1 - RATE) ** 2)
 
     def normal_form(case: Case, result: Any) -> Any:
@@ -110,8 +110,8 @@ def first_number(evidence: Evidence) -> str:
 # fmt: off
 FIXED_RATE = Family("a fixed dropout rate", """In training your dropout does not use {rate} everywhere: some
     values stayed, although {rate} says that all are dropped. Pass {rate} on to every dropout layer.""")
-CAPPED_AT_6 = Family("capped at 6", """Hidden values above 6 were cut off. ReLU has no upper end: it sets values below 0
-    to 0 and keeps all others.""")
+CAPPED_AT_6 = Family("capped at 6", """Hidden values above 6 were set to 6. ReLU has no upper end: it sets values below
+    0 to 0 and keeps all others.""")
 ROOT_OF_D = Family("divided by the root of D", """Your {part}'s attention divides the scores by the root of D, the width
     of a whole word. Each head compares vectors of width d_k = D / h, so the root of d_k belongs there.""")
 # fmt: on

@@ -272,7 +272,7 @@ EXERCISE = Exercise(
             "Words *and* positions were multiplied by the root of d_model. Only the words are; then the "
             "positions are added."),
         mistake("multiplied by d_model", RIGHT.but(TABLE, "x = table(ids) * self.cfg.d_model"), ENDS,
-            "The embeddings were multiplied by d_model itself. They are multiplied by its root."),
+            "The embeddings were multiplied by d_model itself. Multiply them by its root."),
         mistake("divided by the root of d_model", RIGHT.but(TABLE, "x = table(ids) / self.cfg.d_model ** 0.5"), ENDS,
             "The embeddings were divided by the root of d_model. They are multiplied by it."),
         mistake("the source alone multiplied", RIGHT.but(
@@ -385,7 +385,7 @@ EXERCISE = Exercise(
                 by_itself(RIGHT.but(LAST, "return y @ self.output.weight.detach().T if self.cfg.tie_embeddings "
                                           "else self.output(y)")), ENDS,
             """With cfg.tie_embeddings the values are correct, but the gradient of the table is not: the output uses the
-            table's values without their gradient. All three uses of the table contribute to it."""),
+            table's values without their gradient. All three uses of the table contribute to its gradient."""),
         mistake("the source not tied", RIGHT.without(TIED_SOURCE), ENDS,
             """With cfg.tie_embeddings there is *one* table for source, target and output; yours has two. The third has
             to be the same parameter as well."""),
