@@ -177,8 +177,9 @@ EXERCISE = Exercise(
         mistake("the values as they are", RIGHT.but("pixels @ Wv.T", "pixels"), PIXELS,
             "The pixels themselves were mixed: Wv was not used. What is gathered are their values, Wv times each."),
         mistake("Wv transposed", RIGHT.but("pixels @ Wv.T", "pixels @ Wv"), PIXELS,
-            """Wv was transposed. Like a 1x1 kernel it is (out, in): its *row* o times a pixel's channels gives number
-            o. For Wq and Wk a wrong shape would reveal this; Wv is square."""),
+            """Rows and columns of Wv are exchanged: a transpose is missing, or one too many. Like a 1x1 kernel Wv is
+            (out, in): its *row* o times a pixel's channels gives number o. For Wq and Wk a wrong shape would reveal
+            this; Wv is square."""),
         mistake("Wv twice", RIGHT.but("weights @ v", "weights @ v @ Wv.T"), PIXELS,
             "Wv was applied to the values and once more to what was gathered. Once is enough."),
         mistake("no residual", RIGHT.but(LAST, "gamma * gathered"), GAMMA,
@@ -190,7 +191,7 @@ EXERCISE = Exercise(
         mistake("gamma on the scores",
                 RIGHT.but(SCORES, "scores = gamma * (q @ k.transpose(1, 2))").but(LAST, "x + gathered"), GAMMA,
             """gamma multiplies the scores, inside the softmax: at gamma = 0 all weights are equal, and something is
-            still added to x. It multiplies what was *gathered*, after the softmax."""),
+            still added to x. gamma should multiply what was *gathered*, after the softmax."""),
         mistake("gamma on both", RIGHT.but(LAST, "gamma * (x + gathered)"), GAMMA,
             "gamma multiplies the whole sum. It is what was *gathered* that enters through it: at gamma = 0 the image "
             "comes back as it was."),

@@ -164,7 +164,7 @@ BY_LIBRARY = """
 # fmt: off
 EPS = Family("eps of 1e-6", """A norm adds too little to the variance: some libraries take 1e-6 for a ViT. Here eps is
     1e-5 in every norm, the last one too, as nn.LayerNorm has by default.""")
-NOT_AS_MANY = Family("not as many positions as words", """There are not as many words as positions. Either the patches
+NOT_AS_MANY = Family("not as many positions as words", """The numbers of words and positions differ. Either the patches
     overlap, as those of a convolution without a stride do: patches are side by side. Or positions were counted along
     one side only: there are image / patch times image / patch patches, and one token more.""")
 # fmt: on
@@ -231,9 +231,9 @@ EXERCISE = Exercise(
             goes in front of the patches; the head reads what became of it."""),
         mistake("a class token that cannot learn",
                 RIGHT.but(TOKEN_LINE, 'self.register_buffer("class_token", torch.zeros(1, 1, d_model))'), TOKEN,
-            """The check found no class token: a parameter of d_model values, before which there may be axes of
-            size 1, and which forward uses. A token for each image is too many, and a plain tensor or a buffer is not a
-            parameter: it stays as it was drawn."""),
+            """The check found no class token that `forward` uses: a parameter of d_model values, with axes of size 1
+            in front if you like. A token for each image is too many, and a plain tensor or a buffer is not a
+            parameter: it keeps its first values."""),
         mistake("a class token in a plain tensor",
                 RIGHT.but(TOKEN_LINE, "self.class_token = torch.zeros(1, 1, d_model)"), TOKEN,
             "The class token is a plain tensor, which no optimizer sees: it stays as it was drawn. nn.Parameter makes "
@@ -252,9 +252,10 @@ EXERCISE = Exercise(
             "The patches got their positions and the class token none. All 1 + N tokens get one: first "
             "join, then add."),
         mistake("no positions", RIGHT.without(PLACES).without(ADD), VIT,
-            """The check found no learned positions: a parameter with 1 + N rows of d_model values, before which there
-            may be axes of size 1. They are missing, or made and never added, or not parameters (sinusoids, a buffer, a
-            plain tensor), or they have a different layout, such as (d_model, 1 + N) or one number for each position.
+            """The check found no learned positions: a parameter with 1 + N rows of d_model values, with axes of
+            size 1 in front if you like. They are missing, or made and never added, or not parameters (sinusoids, a
+            buffer, a plain tensor), or they have a different layout, such as (d_model, 1 + N) or one number for each
+            position.
             Attention has no order (chapter 07): without positions the model cannot distinguish an image from the same
             patches in a different order."""),
         mistake("one position for all", RIGHT.but(ADD, "x = x + self.positions[:, :1]"), VIT,
@@ -315,7 +316,7 @@ EXERCISE = Exercise(
                   "[Layer(d_model, h, d_ff, dropout)] * layers"), VIT,
             "One layer is in the list several times: its weights are shared. Create a new layer for each."),
         mistake("one layer", RIGHT.but("range(layers)", "range(1)"), VIT,
-            "There are fewer layers than `layers` says, such as one, whatever it says."),
+            "There are fewer layers than `layers` says, perhaps always one."),
         mistake("the last layer alone",
                 RIGHT.but("for layer in self.layers:\n            x = layer(x)",
                           "for layer in self.layers:\n            out = layer(x)\n        x = out"), VIT,

@@ -192,7 +192,7 @@ EXERCISE = Exercise(
                 RIGHT.without(SET).but("if chosen(full)]", "if parameters[full].requires_grad]"), FREEZE,
             """Every parameter still has requires_grad = True. What is not named has to be frozen: the flag becomes
             False. If you set it, check its spelling: a misspelled attribute raises no error, and the method whose name
-            ends in an underscore is called, not assigned."""),
+            ends in an underscore has to be called, not assigned."""),
         mistake("old gradients kept", RIGHT.without(FORGET).without(IF_NOT), FREEZE,
             """requires_grad is off, but the frozen parameters still hold a gradient: the earlier one, or one of zeros.
             An optimizer that was made before moves whatever has a gradient, and with weight decay even zeros shrink the
@@ -210,7 +210,8 @@ EXERCISE = Exercise(
                 RIGHT.but(CHOSEN, "return any(name in full for name in names)").but(
                   KNOWN, "if not any(name in full for full in parameters):"), FREEZE,
             """A name was looked for anywhere in the parameter's name: `head` is found in `head_norm` too, and `norm`
-            everywhere. A name selects only what is called so from its beginning, up to its end or to a dot."""),
+            everywhere. A name selects the parameter with exactly that name, and all whose names begin with
+            it and a dot."""),
         BEGINNING_OF_A_NAME(RIGHT.but(CHOSEN, "return any(full.startswith(name) for name in names)").but(
                   KNOWN, "if not any(full.startswith(name) for full in parameters):"),
             FREEZE, name="the beginning of a name, even where nothing is meant"),
@@ -253,7 +254,8 @@ EXERCISE = Exercise(
         mistake("frozen for ever", RIGHT.but(SET, "parameter.requires_grad = parameter.requires_grad and chosen(full)"),
                 FREEZE,
             """What had been frozen before stays frozen, even where it is named: the call only freezes and never
-            unfreezes. After it exactly what is named is trainable, whatever was before.""", shows=stays_frozen),
+            unfreezes. Afterwards exactly what is named is trainable, whatever was trainable
+            before.""", shows=stays_frozen),
         mistake("names without a dot alone",
                 RIGHT.but(CHOSEN, 'return full.split(".")[0] in names').but(KNOWN, "if False:"), FREEZE,
             """Only the parts that the model itself has, up to the first dot, were compared with the names, so

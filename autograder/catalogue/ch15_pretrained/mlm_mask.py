@@ -202,7 +202,7 @@ def specials_chosen(evidence: Evidence) -> str:
     safe = [special for special in there if special not in chosen]
     if not chosen or not safe:
         return ""
-    return f"Your code chose or changed the special {listed(map(str, chosen))}, and not {listed(map(str, safe))}."
+    return f"Of the specials, your code chose or changed {listed(map(str, chosen))}, and not {listed(map(str, safe))}."
 
 
 def staying(least: float, most: float) -> Callable[[Evidence], bool | None]:
@@ -406,11 +406,11 @@ EXERCISE = Exercise(
         mistake("two draws for one fate", RIGHT.but(
                   "chosen & (fate >= 0.9), other", "chosen & (torch.rand(ids.shape, generator=g) < 0.1), other"),
                   EIGHTY,
-            """Of the masked words one in ten was exchanged afterwards, and about 18 % stay: so it is when a second,
-            independent draw decides whether a random id replaces the word. One draw decides between all three, so that
-            80, 10 and 10 % add up.""", shows=staying(0.15, 0.19)),
+            """Of the masked words one in ten was exchanged afterwards, and about 18 % stay. This happens if a
+            second, independent draw decides whether a random id replaces the word. One draw decides between all three,
+            so that 80, 10 and 10 % add up.""", shows=staying(0.15, 0.19)),
         mistake("two intervals of one fate", RIGHT.but("fate >= 0.9", "fate < 0.1"), EIGHTY,
-            """About 10 % that had become the mask were exchanged afterwards, and 20 % stay: the interval of the random
+            """About 10 % first became the mask and were exchanged afterwards, and 20 % stay: the interval of the random
             ids, such as 0 to .1, lies inside the interval of the mask, 0 to .8. The three intervals must not
             overlap.""", shows=staying(0.19, 0.24)),
         mistake("only covered words are asked", RIGHT.but(RETURN, """

@@ -235,10 +235,10 @@ EXERCISE = Exercise(
         mistake("elu without the 1", RIGHT.but(ASKED, "asked = F.elu(Q)").but(KEYS, "keys = F.elu(K)"), PHI,
             "Your features are elu without the + 1, so they go down to -1: weights can be negative or cancel."),
         mistake("relu in place of phi", RIGHT.but(ASKED, "asked = F.relu(Q)").but(KEYS, "keys = F.relu(K)"), PHI,
-            "Negative numbers became 0, as ReLU does. Then all weights of a query may be 0, and 0 / 0 is NaN. phi "
+            "Negative numbers became 0, as with ReLU. Then all weights of a query may be 0, and 0 / 0 is NaN. phi "
             "is elu + 1, never 0."),
         mistake("relu plus 1", RIGHT.but(ASKED, "asked = F.relu(Q) + 1").but(KEYS, "keys = F.relu(K) + 1"), PHI,
-            "All negative numbers became 1, as ReLU + 1 does. elu + 1 is e to the x below 0, so that -1 and -2 "
+            "All negative numbers became 1, as with ReLU + 1. elu + 1 is e to the x below 0, so that -1 and -2 "
             "still differ."),
         mistake("exp in place of phi", RIGHT.but(ASKED, "asked = Q.exp()").but(KEYS, "keys = K.exp()"), PHI,
             "Your features are exponentials throughout. elu + 1 is e to the x only below 0; above it is x + 1."),

@@ -215,11 +215,10 @@ NAN_IS_0 = "return torch.where(total > 0, mixed / torch.where(total > 0, total, 
 
 # fmt: off
 WRONG_WAY = Family("rescaled the wrong way", """The factor is the wrong way round. Old sums *shrink* when a larger score
-    comes: they are multiplied by exp(old maximum - new), at most 1. By exp(new - old) they grow, and where the old
-    maximum is minus infinity it is infinite, and infinity times 0 is NaN.""")
+    comes: they are multiplied by exp(old maximum - new), at most 1. With exp(new - old) they grow; where the old
+    maximum is minus infinity this factor is infinite, and infinity times 0 is NaN.""")
 OWN_MAXIMUM = Family("max of block only", """Each block was measured by its own maximum, also where an earlier one is
-    larger, so the sums of earlier blocks are blown up instead of shrinking. The maximum is that of everything so
-    far.""")
+    larger. Then the sums of earlier blocks grow and can overflow. The maximum is that of everything so far.""")
 NEW_RESCALED = Family("the new ones rescaled too", """The new block's exponentials were rescaled together with the old
     sums. They are measured by the new maximum already.""")
 A_LITTLE = Family("a little added to the sum", """Something was added to the sum that you divide by, so the weights no
@@ -304,7 +303,7 @@ EXERCISE = Exercise(
                   if scores.isinf().any():
                       continue"""), TILES,
             """A block was left out as a whole because one of its scores is minus infinity. Only that key is hidden from
-            that query; exp makes a weight of 0 of it."""),
+            that query; exp turns that score into a weight of 0."""),
         mistake("last partial block", RIGHT.but(
                   LOOP, "size = blocks[0][0].shape[1]\n    for scores, values in [one for one in blocks if "
                         "one[0].shape[1] == size]:"), TILES,

@@ -217,7 +217,7 @@ def test_ten_percent_exchanged_by_one_draw_and_by_two_are_distinguished():
 
 def test_a_special_that_is_chosen_is_named():
     said = said_of("mlm-mask", MLM.but("for s in specials:", "for s in specials[1:]:"))
-    assert "chose or changed the special 0, and not 1" in said
+    assert "your code chose or changed 0, and not 1" in said
 
 
 def test_words_that_stay_without_a_label_are_named_and_a_missing_return_too():
