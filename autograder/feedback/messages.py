@@ -279,11 +279,9 @@ def _parted(exercise: Exercise, outcome: Outcome, parted: Difference) -> str:
 
 def _score(outcome: Outcome, parted: Difference) -> str:
     scale, score = parted.expected, parted.got
-    earns = "earns" if outcome.probe.hidden else "would earn in the graded check"
-    return (
-        f"{score:.0f} {scale.unit}, which {earns} {scale.share(score):.0%} of the points: none at {scale.none:.0f} or "
-        f"below, all from {scale.full:.1f} on"
-    )
+    of_points = f"{scale.share(score):.0%} of the points"
+    earns = f"earns {of_points}" if outcome.probe.hidden else f"would earn {of_points} in the graded check"
+    return f"{score:.0f} {scale.unit}, which {earns}: none at {scale.none:.0f} or below, all from {scale.full:.1f} on"
 
 
 def _why_gone(parted: Difference) -> str:

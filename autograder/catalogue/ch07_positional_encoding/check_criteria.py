@@ -294,7 +294,7 @@ EXERCISE = Exercise(
         mistake("rows compared as objects",
                 RIGHT.but("not bool(same.any())", "len(set(table)) == len(table)"), CRITERIA,
             """Your function calls every encoding unique, even one whose rows are all the same. Does it compare the
-            numbers of the rows? A set compares tensors as objects, and every row is an object of its own.""",
+            numbers of the rows? A set compares tensors as objects, and every row is a separate object.""",
             quotes=as_told),
         mistake("neighbors compared for uniqueness",
                 RIGHT.but("same = (apart < 1e-6) & ~torch.eye(50, dtype=torch.bool)",

@@ -282,7 +282,7 @@ EXERCISE = Exercise(
             "A plain number came back, and no graph with it: there is nothing left to differentiate. "
             "Return the tensor."),
         mistake("through plain numbers", RIGHT.but(MEAN, f"torch.tensor(({MEAN}).item())"), LOSS,
-            """Your loss went through plain numbers, as float(...) and .item() give them. The number is right, but no
+            """Your loss went through plain numbers, such as float(...) and .item() return. The number is right, but no
             graph came back with it: no gradient flows, so nothing can be trained. Keep tensors to the end (and float64
             stays float64)."""),
         mistake("the pads' scores set to zero",
