@@ -93,7 +93,7 @@ MEANINGS: dict[str, str] = {  # the beginning of a message, as a regular express
         "left out, or is a sign such as * missing?"
     ),
     r"(?:Subtraction|Negation), the `-` operator, (?:with|on) a bool": (
-        "A minus sign cannot invert a mask; ~ does. torch subtracts no True and False."
+        "A minus sign cannot invert a mask; ~ does. torch can neither subtract nor negate booleans."
     ),
     r"iteration over a 0-d tensor|len\(\) of a 0-d tensor": "This tensor is a single number and has no axes.",
     r"object of type '(?:builtin_function_or_method|method|function)' has no len": UNCALLED,
