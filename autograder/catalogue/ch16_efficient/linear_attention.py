@@ -19,7 +19,7 @@ BRACKETS, PHI, STEPS = sections("brackets phi rnn")
 AS_N = "it grows like n"
 AS_SQUARE = Remark("the work grows like n times n; it should grow like n")
 UNSEEN = Remark("torch saw hardly any of the work; it should be done by torch's operations")
-SEEN = 3.2  # numbers for each number given: phi makes 2.5, and no answer that torch computes makes less than 4.5
+SEEN = 3.2  # entries counted for each input entry: phi alone makes 2.5, an answer computed with torch at least 4.5
 LINEAR = 3.0  # twice the words are twice the work in a linear answer, and four times as much in a square one
 
 
