@@ -41,7 +41,7 @@ def about_dtype(outcome: Outcome) -> str:
     wanted, got = outcome.difference.expected, outcome.difference.got
     if wanted == torch.bool:
         return BOOLEAN
-    if got in (torch.float16, torch.bfloat16):
+    if got in (torch.float16, torch.bfloat16) and wanted in (torch.float32, torch.float64):
         return HALF
     if not _has_dtype(outcome.case.arguments, wanted):
         return NEW_FLOATS if got.is_floating_point else NEW_INTEGERS
@@ -87,6 +87,8 @@ def about_type(exercise: Exercise, parted: Difference) -> str:
     if isinstance(wanted, torch.Tensor):
         if isinstance(got, list) and any(isinstance(item, torch.Tensor) for item in got):
             return "You returned a Python list of tensors. torch.stack makes one tensor of them."
+        if isinstance(got, list) and not wanted.is_floating_point():
+            return "You returned a Python list. torch.tensor makes a tensor of it."
         if isinstance(got, list):
             return "You returned a Python list of numbers, through which no gradient flows. Compute with tensors."
         if isinstance(got, (bool, int, float)) and wanted.numel() > 1:
