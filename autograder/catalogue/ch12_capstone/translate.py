@@ -82,7 +82,7 @@ EXERCISE = Exercise(
            "precision": "there are texts only"},
     probes=(
         visible("twenty lines that training never showed, and an empty one", with_an_empty_one, 20, scale=SCALE),
-        visible("short and long lines together", short_and_long, scale=SCALE),
+        visible("short lines beside long ones", short_and_long, scale=SCALE),
         visible("one line alone", drawn, 1, scale=SCALE),
         hidden(f"{LINES} lines that training never showed", asked, scale=SCALE,
                announced_by="combinations of words that training never showed"),

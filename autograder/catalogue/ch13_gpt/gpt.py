@@ -68,14 +68,13 @@ def hardly_spread(g: torch.Generator) -> Case:
 
 
 def half_dropped(g: torch.Generator) -> Case:
-    """Two features that are the same everywhere, and blocks that add nothing. The last norm makes 1 and -1 of two
-    features that differ, 0 of two that agree, and the head reads one of them: after dropout of half of the embedding, a
-    quarter of the logits are 5 and a quarter are -5."""
-    made = (7, 2, 1, 2, 4, 60, 0.5)
+    """Three features that are the same everywhere, and blocks that add nothing. Of features of which half were dropped
+    the last norm makes five different values, and the head reads one feature."""
+    made = (7, 3, 1, 2, 5, 60, 0.5)
     weights = silent(parts(*made))
     for role in ("token table.rows", "position table.rows"):
         weights[role] += EMBEDDED
-    weights["last norm.scale"][1] = 0.0
+    weights["last norm.scale"][1:] = 0.0
     return Case((torch.randint(7, (60, 60), generator=g),), construct=made, weights=weights)
 
 

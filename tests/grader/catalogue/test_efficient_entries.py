@@ -251,15 +251,17 @@ def test_pairs_in_plain_python_after_features_in_torch_are_seen():
 
 
 def test_only_its_own_key_is_not_called_a_sum_along_the_features():
-    source = right("linear-attention").but("torch.cumsum(pairs, dim=-3)", "pairs").but(
-        "torch.cumsum(keys, dim=-2)", "keys"
+    source = (
+        right("linear-attention").but("torch.cumsum(pairs, dim=-3)", "pairs").but("torch.cumsum(keys, dim=-2)", "keys")
     )
     assert "each word gets its own value back" in " ".join(report_on("linear-attention", source).split())
 
 
 def test_no_normalizer_and_no_1_are_found_together():
-    source = right("linear-attention").but("asked = F.elu(Q) + 1", "asked = F.elu(Q)").but(
-        "keys = F.elu(K) + 1", "keys = F.elu(K)"
+    source = (
+        right("linear-attention")
+        .but("asked = F.elu(Q) + 1", "asked = F.elu(Q)")
+        .but("keys = F.elu(K) + 1", "keys = F.elu(K)")
     )
     said = " ".join(report_on("linear-attention", source.replace("return mixed / shares", "return mixed")).split())
     assert "was not divided by the sum of the weights" in said and "elu without the + 1" in said

@@ -240,13 +240,15 @@ def test_a_mask_taken_for_pads_in_both_branches_is_named():
 
 def test_a_name_with_a_dot_at_its_end_is_refused():
     freeze = catalogue.find("freeze-except").correct[0].source
-    source = freeze.replace("full.startswith(name + \".\")", "full.startswith(name.rstrip(\".\") + \".\")")
+    source = freeze.replace('full.startswith(name + ".")', 'full.startswith(name.rstrip(".") + ".")')
     assert verdict_on("freeze-except", source).points < 5
 
 
 def test_a_head_that_is_looked_up_and_a_layer_of_two_digits_are_named():
-    load = catalogue.find("load-mapped").correct[0].source.but(
-        'raise ValueError(f"sd: {name} is in no line of the table")', "raise KeyError(name)"
+    load = (
+        catalogue.find("load-mapped")
+        .correct[0]
+        .source.but('raise ValueError(f"sd: {name} is in no line of the table")', "raise KeyError(name)")
     )
     head = load.but('if name.startswith("head.") or name.endswith(".attn.mask"):', 'if name.endswith(".attn.mask"):')
     assert "they are left out" in said_of("load-mapped", head)

@@ -83,10 +83,14 @@ def said_of(exercise_id, source):
 
 
 def test_a_class_token_that_is_not_dropped_is_not_called_words_that_are_not():
-    source = VIT.but(
-        "x = torch.cat([first, words], dim=1)",
-        "x = torch.cat([first + self.positions[:, :1], self.drop(words + self.positions[:, 1:])], dim=1)",
-    ).without("x = x + self.positions").without("x = self.drop(x)")
+    source = (
+        VIT.but(
+            "x = torch.cat([first, words], dim=1)",
+            "x = torch.cat([first + self.positions[:, :1], self.drop(words + self.positions[:, 1:])], dim=1)",
+        )
+        .without("x = x + self.positions")
+        .without("x = self.drop(x)")
+    )
     said = said_of("vit", source)
     assert "only on the patches, before the class token is joined" in said and "words are not dropped" not in said
 

@@ -60,7 +60,7 @@ def test_grading_discloses_no_hidden_outcome_and_a_learners_own_check_all_of_the
         assert {outcome.secret for outcome in verdict.outcomes if outcome.probe.hidden} == {not disclosed}
         assert not any(outcome.secret for outcome in verdict.outcomes if not outcome.probe.hidden)
         assert ("yours is" in as_text(verdict)) == disclosed
-        assert ("Hidden checks passed: 4 of 6." in as_text(verdict)) == (not disclosed)
+        assert ("Hidden checks passed: 5 of 7." in as_text(verdict)) == (not disclosed)
 
 
 def test_points_are_the_same_whether_hidden_checks_are_disclosed_or_not():
