@@ -39,14 +39,14 @@ def wrong_row(evidence: Evidence, row_name: str = "row", most: int = 4) -> str:
     wanted = evidence.expected.flatten(0, -2)
     got = evidence.got.flatten(0, -2).to(wanted.dtype)
     far = ~torch.isclose(got, wanted, rtol=1e-3, atol=1e-5)
-    if not bool(far.any()):  # the rows would look the same
-        at = divmod(int((got - wanted).abs().argmax()), wanted.shape[-1])
-        return f"The largest difference is in {row_name} {at[0]}: {got[at]:.9g}, where {wanted[at]:.9g} is correct."
     place = int(far.any(-1).int().argmax())
     columns = slice(0, most) if bool(far[place, :most].any()) else slice(-most, None)
+    yours, correct = (row(each[place, columns]) for each in (got, wanted))
+    if yours == correct:  # they differ in later digits
+        at = divmod(int((got - wanted).abs().argmax()), wanted.shape[-1])
+        return f"The largest difference is in {row_name} {at[0]}: {got[at]:.9g}, where {wanted[at]:.9g} is correct."
     name = f"Your first {row_name}" if place == 0 else f"Your {row_name} {place}"
-    says = "is" if columns.start == 0 else "ends in"
-    return f"{name} {says} {row(got[place, columns])}; it should be {row(wanted[place, columns])}."
+    return f"{name} {'is' if columns.start == 0 else 'ends in'} {yours}; it should be {correct}."
 
 
 def _weights(evidence: Evidence) -> Tensor:

@@ -51,9 +51,12 @@ def _about_blocks(wanted: Sequence[Block], shown: Structure) -> str:
     seen = f"The check saw: {found}{'' if found.endswith('...') else '.'}"
     if shown.troubles and all(each.found == each.wanted and not each.shared for each in shown.troubles):
         return f"Your parameters do not have the sizes that the task gives: {counted}. {seen}"
+    begin = f"The check could not read your parameters. {counted or 'They fit no order of queries, keys and values'}."
+    if shown.unused:
+        idle = cut(", ".join(shown.unused), MOST_PARAMETERS)
+        be, them = ("are", "them") if len(shown.unused) > 1 else ("is", "it")
+        return f"{begin} {idle} {be} defined, but forward does not use {them}. {seen}"
     example = next(iter(wanted[-1].shapes()))
     lists = " Modules in a plain list are not seen." if any(each.found < each.wanted for each in shown.troubles) else ""
-    return (
-        f"The check could not read your parameters. {counted or 'They fit no order of queries, keys and values'}."
-        f'{lists} {seen} If all are there, say which is which in the class body: roles = {{"{example}": "...", ...}}.'
-    )
+    roles = f'roles = {{"{example}": "...", ...}}'
+    return f"{begin}{lists} {seen} If all are there, say which is which in the class body: {roles}."

@@ -45,6 +45,7 @@ class Structure:
     repeatable: bool
     unregistered: tuple[str, ...]
     troubles: tuple = ()  # of blocks, what there are too few or too many of (see `blocks.Trouble`)
+    unused: tuple[str, ...] = ()  # parameters of a class of blocks that forward does not use
 
     def outline(self) -> tuple:
         """A structure that is equal for classes that differ only in names."""

@@ -216,7 +216,7 @@ class Candidate:
         readings = stacks.readings(parameters, wanted, said)
         if not readings:
             troubles = blocks.troubles(parameters, wanted, said) if _are_blocks(wanted) else ()
-            return Observation(self._structure(made, shapes, case, troubles))
+            return Observation(self._structure(made, shapes, case, troubles, _unused(shapes, used)))
         manners = [roles.manner(reading.assignment) for reading in readings]
         chosen = [place for place, manner in enumerate(manners) if self._manners is None or manner in self._manners]
         chosen = chosen or range(len(readings))  # with one head, say, two manners are one
@@ -255,7 +255,7 @@ class Candidate:
         return self._exercise.roles(*case.construct)
 
     def _structure(
-        self, made: dict[str, Any], shapes: dict[str, tuple], case: Case, troubles: tuple
+        self, made: dict[str, Any], shapes: dict[str, tuple], case: Case, troubles: tuple, unused: tuple[str, ...]
     ) -> Structure | Raised:
         replies = [self._ask("forward", seed, arguments=case.arguments, training=False) for seed in (1, 2)]
         if "error" in replies[0]:
@@ -271,6 +271,7 @@ class Candidate:
             repeatable=compare.value_difference(first, second, 1e-6, 1e-6) is None,
             unregistered=_names(_field(made, "unregistered", list)),
             troubles=troubles,
+            unused=unused,
         )
 
     def _observation(
@@ -347,6 +348,13 @@ def _shapes(parameters: list) -> dict[str, tuple[int, ...]]:
 def _names(sent: Any, most: int = MAX_PARAMETERS) -> tuple[str, ...]:
     sent = sent if isinstance(sent, list) else []
     return tuple(name[:MAX_NAME] for name in sent[:most] if isinstance(name, str))
+
+
+def _unused(shapes: Mapping[str, tuple], used: Sequence[str]) -> tuple[str, ...]:
+    """The parameters that forward did not use; none where the record is missing, or may be cut off."""
+    if not used or len(used) >= parameter_order.MOST:
+        return ()
+    return tuple(name for name in shapes if name not in used)
 
 
 def _are_blocks(wanted: tuple) -> bool:

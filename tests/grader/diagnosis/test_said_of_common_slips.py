@@ -92,3 +92,11 @@ def test_an_index_is_never_called_nearly_correct() -> None:
     near = "def first_true(mask):\n    right = torch.cat([mask, mask.new_ones(len(mask), 1)], 1).int().argmax(1)\n"
     told = said("first-true", f"{near}    return right - (right > 200).long()\n")
     assert "epsilon" not in told, told
+
+
+def test_parameters_that_forward_never_uses_are_named_and_no_roles_are_asked_for() -> None:
+    right = catalogue.find("gpt").correct[0].source
+    idle = right.but("x = x + self.places(torch.arange(T))", "").but("x = self.norm(x)", "")
+    told = said("gpt", idle)
+    assert "places.weight, norm.weight, norm.bias are defined, but forward does not use them." in told, told
+    assert "say which is which" not in told, told
