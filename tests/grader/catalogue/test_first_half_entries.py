@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from autograder import catalogue
+from autograder.catalogue.exercise import Case
 from autograder.diagnosis.explain import judge_and_explain
 from autograder.diagnosis.known_mistakes import namespace_of
 from autograder.judging.judge import draw_key
@@ -285,6 +286,22 @@ def equivariance_gap(f, x, perm):
 def test_the_mistake_is_named(exercise, source, name):
     verdict = verdict_on(exercise, source)
     assert verdict.misconception is not None and verdict.misconception.name == name, failed(verdict)
+
+
+def test_what_was_measured_is_found_whatever_the_generator_has_drawn_before():
+    exercise = catalogue.find("score-std")
+    generator = torch.Generator().manual_seed(3)
+    torch.randn(7, generator=generator)
+    q, k = torch.randn(2, 50, 64, generator=equal(generator))
+    found = exercise.normalize(Case((64, 50, generator)), (q @ k.T).std().item())
+    assert "every query with every key" in str(found)
+
+
+def equal(generator):
+    """A second generator in the same state."""
+    other = torch.Generator()
+    other.set_state(generator.get_state())
+    return other
 
 
 def test_a_projection_without_a_gradient_fails_in_several_checks():
