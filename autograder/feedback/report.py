@@ -1,6 +1,7 @@
 """The report that a learner reads: what is in it, and in which order. Its sentences are written in
 `messages`, and `render` makes text or HTML of its parts."""
 
+import inspect
 import textwrap
 from collections.abc import Sequence
 from contextlib import suppress
@@ -233,6 +234,10 @@ def _passed_in(exercise: Exercise, outcome: Outcome, most: int = MAX_INPUT) -> L
     if exercise.methods:
         return Line(f"the check called {cut(_calls(outcome.case.arguments[0]), most)}", below=True)
     pairs = zip(argument_names(exercise, outcome), outcome.case.arguments, strict=False)
+    if outcome.case.construct and not outcome.case.arguments:  # the constructor is all that is asked about
+        made = inspect.signature(exercise.reference[exercise.names[0]]).parameters
+        given = ", ".join(f"{name} = {value!r}" for name, value in zip(made, outcome.case.construct, strict=False))
+        return Line(f"the check constructed it with {cut(given, most)}", below=True)
     if exercise.harness:  # from a dictionary the check makes, for example, the model that the answer receives
         pairs = [
             pair for pair in pairs if pair[0] == "model" or not isinstance(pair[1], dict) or _holds_tensors(pair[1])
@@ -248,7 +253,7 @@ def _input(name: str, value: Any, drawn: bool, most: int) -> str:
     if isinstance(value, torch.Generator):
         return "= a torch.Generator"
     if callable(value):
-        return "= a function"
+        return "= a model" if name == "model" else "= a function"
     if isinstance(value, dict) and name == "model":
         return "= a small model"
     if isinstance(value, dict) and _holds_tensors(value):

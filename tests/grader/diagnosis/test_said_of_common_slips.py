@@ -34,6 +34,7 @@ def test_a_constructor_that_refuses_nothing_is_not_told_to_keep_a_signature() ->
     )
     told = report("multi-head-attention", lenient)
     assert "to be raised by the constructor" in told and "Keep that signature" not in told, told
+    assert "the check constructed it with d_model = 9, h = 6" in told, told
 
 
 def test_the_courses_own_answer_taken_by_its_name_is_found_by_reading() -> None:
@@ -80,6 +81,8 @@ def test_what_the_check_makes_of_its_input_is_not_shown_as_the_learners() -> Non
     assert "model = a small model" in told and "'lr'" not in told and "tensor([" not in told, told
     told = report("tokenizer", "class Tokenizer:\n    def fit(self, lines):\n        return 1 / 0\n")
     assert "the check called first.fit(" in told and "'by'" not in told, told
+    told = report("leaks", "def leaks(model, ids, t, vocab):\n    return model.nothing\n")
+    assert "model = a model" in told, told
 
 
 def test_integers_beyond_what_floats_hold_are_not_compared_as_floats() -> None:
