@@ -15,6 +15,7 @@ from autograder.catalogue.exercise import Exercise
 from autograder.diagnosis.evidence import argument_names
 from autograder.feedback.error_meanings import NO_VALUE, OVER, meaning, rule_of_shapes
 from autograder.judging.observation import Outcome, Raised
+from autograder.judging.probe_inputs import question_of
 from autograder.judging.verdict import NO_FORWARD, UNWRITTEN
 
 SET_UP = {  # what the set-up cells of these chapters import or define; after "not", those of all others
@@ -282,7 +283,7 @@ def about_name(exercise: Exercise, error: Raised, outcome: Outcome | None = None
     if cell := _cell_of(exercise, name):
         in_a_file = f" In a file of your own, write {name} there too." if cell.startswith("your cell") else ""
         return f"{name} comes from {cell}: has it run since the kernel started?{in_a_file}"
-    if outcome is not None and name in {*_texts(outcome.case.arguments), *_texts(outcome.expected.result)}:
+    if outcome is not None and name in _texts_of(exercise):
         return f"Without quotes, {name} is the name of a variable, and there is none. The text is written '{name}'."
     if comparing := re.match(rf"{re.escape(name)} *==", error.source):
         return f"{comparing[0]} compares {name} with something. A single = gives it a value."
@@ -302,6 +303,12 @@ def about_name(exercise: Exercise, error: Raised, outcome: Outcome | None = None
 def _made_with(exercise: Exercise) -> Sequence[str]:
     """The names of the arguments of a class's constructor."""
     return list(inspect.signature(exercise.reference[exercise.names[0]].__init__).parameters)[1:]
+
+
+def _texts_of(exercise: Exercise) -> set[str]:
+    """The texts in the arguments and the results of the visible checks, such as the names of kinds."""
+    questions = [question_of(exercise, probe, b"") for probe in exercise.visible]
+    return {text for case, expected, _ in questions for text in (*_texts(case.arguments), *_texts(expected.result))}
 
 
 def _texts(value: Any) -> Iterator[str]:

@@ -60,6 +60,12 @@ def test_a_text_without_its_quotes_is_told_what_it_is() -> None:
     assert "Without quotes, recurrent is the name of a variable" in told and "'recurrent'" in told, told
 
 
+def test_a_text_of_another_check_without_its_quotes_is_told_the_same() -> None:
+    cost = "def layer_cost(kind, n, d, k):\n    return 1 if kind == attention else 0\n\ndef break_even(d):\n    return d\n"
+    told = said("layer-cost", cost)
+    assert "Without quotes, attention is the name of a variable" in told, told
+
+
 def test_one_length_that_differs_is_said_and_no_question_is_asked() -> None:
     def about(got: tuple[int, ...]) -> str:
         return about_shape(Difference("shape", expected=(2, 5), got=got))
