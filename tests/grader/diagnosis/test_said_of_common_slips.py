@@ -61,8 +61,8 @@ def test_a_text_without_its_quotes_is_told_what_it_is() -> None:
 
 
 def test_a_text_of_another_check_without_its_quotes_is_told_the_same() -> None:
-    cost = "def layer_cost(kind, n, d, k):\n    return 1 if kind == attention else 0\n\ndef break_even(d):\n    return d\n"
-    told = said("layer-cost", cost)
+    cost = "def layer_cost(kind, n, d, k):\n    return 1 if kind == attention else 0\n"
+    told = said("layer-cost", f"{cost}\ndef break_even(d):\n    return d\n")
     assert "Without quotes, attention is the name of a variable" in told, told
 
 
