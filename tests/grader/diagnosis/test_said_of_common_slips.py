@@ -1,5 +1,8 @@
 """Sentences that were false, or sent a learner to the wrong line, for slips that are easily made."""
 
+import re
+
+import pytest
 from explanations import said
 
 from autograder import catalogue
@@ -95,6 +98,16 @@ def test_integers_beyond_what_floats_hold_are_not_compared_as_floats() -> None:
     name = catalogue.find("swap-batch-time").names[0]
     told = said("swap-batch-time", f"def {name}(x):\n    return x.double().transpose(0, 1).contiguous().to(x.dtype)\n")
     assert "some of the signs are not" not in told, told
+
+
+@pytest.mark.parametrize("exercise_id", ["self-attention", "conv-as-attention"])
+def test_factors_that_are_exchanged_are_explained_where_several_results_come_back(exercise_id) -> None:
+    exercise = catalogue.find(exercise_id)
+    right = exercise.correct[0].source
+    for product in re.finditer(r"(\w[\w.]*) @ ([\w.]+)", right):
+        source = f"{right[: product.start()]}{product[2]} @ {product[1]}{right[product.end() :]}"
+        verdict = judge_and_explain(exercise, LocalEndpoint(namespace_of(source)), b"key", disclosed=True)
+        assert not verdict.failed_explanation
 
 
 def test_an_index_is_never_called_nearly_correct() -> None:
