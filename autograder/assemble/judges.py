@@ -83,7 +83,7 @@ class InThisProcess:
         key = draw_key(secret, assignment.id, exercise.id, [source])
         namespace: dict = {"__name__": "__main__"}
         stopped = _run([*set_up, source], f"<{exercise.id} in {name}>", namespace)
-        return judge_and_explain(exercise, LocalEndpoint(namespace), key, findings, stopped, disclosed=disclosed)
+        return judge_and_explain(exercise, LocalEndpoint(namespace), key, findings, stopped, disclosed, source)
 
 
 def _run(sources: Sequence[str], name: str, namespace: dict) -> tuple[Raised, ...]:

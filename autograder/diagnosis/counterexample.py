@@ -9,14 +9,8 @@ lines, not of seconds, so the same answer gets the same example on every machine
 """
 
 import itertools
-import sys
-import sysconfig
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import replace
-from functools import cache
-from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import torch
@@ -24,6 +18,7 @@ from torch import Tensor
 
 from autograder.catalogue.exercise import Case, Exercise, Probe
 from autograder.diagnosis.known_mistakes import namespace_of
+from autograder.inside.line_limit import TooManyLines, few_lines
 from autograder.inside.wire import Opaque
 from autograder.judging import compare
 from autograder.judging.observation import Observation, Outcome, Raised, Structure
@@ -36,10 +31,7 @@ OF_THE_CODE = (
     *("SystemExit", "EOFError", "OSError", "FileNotFoundError"),
 )
 MOST_QUESTIONS = 250  # put to the answer
-MOST_LINES = 20_000  # that an answer executes for one input; usually below a thousand
 MOST_NUMBERS = 16  # of all arguments together, and of a result: what is read at a glance
-PACKAGE = Path(__file__).resolve().parents[1]
-LIBRARIES = [Path(sysconfig.get_path(name)).resolve() for name in ("stdlib", "purelib", "platlib")]
 PLAIN = (int, float, str, bool, type(None))
 
 
@@ -112,14 +104,14 @@ class _Search:
         if any(case.arguments[i].shape[-1] != case.arguments[j].shape[-1] for i, j in self._paired):
             return False
         probe, first = self._first.probe, self._first
-        with _few_lines():
+        with few_lines():
             expected = right_answer(self._exercise, probe, case)
         if _kind(expected.result) != _kind(first.expected.result) or not _is_finite(expected.result):
             return False
         if not all(_agrees(other, probe, case, expected) for other in self._others):
             return False
         self._left -= 1
-        with _few_lines():
+        with few_lines():
             got = self._candidate.observe(probe, case, expected)
         parted = compare.difference(expected, got, probe)
         if isinstance(got.result, Raised) and got.result.type == TooManyLines.__name__:
@@ -136,43 +128,9 @@ def correct_answers(exercise: Exercise) -> tuple[Candidate, ...]:
 
 
 def _agrees(other: Candidate, probe: Probe, case: Case, expected: Observation) -> bool:
-    with _few_lines():
+    with few_lines():
         result = other.observe(probe, case, expected).result
     return compare.value_difference(expected.result, result, probe.rtol, probe.atol) is None
-
-
-class TooManyLines(BaseException):
-    """An answer has executed `MOST_LINES` lines. It is no Exception, since an answer may catch those."""
-
-
-@contextmanager
-def _few_lines() -> Iterator[None]:
-    """Within it, an answer that runs in this process stops with TooManyLines."""
-    left, before = MOST_LINES, sys.gettrace()
-
-    def count(frame: FrameType, event: str, argument: Any) -> Callable | None:
-        nonlocal left
-        if not _is_of_an_answer(frame.f_code.co_filename):
-            return None
-        left -= 1
-        if left < 0:
-            raise TooManyLines
-        return count
-
-    sys.settrace(count)
-    try:
-        yield
-    finally:
-        sys.settrace(before)
-
-
-@cache
-def _is_of_an_answer(filename: str) -> bool:
-    """Whether a file holds answers: a notebook's cell, the catalogue or a teacher's entry, and no library."""
-    path = Path(filename).resolve()
-    if path.is_relative_to(PACKAGE):
-        return path.is_relative_to(PACKAGE / "catalogue")
-    return not any(path.is_relative_to(folder) for folder in LIBRARIES)
 
 
 def _kind(result: Any) -> str:

@@ -13,6 +13,7 @@ from autograder.diagnosis.counterexample import smallest
 from autograder.diagnosis.evidence import Explained, explained
 from autograder.diagnosis.known_mistakes import diagnose, is_of_two
 from autograder.diagnosis.looking import looked_at
+from autograder.diagnosis.one_change import OneChange, one_change
 from autograder.diagnosis.output_patterns.lists import about_items
 from autograder.judging.judge import judge
 from autograder.judging.observation import Raised
@@ -50,17 +51,32 @@ def judge_and_explain(
     findings: Sequence[str] = (),
     stopped: Sequence[Raised] = (),
     disclosed: bool = False,
+    source: str = "",
 ) -> Explained:
     """The explained verdict on one answer; the arguments are those of `judge`.
 
-    If no known mistake explains it, a smaller failing input is searched for among those that may be shown.
+    If no known mistake explains it, a smaller failing input is searched for among those that may be shown, and, given
+    the source of the answer, one change to it that makes all checks pass. (Two mistakes are seldom repaired by one
+    change: if that is possible, there is one.)
     """
     verdict = explain(judge(exercise, endpoint, key, findings, stopped, disclosed))
-    if verdict.passed or verdict.diagnosis or verdict.blank or not verdict.outcomes:
+    if verdict.passed or verdict.blank or not verdict.outcomes:
         return verdict
     try:
-        return replace(verdict, counterexample=smallest(exercise, endpoint, verdict.outcomes))
+        if not verdict.diagnosis:
+            verdict = replace(verdict, counterexample=smallest(exercise, endpoint, verdict.outcomes))
+        if source and (not verdict.diagnosis or is_of_two(verdict.diagnosis[0])):
+            return _with_one_change(verdict, one_change(exercise, endpoint, verdict.outcomes, source))
+        return verdict
     except EndpointGone:
         return verdict
     except Exception:
         return replace(verdict, failed_explanation=traceback.format_exc())
+
+
+def _with_one_change(verdict: Explained, found: OneChange | None) -> Explained:
+    """The verdict with this change, without anything that says that there are two mistakes."""
+    if found is None:
+        return verdict
+    noticed = tuple(fact for fact in verdict.noticed if not fact.beside)
+    return replace(verdict, one_change=found, diagnosis=None, noticed=noticed)

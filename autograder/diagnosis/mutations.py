@@ -1,104 +1,321 @@
-"""Sources that differ from a given one by one change: another operator, constant, argument or order of statements."""
+"""Sources that differ from a given one by one change: another name, number, operator, argument or order of statements.
+
+A change of a correct answer is a slip as people make it. One that repairs a wrong answer shows where its slip is
+(`one_change`).
+"""
 
 import ast
-import copy
 import random
+import textwrap
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import Any
 
-OPERATORS = {
-    ast.Add: (ast.Sub, ast.Mult), ast.Sub: (ast.Add,), ast.Mult: (ast.Div, ast.Add), ast.Div: (ast.Mult, ast.FloorDiv),
-    ast.Pow: (ast.Mult,), ast.FloorDiv: (ast.Div,), ast.Mod: (ast.FloorDiv,), ast.BitAnd: (ast.BitOr,),
-    ast.BitOr: (ast.BitAnd,), ast.Lt: (ast.LtE, ast.Gt), ast.LtE: (ast.Lt, ast.GtE), ast.Gt: (ast.GtE, ast.Lt),
-    ast.GtE: (ast.Gt, ast.LtE), ast.Eq: (ast.NotEq,), ast.NotEq: (ast.Eq,), ast.Is: (ast.IsNot,),
-    ast.IsNot: (ast.Is,), ast.In: (ast.NotIn,), ast.NotIn: (ast.In,), ast.And: (ast.Or,), ast.Or: (ast.And,),
+ARITHMETIC = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod, ast.MatMult)  # powers may grow without end
+COMPARISONS = (ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.Eq, ast.NotEq)
+OPPOSITE = {
+    ast.BitAnd: ast.BitOr, ast.BitOr: ast.BitAnd, ast.And: ast.Or, ast.Or: ast.And, ast.Is: ast.IsNot,
+    ast.IsNot: ast.Is, ast.In: ast.NotIn, ast.NotIn: ast.In,
 }  # fmt: skip
-NAMES = {
-    "sum": ("mean", "amax"), "mean": ("sum",), "softmax": ("log_softmax", "sigmoid"), "tril": ("triu",),
-    "triu": ("tril",), "max": ("min",), "min": ("max",), "argmax": ("argmin",), "sin": ("cos",), "cos": ("sin",),
-    "zeros": ("ones",), "ones": ("zeros",), "amax": ("amin",), "exp": ("log1p",), "append": ("extend",),
-    "var": ("std",), "sqrt": ("square",), "any": ("all",), "all": ("any",), "relu": ("tanh",), "sorted": ("list",),
+FUNCTIONS = {
+    "sum": ("mean", "amax"), "mean": ("sum",), "softmax": ("log_softmax", "sigmoid"), "log_softmax": ("softmax",),
+    "tril": ("triu",), "triu": ("tril",), "max": ("min",), "min": ("max",), "argmax": ("argmin",),
+    "argmin": ("argmax",), "sin": ("cos",), "cos": ("sin",), "zeros": ("ones",), "ones": ("zeros",),
+    "amax": ("amin",), "amin": ("amax",), "append": ("extend",), "extend": ("append",), "var": ("std",),
+    "std": ("var",), "any": ("all",), "all": ("any",), "relu": ("gelu",), "gelu": ("relu",), "floor": ("ceil",),
+    "ceil": ("floor",), "view": ("reshape",), "repeat": ("repeat_interleave",), "repeat_interleave": ("repeat",),
+    "sqrt": ("square",), "square": ("sqrt",), "sorted": ("list",), "eval": ("train",), "train": ("eval",),
+    "ReLU": ("GELU",), "GELU": ("ReLU",), "flip": ("clone",),
 }  # fmt: skip
+REDUCTIONS = {"sum", "mean", "amax", "amin", "max", "min", "any", "all", "norm"}
+MODULES = {"torch", "F", "nn", "math", "np", "functional", "super"}
+DEFINITIONS = (ast.FunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom, ast.Assign, ast.AnnAssign)
+
+
+@dataclass(frozen=True)
+class Change:
+    """One change to a function of a program. kind: a name that says what is changed; effort: how far-fetched it is."""
+
+    kind: str
+    effort: int
+    _shown: ast.AST
+    _function: ast.FunctionDef
+    _node: ast.AST
+    _values: dict[str, Any]
+
+    @property
+    def line(self) -> int:
+        """The number of the line that is changed."""
+        return getattr(self._shown, "lineno", 0)
+
+    @contextmanager
+    def _applied(self) -> Iterator[None]:
+        before = {name: getattr(self._node, name) for name in self._values}
+        for name, value in self._values.items():
+            setattr(self._node, name, value)
+        try:
+            yield
+        finally:
+            for name, value in before.items():
+                setattr(self._node, name, value)
+
+
+class Program:
+    """The definitions of a source, whose functions can be changed. Raises SyntaxError if it is not Python.
+
+    definitions: the source without the other statements of the module, which print or train; lines keep their numbers.
+    """
+
+    def __init__(self, source: str) -> None:
+        self._source, self._tree = source, ast.parse(source)
+        self._lines = source.splitlines()
+        for statement in self._tree.body:
+            if not isinstance(statement, DEFINITIONS):
+                self._lines[statement.lineno - 1 : statement.end_lineno] = [""] * _height(statement)
+        self.definitions = "\n".join(self._lines)
+
+    def changes(self) -> list[Change]:
+        """All changes, in the order of the source."""
+        return _Finder(self._tree).found
+
+    def code(self, change: Change) -> str:
+        """The code that a change concerns, as it is written."""
+        written = ast.get_source_segment(self._source, change._shown) or ast.unparse(change._shown)
+        return " ".join(written.split())
+
+    def changed(self, change: Change) -> str:
+        """The definitions with this change; nothing if there is no such program."""
+        function = change._function
+        with suppress(SyntaxError, ValueError, AttributeError, TypeError), change._applied():
+            text = textwrap.indent(ast.unparse(function), " " * function.col_offset)
+            first = min(each.lineno for each in (function, *function.decorator_list)) - 1
+            lines = [*self._lines[:first], text, *self._lines[function.end_lineno :]]
+            return "\n".join(lines)
+        return ""
 
 
 def mutations(source: str, generator: random.Random) -> Iterator[tuple[str, str]]:
     """All mutations of a source by one change, in random order: (description of the change, new source)."""
-    tree = ast.parse(source)
-    nodes = list(ast.walk(tree))
-    places = [(number, which) for number, node in enumerate(nodes) for which, _ in enumerate(_changes(node, tree))]
-    generator.shuffle(places)
-    for number, which in places:
-        kind, change = list(_changes(nodes[number], tree))[which]
-        twin = copy.deepcopy(tree)
-        try:
-            change(list(ast.walk(twin))[number])
-            text = ast.unparse(ast.fix_missing_locations(twin))
-            compile(text, "<mutation>", "exec")
-        except (SyntaxError, ValueError, AttributeError, TypeError):
-            continue
-        if text != ast.unparse(tree):
-            yield f"line {getattr(nodes[number], 'lineno', 0)}: {kind}", text
+    program = Program(source)
+    changes, given = program.changes(), {ast.unparse(ast.parse(source))}
+    generator.shuffle(changes)
+    for change in changes:
+        with suppress(SyntaxError, ValueError):
+            text = ast.unparse(ast.parse(program.changed(change)))
+            if text and text not in given:
+                given.add(text)
+                yield f"line {change.line}: {change.kind}, {program.code(change)}", text
 
 
-def _changes(node: ast.AST, tree: ast.AST) -> Iterator[tuple]:
-    """Yield (description, function that applies the change to a copy of the node)."""
+def _height(node: ast.stmt) -> int:
+    return (node.end_lineno or node.lineno) - node.lineno + 1
 
-    def put(**values):
-        return lambda target: [setattr(target, name, copy.deepcopy(value)) for name, value in values.items()]
 
-    def first(items, value):
-        return [value, *items[1:]]
+class _Finder:
+    """Finds the changes of one program. They are made of parts of its tree, which they share."""
 
-    if isinstance(node, (ast.BinOp, ast.AugAssign, ast.BoolOp)):
-        for other in OPERATORS.get(type(node.op), ()):
-            yield f"{type(node.op).__name__} to {other.__name__}", put(op=other())
-    if isinstance(node, ast.BinOp):
-        yield "the operands exchanged", put(left=node.right, right=node.left)
-        yield "the left operand alone", put(right=ast.Constant(1), op=ast.Mult())
-    if isinstance(node, ast.Compare):
-        for other in OPERATORS.get(type(node.ops[0]), ()):
-            yield f"{type(node.ops[0]).__name__} to {other.__name__}", put(ops=first(node.ops, other()))
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.USub, ast.Invert, ast.Not)):
-        yield "a sign dropped", put(op=ast.UAdd()) if isinstance(node.op, ast.USub) else put(op=ast.Not())
-    if isinstance(node, ast.Constant) and isinstance(node.value, (int, float)):
-        value = node.value
-        others: tuple = (not value,) if isinstance(value, bool) else (2 * value,)
-        if type(value) is int:
-            others = (value + 1, value - 1)
+    def __init__(self, tree: ast.Module) -> None:
+        self.found: list[Change] = []
+        self._places = {
+            child: (node, field, place)
+            for node in ast.walk(tree)
+            for field, value in ast.iter_fields(node)
+            for place, child in (enumerate(value) if isinstance(value, list) else [(None, value)])
+            if isinstance(child, ast.AST)
+        }
+        self._attributes = sorted(
+            {
+                node.attr
+                for node in ast.walk(tree)
+                if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and _is_self(node.value)
+            }
+        )
+        for function in (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)):
+            if not self._is_inside_another(function):
+                self._function, names = function, _local_names(function)
+                for node in (each for statement in function.body for each in ast.walk(statement)):
+                    self._of_node(node, names)
+                self._of_blocks(function)
+
+    def _is_inside_another(self, node: ast.AST) -> bool:
+        while node in self._places:
+            node = self._places[node][0]
+            if isinstance(node, ast.FunctionDef):
+                return True
+        return False
+
+    def _add(self, kind: str, effort: int, shown: ast.AST, node: ast.AST, **values: Any) -> None:
+        self.found.append(Change(kind, effort, shown, self._function, node, values))
+
+    def _put(self, kind: str, effort: int, node: ast.AST, new: ast.expr) -> None:
+        """Add the change that puts another expression in the place of a node."""
+        parent, field, place = self._places[node]
+        value: Any = new
+        if place is not None:
+            value = [*getattr(parent, field)]
+            value[place] = new
+        self._add(kind, effort, node, parent, **{field: value})
+
+    def _of_node(self, node: ast.AST, names: list[str]) -> None:
+        match node:
+            case ast.Name(ctx=ast.Load()):
+                self._of_name(node, names)
+            case ast.Attribute(ctx=ast.Load()):
+                self._of_attribute(node)
+            case ast.BinOp() | ast.AugAssign() | ast.BoolOp() | ast.Compare():
+                self._of_operator(node)
+            case ast.UnaryOp():
+                self._put("sign", 2, node, node.operand)
+            case ast.Constant():
+                self._of_constant(node, names)
+            case ast.Call():
+                self._of_call(node)
+            case ast.Subscript(ctx=ast.Load()):
+                self._put("part", 3, node, node.value)
+            case ast.Slice():
+                self._of_slice(node)
+            case ast.IfExp():
+                self._add("condition", 1, node.test, node, test=ast.UnaryOp(ast.Not(), node.test))
+            case ast.If() | ast.While():
+                self._add("condition", 1, node.test, node, test=ast.UnaryOp(ast.Not(), node.test))
+        if isinstance(node, (ast.Name, ast.Call, ast.BinOp, ast.Compare, ast.Attribute, ast.Subscript)):
+            self._around(node)
+
+    def _of_name(self, node: ast.Name, names: list[str]) -> None:
+        for other in names if node.id in names else ():
+            if other != node.id:
+                self._add("name", 2, node, node, id=other)
+        for other in FUNCTIONS.get(node.id, ()):
+            self._add("function", 1, node, node, id=other)
+
+    def _of_attribute(self, node: ast.Attribute) -> None:
+        for other in self._attributes if _is_self(node.value) and node.attr in self._attributes else ():
+            if other != node.attr:
+                self._add("name", 2, node, node, attr=other)
+        for other in FUNCTIONS.get(node.attr, ()):
+            self._add("function", 1, node, node, attr=other)
+
+    def _of_operator(self, node: ast.BinOp | ast.AugAssign | ast.BoolOp | ast.Compare) -> None:
+        op = node.ops[0] if isinstance(node, ast.Compare) else node.op
+        group = ARITHMETIC if isinstance(op, (*ARITHMETIC, ast.Pow)) else COMPARISONS if type(op) in COMPARISONS else ()
+        others = [kind for kind in (*group, OPPOSITE.get(type(op))) if kind not in (None, type(op))]
         for other in others:
-            yield f"{value} to {other}", put(value=other)
-    if isinstance(node, ast.Call):
-        for place in range(len(node.args) - 1):
-            swapped = [*node.args[:place], node.args[place + 1], node.args[place], *node.args[place + 2 :]]
-            yield "arguments exchanged", put(args=swapped)
+            values = {"ops": [other(), *node.ops[1:]]} if isinstance(node, ast.Compare) else {"op": other()}
+            self._add("operator", 1, node, node, **values)
+        if isinstance(node, ast.BinOp):
+            if not isinstance(op, (ast.Add, ast.Mult, ast.BitAnd, ast.BitOr)):
+                self._add("operands", 1, node, node, left=node.right, right=node.left)
+            for half in (node.left, node.right):
+                self._put("part", 3, node, half)
+
+    def _of_constant(self, node: ast.Constant, names: list[str]) -> None:
+        value = node.value
+        others: tuple = ()
+        if isinstance(value, bool):
+            others = (not value,)
+        elif isinstance(value, int):
+            others = (value + 1, value - 1, -value, -value - 1, 0, 1, 2, 2 * value)
+        elif isinstance(value, float):
+            others = (-value, 2 * value, value / 2, 0.0, 1.0, 0.5)
+        for other in dict.fromkeys(others):
+            if other != value:
+                self._add("constant", 1 if isinstance(value, bool) else 2, node, node, value=other)
+        for name in names if others and not isinstance(value, bool) else ():
+            self._put("constant", 4, node, ast.Name(name, ast.Load()))
+
+    def _of_call(self, node: ast.Call) -> None:
+        given = node.args
+        for place in range(len(given) - 1):
+            turned = [*given[:place], given[place + 1], given[place], *given[place + 2 :]]
+            self._add("arguments", 1, node, node, args=turned)
         for place in range(len(node.keywords)):
-            yield "a keyword dropped", put(keywords=[*node.keywords[:place], *node.keywords[place + 1 :]])
-        if len(node.args) > 1:
-            yield "the last argument dropped", put(args=node.args[:-1])
-    if isinstance(node, ast.Attribute):
-        for other in NAMES.get(node.attr, ()):
-            yield f"{node.attr} to {other}", put(attr=other)
-    if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
-        for other in NAMES.get(node.id, ()):
-            yield f"{node.id} to {other}", put(id=other)
-        for other in sorted(_arguments(tree) - {node.id}) if node.id in _arguments(tree) else ():
-            yield f"{node.id} to {other}", put(id=other)
-    if isinstance(node, ast.Slice):
-        for end in ("lower", "upper"):
-            if getattr(node, end) is not None:
-                yield f"no {end} end", put(**{end: None})
-    if isinstance(node, (ast.If, ast.IfExp, ast.While)):
-        yield "the condition negated", put(test=ast.UnaryOp(ast.Not(), node.test))
-    for name in ("body", "orelse"):
-        body = getattr(node, name, None)
-        if isinstance(body, list) and not isinstance(node, (ast.Module, ast.ClassDef)):
-            for place in range(len(body)):
-                if len(body) > 1:
-                    yield "a statement dropped", put(**{name: [*body[:place], *body[place + 1 :]]})
-                if place + 1 < len(body):
-                    turned = [*body[:place], body[place + 1], body[place], *body[place + 2 :]]
-                    yield "statements exchanged", put(**{name: turned})
+            rest = [*node.keywords[:place], *node.keywords[place + 1 :]]
+            self._add("argument too many", 2, node, node, keywords=rest)
+        if given:
+            self._add("argument too many", 3, node, node, args=given[:-1])
+        method = node.func if isinstance(node.func, ast.Attribute) else None
+        of_value = method is not None and not (isinstance(method.value, ast.Name) and method.value.id in MODULES)
+        if of_value and not _is_self(method.value):
+            self._put("call too many", 2, node, method.value)
+        if len(given) == 1 and not isinstance(given[0], ast.Starred):
+            self._put("call too many", 2, node, given[0])
+        if method is not None and method.attr in REDUCTIONS:
+            named = {each.arg for each in node.keywords}
+            if "keepdim" not in named and (given or named):
+                keeping = [*node.keywords, ast.keyword("keepdim", ast.Constant(True))]
+                self._add("argument too few", 2, node, node, keywords=keeping)
+            if not given and not named:
+                for axis in (-1, 0, 1, -2):
+                    self._add("argument too few", 2, node, node, args=[ast.Constant(axis)])
+
+    def _of_slice(self, node: ast.Slice) -> None:
+        for end, usual in (("lower", 1), ("upper", -1)):
+            bound = getattr(node, end)
+            others: list[ast.expr | None] = [ast.Constant(usual)]
+            if bound is not None:
+                others = [None, *(ast.BinOp(bound, op(), ast.Constant(1)) for op in (ast.Add, ast.Sub))]
+            for other in others:
+                self._add("bounds", 2, self._places[node][0], node, **{end: other})
+
+    def _around(self, node: ast.expr) -> None:
+        """What may be missing around an expression: a sign, another order of axes, 1 more or less, a copy."""
+        parent, field, _ = self._places[node]
+        is_called = isinstance(parent, ast.Call) and field == "func"
+        is_stored = isinstance(getattr(node, "ctx", None), (ast.Store, ast.Del))
+        is_module = isinstance(node, ast.Name) and node.id in {*MODULES, "self"}
+        if is_called or is_stored or is_module or (isinstance(parent, ast.Attribute) and isinstance(node, ast.Name)):
+            return
+        self._put("opposite", 4, node, ast.UnaryOp(ast.Invert(), node))
+        if isinstance(parent, (ast.BinOp, ast.Call, ast.Return, ast.Assign)):
+            self._put("opposite", 4, node, ast.UnaryOp(ast.USub(), node))
+            turned = ast.Attribute(node, "transpose", ast.Load())
+            self._put("axes", 4, node, ast.Call(turned, [ast.Constant(-2), ast.Constant(-1)], []))
+            for op in (ast.Add, ast.Sub) if isinstance(node, (ast.Name, ast.BinOp, ast.Subscript)) else ():
+                self._put("by one", 4, node, ast.BinOp(node, op(), ast.Constant(1)))
+            self._put("copy", 5, node, ast.Call(ast.Attribute(node, "clone", ast.Load()), [], []))
+
+    def _of_blocks(self, function: ast.FunctionDef) -> None:
+        for node in ast.walk(function):
+            for name in ("body", "orelse"):
+                block = getattr(node, name, None)
+                for place, statement in enumerate(block) if isinstance(block, list) else ():
+                    self._of_statement(node, name, block, place, statement)
+
+    def _of_statement(self, node: ast.AST, name: str, block: list, place: int, statement: ast.stmt) -> None:
+        before, after = block[:place], block[place + 1 :]
+        if len(block) > 1:
+            self._add("line too many", 2, statement, node, **{name: [*before, *after]})
+        if after:
+            turned = [*before, after[0], statement, *after[1:]]
+            self._add("lines exchanged", 2, statement, node, **{name: turned})
+        if isinstance(statement, ast.If):
+            self._add("condition too many", 3, statement.test, node, **{name: [*before, *statement.body, *after]})
+        if isinstance(statement, (ast.For, ast.While, ast.If)):
+            *others, last = statement.body
+            if others:
+                shorter = _with_body(statement, others)
+                self._add("indented", 2, last, node, **{name: [*before, shorter, last, *after]})
+            if after:
+                longer = _with_body(statement, [*statement.body, after[0]])
+                self._add("not indented", 2, after[0], node, **{name: [*before, longer, *after[1:]]})
 
 
-def _arguments(tree: ast.AST) -> set[str]:
-    functions = (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))
-    return {each.arg for function in functions for each in function.args.args} - {"self"}
+def _with_body(statement: ast.For | ast.While | ast.If, body: list[ast.stmt]) -> ast.stmt:
+    return type(statement)(**{**dict(ast.iter_fields(statement)), "body": body})
+
+
+def _is_self(node: ast.AST) -> bool:
+    return isinstance(node, ast.Name) and node.id == "self"
+
+
+def _local_names(function: ast.FunctionDef) -> list[str]:
+    """The arguments and the variables of a function, and of those inside of it."""
+    arguments = [
+        each.arg
+        for node in ast.walk(function)
+        if isinstance(node, ast.arguments)
+        for each in (*node.posonlyargs, *node.args, *node.kwonlyargs)
+    ]
+    stored = [node.id for node in ast.walk(function) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)]
+    return [name for name in dict.fromkeys([*arguments, *stored]) if name != "self"]

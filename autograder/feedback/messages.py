@@ -62,6 +62,7 @@ OF_A_CLASS = (
 )
 BY_HAND = "This is not one of the known mistakes. Work a small example by hand, and compare step by step."
 STEPS = "This is not one of the known mistakes. Print the shape and some numbers after each step."
+LOCATED = ("value", "length")  # differences whose general advice is of no use where the line is known
 SCORE = (
     "Read some of your translations next to their sources before you change anything: their mistakes say more than the "
     "score. If only some words are wrong, the model needs more training, or better hyperparameters."
@@ -97,14 +98,21 @@ def explanation(verdict: Verdict) -> str:
     if first.secret or first.got is None:
         return unexplained(verdict.exercise, first, verdict.noticed)
     parted = f"{first.probe.name}: {seen(verdict.exercise, first).removesuffix('.')}."
-    return f"{parted} {unexplained(verdict.exercise, first, verdict.noticed)}".strip()
+    change = verdict.one_change
+    found = f"{change.say()} It is line {change.line}: {change.source}" if change else ""
+    return " ".join(filter(None, [parted, below_the_lines(verdict), found]))
 
 
 def below_the_lines(verdict: Verdict) -> str:
     """The sentences after the lines of a report, which show the results."""
     verdict = explained(verdict)
-    first = verdict.first_failure
-    return known(verdict) or (unexplained(verdict.exercise, first, verdict.noticed) if first is not None else "")
+    said, first = known(verdict), verdict.first_failure
+    if said or first is None:
+        return said
+    located = verdict.one_change is not None and not verdict.noticed
+    if located and first.difference.kind in LOCATED:
+        return ""
+    return unexplained(verdict.exercise, first, verdict.noticed)
 
 
 def known(verdict: Verdict) -> str:

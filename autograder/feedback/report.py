@@ -58,6 +58,8 @@ def _report(verdict: Explained, parts: list[Part]) -> list[Part]:
         parts.append(Line(below, ours=verdict.unasked is None))
     if verdict.counterexample is not None and (example := _example(verdict.exercise, verdict.counterexample)):
         parts.append(example)
+    if (change := verdict.one_change) is not None:
+        parts += [Line(change.say(), ours=True), _source(change.line, change.source)]
     if verdict.state in (WRONG, BLANK):
         parts.append(Reread(_section(verdict), _hint(verdict)))
     return parts + _hidden(verdict)
@@ -133,8 +135,9 @@ def _visible(verdict: Explained) -> list[Part]:
 
 def _is_to_be_worked_out(verdict: Explained, outcome: Outcome) -> bool:
     """Whether nothing but the input of the failing check can help: then it is shown."""
-    unhelped = not (verdict.diagnosis or verdict.noticed or verdict.counterexample or outcome.probe.hide_expected)
+    helped = verdict.diagnosis or verdict.noticed or verdict.counterexample or verdict.one_change
     shown = any(not callable(value) for value in outcome.case.arguments)
+    unhelped = not (helped or outcome.probe.hide_expected)
     return unhelped and shown and not verdict.blank and outcome.difference.kind in UNEXPLAINED
 
 
@@ -225,8 +228,12 @@ def _rows(outcome: Outcome, parted: Difference) -> tuple[str, tuple[str, ...], t
 def _error(exercise: Exercise, outcome: Outcome, error: Raised) -> list[Part]:
     parts: list[Part] = [Line(f"{outcome.probe.name}: your code stopped with {said_by(error)}", False)]
     if error.line:
-        parts.append(Source(error.line, textwrap.shorten(error.source, MAX_SOURCE, placeholder=" ...")))
+        parts.append(_source(error.line, error.source))
     return [*parts, _passed_in(exercise, outcome)]
+
+
+def _source(number: int, text: str) -> Source:
+    return Source(number, textwrap.shorten(text, MAX_SOURCE, placeholder=" ..."))
 
 
 def _passed_in(exercise: Exercise, outcome: Outcome, most: int = MAX_INPUT) -> Line:
@@ -331,7 +338,7 @@ def _with_dtype(value: Any) -> str:
 def _hint(verdict: Explained) -> str:
     """The hint if there is no more precise message: a nudge, or a reference to the shape plan."""
     first = verdict.first_failure
-    if verdict.diagnosis or verdict.noticed or first is None or first.secret:
+    if verdict.diagnosis or verdict.noticed or verdict.one_change or first is None or first.secret:
         return ""
     if verdict.blank or first.difference.kind in UNEXPLAINED:
         return f"hint 1 of 3: {verdict.exercise.hints[0]}"

@@ -5,6 +5,8 @@ sends back what it observed. It never decides anything.
 """
 
 import builtins
+import contextlib
+import io
 import linecache
 import opcode
 import re
@@ -18,6 +20,7 @@ import torch
 from autograder.inside import parameter_order, recorder, wire
 from autograder.inside.call_arguments import answered
 from autograder.inside.fixtures.base import STAGES
+from autograder.inside.line_limit import few_lines
 
 MAX_MESSAGE = 400
 MAX_SHAPES = 6
@@ -27,6 +30,7 @@ RAISE = opcode.opmap["RAISE_VARARGS"]  # what `raise` and `assert` compile to
 SEED = 6_201_703_762
 MODE, EARLIER = "the mode of the module", "an earlier result"  # among what a call changed
 NO_RESULT = None, wire.encode(None)
+VARIED = "<changed answer>"
 
 
 def serve(channel: wire.Channel, namespace: dict[str, Any]) -> None:
@@ -51,7 +55,10 @@ class Responder:
     """Executes the judge's requests on a learner's objects, and returns the observations."""
 
     def __init__(self, namespace: Mapping[str, Any]) -> None:
-        self._namespace = namespace
+        self._namespace = self._original = namespace
+        self._begin()
+
+    def _begin(self) -> None:
         self._module: Any = None
         self._stages: dict[str, Any] = {}
         self._earlier: tuple[Any, bytes] = NO_RESULT  # of the last call with these weights, and as it was then
@@ -73,6 +80,7 @@ class Responder:
             "construct_another": self._construct_another,
             "load": self._load,
             "forward": self._forward,
+            "vary": self._vary,
         }
         state = _GlobalState()
         try:
@@ -81,7 +89,7 @@ class Responder:
                 # Not a seed that an answer would set itself; torch.manual_seed would walk every device.
                 torch.default_generator.manual_seed(SEED + request.get("seed", 0))
                 forbidden = request.get("forbidden", ())
-                with recorder.watching(forbidden, called):
+                with recorder.watching(forbidden, called), self._limits():
                     seen = actions[request["do"]](**request["with"])
                     # A result may be computed when it is looked at: that too is watched, and nothing is left for later.
                     return wire.copy(seen) if forbidden else seen
@@ -91,6 +99,26 @@ class Responder:
             return {"error": describe(error, self._namespace)}
         finally:
             state.restore()
+
+    @contextlib.contextmanager
+    def _limits(self) -> Iterator[None]:
+        """Those of a changed answer: nobody wrote it, so it may loop and print without end."""
+        if self._namespace is self._original:
+            yield
+            return
+        unread = io.StringIO()
+        with few_lines(), contextlib.redirect_stdout(unread), contextlib.redirect_stderr(unread):
+            yield
+
+    def _vary(self, source: str) -> dict[str, Any]:
+        """Ask a changed answer from now on: run this source in a copy of the namespace. Without a source, ask the
+        original again."""
+        self._begin()
+        self._namespace = dict(self._original) if source else self._original
+        if source:
+            with self._limits():
+                exec(compile(source, VARIED, "exec"), self._namespace)
+        return {}
 
     def _look(self, names: list[str]) -> dict[str, Any]:
         return {"kinds": {name: _kind(self._namespace, name) for name in names}}

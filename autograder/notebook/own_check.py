@@ -7,6 +7,7 @@ then others are drawn, and decide.
 
 import ast
 import inspect
+import linecache
 import secrets
 import textwrap
 import types
@@ -43,7 +44,8 @@ def judge_in_notebook(exercise_id: str, namespace: dict[str, Any], whole: bool =
     if whole:
         verdict = _on_drawn_numbers(exercise, namespace, findings)
     else:
-        verdict = judge_and_explain(exercise, LocalEndpoint(namespace), None, findings)
+        cell = _cell_of(exercise.names, namespace)
+        verdict = judge_and_explain(exercise, LocalEndpoint(namespace), None, findings, source=cell)
     parts = report(verdict)
     return outcome_of(verdict, parts + _unchanged(verdict, namespace, render.as_text(parts)))
 
@@ -59,8 +61,9 @@ def outcome_of(verdict: Verdict | None, parts: Sequence[Part]) -> dict[str, Any]
 def _on_drawn_numbers(exercise: Exercise, namespace: dict[str, Any], findings: Sequence[str]) -> Verdict:
     """The verdict on the stored numbers, if the answer still fails on them, else on new ones."""
     keys = [_kept.pop(exercise.id)] if exercise.id in _kept else []
+    cell = _cell_of(exercise.names, namespace)
     for key in (*keys, secrets.token_bytes(32)):
-        verdict = judge_and_explain(exercise, LocalEndpoint(namespace), key, findings, disclosed=True)
+        verdict = judge_and_explain(exercise, LocalEndpoint(namespace), key, findings, disclosed=True, source=cell)
         if not verdict.passed:
             _kept[exercise.id] = key
             break
@@ -93,6 +96,17 @@ def _sources(names: Sequence[str], namespace: dict[str, Any]) -> list[str]:
         sources.append(_source_of(name, namespace))
         wanted += [node.id for node in ast.walk(ast.parse(sources[-1])) if isinstance(node, ast.Name)]
     return sources
+
+
+def _cell_of(names: Sequence[str], namespace: dict[str, Any]) -> str:
+    """The source of the cell that defines the answer; nothing if it cannot be found, or there are several."""
+    files = set()
+    for name in names:
+        found = namespace.get(name)
+        defined = vars(found).values() if isinstance(found, type) else (found,)
+        codes = [inspect.unwrap(each).__code__ for each in defined if isinstance(each, types.FunctionType)]
+        files |= {code.co_filename for code in codes} or {""}
+    return "".join(linecache.getlines(files.pop())) if len(files) == 1 else ""
 
 
 def _source_of(name: str, namespace: dict[str, Any]) -> str:

@@ -69,7 +69,7 @@ class Trials:
                 stopped = _run(submission, [(cell, "") for cell in set_up] + [(source, name)])
                 with submission.questioned(exercise.seconds) as channel:
                     endpoint = RemoteEndpoint(channel)
-                    verdict = judge_and_explain(exercise, endpoint, key, findings, stopped, disclosed=disclosed)
+                    verdict = judge_and_explain(exercise, endpoint, key, findings, stopped, disclosed, source)
             except Ended as ended:
                 verdict = verdict or explained(not_checked(exercise, str(ended)))
         return verdict

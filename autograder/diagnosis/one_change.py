@@ -1,0 +1,131 @@
+"""Where the slip of an answer is, if one small change repairs it, although no known mistake explains it.
+
+Fault localization by search: changes to the answer's own source are tried (`mutations`) until all checks pass. The
+report names the place and what kind of change it is, and never the change itself. So what it claims was seen to hold,
+and it needs no entry of the catalogue.
+"""
+
+import textwrap
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from autograder.catalogue.exercise import Exercise
+from autograder.diagnosis.mutations import Change, Program
+from autograder.judging import compare
+from autograder.judging.observation import Outcome, Raised
+from autograder.judging.observe import Candidate, Endpoint
+
+MOST_CHANGES = 600  # that are tried
+MOST_SECONDS = 5.0  # of a large answer, or on a slow machine
+MOST_CODE = 44  # letters of the learner's that a sentence quotes
+WORDS = {
+    "name": "another name where {code} stands",
+    "function": "another function where {code} stands",
+    "operator": "another operator in {code}",
+    "operands": "the two sides of {code} exchanged",
+    "sign": "{code} without what stands before it",
+    "constant": "another value where {code} stands",
+    "condition": "the opposite of the condition {code}",
+    "arguments": "two arguments of {code} exchanged",
+    "argument too many": "one argument less in {code}",
+    "argument too few": "one argument more in {code}",
+    "call too many": "one call less in {code}",
+    "bounds": "other bounds in {code}",
+    "part": "only a part of {code}",
+    "opposite": "the opposite of {code}",
+    "axes": "the axes of {code} in another order",
+    "by one": "one more or less than {code}",
+    "copy": "a copy of {code}",
+    "line too many": "leaving this line out",
+    "lines exchanged": "this line and the next exchanged",
+    "condition too many": "doing this without the condition",
+    "indented": "this line after the block instead of inside it",
+    "not indented": "this line inside the block before it",
+}
+
+
+@dataclass(frozen=True)
+class OneChange:
+    """A change that repairs an answer. line, source: the learner's line; checks: how many pass then."""
+
+    kind: str
+    code: str
+    line: int
+    source: str
+    checks: int
+
+    def say(self) -> str:
+        """Return the sentence, to be read before the line of code."""
+        code = f"`{textwrap.shorten(self.code, MOST_CODE, placeholder=' ...')}`"
+        passing = f"makes all {self.checks} checks pass" if self.checks > 1 else "makes the check pass"
+        if not self.kind:
+            return f"One change to {code} {passing}."
+        return f"One change {passing}: {WORDS[self.kind].format(code=code)}."
+
+
+def one_change(exercise: Exercise, endpoint: Endpoint, outcomes: Sequence[Outcome], source: str) -> OneChange | None:
+    """The change to the source that makes all checks pass; None if none was found. Nothing is tried on hidden checks.
+
+    source: the cell that defines the answer, which the endpoint can run again in a copy of its namespace. Raises
+    EndpointGone when the answer's process is lost.
+    """
+    if exercise.trained or any(each.secret or each.got is None for each in outcomes) or _is_told(outcomes):
+        return None
+    try:
+        program = Program(source)
+    except (SyntaxError, ValueError):  # a cell with commands of IPython's
+        return None
+    try:
+        found = _repairs(exercise, endpoint, sorted(outcomes, key=lambda outcome: outcome.passed), program)
+    finally:
+        endpoint.ask({"do": "vary", "with": {"source": ""}})
+    return _told(found, program, source, len(outcomes)) if found else None
+
+
+def _repairs(exercise: Exercise, endpoint: Endpoint, outcomes: Sequence[Outcome], program: Program) -> list[Change]:
+    """The simplest change that was found, and what else could be meant in its line."""
+    if _passes(exercise, endpoint, outcomes, program.definitions):  # it is not what was judged
+        return []
+    until = time.monotonic() + MOST_SECONDS
+    found: list[Change] = []
+    tried = {program.definitions, ""}
+    for change in sorted(program.changes(), key=lambda change: change.effort):
+        if found and (change.line != found[0].line or change.effort > found[0].effort + 1):
+            continue
+        text = program.changed(change)
+        if text in tried:
+            continue
+        tried.add(text)
+        if len(tried) > MOST_CHANGES or time.monotonic() > until:
+            break
+        if _passes(exercise, endpoint, outcomes, text):
+            found.append(change)
+    return found
+
+
+def _is_told(outcomes: Sequence[Outcome]) -> bool:
+    """Whether the report says what is wrong without any search: a name that is not defined, an argument changed."""
+    failing = [each for each in outcomes if not each.passed]
+    undefined = any(isinstance(each.got.result, Raised) and each.got.result.type == "NameError" for each in failing)
+    return undefined or {each.difference.kind for each in failing} <= {"inputs", "state", "undrawn", "reseeded"}
+
+
+def _passes(exercise: Exercise, endpoint: Endpoint, outcomes: Sequence[Outcome], source: str) -> bool:
+    if "error" in endpoint.ask({"do": "vary", "with": {"source": source}}):
+        return False
+    for forbidden in ((), exercise.forbidden) if exercise.forbidden else ((),):  # to watch for calls takes time
+        changed = Candidate(exercise, endpoint, forbidden)
+        for outcome in outcomes:
+            got = changed.observe(outcome.probe, outcome.case, outcome.expected, outcome.cotangent)
+            if changed.called or compare.difference(outcome.expected, got, outcome.probe) is not None:
+                return False
+    return True
+
+
+def _told(found: Sequence[Change], program: Program, source: str, checks: int) -> OneChange:
+    """What the changes that were found have in common."""
+    line = found[0].line
+    places = {(each.kind, program.code(each)) for each in found}
+    kind, code = places.pop() if len(places) == 1 else ("", max((code for _, code in places), key=len))
+    return OneChange(kind, code, line, source.splitlines()[line - 1].strip(), checks)
