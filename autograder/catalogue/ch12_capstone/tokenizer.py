@@ -8,22 +8,43 @@ import torch
 
 from autograder.catalogue.ch12_capstone.made_up import drawn_lines, word_of
 from autograder.catalogue.ch12_capstone.shared import sections
-from autograder.catalogue.exercise import Case, Evidence, Exercise, step
+from autograder.catalogue.exercise import Case, Evidence, Exercise, Remark, step
 from autograder.catalogue.known_answers import answer, correct, mistake
 from autograder.catalogue.probes import UNTOUCHED, hidden, visible
 
 (TOKENS,) = sections("tokens")
 FIRST, LAST = 4, 9_999  # ids of text; 0 to 3 are the special tokens
-NUMBERS, RANGE = "a list of whole numbers", f"ids from {FIRST} to {LAST:,}"
-HALF, SAME = "at most half as many ids as characters", "the ids that this line has always had"
-NONE = "no ids for an empty line"
-SAID = {
-    NUMBERS: "In step {} encode did not return a list of whole numbers.",
-    RANGE: f"In step {{}} not all ids are from {FIRST} to {LAST:,}.",
-    HALF: "In step {} a line that fit has seen got more than one id for every two characters.",
-    SAME: "In step {} the line got different ids than before.",
-    NONE: "In step {} an empty line got ids.",
-}
+NUMBERS, RANGE, HALF = "whole numbers", "ids in range", "at most half as many ids as characters"
+SAME, NONE, TEXT = "the same ids", "no ids for an empty line", "the text"
+KINDS = {"NoneType": "None", "list": "a list", "tuple": "a tuple", "Tensor": "a tensor", "str": "a text"}
+
+
+class Broken(Remark):
+    """A promise that an answer breaks. Two are equal if it is the same promise, whatever ids and types they quote."""
+
+    promise: str
+
+    def __new__(cls, remark: str, promise: str = "") -> "Broken":
+        made = super().__new__(cls, remark)
+        made.promise = promise
+        return made
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Broken) and self.promise == other.promise
+
+    def __hash__(self) -> int:
+        return hash(self.promise)
+
+
+class OtherText(Remark):
+    """What a line became, in words; text: the text itself."""
+
+    text: str
+
+    def __new__(cls, remark: str, text: str = "") -> "OtherText":
+        made = super().__new__(cls, remark)
+        made.text = text
+        return made
 
 
 class Tokenizer:
@@ -62,27 +83,64 @@ def script(lines: list[str], *texts: str, around: tuple = ((), ())) -> Case:
 
 
 def facts(case: Case, results: Any) -> Any:
-    """Whatever ids a tokenizer gives, what must hold of them, and the texts that come back."""
+    """Whatever ids a tokenizer gives, what must hold of them, and the texts that come back; in words where it does not
+    hold, or another text came back."""
     if not isinstance(results, tuple) or len(results) != len(case.arguments[0]):
         return results
     found: dict[str, Any] = {}
-    first: dict[str, list] = {}
+    first: dict[str, Any] = {}
     known = {line for each in case.arguments[0] if each["method"] == "fit" for line in each["with"][0]}
     for number, (each, value) in enumerate(zip(case.arguments[0], results, strict=True)):
         if each["method"] == "decode":
             (line,) = case.arguments[0][each["given"]]["with"]
-            found[f"{number}, the text"] = as_compared(line, value) if isinstance(value, str) else type(value).__name__
+            found[f"{number}, {TEXT}"] = came_back(line, value)
         elif each["method"] == "encode":
             (text,) = each["with"]
-            numbers = isinstance(value, list) and all(type(id) is int for id in value)
-            found[f"{number}, {NUMBERS}"] = numbers
-            found[f"{number}, {RANGE}"] = numbers and all(FIRST <= id <= LAST for id in value)
-            if text in known and len(text) > 10 and max(map(len, text.split()), default=0) > 1:
-                found[f"{number}, {HALF}"] = numbers and 2 * len(value) <= len(text)
-            if not text:
-                found[f"{number}, {NONE}"] = value == []
-            found[f"{number}, {SAME}"] = first.setdefault(text, value) == value
-    return found
+            found |= {f"{number}, {promise}": kept for promise, kept in promises(text, value, text in known).items()}
+            same = found[f"{number}, {NUMBERS}"] is not True or first.setdefault(text, value) == value
+            found[f"{number}, {SAME}"] = same or Broken(
+                f"encode({text!r}) returned different ids than in an earlier call", SAME)
+    return found  # fmt: skip
+
+
+def promises(text: str, value: Any, is_known: bool) -> dict[str, bool | Broken]:
+    """Which promises about the ids of one line hold. is_known: whether fit has seen the line."""
+    call, numbers = f"encode({text!r})", isinstance(value, list) and all(type(id) is int for id in value)
+    foreign = sorted({id for id in value if not FIRST <= id <= LAST}) if numbers else []
+    kept: dict[str, bool | Broken] = {
+        NUMBERS: numbers or Broken(f"{call} returned {_in_words(value)}, where a list of ints is expected", NUMBERS),
+        RANGE: numbers and (not foreign or Broken(
+            f"{call} returned the id{'s' * (len(foreign) > 1)} {', '.join(map(str, foreign[:3]))}; the ids of text are "
+            f"from {FIRST} to {LAST:,}", RANGE)),
+    }  # fmt: skip
+    if is_known and len(text) > 10 and max(map(len, text.split()), default=0) > 1:
+        kept[HALF] = numbers and (2 * len(value) <= len(text) or Broken(
+            f"fit has seen {text!r}, but encode returned {len(value)} ids for its {len(text)} characters; at most "
+            f"{len(text) // 2} are allowed", HALF))  # fmt: skip
+    if not text:
+        empty = isinstance(value, list) and not value
+        kept[NONE] = empty or Broken(
+            f"encode('') returned {_in_words(value)}; an empty line has no ids, so an empty list is expected", NONE)
+    return kept
+
+
+def came_back(line: str, value: Any) -> str:
+    """The text that came back for a line as it is compared; in words if it is a different one."""
+    if not isinstance(value, str):
+        return Broken(f"decode returned {_in_words(value)}, where the text {line!r} is expected",
+                      f"{TEXT} of type {type(value).__name__}")  # fmt: skip
+    wanted, text = as_compared(line, line), as_compared(line, value)
+    return text if text == wanted else OtherText(texts(wanted, text).removesuffix("."), text)
+
+
+def _in_words(value: Any) -> str:
+    """A value that came back, as a learner calls it."""
+    if isinstance(value, list) and len(value) <= 3:
+        return repr(value)
+    if isinstance(value, list):
+        kinds = sorted({type(each).__name__ for each in value if type(each) is not int})
+        return f"a list with items of type {', '.join(kinds)}" if kinds else f"{len(value)} ids"
+    return KINDS.get(type(value).__name__, f"something of type {type(value).__name__}")
 
 
 def as_compared(line: str, text: str) -> str:
@@ -171,16 +229,6 @@ def one_line(g: torch.Generator) -> Case:
     return script([f"{word} {word} {word}"], f"{word} {word}", word_of(g))
 
 
-def gave(evidence: Evidence) -> str:
-    """The first text that comes back as a different one, or what does not hold of the ids."""
-    if isinstance(evidence.got, dict):
-        for name, wanted in evidence.expected.items():
-            if name in evidence.got and evidence.got[name] != wanted:
-                number, _, what = name.partition(", ")
-                return texts(wanted, str(evidence.got[name])) if isinstance(wanted, str) else SAID[what].format(number)
-    return ""
-
-
 def texts(wanted: str, got: str) -> str:
     """A text and what it became; where both look alike, the characters of the first difference by their numbers."""
     if wanted != got and unicodedata.normalize("NFC", wanted) == unicodedata.normalize("NFC", got):
@@ -203,11 +251,11 @@ def wrong_texts(evidence: Evidence) -> list[tuple[str, str, str]]:
     steps, found = evidence.arguments[0], []
     for name, wanted in evidence.expected.items():
         if (got := evidence.got[name]) != wanted:
-            if not isinstance(wanted, str):
+            if not isinstance(got, OtherText):
                 return []
             number = int(name.partition(",")[0])
             fits = [each for each in steps[:number] if (each["method"], each["by"]) == ("fit", steps[number]["by"])]
-            found.append((wanted, got, "".join(fits[-1]["with"][0])))
+            found.append((wanted, got.text, "".join(fits[-1]["with"][0])))
     return found
 
 
@@ -281,7 +329,7 @@ SEEN, KNOWN = "words += line.split()", "for word in line.split():"
 
 EXERCISE = Exercise(
     id="tokenizer", number="12.2", difficulty=3, minutes=60, visible_points=1, hidden_points=4,
-    reference=Tokenizer, methods=True, section=TOKENS, normalize=facts, quotes=gave, seconds=40.0,
+    reference=Tokenizer, methods=True, section=TOKENS, normalize=facts, seconds=40.0,
     omits={"a second call": "a probe makes a second tokenizer in addition to the first",
            "precision": "ids are whole numbers"},
     probes=(
@@ -479,8 +527,9 @@ EXERCISE = Exercise(
                   KNOWN, r'for word in re.findall(r"\w+|[^\w\s]", line):').but(
                   END, r'return re.sub(r" ([.,!?;:])", r"\1", text.decode("utf-8").strip())').but(
                   "class Tokenizer:", "import re\n\n\nclass Tokenizer:"), TOKENS,
-            """The letters are right and the spaces are not. If marks are cut off their words and joined again by a
-            rule: a rule cannot know where spaces were, so record them.""", shows=other_spaces),
+            """The letters are right, but the spaces are not. They have to follow from the ids: a fixed rule, such as a
+            space between any two pieces or none before a mark, cannot know where the line had them.""",
+            shows=other_spaces),
         mistake("unseen characters vanish", RIGHT.but(IDS, IDS + '\n        self.letters = set(" ".join(words))').but(
                   SPELLED, 'ids += [4 + byte for byte in "".join(letter for letter in spelled if letter in '
                            'self.letters).encode("utf-8")]'), TOKENS,

@@ -110,6 +110,36 @@ def test_the_common_slips_of_a_tokenizer_are_described(source, told):
     assert told in said("tokenizer", source)
 
 
+@pytest.mark.parametrize(
+    ("source", "told"),
+    [
+        (
+            tokenizer.RIGHT.but(tokenizer.END, 'text.decode("utf-8").strip()'),
+            "decode returned None, where the text 'I closed the windows.' is expected",
+        ),
+        (
+            tokenizer.RIGHT.but("return ids", "return [1, *ids, 2]").but(tokenizer.SPELLED, "ids.append(3)"),
+            "encode('I closed the windows.') returned the ids 1, 2; the ids of text are from 4 to 9,999",
+        ),
+        (tokenizer.RIGHT.but("return ids", "return ids or [36]"), "encode('') returned [36]; an empty line has no ids"),
+        (
+            tokenizer.RIGHT.but("return ids", "return [float(id) for id in ids]").but(
+                "for number in ids:", "for number in map(int, ids):"
+            ),
+            "a list with items of type float, where a list of ints is expected",
+        ),
+        (tokenizer.RIGHT.but("if number == 2:", "if number == 3:"), "'I closed the windows.' came back as"),
+        (
+            tokenizer.RIGHT.but(tokenizer.IDS, "self.ids = {}").but("elif number >= 4:", "elif number >= 5:"),
+            "encode returned 22 ids for its 21 characters; at most 10 are allowed",
+        ),
+    ],
+)
+def test_what_a_tokenizer_does_wrong_is_said_in_words(source, told):
+    report = said("tokenizer", source)
+    assert told in report and "at key" not in report
+
+
 def test_a_window_that_ends_one_too_early_is_not_taken_for_the_first_states():
     report = said("average-checkpoints", average_checkpoints.RIGHT.but("states[-k:]", "states[-k - 1 : -1]"))
     assert "The window ends one too early" in report and "The first k states" not in report
