@@ -12,12 +12,14 @@ from autograder.catalogue.ch11_inference.searches import Language, agreed, clear
 from autograder.catalogue.ch11_inference.shared import BOS, EOS, ids_as_text, sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise, Remark
 from autograder.catalogue.known_answers import answer, correct, mistake
+from autograder.catalogue.normal_forms import InWords
 from autograder.catalogue.numbers import number
 from autograder.catalogue.probes import hidden, second_call, visible
 
 NOT_A_NUMBER = """a score is NaN (not a number). Did you take the logarithm of what step_fn returns? It returns
 logarithms already, which are negative as a rule, and a negative number has no logarithm"""
 BEAM, LENGTH, FINISHED = sections("beam length finished")
+HYPOTHESES, TOO_MANY = "hypotheses", "more than k pairs"
 A, B = 3, 4
 # P(a) = .5, P(b) = .4; after a: a .4, b .3, end .3; after b: end .9; after a a: end .8. Rest: a little, evenly.
 BY_HAND = {
@@ -37,8 +39,8 @@ def beam_search(
 
 
 def where_all_agree(case: Case, result: Any) -> Any:
-    """The best hypotheses on which all correct searches agree, as lists and numbers, and whether there are more than
-    k."""
+    """The best hypotheses on which all correct searches agree, as lists and numbers, whether there are more than k, and
+    what is wrong in words."""
     if not isinstance(result, (list, tuple)):
         return result
     plain = []
@@ -51,8 +53,35 @@ def where_all_agree(case: Case, result: Any) -> Any:
         plain.append([ids, score])
     if any(isinstance(score, float) and math.isnan(score) for _, score in plain):
         return Remark(NOT_A_NUMBER.replace("\n", " "))
-    too_many = ["more than k pairs"] if len(plain) > case.arguments[1] else []
-    return plain[: agreed(*case.arguments)] + too_many
+    common = agreed(*case.arguments)
+    return {"the first that is wrong": _in_words(plain, case.arguments), HYPOTHESES: plain[:common],
+            TOO_MANY: len(plain) > case.arguments[1]}  # fmt: skip
+
+
+def _in_words(plain: list, arguments: tuple) -> str:
+    """The first hypothesis that is not the correct one, in words."""
+    k = arguments[1]
+    if len(plain) > k:
+        return InWords(f"{len(plain)} hypotheses came back, where at most {k} are expected")
+    expected = search(*arguments)[: agreed(*arguments)]
+    for place, (ids, score) in enumerate(expected):
+        name = "the best hypothesis" if place == 0 else f"hypothesis {place + 1} of {len(expected)}"
+        if place == len(plain):
+            return InWords(f"{name} is missing, which has the ids {_tokens(ids)}")
+        found, its = plain[place]
+        if found != ids:
+            return InWords(f"{name} should have the ids {_tokens(ids)}, yours has {_tokens(found)}")
+        if isinstance(its, bool) or not isinstance(its, (int, float)):
+            return InWords(f"the score of {name} should be a number, yours is of type {type(its).__name__}")
+        if not math.isclose(its, score, rel_tol=1e-4, abs_tol=1e-5):
+            return InWords(f"the score of {name} ({_tokens(ids)}) should be {number(score)}, yours is {number(its)}")
+    return "none"
+
+
+def _tokens(ids: Any) -> str:
+    """Token ids in words, whatever they are."""
+    whole = isinstance(ids, (list, tuple)) and all(type(one) is int for one in ids)
+    return ids_as_text(ids) if whole else repr(ids)[:60]
 
 
 def by_hand(k: int, alpha: float, max_len: int = 4) -> Case:
@@ -104,26 +133,13 @@ def an_open_one_scores_more(found: list, arguments: Any) -> bool:
     return any(score > found[0][1] + 0.05 for score in cut)
 
 
-def best(evidence: Evidence) -> str:
-    """The best hypothesis, and the correct one; nothing if only others are wrong."""
-    if not isinstance(evidence.got, list):
-        return ""
-    (got, score), (wanted, right_score) = evidence.got[0], evidence.expected[0]
-    if list(got) == list(wanted) and abs(score - right_score) < 1e-4:
-        return ""
-    return (
-        f"Your best is {ids_as_text(got)} with {number(score)}; it should be {ids_as_text(wanted)} with "
-        f"{number(right_score)}."
-    )
-
-
 def counts_bos(evidence: Evidence) -> bool:
     """Whether each score is the sum divided by a length that is one too large, whichever hypotheses came back. Answers
     that do so only where a hypothesis ends are seen too: most results are the same."""
     step, alpha = evidence.arguments[0], evidence.arguments[3]
-    if alpha == 0 or not evidence.got or not isinstance(evidence.got, list):
+    if alpha == 0 or not isinstance(evidence.got, dict) or not evidence.got[HYPOTHESES]:
         return False
-    for ids, score in evidence.got:
+    for ids, score in evidence.got[HYPOTHESES]:
         log_p = sum(float(step(torch.tensor([ids[:t]]))[0, ids[t]]) for t in range(1, len(ids)))
         if abs(score - log_p / len(ids) ** alpha) > 1e-3 * abs(score):
             return False
@@ -208,7 +224,7 @@ TENSORS = answer("""
 
 EXERCISE = Exercise(
     id="beam-search", number="11.3", difficulty=3, minutes=40, visible_points=2, hidden_points=7,
-    reference=beam_search, normalize=where_all_agree, section=BEAM, quotes=best, seconds=40.0,
+    reference=beam_search, normalize=where_all_agree, section=BEAM, seconds=40.0,
     omits={"a batch of one": "one sentence is searched for", "a length of one": "one sentence is searched for",
            "precision": "sums of a few logarithms differ in no digit that counts",
            "repeated items": "the arguments are a function and numbers"},

@@ -10,6 +10,7 @@ from autograder.catalogue.ch11_inference.shared import sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise
 from autograder.catalogue.families import in_place
 from autograder.catalogue.known_answers import answer, correct, mistake
+from autograder.catalogue.normal_forms import InWords
 from autograder.catalogue.probes import PROMISED, hidden, second_call, visible
 from autograder.catalogue.quotes import row
 from transformer_ref.decoding.sampling import sampling_probabilities
@@ -35,14 +36,32 @@ def sample(
 
 
 def how_often(case: Case, result: Any) -> Any:
-    """The frequency of each token for each kind of row, and the tokens drawn; few draws are unchanged."""
+    """The frequency of each token for each kind of row, in words and as numbers, and the tokens drawn; few draws are
+    unchanged."""
     logits = case.arguments[0]
     B, V = logits.shape
     usable = isinstance(result, Tensor) and result.shape == (B,) and result.dtype == torch.int64
     if B < SMALL or not usable or not bool(((result >= 0) & (result < V)).all()):
         return result
     counts = torch.bincount(torch.arange(B) % 2 * V + result, minlength=2 * V).view(2, V).double()  # kinds take turns
-    return {EACH: counts / counts.sum(dim=1, keepdim=True), DRAWN_AT_ALL: counts > 0}
+    found = counts / counts.sum(dim=1, keepdim=True)
+    return {"in words": _in_words(case, found), EACH: found, DRAWN_AT_ALL: counts > 0}
+
+
+def _in_words(case: Case, found: Tensor) -> str:
+    """How often the kind of row that is furthest from right got each token, and the probabilities; "as expected" where
+    both kinds are right."""
+    logits, tau, top_k, top_p, _ = case.arguments
+    exact = sampling_probabilities(logits[:2], tau, top_k, top_p)
+    apart = (found - exact).abs().amax(dim=1)
+    if bool((apart <= CHANCE[len(logits)]).all()) and torch.equal(found > 0, exact > 0):
+        return "as expected"
+    kind = int(apart.argmax())
+    rows = ("0, 2, 4", "1, 3, 5")[kind]
+    return InWords(
+        f"rows {rows} and so on hold the same logits. In these {len(logits) // 2:,} draws your tokens came with "
+        f"frequencies {row(found[kind])}; about {row(exact[kind])} would be correct"
+    )
 
 
 def draws(
@@ -83,21 +102,6 @@ def largest(g: torch.Generator, B: int, top_k: int | None = None, top_p: float |
 
 def one_token(g: torch.Generator) -> Case:
     return Case((torch.randn(3, 1, generator=g), 0.7, 2, 0.9, _generator(g)))
-
-
-def worst_kind(evidence: Evidence) -> str:
-    """How often the kind of row that is furthest from right got each token, and the probabilities."""
-    if not isinstance(evidence.got, dict):
-        return ""
-    got, wanted = evidence.got[EACH], evidence.expected[EACH]
-    kind = int((got - wanted).abs().amax(dim=1).argmax())
-    logits, tau, top_k, top_p, _ = evidence.arguments
-    exact = sampling_probabilities(logits[kind : kind + 1], tau, top_k, top_p)[0]
-    alike = ("0, 2, 4", "1, 3, 5")[kind]
-    return (
-        f"Rows {alike} and so on hold the same logits. In these {len(logits) // 2:,} draws your tokens came with "
-        f"frequencies {row(got[kind])}; about {row(exact)} would be correct."
-    )
 
 
 def equal_rows_alike(evidence: Evidence) -> bool | None:
@@ -145,7 +149,7 @@ def among(rows: int) -> dict:
 
 EXERCISE = Exercise(
     id="sample", number="11.2", difficulty=3, minutes=35, visible_points=1, hidden_points=5,
-    reference=sample, normalize=how_often, section=SAMPLE, quotes=worst_kind, seconds=40.0,
+    reference=sample, normalize=how_often, section=SAMPLE, seconds=40.0,
     probes=(
         visible("20,000 draws, top_p = 0.55", in_order(), **among(MANY)),
         visible("tau = 0.5", draws, FEWER, 0.5, **among(FEWER)),

@@ -32,6 +32,9 @@ class Broken(Remark):
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Broken) and self.promise == other.promise
 
+    def __ne__(self, other: object) -> bool:  # a text has its own
+        return not self == other
+
     def __hash__(self) -> int:
         return hash(self.promise)
 

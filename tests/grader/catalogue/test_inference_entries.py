@@ -185,6 +185,45 @@ def test_a_beam_that_grows_with_every_step_never_passes(submission):
     assert verdict.misconception is known
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        (
+            "key=lambda one: one[1], reverse=True",
+            "key=lambda one: one[1]",
+            "the best hypothesis should have the ids 1 4 2",
+        ),
+        (
+            "total / (len(ids)",
+            "2 * total / (len(ids)",
+            "the score of the best hypothesis (1 4 2) should be -1.022",
+        ),
+        ("return scored[:k]", "return scored[:1]", "hypothesis 2 of 2 is missing, which has the ids 1 3 3 2"),
+        ("return scored[:k]", "return scored[:k] * 2", "4 hypotheses came back, where at most 2 are expected"),
+        (
+            "return scored[:k]",
+            "return [(ids, '?') for ids, _ in scored[:k]]",
+            "should be a number, yours is of type str",
+        ),
+    ],
+)
+def test_the_first_wrong_hypothesis_is_described_in_words(old, new, told):
+    report = report_on("beam-search", catalogue.find("beam-search").correct[0].source.but(old, new))
+    assert told in report and "at [" not in report
+
+
+def test_frequencies_of_an_unknown_mistake_are_shown_next_to_the_probabilities():
+    source = (
+        catalogue.find("sample")
+        .correct[0]
+        .source.but("before >= top_p", "before >= top_p - 0.2")
+        .but("torch.zeros_like(shares).scatter(1, order, ordered)", "ordered")
+    )
+    report = report_on("sample", source)
+    assert "tokens came with frequencies" in report and "about 0.000 0.000 0.000 0.000 0.385 0.615 would be" in report
+    assert "at key" not in report
+
+
 def test_the_report_on_a_logarithm_of_logarithms_explains_the_nan():
     source = catalogue.find("beam-search").correct[0].source.but("step_fn(prefixes)", "step_fn(prefixes).log()")
     assert "a negative number has no logarithm" in report_on("beam-search", source)

@@ -41,13 +41,13 @@ def test_equal_terms_of_a_formula_are_one_term() -> None:
     assert "Where bias is True: Your result is 8 * d." in told, told
 
 
-def test_of_a_list_in_a_list_both_indices_are_named_at_once() -> None:
-    source = catalogue.find("beam-search").correct[0].source
-    shorter = f"{source}\n_search = beam_search\ndef beam_search(*given, **named):\n" + (
-        "    return [([*ids, 9], score) for ids, score in _search(*given, **named)]\n"
+def test_of_a_dictionary_in_a_list_both_keys_are_named_at_once() -> None:
+    source = catalogue.find("export-attention").correct[0].source
+    doubled = f"{source}\n_export = export_attention\ndef export_attention(*given, **named):\n" + (
+        "    return [{**one, 'encoder': 2 * one['encoder']} for one in _export(*given, **named)]\n"
     )
-    told = said("beam-search", shorter)
-    assert "at [0][0]: " in told and "at index 0: at index 0" not in told, told
+    told = said("export-attention", doubled)
+    assert "at [0]['encoder']: " in told and "at index 0: at key" not in told, told
 
 
 def test_two_mistakes_are_not_named_for_an_error_of_another_type() -> None:
