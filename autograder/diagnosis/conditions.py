@@ -273,7 +273,8 @@ COMMON: dict[Seen, Callable[[Outcome], bool]] = {
     seen(
         "another gradient",
         "All values are correct, but the gradient is not. A step that changes no value, such as dividing by a sum that "
-        "is already 1, changes the gradient; so does cutting off one of several paths.",
+        "is already 1, changes the gradient; so does cutting off one of several paths, or one of several "
+        "results.",
     ): _asks_gradients,
     seen(
         "values with gradients",

@@ -80,7 +80,7 @@ VISIBLE = {
     "no gradient": "The values are correct, but no gradient flows back: it is cut off by .item(), .data, .detach(), "
     "no_grad, numpy, torch.tensor(...) of a result, or a layer that holds a copy.",
     "gradient": "The values are correct there, but the gradient is not. A step that changes no value can change it, "
-    "such as dividing by a sum that is already 1; so can cutting off one of several paths.",
+    "such as dividing by a sum that is already 1; so can cutting off one of several paths, or one of several results.",
     "not raised": "An error should be raised for such an input: does your condition cover it? An error that is only "
     "returned or printed goes unnoticed.",
 }

@@ -69,10 +69,23 @@ def question(exercise: Exercise, probe: Probe, generator: torch.Generator) -> tu
     reference = Candidate(exercise, _Reference(exercise))
     expected, cotangent = reference.observe(probe, case, None), None
     if "gradients" in probe.checks:
-        first = expected.result[0] if isinstance(expected.result, tuple) else expected.result
-        cotangent = torch.randn(first.shape, generator=generator, dtype=torch.float64).to(first.dtype)
+        cotangent = _cotangent(exercise, expected.result, generator)
         expected = reference.observe(probe, case, None, cotangent)
     return case, expected, cotangent
+
+
+def _cotangent(exercise: Exercise, result: Any, generator: torch.Generator) -> Any:
+    """A random factor for each number of the result; of several results, for those that hold floats. An attribute that
+    is kept for inspection may be detached."""
+    results = result if isinstance(result, tuple) else (result,)
+    results = results[:1] if exercise.kept_attributes else results
+    factors = tuple(
+        torch.randn(each.shape, generator=generator, dtype=torch.float64).to(each.dtype)
+        if isinstance(each, torch.Tensor) and each.is_floating_point()
+        else None
+        for each in results
+    )
+    return factors if len(factors) > 1 else factors[0]
 
 
 def right_answer(exercise: Exercise, probe: Probe, case: Case) -> Observation:
