@@ -62,6 +62,13 @@ def gives_0_for_none(evidence: Evidence) -> bool:
     return torch.equal(evidence.got, evidence.expected * mask.any(dim=1))
 
 
+def is_half_down_the_columns(evidence: Evidence) -> bool:
+    """Whether one of the two steps, the running count or the sum after it, goes along axis 0."""
+    (mask,) = evidence.arguments
+    halves = (mask.cumsum(dim=1) == 0).sum(dim=0), (mask.cumsum(dim=0) == 0).sum(dim=1)
+    return any(torch.equal(evidence.got, each) for each in halves)
+
+
 RIGHT = answer("""
     def first_true(mask):
         not_yet = mask.cumsum(dim=1) == 0
@@ -170,8 +177,9 @@ EXERCISE = Exercise(
             """You went down the *columns*: one answer for each of them, and rows were counted. A row is a sentence; go
             along axis 1.""", quotes=sizes),
         mistake("counted down the columns", RIGHT.but(COUNT, "not_yet.sum(dim=0)"), TRUE,
-            """You counted down the *columns*, so there is a number for each column. Count along each row: the axis of
-            the columns has to disappear.""", quotes=answers),
+            """You counted down the *columns* in one of two steps: in the running count of the Trues, or in the sum
+            after it. A row is a sentence: both steps go along it, on axis 1.""", quotes=answers,
+            shows=is_half_down_the_columns),
         mistake("first False", RIGHT.but("mask.cumsum", "(~mask).cumsum"), TRUE,
             "You looked for the first *False*.", quotes=answers),
         mistake("is there any, as a number", RIGHT.but(COUNT, "mask.any(dim=1).long()"), TRUE,

@@ -85,6 +85,19 @@ def is_one_arrow(evidence: Evidence) -> bool | None:
     return any(torch.allclose(evidence.got, length, atol=0.0) for length in lengths)
 
 
+def is_sum_of_all(evidence: Evidence) -> bool | None:
+    """Whether the singular values were added up.
+
+    None if all of each power are the same, as for a rotation: D times the largest has other causes, too.
+    """
+    W, T = evidence.arguments
+    powers = torch.stack([torch.linalg.matrix_power(W, T - t) for t in range(1, T + 1)])
+    values = torch.linalg.svdvals(powers)  # (T, D)
+    if torch.allclose(values.amin(dim=1), values.amax(dim=1), rtol=1e-3, atol=0.0):
+        return None
+    return torch.allclose(evidence.got, values.sum(dim=1), rtol=1e-3, atol=0.0)
+
+
 RIGHT = answer("""
     def gradient_norms(W, T):
         power = torch.eye(W.shape[0], dtype=W.dtype)
@@ -134,7 +147,7 @@ EXERCISE = Exercise(
             quotes=yours, shows=is_longest_line),
         mistake("nuclear norm", RIGHT.but("norm(power, 2)", "norm(power, 'nuc')"), GRADIENT,
             "The singular values were added up: that is the nuclear norm. The spectral norm is only the "
-            "largest of them."),
+            "largest of them.", shows=is_sum_of_all),
         mistake("reversed", RIGHT.but("norms[::-1]", "norms"), GRADIENT,
             """The numbers are right, in reverse order. Entry t is about the state at time t; at t = T there is no step,
             so the *last* one is exactly 1.""", quotes=yours),

@@ -64,6 +64,13 @@ def any_other_order(evidence: Evidence) -> bool:
     return same and got != wanted and all(got[token] == wanted[token] for token in specials)
 
 
+def lacks_the_specials(evidence: Evidence) -> bool:
+    """Whether the words are numbered from 0 without the special tokens, whether or not one in the text is a word."""
+    (sentences, min_freq, specials), wanted = evidence.arguments, evidence.expected
+    words = {token: id - len(specials) for token, id in wanted.items() if token not in specials}
+    return evidence.got in (words, build_vocab(sentences, min_freq, []))
+
+
 def shared_id(evidence: Evidence) -> str:
     by_id: dict[int, str] = {}
     for token, number in evidence.got.items():
@@ -202,8 +209,6 @@ EXERCISE = Exercise(
                   "Counter(word", "Counter(letter").but("in sentence)", "in sentence for letter in word)"), VOCABULARY,
             """Your tokens are single letters: one loop too many. A sentence is already a list of words, and going
             through a word gives its letters."""),
-        mistake("no specials at all", RIGHT.but(TOKENS, "words"), SPECIAL,
-            "The special tokens are missing. They come first and are numbered like all others; the words follow."),
         mistake("sentence after sentence", """
             def build_vocab(sentences, min_freq, specials):
                 vocab = {token: id for id, token in enumerate(specials)}
@@ -242,6 +247,9 @@ EXERCISE = Exercise(
                 RIGHT.but("[*specials,", "[*(token for token in specials if counts[token] >= min_freq),"), SPECIAL,
             "The special tokens were counted, and are missing where the text does not hold them. They come first "
             "whatever the text is."),
+        mistake("no specials at all", RIGHT.but(TOKENS, "words"), SPECIAL,
+            "The special tokens are missing. They come first and are numbered like all others; the words follow.",
+            shows=lacks_the_specials),
         mistake("specials sorted", RIGHT.but("[*specials", "[*sorted(specials)"), SPECIAL,
             "The special tokens were sorted. They keep the order in which they are given: models rely on "
             "<pad> being 0.",

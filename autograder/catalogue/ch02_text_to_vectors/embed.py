@@ -128,8 +128,8 @@ EXERCISE = Exercise(
         mistake("columns instead of rows", RIGHT.but(ROWS, "W[:, ids].permute(1, 2, 0)"), EMBED,
             "You took columns of W. A column is one feature of *all* words; a word's vector is a row.", quotes=sizes),
         mistake("columns, not even turned", RIGHT.but(ROWS, "W[:, ids]"), EMBED,
-            "W[:, ids] takes columns, and puts the axis it kept in front. A word's vector is a *row* of W.",
-            quotes=sizes),
+            """W[:, ids] takes columns, and puts the axis it kept in front. It stops with an error where W has fewer
+            columns than an id needs. A word's vector is a *row* of W.""", quotes=None),
         mistake("ids counted from 1", RIGHT.but(ROWS, "W[ids - 1]"), EMBED,
             "Every word got the row before its own: id 1 came back as row 0. Ids count from 0, as rows do.",
             quotes=first),

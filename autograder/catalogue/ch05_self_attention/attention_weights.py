@@ -92,8 +92,9 @@ EXERCISE = Exercise(
             by its sum undoes it.) The softmax sharpens what is too large, so the biggest weight takes nearly
             everything.""", quotes=times_too_large),
         mistake("divided by d_k", RIGHT.but("Q.shape[-1] ** 0.5", "Q.shape[-1]"), DIVIDE,
-            """Your weights are too flat: the scores were divided by d_k itself. Their typical size grows like the
-            square *root* of d_k, so that is what brings them back to about 1."""),
+            """Your weights are too flat: the scores were divided by d_k itself, or twice by its root, as when both Q
+            and K are divided by it. Their typical size grows like the square *root* of d_k: one division by that
+            brings them back to about 1."""),
         mistake("divided by the root of the number of keys", RIGHT.but("Q.shape[-1]", "K.shape[-2]"), DIVIDE,
             """The scores were divided by the root of the *number of words*. Your weights change when a word is appended
             that no query attends to. What makes scores large is the width d_k of a query, not the length of the
@@ -114,7 +115,8 @@ EXERCISE = Exercise(
         families.SOFTMAX_OVER_THE_QUERIES(RIGHT.but("dim=-1", "dim=-2"), AXIS, quotes=columns),
         mistake("softmax over the batch", RIGHT.but("dim=-1", "dim=0"), AXIS,
             """Your weights sum to 1 over the sentences of the batch: axis 0 is the batch. The weights of each query
-            should sum to 1 over its own keys.""", quotes=row_sums),
+            should sum to 1 over its own keys. (F.softmax without a dim chooses an axis itself, and for tensors with
+            three axes it is axis 0.)""", quotes=row_sums),
         mistake("one sum for the whole table", RIGHT.but(SOFTMAX, """
                   weights = torch.exp(scores - scores.amax(dim=(-2, -1), keepdim=True))
                   weights = weights / weights.sum(dim=(-2, -1), keepdim=True)"""), AXIS,

@@ -74,6 +74,12 @@ def additive_context(s, H, Wa, Ua, va, mask):
     w = x / x.sum(1, keepdim=True).clamp(min=1e-30)
     return (w[:, :, None] * H).sum(1), w
 """
+DETACHED_WEIGHTS = """
+def additive_context(s, H, Wa, Ua, va, mask):
+    e = torch.tanh((s @ Wa)[:, None] + H @ Ua) @ va
+    w = torch.softmax(e.masked_fill(~mask, -math.inf), dim=1).masked_fill(~mask, 0.0)
+    return (w[:, :, None] * H).sum(1), w.detach()
+"""
 SENTENCES_SORTED = """
 from collections import Counter
 
@@ -201,6 +207,10 @@ SUM_OVER_AXIS_0 = """
 def first_true(mask):
     return (mask.cumsum(dim=1) == 0).sum(dim=0)
 """
+RUNNING_COUNT_OVER_AXIS_0 = """
+def first_true(mask):
+    return (mask.cumsum(dim=0) == 0).sum(dim=1)
+"""
 RUNNING_COUNTS = """
 def first_true(mask):
     return mask.cumsum(1)
@@ -247,6 +257,32 @@ def additive_context(s, H, Wa, Ua, va, mask):
     w = torch.softmax(e.masked_fill(~mask, -math.inf), dim=1).masked_fill(~mask, 0.0)
     return w @ H, w
 """
+SINGULAR_VALUES_ADDED = """
+def gradient_norms(W, T):
+    return torch.stack([torch.linalg.svdvals(torch.linalg.matrix_power(W, T - t)).sum() for t in range(1, T + 1)])
+"""
+POWER_FROM_ONES = """
+def gradient_norms(W, T):
+    power, norms = torch.ones_like(W), []
+    for _ in range(T):
+        norms.append(torch.linalg.matrix_norm(power, 2))
+        power = power @ W
+    return torch.stack(norms[::-1])
+"""
+
+
+def vocabulary(condition: str) -> str:
+    """An answer to 02.1 without the special tokens."""
+    return f"""
+from collections import Counter
+
+def build_vocab(sentences, min_freq, specials):
+    counts = Counter(word for sentence in sentences for word in sentence)
+    words = sorted((w for w in counts if {condition}), key=lambda w: (-counts[w], w))
+    return {{word: id for id, word in enumerate(words)}}
+"""
+
+
 EOS_KEPT = (
     ENCODE
     + """\
@@ -272,6 +308,11 @@ GREATEST = """
 def pad_batch(seqs, pad):
     return torch.tensor([list(seq) + [pad] * (len(max(seqs)) - len(seq)) for seq in seqs])
 """
+COLUMNS = """
+def embed(ids, W, scale=True):
+    x = W[:, ids]
+    return x * math.sqrt(W.shape[1]) if scale else x
+"""
 SCALE_AS_A_FACTOR = """
 def embed(ids, W, scale=True):
     return W[ids] * math.sqrt(W.shape[1]) * scale
@@ -284,8 +325,10 @@ def embed(ids, W, scale=True):
         ("row-normalize", RESULT_LOST, "alone on a line, its result is lost"),
         ("swap-batch-time", LAST_SENTENCE, "The last sentence is all zeros"),
         ("first-true", SUM_OVER_AXIS_0, "You counted down the *columns*"),
+        ("first-true", RUNNING_COUNT_OVER_AXIS_0, "in the running count of the Trues, or in the sum after it"),
         ("first-true", RUNNING_COUNTS, "The running counts of the Trues came back"),
         ("first-true", WHILE_1, "from the first True on, up to the second True"),
+        ("gradient-norms", SINGULAR_VALUES_ADDED, "The singular values were added up"),
         ("last-state", RETURN_IN_THE_LOOP, "Only the state of the first sentence came back"),
         ("last-state", SHORTEST_END, "For the first sentence you return 2.100 2.200 2.300"),
         ("last-state", SHORTEST_END, "One and the same position was read in every row"),
@@ -294,11 +337,14 @@ def embed(ids, W, scale=True):
         ("path-length", SAME_OBJECT, "`is` compares objects"),
         ("additive-context", MASK_LOST, "alone on a line, its result is lost"),
         ("additive-context", ONE_MATRIX, "met the states of *every* sentence"),
+        ("build-vocab", vocabulary("counts[w] >= min_freq"), "The special tokens are missing"),
+        ("build-vocab", vocabulary("counts[w] >= min_freq and w not in specials"), "The special tokens are missing"),
         ("encode-decode", EOS_KEPT, "You stop at the first <eos>, which is right, but <eos> itself"),
         ("pad-batch", ONE_PAD_EACH, "Every sentence got one pad, the longest too"),
         ("pad-batch", WIDTH_OF_THE_FIRST, "such as that of the *first* sentence"),
         ("pad-batch", SIX_WIDE, "Every row is filled up to 6 ids"),
         ("pad-batch", GREATEST, "max compares lists by their first numbers"),
+        ("embed", COLUMNS, "stops with an error where W has fewer columns than an id needs"),
         ("embed", SCALE_AS_A_FACTOR, "With scale = False your result is all zeros"),
         ("bpe-train", learn(kept="list(best)"), "a list never equals a tuple"),
     ],
@@ -313,3 +359,21 @@ def test_the_message_says_what_happened(exercise, source, words):
 def test_pairs_that_are_lists_earn_nothing_for_the_merges():
     verdict = verdict_on("bpe-train", learn(kept="list(best)"))
     assert {outcome.probe.name for outcome in verdict.outcomes if outcome.passed} == {"no merges"}
+
+
+@pytest.mark.parametrize(
+    ("exercise", "source", "words"),
+    [
+        ("gradient-norms", POWER_FROM_ONES, "singular values were added up"),
+        ("build-vocab", vocabulary("counts[w] >= min_freq"), "listed a second time"),
+        ("embed", COLUMNS, "You returned shape"),
+    ],
+)
+def test_the_message_does_not_say_what_did_not_happen(exercise, source, words):
+    verdict = verdict_on(exercise, source)
+    assert failed(verdict)
+    assert words not in " ".join(as_text(verdict).split())
+
+
+def test_gradients_flow_from_the_weights_as_well():
+    assert failed(verdict_on("additive-context", DETACHED_WEIGHTS)) == {"gradients", "a sentence of pads only"}
