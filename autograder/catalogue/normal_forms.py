@@ -17,8 +17,8 @@ class JudgedParts(dict):
 
 
 class InWords(Remark):
-    """What is wrong with values that are compared after it, in words. It equals any other one, so that the values decide
-    whether two answers agree."""
+    """What is wrong with values that are compared after it, in words. It equals any other: the values decide whether
+    two answers agree."""
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, InWords)

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from autograder.catalogue.exercise import Exercise
+from autograder.catalogue.normal_forms import InWords
 from autograder.diagnosis.evidence import FEWEST, Fact, Names, about_values, seen
 from autograder.inside import wire
 from autograder.judging.closeness import equal, near, same
@@ -219,8 +220,10 @@ def is_degenerate(failures: Sequence[Outcome]) -> bool:
     mistakes give that, so it shows none of them."""
     if all(any(same(each.got.result, argument) for argument in each.case.arguments) for each in failures):
         return True
-    if all(each.difference.kind == "value" and each.difference.where for each in failures):  # of a part of the result
-        parts = [each.difference.got for each in failures]
+    found = [each.difference for each in failures]
+    in_words = any(isinstance(each.got, InWords) for each in found)  # the values come after them
+    if not in_words and all(each.kind == "value" and each.where for each in found):  # of a part of the result
+        parts = [each.got for each in found]
         if len({each.difference.where for each in failures}) > 1 and all(isinstance(part, bool) for part in parts):
             return False  # other keys are wrong
     else:
@@ -233,7 +236,7 @@ def is_degenerate(failures: Sequence[Outcome]) -> bool:
 def _parts(got: Any, expected: Any) -> list[Any]:
     """The tensors of a tuple, or those of a dictionary or list that are not correct; else the result itself."""
     if isinstance(got, dict) and isinstance(expected, dict) and got.keys() == expected.keys():
-        pairs = [(value, expected[key]) for key, value in got.items()]
+        pairs = [(value, expected[key]) for key, value in got.items() if not isinstance(value, InWords)]
     elif isinstance(got, list) and isinstance(expected, list) and len(got) == len(expected) and _holds_tensors(got):
         pairs = list(zip(got, expected, strict=True))
     else:

@@ -69,19 +69,22 @@ def _in_words(plain: list, arguments: tuple) -> str:
         if place == len(plain):
             return InWords(f"{name} is missing, which has the ids {_tokens(ids)}")
         found, its = plain[place]
-        if found != ids:
+        if not _are_ids(found) or found != ids:
             return InWords(f"{name} should have the ids {_tokens(ids)}, yours has {_tokens(found)}")
         if isinstance(its, bool) or not isinstance(its, (int, float)):
             return InWords(f"the score of {name} should be a number, yours is of type {type(its).__name__}")
-        if not math.isclose(its, score, rel_tol=1e-4, abs_tol=1e-5):
+        if not math.isclose(its, score, rel_tol=1e-3, abs_tol=1e-5):
             return InWords(f"the score of {name} ({_tokens(ids)}) should be {number(score)}, yours is {number(its)}")
     return "none"
 
 
 def _tokens(ids: Any) -> str:
     """Token ids in words, whatever they are."""
-    whole = isinstance(ids, (list, tuple)) and all(type(one) is int for one in ids)
-    return ids_as_text(ids) if whole else repr(ids)[:60]
+    return ids_as_text(ids) if _are_ids(ids) else repr(ids)[:60]
+
+
+def _are_ids(value: Any) -> bool:
+    return isinstance(value, list) and all(type(one) is int for one in value)
 
 
 def by_hand(k: int, alpha: float, max_len: int = 4) -> Case:

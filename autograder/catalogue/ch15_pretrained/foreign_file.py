@@ -7,10 +7,11 @@ import torch
 from torch import Tensor
 
 from autograder.catalogue.ch15_pretrained.shared import listed
-from autograder.catalogue.exercise import Case, Evidence
+from autograder.catalogue.exercise import Case, Evidence, Remark
+from autograder.catalogue.normal_forms import InWords
 
 SIZES = (11, 4, 6, 2, 5)  # vocabulary, d_model, d_ff, layers, longest
-REFUSED = "a file that does not fit is refused"
+REFUSED, LOADED = "a file that does not fit is refused", Remark("a file that does not fit was loaded without an error")
 
 
 def foreign(g: torch.Generator, sizes: tuple[int, ...], dtype: torch.dtype, at: float = 0.0,
@@ -71,12 +72,14 @@ def the_same(*arguments: Any, **options: Any) -> Case:
 def what_is_held(case: Case, result: Any) -> Any:
     """The model's weights, and what else became of its parameters, in words that a report can show."""
     if isinstance(result, dict) and "refused" in result:
-        return {REFUSED: result["refused"]}
+        return {REFUSED: True if result["refused"] else LOADED}
     if not isinstance(result, dict) or "weights" not in result:
         return result
-    said = {"replaced": "parameters that are new objects", "shared": "parameters in sd's own memory",
-            "frozen": "parameters that do not learn any more"}
-    return {"weights": result["weights"], **{words: result.get(what) for what, words in said.items()}}
+    said = {"replaced": "a parameter of the model is a new object now", "shared": "a parameter uses sd's own memory",
+            "frozen": "a parameter's requires_grad is False now"}
+    found = {what: list(result.get(what) or ()) for what in said}
+    first = [InWords(f"{said[what]}: {listed(names)}") for what, names in found.items() if names]
+    return {"weights": result["weights"], "in words": [*first, "as expected"][0], **found}
 
 
 def other_weights(evidence: Evidence) -> str:

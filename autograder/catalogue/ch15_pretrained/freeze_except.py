@@ -9,7 +9,7 @@ from autograder.catalogue.ch15_pretrained.shared import listed, sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise
 from autograder.catalogue.families import Family
 from autograder.catalogue.known_answers import answer, correct, mistake
-from autograder.catalogue.normal_forms import JudgedParts
+from autograder.catalogue.normal_forms import InWords, JudgedParts
 from autograder.catalogue.probes import PROMISED, UNTOUCHED, hidden, second_call, visible
 from transformer_ref.beyond.pretrained import freeze_except
 
@@ -41,7 +41,32 @@ def what_became(case: Case, result: Any) -> Any:
         names = sorted(set(names))
     judged = {what: result.get(what) for what in LOOKED_AT}
     modes = [name or "the model itself" for name in result.get("other mode", ())]
-    return JudgedParts(judged | {"other mode": modes, "what came back": names}, {"flags": flags})
+    judged |= {"other mode": modes, "what came back": names}
+    return JudgedParts({"in words": _in_words(case, judged)} | judged, {"flags": flags})
+
+
+def _in_words(case: Case, judged: dict[str, Any]) -> str:
+    """The first of what became of the model that is wrong, in words."""
+    learns, moved, there, changed, modes, names = (value or [] for value in judged.values())
+    named = [full for full in sorted({*learns, *moved, *there})
+             if any(full == name or full.startswith(f"{name}.") for name in case.arguments[1])]  # fmt: skip
+
+    def beyond(some: Any, others: Any) -> list[str]:
+        return [name for name in some if name not in others]
+
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        names = named  # its type is reported
+    faults = (
+        ("{}: requires_grad is True, but should be False", beyond(learns, named)),
+        ("{}: requires_grad is False, but should be True", beyond(named, learns)),
+        ("the next step of an optimizer still moved {}", beyond(moved, named)),
+        ("the next step of an optimizer did not move {}", beyond(named, moved)),
+        ("your function changed the values of {}", changed),
+        ("no longer in the mode in which the model came: {}", modes),
+        ("the list that came back holds {}; it should hold the full names of what learns", beyond(names, named)),
+        ("the list that came back lacks {}", beyond(named, names)),
+    )
+    return next((InWords(told.format(listed(found))) for told, found in faults if found), "as expected")
 
 
 ENCODER = [

@@ -1,11 +1,14 @@
 """15.4: weights under foreign names, fused and transposed, in a different dtype."""
 
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 
 from autograder.catalogue.ch15_pretrained.foreign_file import (
     FUSED_BIASES,
     FUSED_PARTS,
+    LOADED,
     NORMS,
     REFUSED,
     SIZES,
@@ -21,10 +24,12 @@ from autograder.catalogue.ch15_pretrained.foreign_file import (
     what_is_held,
 )  # fmt: skip
 from autograder.catalogue.ch15_pretrained.shared import sections
-from autograder.catalogue.exercise import Exercise
+from autograder.catalogue.exercise import Case, Exercise
 from autograder.catalogue.families import Family, in_place
 from autograder.catalogue.known_answers import answer, correct, mistake
+from autograder.catalogue.normal_forms import InWords
 from autograder.catalogue.probes import PROMISED, UNTOUCHED, hidden, second_call, visible
+from autograder.inside.wire import DTYPES
 
 MAP, FUSED, STRICT = sections("map fused strict")
 
@@ -54,6 +59,33 @@ def _translated(name: str, value: Tensor) -> dict[str, Tensor]:
         return {f"layers.{number}.{ours}.{kind}": third for ours,
                 third in zip(("key", "query", "value"), transposed.chunk(3), strict=True)}
     return {f"layers.{number}.{BY_NAME.get(part, part)}.{KINDS.get(kind, kind)}": transposed}
+
+
+def held(case: Case, result: Any) -> Any:
+    """What `what_is_held` finds, after the first parameter with a wrong value, in words."""
+    found = what_is_held(case, result)
+    if not isinstance(found, dict) or not isinstance(found.get("weights"), dict):
+        return found
+    return {"the first that is wrong": _in_words(case, found["weights"]), **found}
+
+
+def _in_words(case: Case, weights: dict[str, Tensor]) -> str:
+    sd, given = case.arguments
+    dtype = DTYPES[given["dtype"]]
+    for theirs, value in sd.items():
+        if theirs.startswith("head.") or theirs.endswith(".attn.mask"):
+            continue
+        for name, wanted in _translated(theirs, value.to(dtype)).items():
+            got = weights.get(name)
+            if not isinstance(got, Tensor) or got.shape != wanted.shape:
+                return InWords(f"the model has no parameter {name} of shape {tuple(wanted.shape)} any more")
+            if got.dtype != dtype:
+                return InWords(f"{name} has dtype {str(got.dtype)[6:]} now, where the model's is {given['dtype']}")
+            if not torch.allclose(got, wanted, rtol=0.0 if dtype == torch.float64 else 1e-4, atol=1e-5):
+                at = torch.unravel_index((got - wanted).abs().argmax(), wanted.shape)
+                place = tuple(int(each) for each in at)
+                return InWords(f"{name} holds {got[at]:.6g} at index {place}, where {wanted[at]:.6g} is expected")
+    return "as expected"
 
 
 RIGHT = answer("""
@@ -124,7 +156,7 @@ MASK_LOOKED_UP = Family("masks looked up", """The file has an entry `attn.mask` 
 
 EXERCISE = Exercise(
     id="load-mapped", number="15.4", difficulty=3, minutes=45, visible_points=1, hidden_points=4,
-    reference=load_mapped, normalize=what_is_held, harness="loading", section=MAP, quotes=other_weights, seconds=30.0,
+    reference=load_mapped, normalize=held, harness="loading", section=MAP, quotes=other_weights, seconds=30.0,
     probes=(
         visible("two layers, in float16", the_same()),
         visible("an entry that is in no line",
@@ -400,7 +432,7 @@ EXERCISE = Exercise(
             missing, one that is in no line of the table, and one of a different shape, which copy_ may repeat until it
             fits. Refuse each.""",
             quotes=what_got_through,
-            shows=lambda evidence: evidence.got.get(REFUSED) is False),
+            shows=lambda evidence: evidence.got.get(REFUSED) == LOADED),
     ),
     correct=(
         correct("a table and load_state_dict", RIGHT),

@@ -11,7 +11,7 @@ from autograder.catalogue.ch15_pretrained.shared import listed, sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise
 from autograder.catalogue.families import Family, in_place
 from autograder.catalogue.known_answers import answer, correct, mistake
-from autograder.catalogue.normal_forms import JudgedParts
+from autograder.catalogue.normal_forms import InWords, JudgedParts
 from autograder.catalogue.probes import PROMISED, hidden, second_call, visible
 from transformer_ref.beyond import pretrained
 
@@ -41,6 +41,14 @@ A_SPECIAL, AN_UNCHOSEN, A_LABEL = (
 UNCHOSEN = "share of the words that change and are not chosen"
 LABELS = "share of the labels that are not the word that stood there"
 BEYOND, ALL, NONE = "ids that the vocabulary does not have", "every word is chosen", "no word is chosen"
+MUST_NOT = {
+    **dict.fromkeys((SPECIAL, A_SPECIAL), "a special was chosen or changed"),
+    **dict.fromkeys((LABELS, A_LABEL), "a label is not the original id of its word"),
+    **dict.fromkeys((UNCHOSEN, AN_UNCHOSEN), "a word was changed that has no label"),
+    BY_SENTENCE: "words of one sentence are not chosen independently",
+    BY_PLACE: "words at one position of many sentences are not chosen independently",
+    FATES: "what replaces the chosen words of one sentence is not drawn independently",
+}
 
 
 def mlm_mask(
@@ -86,7 +94,45 @@ def what_happened(case: Case, result: Any) -> Any:
         found[TWINS] = float((came[1:] == came[:-1]).double().mean()) if followed and len(came) > 1 else 0.0
         enough = len(came) > 15 * V
         found[WORDS] = len(set(range(V)) - {mask_id, *specials} - set(came.tolist())) if enough else 0
-    return JudgedParts(found, {"inputs": inputs, "labels": labels} if form == RIGHT_FORM else {})
+    told = {"inputs": inputs, "labels": labels} if form == RIGHT_FORM else {}
+    return JudgedParts({"in words": _in_words(case, found)} | found, told)
+
+
+def _in_words(case: Case, found: dict[str, Any]) -> str:
+    """The first of what was found that is wrong, in words."""
+    ids, p, _, mask_id, V, _ = case.arguments
+    far = CLOSE if p == 1 and ids.numel() > ROWS * LENGTH else CHANCE
+    fates = {COVERED: ("became the mask", 0.8 + 0.1 / V), OTHER: ("became a different id", 0.1 - 0.2 / V),
+             STAYED: ("stayed as they are", 0.1 + 0.1 / V)}  # fmt: skip
+    if bool((ids == mask_id).any()):  # a mask that stays cannot be distinguished
+        fates = {}
+    for what, value in found.items():
+        told = ""
+        if what == FORM and value != RIGHT_FORM:
+            told = f"{value} came back, where inputs and labels are expected, both (B, T) and long"
+        elif what == AT_SPECIALS and set(value) - {UNCOUNTED}:
+            told = f"a special has the label {max(value)}; specials are never chosen, so their label is {UNCOUNTED}"
+        elif what == BEYOND and value:
+            told = f"your inputs hold the id {value[0]}, but ids run from 0 to {V - 1}"
+        elif what in MUST_NOT and value:
+            told = MUST_NOT[what]
+        elif what == ALL and value != (p == 1) and p in (0, 1):
+            told = "p = 1, but not every word has a label" if p else "p = 0, but every word has a label"
+        elif what == NONE and value and p == 1:
+            told = "p = 1, but no word has a label"
+        elif what == NONE and not value and p == 0:
+            told = "p = 0, but words have labels"
+        elif what == CHOSEN and abs(value - p) > far:
+            told = f"{value:.1%} of the words have a label, where p = {p:g}"
+        elif what in fates and abs(value - fates[what][1]) > far:
+            told = f"{value:.1%} of the chosen words {fates[what][0]}, where about {fates[what][1]:.0%} are expected"
+        elif what == TWINS and value > 2 / V + far:
+            told = f"{value:.0%} of the random ids equal the random id before, so they are not drawn separately"
+        elif what == WORDS and value:
+            told = f"{value} of the vocabulary's words never come as a random id"
+        if told:
+            return InWords(told)
+    return "as expected"
 
 
 def _form(result: Any, ids: Tensor) -> str:

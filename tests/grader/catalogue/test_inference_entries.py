@@ -189,8 +189,8 @@ def test_a_beam_that_grows_with_every_step_never_passes(submission):
     ("old", "new", "told"),
     [
         (
-            "key=lambda one: one[1], reverse=True",
-            "key=lambda one: one[1]",
+            "candidates.sort(key=lambda one: one[1], reverse=True)",
+            "candidates.sort(key=lambda one: one[1])",
             "the best hypothesis should have the ids 1 4 2",
         ),
         (

@@ -7,7 +7,7 @@ import torch
 
 from autograder import catalogue
 from autograder.catalogue.ch15_pretrained import load_mapped, mlm_mask
-from autograder.catalogue.exercise import Case
+from autograder.catalogue.exercise import Case, Remark
 from autograder.diagnosis.explain import judge_and_explain
 from autograder.diagnosis.known_mistakes import namespace_of
 from autograder.feedback.report import as_text
@@ -257,3 +257,34 @@ def test_a_head_that_is_looked_up_and_a_layer_of_two_digits_are_named():
         'if name.startswith("encoder.block.1") and name[15] != ".":\n    raise KeyError(name)',
     )
     assert "Only one digit of the layer's number" in said_of("load-mapped", digit)
+
+
+@pytest.mark.parametrize("exercise_id", ["mlm-mask", "freeze-except", "load-mapped"])
+def test_nothing_that_a_correct_answer_does_is_called_wrong(exercise_id):
+    for outcome in verdict_on(exercise_id, catalogue.find(exercise_id).correct[0].source).outcomes:
+        assert outcome.passed
+        found = outcome.expected.result
+        told = [value for value in found.values() if isinstance(value, str)] if isinstance(found, dict) else []
+        assert not any(isinstance(value, Remark) for value in told), (outcome.probe.name, told)
+
+
+@pytest.mark.parametrize(
+    ("exercise_id", "old", "new", "told"),
+    [
+        ("mlm-mask", "chosen = chosen & ~special", "chosen = chosen", "a special has the label"),
+        ("mlm-mask", "fate < 0.8", "fate < 0.7", "of the chosen words became the mask, where about 80% are expected"),
+        ("mlm-mask", "ids, -100)", "ids.roll(1), -100)", "a label is not the original id of its word"),
+        ("freeze-except", "parameter.grad = None", "pass", "the next step of an optimizer still moved"),
+        (
+            "freeze-except",
+            " for full in parameters if chosen(full)]",
+            " for full in parameters]",
+            "that came back holds",
+        ),
+        ("load-mapped", "strict=True", "strict=False", "a file that does not fit was loaded without an error"),
+        ("load-mapped", "keys, queries, values = value", "values, queries, keys = value", "layers.0.key.weight holds"),
+    ],
+)
+def test_what_came_of_a_call_is_said_in_words(exercise_id, old, new, told):
+    report = said_of(exercise_id, catalogue.find(exercise_id).correct[0].source.but(old, new))
+    assert told in report and "at key" not in report and "at [" not in report
