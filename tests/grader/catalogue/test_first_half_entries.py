@@ -7,6 +7,7 @@ from autograder import catalogue
 from autograder.catalogue.exercise import Case
 from autograder.diagnosis.explain import judge_and_explain
 from autograder.diagnosis.known_mistakes import namespace_of
+from autograder.feedback.report import as_text
 from autograder.judging.judge import draw_key
 from autograder.judging.observe import LocalEndpoint
 from autograder.judging.probe_inputs import question
@@ -257,6 +258,28 @@ def equivariance_gap(f, x, perm):
         gap = (a[:, p] - b[:, i]).abs().max().item()
     return gap
 """
+
+
+DIVIDED_TWICE = """
+def attention_weights(Q, K):
+    d = math.sqrt(Q.shape[-1])
+    return torch.softmax((Q / d) @ (K / d).transpose(-2, -1), dim=-1)
+"""
+NO_DIM = """
+def attention_weights(Q, K):
+    return F.softmax(Q @ K.transpose(-2, -1) / math.sqrt(Q.shape[-1]))
+"""
+
+
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [
+        (DIVIDED_TWICE, "or twice by its root, as when both Q and K are divided by it"),
+        (NO_DIM, "F.softmax without a dim chooses an axis itself"),
+    ],
+)
+def test_the_message_covers_both_ways_to_the_mistake(source, words):
+    assert words in " ".join(as_text(verdict_on("attention-weights", source)).split())
 
 
 @pytest.mark.parametrize(
