@@ -8,7 +8,6 @@ import torch
 
 from autograder.catalogue.ch10_training.shared import sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise, Remark
-from autograder.catalogue.families import in_place
 from autograder.catalogue.known_answers import answer, correct, mistake
 from autograder.catalogue.normal_forms import JudgedParts
 from autograder.catalogue.probes import PROMISED, hidden, second_call, visible
@@ -320,9 +319,10 @@ EXERCISE = Exercise(
         mistake("an assertion", RIGHT.but(REFUSED, "assert False, item"), BATCHES,
             "A sentence that is too long raises AssertionError. A wrong argument is a ValueError, which names the "
             "sentence."),
-        in_place("lengths", RIGHT.but("order = ", "lengths.sort()\n    order = "), BATCHES,
-                 "The indices no longer belong to the caller's sentences. Sort the indices, and leave the lengths "
-                 "where they are."),
+        mistake("lengths changed in place", RIGHT.but("order = ", "lengths.sort()\n    order = "), BATCHES,
+            """Your function changed the caller's list of lengths: sort, append, pop and [...] = change the list itself.
+            The indices no longer belong to the caller's sentences. Sort the indices, and leave the lengths where they
+            are.""", quotes=None),
         mistake("places in a sorted copy", RIGHT.but("order = ", "lengths = sorted(lengths)\n    order = "), BATCHES,
             """The lengths were sorted, and the indices are those in the sorted list: they belong to other sentences.
             Sort the *indices* by length."""),

@@ -63,9 +63,11 @@ def what_became(case: Case, result: Any) -> Any:
             return Remark("the dictionary that came back has no key 'loss'")
         if not isinstance(each, dict):
             return Remark(f"{_in_words(each)} came back, where a dictionary with the loss is expected")
-    losses = [each["loss"] for each in result["returned"]]
-    return JudgedParts({"loss of each step": losses, "weights afterwards": result.get("weights")},
-                {"diary": result.get("diary")})
+    losses, weights = [each["loss"] for each in result["returned"]], result.get("weights")
+    judged = {f"loss of step {number}": loss for number, loss in enumerate(losses, 1)}
+    after = weights.items() if isinstance(weights, dict) else ()
+    judged |= {f"the weight {name} after the last step": weight for name, weight in after}
+    return JudgedParts(judged, {"diary": result.get("diary"), "losses": losses, "weights": weights})
 
 
 def _in_words(value: Any) -> str:
@@ -77,7 +79,7 @@ def _in_words(value: Any) -> str:
 
 def losses(evidence: Evidence) -> str:
     """The losses of the steps, and the correct ones."""
-    got, wanted = (", ".join(number(loss) for loss in seen["loss of each step"]) for seen in (evidence.got,
+    got, wanted = (", ".join(number(loss) for loss in seen.told["losses"]) for seen in (evidence.got,
         evidence.expected))
     return f"The losses of your steps are {got}; they should be {wanted}."
 
@@ -107,7 +109,7 @@ def norms(evidence: Evidence) -> str:
 
 def never_steps(evidence: Evidence) -> bool:
     """Whether no weight changed and the optimizer was not called."""
-    before, after = evidence.arguments[0], evidence.got["weights afterwards"]
+    before, after = evidence.arguments[0], evidence.got.told["weights"]
     return not norm_of(evidence, "step") and all(torch.equal(before[name], weight) for name, weight in after.items())
 
 

@@ -11,6 +11,7 @@ from autograder.catalogue.ch13_gpt.shared import generator, sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise
 from autograder.catalogue.families import Family
 from autograder.catalogue.known_answers import answer, correct, mistake
+from autograder.catalogue.normal_forms import InWords
 from autograder.catalogue.numbers import number
 from autograder.catalogue.probes import PROMISED, hidden, second_call, visible
 from transformer_ref.beyond import gpt
@@ -29,6 +30,30 @@ AFTER_THE_END = "the next tokens, except after the last one of the text"
 def lm_batch(ids: Tensor, T: int, g: torch.Generator, B: int) -> tuple[Tensor, Tensor]:
     """B windows of T tokens, and the same windows one token later."""
     return gpt.lm_batch(ids, T, g, B)
+
+
+def with_words(case: Case, result: Any) -> Any:
+    """What `what_they_are` finds, after a sentence about the first of it that is wrong."""
+    found = what_they_are(case, result)
+    return {"in words": _in_words(case, found), **found} if isinstance(found, dict) else found
+
+
+def _in_words(case: Case, found: dict[str, Any]) -> str:
+    ids, T, *_ = case.arguments
+    for name, wanted in ((X, ARE_WINDOWS), (Y, ARE_LATER)):
+        if found[name] != wanted:
+            return InWords(f"{name} should hold {wanted}; yours holds {found[name]}")
+    last = len(ids) - T
+    for what, told in (
+        (PLACES, "begin at position {}"), (STEPS, "begin {} positions after the one of the row before")
+    ):  # fmt: skip
+        if what in found:
+            apart = found[what] - (torch.arange(len(ids)) < last) / last
+            place = int(apart.abs().argmax())
+            if abs(float(apart[place])) > CHANCE:
+                return InWords(f"{float(found[what][place]):.1%} of the windows {told.format(place)}, where about "
+                               f"{(place < last) / last:.1%} are expected")  # fmt: skip
+    return "as expected"
 
 
 def what_they_are(case: Case, result: Any) -> Any:
@@ -272,7 +297,7 @@ BEGINNING_ANYWHERE = Family("beginning anywhere", """In your code a window may b
 
 EXERCISE = Exercise(
     id="lm-batch", number="13.1", difficulty=1, minutes=15, visible_points=1, hidden_points=2,
-    reference=lm_batch, normalize=what_they_are, section=BATCH, quotes=both,
+    reference=lm_batch, normalize=with_words, section=BATCH, quotes=both,
     omits={
         "precision": "ids are small whole numbers, which are copied",
         "a batch of one": "B is a number, and one of the probes asks for 1",
@@ -280,7 +305,7 @@ EXERCISE = Exercise(
     },
     probes=(
         visible("a text of 6 tokens, T = 5",
-                Case((torch.tensor([17, 4, 9, 0, 12, 8]), 5, torch.Generator().manual_seed(14), 3))),
+                Case((torch.tensor([17, 4, 9, 0, 12, 8]), 5, torch.Generator().manual_seed(3555), 3))),
         visible("windows of a longer text", windows, 40, 6, 5),
         visible("4,000 windows", windows, 17, 5, MANY, rtol=0.0, atol=CHANCE),
         hidden("4,000 windows, by the generator g", windows, 11, 4, MANY, rtol=0.0, atol=CHANCE, checks={"generator"},

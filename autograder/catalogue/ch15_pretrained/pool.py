@@ -142,7 +142,7 @@ EXERCISE = Exercise(
         visible("by hand: mean", by_hand("mean")),
         visible("by hand: max", by_hand("max")),
         visible("by hand: cls", by_hand("cls")),
-        visible("another word", by_hand("sum")),
+        visible("another word", by_hand("maximum")),
         *usual_probes(inputs, other=(4, 6, 5, "mean"), smallest=(1, 1, 1, "mean"), common=(3, 5, 4, "mean"),
                       floats=False),
         # a count of 1 + 1e-8 is right too
@@ -167,7 +167,7 @@ EXERCISE = Exercise(
                announced_by="whatever the mask is"),
         hidden("a word in capitals", inputs, 2, 3, 4, "MAX", announced_by="Any other word raises ValueError"),
         hidden("an empty word", inputs, 2, 3, 4, "", announced_by="Any other word raises ValueError"),
-        hidden("a word that begins like one of them", inputs, 2, 3, 4, "meanmax",
+        hidden("a word that begins like one of them", inputs, 2, 3, 4, "clsmean",
                announced_by="Any other word raises ValueError"),
         # the last, since a report is about the first failure, and other mistakes matter more
         hidden("mean in bfloat16", in_bfloat16, announced_by="of the dtype of h"),

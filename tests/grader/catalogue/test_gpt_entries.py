@@ -252,3 +252,9 @@ def test_modules_whose_results_are_lost_are_described(source, told):
 )
 def test_a_greedy_choice_and_one_draw_for_all_rows_are_told_apart(chosen, told):
     assert told in said("generate", generate.RIGHT.but(generate.DRAW, f"new = {chosen}"))
+
+
+def test_starts_drawn_below_the_length_of_a_window_are_shown_by_where_windows_begin():
+    source = catalogue.find("lm-batch").correct[0].source.but("last = len(ids) - T", "last = T")
+    report = said("lm-batch", source)
+    assert "of the windows begin at position" in report and "IndexError" not in report and "at key" not in report

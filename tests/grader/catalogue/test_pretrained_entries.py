@@ -288,3 +288,10 @@ def test_nothing_that_a_correct_answer_does_is_called_wrong(exercise_id):
 def test_what_came_of_a_call_is_said_in_words(exercise_id, old, new, told):
     report = said_of(exercise_id, catalogue.find(exercise_id).correct[0].source.but(old, new))
     assert told in report and "at key" not in report and "at [" not in report
+
+
+@pytest.mark.parametrize(
+    ("old", "new"), [('how == "cls"', 'how.startswith("c")'), ('how == "max"', 'how in ("max", "maximum")')]
+)
+def test_a_word_that_is_like_one_of_the_three_is_refused(old, new):
+    assert not verdict_on("pool", catalogue.find("pool").correct[0].source.but(old, new)).passed

@@ -123,6 +123,19 @@ def test_a_report_on_batches_has_no_internal_names():
     assert "of your batches are beyond the limit of 64 cells" in said and "at key" not in said
 
 
+def test_a_list_that_is_sorted_in_place_is_not_called_a_tensor():
+    source = correct("token-batches").but("order = ", "lengths.sort()\n    order = ")
+    said = report_on("token-batches", source)
+    assert "changed the caller's list of lengths: sort, append, pop" in said and "tensor" not in said
+
+
+def test_the_step_and_the_weight_that_are_wrong_are_named():
+    said = report_on("train-step", correct("train-step").but("ignore_index=pad", "ignore_index=-1"))
+    assert "loss of step 1" in said and "at [" not in said
+    said = report_on("train-step", correct("train-step").but("    opt.zero_grad()\n", ""))
+    assert "the weight source after the last step" in said and "at [" not in said
+
+
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 def test_floats_of_half_precision_are_named(dtype):
     source = correct("smooth-targets").but("return targets", f"return targets.to(torch.{dtype})")
