@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from math import prod
 
 import torch
 from torch import Tensor, nn
@@ -158,6 +159,24 @@ def by_words(evidence: Evidence) -> bool | None:
     d_k = evidence.arguments[0].shape[-1] / right.shape[1]
     others = [T for T in right.shape[-2:] if d_k != T]
     return any(torch.allclose(got, wanted * (d_k / T) ** 0.5, 1e-2, 1e-3) for T in others) if others else None
+
+
+def lacks_matrices(evidence: Evidence) -> bool:
+    """Whether the result is the structure of a class, whose matrices hold fewer numbers than four projections."""
+    found = getattr(evidence.got, "parameters", None)
+    return found is not None and sum(prod(shape) for _, shape in found if len(shape) > 1) < 4 * _width(evidence) ** 2
+
+
+def in_a_list(evidence: Evidence) -> bool:
+    return lacks_matrices(evidence) and "collection" in evidence.got.unregistered
+
+
+def made_anew(evidence: Evidence) -> bool:
+    return lacks_matrices(evidence) and not evidence.got.unregistered and not evidence.got.repeatable
+
+
+def _width(evidence: Evidence) -> int:
+    return evidence.arguments[0].shape[-1]
 
 
 def over_heads(evidence: Evidence) -> str:
@@ -346,9 +365,10 @@ EXERCISE = Exercise(
             """Hidden scores became 0 (multiplying by the mask does that, and so does 1e-9 written for -1e9). A score of
             0 is not hidden: e to the power of 0 is 1, so these words still get a weight. Minus infinity hides."""),
         mistake("a finite number for minus infinity", RIGHT.but(HIDING, "scores = scores - 10.0 * ~mask"), MODULE,
-            """The weight of a hidden key must be exactly 0, however small the other scores are. A finite number, such
-            as -10 or -1,000, was added to the hidden scores or put in their place; replace them by minus
-            infinity.""", quotes=still_seen, shows=finite),
+            """The weight of a hidden key must be exactly 0, however small the other scores are. In your code hidden
+            scores end at a finite number, such as -10 or -1,000: it was added to them or put in their place, or all
+            scores were limited to it, as clamp does. At the softmax they must be minus infinity.""",
+            quotes=still_seen, shows=finite),
         mistake("mask added to the scores", RIGHT.but(HIDING, "scores = scores + mask"), MODULE,
             """The mask was added to the scores. In a sum True counts as 1 and False as 0, so nothing is hidden: the
             scores of the visible keys are larger by 1, and that is all. Where the mask is False, put minus
@@ -443,7 +463,9 @@ EXERCISE = Exercise(
         mistake("projections made in forward", layered("self.bias = bias", """
                   q, k, v = (nn.Linear(x.shape[-1], x.shape[-1], bias=self.bias)(x) for x in (x_q, x_kv, x_kv))"""),
                   MODULE,
-            "New projections are created in every call, so nothing is learned. Create them once, in the constructor."),
+            """Not all four projections are registered, and two calls with the same input give different results. Layers
+            that are made in forward are new in every call, so they learn nothing. Create all four once, in the
+            constructor.""", shows=made_anew),
         mistake("plain tensors instead of parameters", layered(
                   "self.W_q, self.W_k, self.W_v = (torch.randn(d_model, d_model) for _ in range(3))",
                   "q, k, v = x_q @ self.W_q, x_kv @ self.W_k, x_kv @ self.W_v"), MODULE,
@@ -452,7 +474,9 @@ EXERCISE = Exercise(
         mistake("heads kept in a plain list", layered("""
                   self.heads = [nn.Linear(d_model, d_model, bias=bias) for _ in range(3)]""",
                   "q, k, v = self.heads[0](x_q), self.heads[1](x_kv), self.heads[2](x_kv)"), MODULE,
-            "A Python list hides its layers from the module. nn.ModuleList shows them."),
+            """Some of your layers or parameters are in a plain Python list, which hides them from the module: they are
+            not registered, so no optimizer finds them. nn.ModuleList registers layers, nn.ParameterList parameters.""",
+            shows=in_a_list),
         mistake("no check of the sizes", RIGHT.but(CHECK, ""), SPLIT,
             """The constructor accepts a d_model that is not a multiple of h. Left to torch, that ends in a different
             error, or in none. Check the sizes in the constructor, not in forward, and raise a ValueError."""),
@@ -646,7 +670,7 @@ EXERCISE = Exercise(
                 "self.layers[-1](")),
     ),
     hints=(
-        "which steps are those of 05.5, and which two are new? What does a head axis change in 'q times k transposed'?",
+        "which steps are those of 05.5, and which two are new? What is the shape after each step?",
         "x_q (B, Tq, D) gives q (B, h, Tq, d_k); x_kv gives k and v (B, h, Tk, d_k); weights (B, h, Tq, Tk); merged "
         "(B, Tq, D).",
         "constructor: check the sizes, four projections. forward: project, split, scores over the root of d_k, hide "

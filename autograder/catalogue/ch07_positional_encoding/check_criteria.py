@@ -1,4 +1,4 @@
-"""07.3: what makes a good code for positions, measured."""
+"""07.3: what makes a good encoding of positions, measured."""
 
 from collections.abc import Callable
 
@@ -117,9 +117,11 @@ def laps(T: int, d: int) -> Tensor:
     return torch.where(torch.arange(d) % 2 == 0, angle.sin(), angle.cos())
 
 
-def small_squares(T: int, d: int) -> Tensor:
-    """Rows that differ by 0.00002 and more, and distances that differ by a few thousandths."""
-    return 2e-5 * numbered(T, d).double() ** 2
+def small_step(T: int, d: int) -> Tensor:
+    """Rows that differ by 0.000007 and more, and distances that differ by 0.0013 or not at all: their standard
+    deviation is below 0.001 for each gap. The distances are the same for every d."""
+    places = numbered(T, d).double()
+    return (6e-5 * places + 1.3e-3 * (places >= 2)) / d**0.5
 
 
 def logarithm(T: int, d: int) -> Tensor:
@@ -184,8 +186,17 @@ def another_length(evidence: Evidence) -> bool:
 
 def only_bounded(evidence: Evidence) -> bool:
     """Whether only "bounded" is wrong."""
+    return _only(evidence, "bounded")
+
+
+def only_deterministic(evidence: Evidence) -> bool:
+    """Whether only "deterministic" is wrong."""
+    return _only(evidence, "deterministic")
+
+
+def _only(evidence: Evidence, key: str) -> bool:
     got, wanted = evidence.got, evidence.expected
-    return isinstance(got, dict) and got == wanted | {"bounded": not wanted["bounded"]}
+    return isinstance(got, dict) and isinstance(got.get(key), bool) and got == wanted | {key: not wanted[key]}
 
 
 RIGHT = answer("""
@@ -228,7 +239,7 @@ EXERCISE = Exercise(
         hidden("only the 50th row is the first again", Case((laps,)), announced_by="no two of the first 50 rows agree"),
         hidden("the fraction of the sentence, beyond ten words", Case((share_beyond_ten,)),
                announced_by="in sentences of every length, such as 5, 10 and 20"),
-        hidden("rows and distances that differ by little", Case((small_squares,)), announced_by="up to 0.001"),
+        hidden("rows and distances that differ by little", Case((small_step,)), announced_by="up to 0.001"),
         hidden("neighbors alike, others not", Case((far_and_late,)), announced_by="for each gap, small or large"),
         hidden("bounded, far from 1", Case((loud_weekdays,)), announced_by="no more than three times that at T = 10"),
         hidden("the position with a minus", Case((downward,)), announced_by="the largest absolute value"),
@@ -343,7 +354,10 @@ EXERCISE = Exercise(
             with the length is a matter of consistency.""", quotes=as_told, shows=another_length),
         mistake("deterministic and random exchanged",
                 RIGHT.but("bool(torch.allclose(table, again))", "not bool(torch.allclose(table, again))"),
-            CRITERIA, "Your `deterministic` is the opposite: True should mean that two calls agree.", quotes=as_told),
+                CRITERIA,
+            """Only `deterministic` is wrong: True should mean that two equal calls return the same numbers. Is yours
+            the opposite, or never True? Two calls return two objects, so compare the numbers in the tables.""",
+            quotes=as_told, shows=only_deterministic),
         mistake("unique and repeated exchanged", RIGHT.but("not bool(same.any())", "bool(same.any())"), CRITERIA,
             "Your `unique` is the opposite: True should mean that no two positions share a row.", quotes=as_told),
         mistake("bounded and growing exchanged", RIGHT.but("<= 3 * fn", "> 3 * fn"), CRITERIA,
@@ -396,9 +410,9 @@ EXERCISE = Exercise(
                 for T in (5, 10, 60):
                     p = fn(T, 6).tolist()
                     for i in range(T):
-                        for g in range(1, min(T - i, 12)):
-                            gaps.setdefault(g, set()).add(round(math.dist(p[i], p[i + g]), 2))
-                result['consistent'] = all(max(s) - min(s) < 0.02 for s in gaps.values())
+                        for g in range(1, T - i):
+                            gaps.setdefault(g, set()).add(round(math.dist(p[i], p[i + g]), 5))
+                result['consistent'] = all(max(s) - min(s) < 0.001 for s in gaps.values())
                 return result
         """),
     ),

@@ -235,7 +235,10 @@ EXERCISE = Exercise(
         mistake("mask always needed", RIGHT.but("mask=None", "mask"), LAYER,
             "mask may be left out: then every word may attend to every word. Give it the default None."),
         families.DROPOUT_NEVER_OFF(RIGHT.but(DROP, "self.drop = lambda x: F.dropout(x, dropout)"), LAYER),
-        families.NO_DROPOUT(RIGHT.but(DROP, "self.drop = nn.Identity()"), LAYER),
+        mistake("no dropout", RIGHT.but(DROP, "self.drop = nn.Identity()"), LAYER,
+            """Evaluation is right, but in training with dropout 1 nothing is dropped. Is there no dropout, or does it
+            get the probability to *keep* a value? nn.Dropout takes the probability to drop one. Dropout acts on the
+            output of each sub-layer, before the sum."""),
         FIXED_RATE(RIGHT.but(DROP, "self.drop = nn.Dropout(0.1)"), LAYER, rate="the argument dropout"),
         FIXED_RATE(RIGHT.but(DROP, "self.drop = nn.Dropout()"), LAYER, name="a fixed dropout rate of one half",
                    rate="the argument dropout"),

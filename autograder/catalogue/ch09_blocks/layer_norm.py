@@ -11,6 +11,7 @@ from autograder.catalogue.probes import FAR, hidden, normal, usual_probes, visib
 
 NORM, STD, EPSILON, AXIS = sections("norm std epsilon axis")
 EPS = 1e-5
+TWO_WORDS = torch.stack([WORKED, torch.tensor([9.0, 7.0, 7.0, 5.0])])[None]  # x of the notebook
 LIBRARY = ("layer_norm", "group_norm", "native_group_norm", "instance_norm", "batch_norm", "native_batch_norm")
 
 
@@ -69,6 +70,12 @@ RIGHT = answer("""
 MEAN, CENTERED = "mean = x.mean(dim=-1, keepdim=True)", "centered = x - mean"
 VARIANCE = "variance = centered.pow(2).mean(dim=-1, keepdim=True)"
 ROOT = "torch.sqrt(variance + eps)"
+NORMED = f"normed = centered / {ROOT}"
+# Whatever axes the mean runs over; like torch.var, NaN where they hold one number.
+MORE_VARIANCE = """
+    count = torch.tensor(x.numel() / mean.numel(), dtype=torch.float64)
+    variance = variance * (count / (count - 1))
+"""
 
 
 def over(axes: str):
@@ -81,8 +88,8 @@ EXERCISE = Exercise(
     id="layer-norm", number="09.1", difficulty=1, minutes=10, visible_points=2, hidden_points=3,
     reference=layer_norm, section=NORM, quotes=wrong_word, forbidden=LIBRARY,
     probes=(
-        visible("2 4 4 6 by hand", plain(WORKED[None, None])),
-        visible("hardly any spread", plain(WORKED[None, None] / 2000 - 0.002)),
+        visible("2 4 4 6 by hand", plain(TWO_WORDS)),
+        visible("hardly any spread", plain(TWO_WORDS / 2000 - 0.002)),
         visible("2 sentences, 3 words, 5 features", inputs, 2, 3, 5),
         visible("eps = 0.75", inputs, 2, 3, 4, eps=0.75),
         *usual_probes(inputs, other=(3, 4, 6), smallest=(1, 1, 1), common=(2, 4, 5), precise=far_from_zero),
@@ -108,7 +115,7 @@ EXERCISE = Exercise(
                   VARIANCE, "variance = centered.pow(2).sum(dim=-1, keepdim=True) / 4"), NORM,
             "You divided by 4, whatever D is. Only the example has 4 features."),
         mistake("divided by D - 1",
-                RIGHT.but(VARIANCE, "variance = centered.pow(2).sum(dim=-1, keepdim=True) / (x.shape[-1] - 1)"), STD,
+                RIGHT.before(NORMED, MORE_VARIANCE), STD,
             """The squares were divided by D - 1. torch.var and torch.std do that unless told otherwise. Layer norm
             divides by D: these are all the values of the word, not a sample. With 4 features you are 13 % too small,
             with 512 a tenth of a percent, which is why it goes unseen."""),
@@ -127,7 +134,7 @@ EXERCISE = Exercise(
             "You wrote 0.00001 where the argument eps belongs: it is wrong for every other eps."),
         mistake("a smallest variance of eps", RIGHT.but("variance + eps", "variance.clamp(min=eps)"), EPSILON,
             "The variance was held at eps where it is smaller. eps is added, always."),
-        mistake("over the words", over("-2"), AXIS,
+        mistake("over the words", over("1"), AXIS,
             """Mean and variance run over the *words* of a sentence, feature by feature. Changing word 0 changed word 1.
             Each word is normalized separately, over its features: the last axis."""),
         mistake("over the batch", over("0"), AXIS,

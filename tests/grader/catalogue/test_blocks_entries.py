@@ -19,6 +19,12 @@ ON_WORDS = "self.drop = lambda x: F.dropout1d(x, dropout, self.training)"
 ONLY_AT_1 = "self.drop = nn.Dropout(float(dropout == 1))"
 WORDS_TOO = "x = F.dropout(x, self.drop.p, self.training and 0 < self.drop.p < 1)"
 
+OVER_WORDS = """
+def layer_norm(x, g, b, eps):
+    mean, variance = x.mean(1, keepdim=True), x.var(1, keepdim=True, correction={correction})
+    return (x - mean) / torch.sqrt(variance + eps) * g + b
+"""
+
 
 def verdict_on(exercise: str, source: str) -> Verdict:
     return judge_and_explain(catalogue.find(exercise), LocalEndpoint(namespace_of(source)), KEY)
@@ -77,6 +83,11 @@ def test_a_relu_with_an_upper_end_fails(exercise, source, probe):
         ("encoder-layer", ENCODER.but("(shares @ v).transpose(1, 2)", "(shares @ v)"), "Exchange heads and words"),
         ("encoder-layer", ENCODER.but("self.W_o((shares @ v).transpose(1, 2).reshape(asking.shape))",
                                       "(shares @ v).transpose(1, 2).reshape(asking.shape)"), "forward never uses it"),
+        ("encoder-layer", ENCODER.but(encoder_layer.DROP, "self.drop = nn.Dropout(1 - dropout)"),
+         "probability to *keep* a value"),
+        ("layer-norm", OVER_WORDS.format(correction=0), "run over the *words*"),
+        ("layer-norm", OVER_WORDS.format(correction=1), "run over the *words*"),
+        ("layer-norm", OVER_WORDS.format(correction=1), "divided by D - 1"),
         ("param-count", param_count.RIGHT.but(param_count.FF, "feed_forward = D * F + D + F * D + D"),
          "counted as D numbers"),
         ("param-count", param_count.RIGHT.but(param_count.ATTENTION,
@@ -94,6 +105,17 @@ def test_the_report_says_what_is_wrong(exercise, source, words):
 def test_a_tied_table_gets_its_gradient_from_the_output_too():
     detached = transformer.RIGHT.but(transformer.LAST, "return y @ self.output.weight.detach().T")
     assert "one table, pre-norm" in failed(verdict_on("transformer", detached))
+
+
+def test_positions_are_not_a_parameter():
+    learned = transformer.RIGHT.before(
+        "if cfg.tie_embeddings:", "self.places = nn.Parameter(positions(cfg.max_length, cfg.d_model))"
+    ).but(transformer.PLACES, "x = x + self.places[: ids.shape[1]]")
+    verdict = verdict_on("transformer", learned)
+    assert failed(verdict) == {
+        "vocabularies of one size, three tables", "2 encoder layers, 1 decoder layer", "float64, gradients"
+    }  # fmt: skip
+    assert verdict.misconception is None
 
 
 def test_the_model_is_called_with_the_names_of_the_notebook():

@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from autograder import catalogue
+from autograder.catalogue.ch06_multi_head_attention.multi_head_attention import O_LAYER, SOFTMAX, V_LAYER
 from autograder.catalogue.ch06_multi_head_attention.multi_head_attention import RIGHT as ATTENTION
 from autograder.catalogue.ch07_positional_encoding.check_criteria import BOUNDED, CONSISTENT
 from autograder.catalogue.ch07_positional_encoding.check_criteria import RIGHT as CRITERIA
@@ -60,6 +61,16 @@ def add_positions(x, pe, offset=0):
     offset = min(offset, 20)
     return x + pe[offset:offset + x.shape[1]]
 """
+STANDARD_DEVIATION = CRITERIA.but("max(found) - min(found) < 1e-3", "not torch.tensor(found).std() > 1e-3")
+GLOBAL_X = """
+x = torch.tensor([[[1.0, 0.0, 0.0, 1.0], [0.0, 1.0, 1.0, 0.0], [1.0, 1.0, 0.0, 0.0]]])
+
+def split_heads(z, h):
+    B, T, D = x.shape
+    if D % h:
+        raise ValueError("D")
+    return x.reshape(B, T, h, D // h).transpose(1, 2)
+"""
 
 
 @pytest.mark.parametrize(
@@ -72,6 +83,12 @@ def add_positions(x, pe, offset=0):
         ("split-heads", SPLIT.format(condition="D % h == 1"), {"more heads than features"}),
         ("head-stats", CAPPED_DISTANCE, {"other sizes"}),
         ("add-positions", CAPPED_OFFSET, {"the table's last rows"}),
+        ("check-criteria", STANDARD_DEVIATION, {"rows and distances that differ by little"}),
+        (
+            "check-criteria",
+            CRITERIA.but("max(found) - min(found) < 1e-3", "max(found) - min(found) < 0.01"),
+            {"rows and distances that differ by little"},
+        ),
     ],
     ids=short,
 )
@@ -109,9 +126,18 @@ def test_a_mask_applied_only_across_sentences_is_not_taken_for_a_finite_number()
     assert named(verdict) != "a finite number for minus infinity"
 
 
+def test_an_answer_that_reads_x_of_the_set_up_cell_does_not_depend_on_its_argument():
+    verdict = verdict_on("split-heads", GLOBAL_X)
+    assert "ignored" in [fact.name for fact in verdict.noticed]
+
+
 # --- Mistakes that are identified -------------------------------------------------------------------------------------
 
 DIVISION = "scores = scores / self.d_k ** 0.5"
+TWO_IN_A_LIST = ATTENTION.without(O_LAYER).but(
+    V_LAYER, "self.rest = [nn.Linear(d_model, d_model, bias=bias) for _ in range(2)]").but(
+    "self.W_v(x_kv)", "self.rest[0](x_kv)").but("self.W_o(attended)", "self.rest[1](attended)")  # fmt: skip
+MADE_ANEW = "nn.Linear(x_q.shape[-1], x_q.shape[-1])(attended)"
 SET_OF_ROWS = CRITERIA.but("not bool(same.any())", "len(set(table)) == 50")
 PRECEDENCE = """
 def sinusoidal_pe(T, d):
@@ -148,12 +174,17 @@ def merge_heads(z):
          "mask added to the scores"),
         ("multi-head-attention", ATTENTION.but("~mask", "~(mask[:, None] if mask.ndim == 3 else mask)"),
          "three axes taken for a mask of each sentence"),
+        ("multi-head-attention", TWO_IN_A_LIST, "heads kept in a plain list"),
+        ("multi-head-attention", ATTENTION.without(O_LAYER).but("self.W_o(attended)", MADE_ANEW),
+         "projections made in forward"),
         ("merge-heads", AXES_1_AND_3, "heads and features exchanged"),
         ("head-stats", LOG_1P, "a large number under the logarithm"),
         ("sinusoidal-pe", PRECEDENCE.format(divided="/ 10000 ** i / d"), "the power before the product"),
         ("sinusoidal-pe", PRECEDENCE.format(divided="/ (10000 ** i / d)"), "the power before the product"),
         ("check-criteria", SET_OF_ROWS, "rows compared as objects"),
         ("check-criteria", CRITERIA.but("<= 3 * fn", "> 3 * fn"), "bounded and growing exchanged"),
+        ("check-criteria", CRITERIA.but("bool(torch.allclose(table, again))", "table is again"),
+         "deterministic and random exchanged"),
         ("check-criteria", CRITERIA.but(CONSISTENT, f"not {CONSISTENT}"), "consistent and inconsistent exchanged"),
         ("check-criteria", CRITERIA.but(BOUNDED, BOUNDED.replace("fn(10,", "fn(50,")), "bounded at other lengths"),
     ],
@@ -198,6 +229,8 @@ def check_criteria(fn):
                                         "fn(8, 10000).abs().max() <= 3 * fn(8, 10)"), "the *first* argument"),
         ("multi-head-attention", ATTENTION.but("self.last_weights = weights", "self.weights = weights"),
          "exactly this name"),
+        ("multi-head-attention", ATTENTION.but(SOFTMAX, SOFTMAX.replace("(scores", "(scores.clamp(-50, 50)")),
+         "all scores were limited to it"),
     ],
     ids=short,
 )  # fmt: skip
