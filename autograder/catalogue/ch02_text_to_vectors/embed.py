@@ -126,7 +126,8 @@ EXERCISE = Exercise(
             """Every vector was first brought to length 1. How long a vector is says something too, and one factor for
             all keeps it.""", quotes=norms),
         mistake("columns instead of rows", RIGHT.but(ROWS, "W[:, ids].permute(1, 2, 0)"), EMBED,
-            "You took columns of W. A column is one feature of *all* words; a word's vector is a row.", quotes=sizes),
+            """You took columns of W, which stops with an error where W has fewer columns than an id needs. A column is
+            one feature of *all* words; a word's vector is a row.""", quotes=None),
         mistake("columns, not even turned", RIGHT.but(ROWS, "W[:, ids]"), EMBED,
             """W[:, ids] takes columns, and puts the axis it kept in front. It stops with an error where W has fewer
             columns than an id needs. A word's vector is a *row* of W.""", quotes=None),

@@ -313,6 +313,11 @@ def embed(ids, W, scale=True):
     x = W[:, ids]
     return x * math.sqrt(W.shape[1]) if scale else x
 """
+ROWS_OF_THE_TRANSPOSED = """
+def embed(ids, W, scale=True):
+    x = W.T[ids]
+    return x * math.sqrt(W.shape[1]) if scale else x
+"""
 SCALE_AS_A_FACTOR = """
 def embed(ids, W, scale=True):
     return W[ids] * math.sqrt(W.shape[1]) * scale
@@ -367,6 +372,7 @@ def test_pairs_that_are_lists_earn_nothing_for_the_merges():
         ("gradient-norms", POWER_FROM_ONES, "singular values were added up"),
         ("build-vocab", vocabulary("counts[w] >= min_freq"), "listed a second time"),
         ("embed", COLUMNS, "You returned shape"),
+        ("embed", ROWS_OF_THE_TRANSPOSED, "You returned shape"),
     ],
 )
 def test_the_message_does_not_say_what_did_not_happen(exercise, source, words):
