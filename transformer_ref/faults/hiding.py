@@ -5,7 +5,7 @@ from statistics import mean
 
 SOUND = "none"
 BETTER, UNSEEN, TRANSLATIONS, LOSS = (
-    "loss better", "no effect seen", "visible in the translations alone", "visible in the loss"
+    "loss better", "no effect seen", "visible only in the translations", "visible in the loss"
 )  # fmt: skip
 GROUPS = (BETTER, UNSEEN, TRANSLATIONS, LOSS)
 LOWER, USUAL, HIGHER = "far lower than it should be", "about as it should be", "more than twice as high"
