@@ -32,4 +32,4 @@ def stands(evidence: Evidence) -> str:
         return sizes(evidence)
     place = tuple((got != expected).any(-1).nonzero()[0].tolist())
     where = ", ".join(map(str, place))
-    return f"At [{where}] belongs {digits(expected[place])}; yours holds {digits(got[place])}."
+    return f"[{where}] should hold {digits(expected[place])}; yours holds {digits(got[place])}."

@@ -50,9 +50,9 @@ EXERCISE = Exercise(
     reference=split_heads, section=SPLIT,
     probes=(
         visible("three words, two heads", Case((THREE_WORDS[None], 2))),
-        # h is not d_k, and divides the 4 features of the notebook's x. Transposed in memory, where a single view raises
-        # an error and a single reshape does not.
-        visible("numbers that say where they were", Case((turned(labeled(2, 9, 8)), 4))),
+        # h is not d_k, and divides the words and the 4 features of the notebook's x. Transposed in memory, where a
+        # single view raises an error and a single reshape does not.
+        visible("numbers that say where they were", Case((turned(labeled(2, 8, 8)), 4))),
         visible("7 features, 2 heads", indivisible, 3, 7, 2),
         *usual_probes(inputs, other=(3, 5, 2, 4), smallest=(1, 1, 1, 3), common=(2, 4, 3, 5), precise=far_away),
         hidden("as many heads as features", inputs, 2, 3, 4, 1, announced_by="h: the number of heads"),

@@ -225,7 +225,7 @@ EXERCISE = Exercise(
             quotes=off_row),
         mistake("position over the length",
                 RIGHT.but("torch.arange(T).float()", "(torch.arange(T).float() / max(T - 1, 1))"), DISTANCE,
-            """Positions were divided by the length, so position 2 gets another row in every sentence. The position
+            """Positions were divided by the length, so position 2 gets a different row in each length. The position
             itself turns the hands.""", quotes=off_row),
         mistake("sines alone", RIGHT.but(COSINE, "table[:, 1::2] = torch.sin(angle)[:, : d // 2]"), TABLE,
             "Both columns of a pair hold the sine. A hand needs two numbers, or its direction is unknown.",

@@ -1,4 +1,4 @@
-"""08.2: who has been said already."""
+"""08.2: which words a query may attend to, by their order."""
 
 import torch
 from torch import Tensor

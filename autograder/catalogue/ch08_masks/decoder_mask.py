@@ -1,4 +1,4 @@
-"""08.3: said already, and a word."""
+"""08.3: the causal mask and the padding mask in one."""
 
 import torch
 from torch import Tensor

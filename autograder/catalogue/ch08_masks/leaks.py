@@ -251,7 +251,7 @@ EXERCISE = Exercise(
             """The mean of the differences was taken: positive and negative ones cancel, and one changed position among
             many is averaged away. The largest absolute difference sees it."""),
         mistake("sums compared", RIGHT.but(GAP, "gap = (before.sum() - after.sum()).abs()").but("1e-4", "1e-3"), LEAK,
-            """The sums of all scores were compared: what one score gains another may lose. The largest absolute
+            """The sums of all scores were compared: one score may gain what a different one loses. The largest absolute
             difference sees each change."""),
         mistake("the token at t left as it was",
                 RIGHT.but(CHANGE, "changed[:, t + 1:] = (ids[:, t + 1:] + 1) % vocabulary"), LEAK,

@@ -279,7 +279,7 @@ EXERCISE = Exercise(
         mistake("a mask is needed", RIGHT.but("if mask is not None:", "if True:"), SCORES,
             "Your code stops when mask is None. None means that every query may attend to every key."),
         mistake("the scores came back", RIGHT.but("weights @ V, weights", "weights @ V, scores"), SCORES,
-            "The second of the pair is the table of scores. Wanted are the weights, after the softmax."),
+            "The second of the pair is the table of scores. It should be the weights, after the softmax."),
         mistake("only the output cleaned",
                 RIGHT.without(NAN).but("weights @ V, weights", "torch.nan_to_num(weights @ V), weights"), NOBODY,
             """The output of a query without any allowed key is 0, but its weights came back as NaN. Clean the weights;

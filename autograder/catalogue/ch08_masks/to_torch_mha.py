@@ -1,4 +1,4 @@
-"""08.6: the same mask in the convention next door."""
+"""08.6: the same mask in the convention of nn.MultiheadAttention."""
 
 import torch
 from torch import Tensor

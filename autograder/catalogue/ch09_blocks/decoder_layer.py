@@ -1,4 +1,4 @@
-"""09.4: the words said so far hear each other, then the source, then think."""
+"""09.4: a decoder layer: masked self-attention, cross-attention and a feed-forward network."""
 
 import torch
 from torch import Tensor

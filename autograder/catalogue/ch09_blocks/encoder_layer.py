@@ -1,4 +1,4 @@
-"""09.3: attention moves, the feed-forward network thinks, both write into one stream."""
+"""09.3: an encoder layer: self-attention and a feed-forward network, each with a residual."""
 
 import torch
 from torch import Tensor

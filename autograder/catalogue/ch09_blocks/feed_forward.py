@@ -1,4 +1,4 @@
-"""09.2: what each word does with what it has heard."""
+"""09.2: two linear maps with a ReLU between them, for each word separately."""
 
 import torch
 from torch import Tensor

@@ -1,4 +1,4 @@
-"""09.1: every word brought back into range, by itself."""
+"""09.1: each word normalized to mean 0 and variance 1, separately."""
 
 import torch
 from torch import Tensor
@@ -154,7 +154,7 @@ EXERCISE = Exercise(
             "Every feature was normalized over all words of the batch, which is batch norm. Each word is normalized "
             "separately, over its features."),
         mistake("the mean kept", RIGHT.but("normed = centered /", "normed = x /"), NORM,
-            "Divided by the right root, but the mean was never taken off the result."),
+            "You divided x itself by the right root. Subtract the mean from x first."),
         mistake("root mean square", RIGHT.but(CENTERED, "centered = x"), NORM,
             """The mean was kept: you divide by the root of the mean square. That is RMS norm, which newer models use.
             Layer norm subtracts the mean first."""),
@@ -170,7 +170,7 @@ EXERCISE = Exercise(
             the variance 1, whatever D is."""),
         mistake("between smallest and largest", RIGHT.but(f"centered / {ROOT}",
                   "(x - x.amin(-1, keepdim=True)) / (x.amax(-1, keepdim=True) - x.amin(-1, keepdim=True) + eps)"), NORM,
-            "The numbers were pressed between 0 and 1. Layer norm gives them mean 0 and variance 1."),
+            "The numbers were scaled to lie between 0 and 1. Layer norm gives them mean 0 and variance 1."),
         mistake("neither stretched nor shifted", RIGHT.but("return normed * g + b", "return normed"), NORM,
             "g and b have no effect. After normalizing, each feature is multiplied by its g, and its b is added."),
         mistake("g forgotten", RIGHT.but("normed * g + b", "normed + b"), NORM,
@@ -187,7 +187,7 @@ EXERCISE = Exercise(
                 RIGHT.but(MEAN, "x = x * g\n    " + MEAN).but("normed * g + b", "normed + b"), NORM,
             "x was multiplied by g before it was normalized, which takes most of it away again. g comes after."),
         mistake("one plus g", RIGHT.but("normed * g", "normed * (1 + g)"), NORM,
-            "You multiplied by 1 + g. Some models store g that way; here g is 1 where nothing shall change."),
+            "You multiplied by 1 + g. Some models store g that way; here g = 1 means no change."),
         mistake("b subtracted", RIGHT.but("normed * g + b", "normed * g - b"), NORM,
             "b was subtracted. It is added."),
         mistake("the sign turned", RIGHT.but(CENTERED, "centered = mean - x"), NORM,
@@ -200,7 +200,8 @@ EXERCISE = Exercise(
         mistake("divided by the words and not by D", RIGHT.but(
                   "centered.pow(2).mean(dim=-1, keepdim=True)",
                   "centered.pow(2).sum(dim=-1, keepdim=True) / x.shape[0]"), AXIS,
-            "The squares were divided by the length of another axis than that of the features.", quotes=first_number),
+            "The squares were divided by the length of the wrong axis: it should be that of the features.",
+            quotes=first_number),
         mistake("the variance of the whole batch", RIGHT.but(VARIANCE, "variance = centered.pow(2).mean()"), AXIS,
             "Every word has its own mean, but all share one variance. The variance is each word's own as well."),
         mistake("the axis lost", RIGHT.but(MEAN, "mean = x.mean(dim=-1)"), AXIS,

@@ -104,7 +104,7 @@ def first_number(evidence: Evidence) -> str:
     """The first wrong number, and the correct one."""
     got, wanted = evidence.got.flatten(), evidence.expected.flatten()
     place = int((got - wanted).abs().nan_to_num(nan=1e9).argmax())
-    return f"You returned {number(got[place])} where {number(wanted[place])} belongs."
+    return f"You returned {number(got[place])} where {number(wanted[place])} is expected."
 
 
 # fmt: off

@@ -365,11 +365,11 @@ EXERCISE = Exercise(
             marks the diagonal too, unless you pass diagonal=1."""),
         mistake("cross-attention reads the decoder",
                 RIGHT.but("self.read(t, memory, memory_mask)", "self.read(t, t, mask)"), THREE,
-            """The second attention never reads memory: another source gives the same logits. Queries come from the
+            """The second attention never reads memory: a different source gives the same logits. Queries come from the
             target's words, keys and values from the encoder's output."""),
         mistake("pad is always 0",
                 RIGHT.but("(src != self.cfg.pad)", "(src != 0)").but("(tgt != self.cfg.pad)", "(tgt != 0)"), THREE,
-            "You wrote 0 where cfg.pad belongs: it is right until a config has another pad."),
+            "You wrote 0 where cfg.pad belongs: it is wrong as soon as a config has a different pad."),
         mistake("the masks the wrong way round", RIGHT.but("(src != self.cfg.pad)", "(src == self.cfg.pad)"), THREE,
             "The source's mask is True at its pads. True = may attend: it is True at real words."),
         mistake("the masks the wrong way round, zeros where none is left",
@@ -422,7 +422,7 @@ EXERCISE = Exercise(
                 RIGHT.but("self.decode(memory, seen, tgt_in)", "self.decode(memory, seen, tgt_in[:, :-1])"), WHOLE,
             "You cut the last word off tgt_in. It comes shifted already: one row of logits for each of its words."),
         mistake("vocabulary before words", RIGHT.but(LAST, "return self.output(y).transpose(1, 2)"), WHOLE,
-            "The logits are (B, V, Tt). Wanted are (B, Tt, V): a row of scores for each word."),
+            "The logits are (B, V, Tt). They should be (B, Tt, V): a row of scores for each word."),
         mistake("hidden vectors came back", RIGHT.but(LAST, "return y"), ENDS,
             "The decoder's vectors came back, D numbers for each word. The output turns them into V scores."),
         families.TWO_RESULTS(RIGHT.but(LAST, "return self.output(y), memory"), WHOLE, result="logits"),
