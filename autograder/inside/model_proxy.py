@@ -43,6 +43,6 @@ def in_mode(model: torch.nn.Module) -> Proxy:
 
 
 def parts_of(model: torch.nn.Module) -> dict[str, Any]:
-    """The attributes of a model that an answer may use, named in its `hands`; a list of layers as a list."""
-    parts = {name: getattr(model, name) for name in getattr(model, "hands", ())}
+    """The attributes of a model that an answer may use, named in its `allowed_parts`; a list of layers as a list."""
+    parts = {name: getattr(model, name) for name in getattr(model, "allowed_parts", ())}
     return {name: list(part) if isinstance(part, torch.nn.ModuleList) else part for name, part in parts.items()}

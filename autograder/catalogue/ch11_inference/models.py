@@ -67,7 +67,7 @@ def _form(ids: object) -> str:
 class SmallLayer(nn.Module):
     """A layer of a decoder, with one head. Self-attention is not in it: SmallDecoder.forward computes it."""
 
-    hands = ("query", "key", "value", "rest")  # for the check: the parts that decode_step may use
+    allowed_parts = ("query", "key", "value", "rest")  # for the check: the parts that decode_step may use
 
     def __init__(self, D, g):
         super().__init__()
@@ -99,7 +99,7 @@ class SmallLayer(nn.Module):
 class SmallDecoder(nn.Module):
     """A decoder of two layers with random weights and the complete computation."""
 
-    hands = ("embed", "layers", "head")  # for the check: the parts that decode_step may use
+    allowed_parts = ("embed", "layers", "head")  # for the check: the parts that decode_step may use
 
     def __init__(self, vocabulary, D, g):
         super().__init__()

@@ -61,7 +61,7 @@ def inputs(g: torch.Generator, lengths: list[tuple[int, int]], layers: tuple[int
     return Case((weights, ids["source"], ids["target"], pad), function="export_attention")
 
 
-class Measured:
+class Score:
     """Scores of a model with some heads switched off: each head contributes, some only together."""
 
     def __init__(self, whole: float, worth: dict[Head, float], together: float = 0.0) -> None:
@@ -81,7 +81,7 @@ def tested(g: torch.Generator, groups: int, size: int, claimed: float, others: t
     parts = [order[place * size : (place + 1) * size] for place in range(groups + 1)]
     parts[0].sort(reverse=True)  # so that an answer that sorts them is seen to change them
     worth = {head: cost / size for part, cost in zip(parts, (claimed, *others), strict=True) for head in part}
-    score = Measured(whole or 0.75 + int(torch.randint(20, (), generator=g)) / 100, worth, together)
+    score = Score(whole or 0.75 + int(torch.randint(20, (), generator=g)) / 100, worth, together)
     return Case((score, parts[0], parts[1:]), function="ablate")
 
 
@@ -89,7 +89,7 @@ def by_hand(claimed: float, *others: float) -> Case:
     """A claim about one head of the cross-attention, compared with single heads of the encoder."""
     groups = [[("encoder", 0, place)] for place in range(len(others))]
     worth = {("cross", 0, 1): claimed, **{group[0]: cost for group, cost in zip(groups, others, strict=True)}}
-    return Case((Measured(0.8, worth), [("cross", 0, 1)], groups), function="ablate")
+    return Case((Score(0.8, worth), [("cross", 0, 1)], groups), function="ablate")
 
 
 def numbers(evidence: Evidence) -> str:

@@ -12,7 +12,7 @@ from autograder.catalogue.families import in_place
 from autograder.catalogue.known_answers import answer, correct, mistake
 from autograder.catalogue.numbers import number
 from autograder.catalogue.probes import PROMISED, UNTOUCHED, hidden, second_call, visible
-from autograder.inside.fixtures.gpt import Teller
+from autograder.inside.fixtures.gpt import CosineModel
 from transformer_ref.beyond import gpt
 
 GENERATE, WINDOW = sections("generate window")
@@ -61,7 +61,7 @@ def what_was_written(case: Case, result: Any) -> Any:
 def _greedy(case: Case) -> Tensor:
     """The correct ids for tau = 0."""
     given, *arguments = case.arguments
-    model = Teller(*(given[name] for name in ("vocabulary", "context", "sharp", "seed"))).eval()
+    model = CosineModel(*(given[name] for name in ("vocabulary", "context", "sharp", "seed"))).eval()
     return gpt.generate(model, *arguments)
 
 
@@ -69,7 +69,7 @@ def _never(case: Case, told: dict[str, Tensor]) -> int:
     """How many tokens with a share of more than COMMON came in no row: as where only the likeliest few are drawn
     from."""
     given, prompt, _, context, tau, _ = case.arguments
-    model = Teller(*(given[name] for name in ("vocabulary", "context", "sharp", "seed"))).eval()
+    model = CosineModel(*(given[name] for name in ("vocabulary", "context", "sharp", "seed"))).eval()
     shares = torch.softmax(model(prompt[:2, -context:])[:, -1].double() / tau, dim=-1)
     return sum(int(((shares[kind] > COMMON) & (told[name] == 0)).sum()) for kind, name in enumerate((ONE, TWO)))
 

@@ -184,17 +184,17 @@ EXERCISE = Exercise(
         mistake("normed before each block", RIGHT.but(STEP, "x = block(model.norm(x))"), STREAM,
             "Each block was given the stream after the last norm. A block has its own norms inside; it reads the "
             "stream as it is."),
-        mistake("the embedding multiplied", RIGHT.but(START, "x = model.embed(ids) * model.words.shape[1] ** 0.5"),
-                STREAM,
+        mistake("the embedding multiplied",
+                RIGHT.but(START, "x = model.embed(ids) * model.token_embedding.shape[1] ** 0.5"), STREAM,
             "The embedding was multiplied by the root of D, as in chapter 09. This model does not do that: take what "
             "model.embed gives."),
         mistake("a generator", RIGHT.but("return trace", "yield from trace"), STREAM,
             "A generator came back: a function with `yield` computes nothing until the next value is requested. Return "
             "a list."),
-        mistake("words without positions", RIGHT.but(START, "x = model.words[ids]"), STREAM,
+        mistake("words without positions", RIGHT.but(START, "x = model.token_embedding[ids]"), STREAM,
             "Entry 0 holds the tokens without their positions, and the blocks read on from there. "
             "model.embed gives both."),
-        mistake("the words before the embedding", RIGHT.but(FIRST, "trace = [model.words[ids], x]"), STREAM,
+        mistake("the words before the embedding", RIGHT.but(FIRST, "trace = [model.token_embedding[ids], x]"), STREAM,
             "There is one entry too many: tokens without positions, and then tokens with them. The stream begins with "
             "both."),
         mistake("the ids in front", RIGHT.but(FIRST, "trace = [ids, x]"), STREAM,
@@ -203,7 +203,7 @@ EXERCISE = Exercise(
                 RIGHT.but(f"{STEP}\n        {KEPT}", f"{KEPT}\n        {STEP}"), STREAM,
             "You recorded what each block *reads*, so the embedding is there twice and the end is missing. "
             "Store what it returns."),
-        mistake("entry 0 without positions", RIGHT.but(FIRST, "trace = [model.words[ids]]"), STREAM,
+        mistake("entry 0 without positions", RIGHT.but(FIRST, "trace = [model.token_embedding[ids]]"), STREAM,
             "Entry 0 holds the tokens without their positions. The stream begins with both, as model.embed gives "
             "them."),
         mistake("the embedding twice", RIGHT.but(FIRST, "trace = [x, x]"), STREAM,
@@ -262,7 +262,7 @@ EXERCISE = Exercise(
         correct("by the parts of the model", """
             @torch.no_grad()
             def residual_trace(net, tokens):
-                states = (net.words[tokens] + net.places[:tokens.shape[1]],)
+                states = (net.token_embedding[tokens] + net.position_embedding[:tokens.shape[1]],)
                 for i in range(len(net.blocks)):
                     states += (net.blocks[i](states[i]).detach().clone(),)
                 return states

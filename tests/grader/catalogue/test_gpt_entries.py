@@ -53,7 +53,7 @@ def test_the_small_model_never_looks_ahead():
 
 @pytest.mark.parametrize("change", ["the first token", "one token fewer", "training"])
 def test_a_teller_hears_every_token_that_it_is_shown_and_its_mode(change):
-    model = gpt.Teller(11, 6, 3.0, seed=4).eval()
+    model = gpt.CosineModel(11, 6, 3.0, seed=4).eval()
     ids = torch.randint(1, 10, (3, 5), generator=generator(2))
     other = ids[:, 1:] if change == "one token fewer" else ids.clone()
     if change == "the first token":
@@ -66,7 +66,7 @@ def test_a_teller_hears_every_token_that_it_is_shown_and_its_mode(change):
 
 def test_a_teller_bears_no_more_than_its_context():
     with pytest.raises(ValueError, match="expected 1 to 4 tokens, got 5"):
-        gpt.Teller(11, 4, 3.0, seed=0)(torch.zeros(1, 5, dtype=torch.long))
+        gpt.CosineModel(11, 4, 3.0, seed=0)(torch.zeros(1, 5, dtype=torch.long))
 
 
 @pytest.mark.parametrize("bend", gpt_block.BENDS)
