@@ -10,6 +10,7 @@ from autograder.catalogue.ch13_gpt.shared import generator, sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise, Remark
 from autograder.catalogue.families import in_place
 from autograder.catalogue.known_answers import answer, correct, mistake
+from autograder.catalogue.normal_forms import InWords
 from autograder.catalogue.numbers import number
 from autograder.catalogue.probes import PROMISED, UNTOUCHED, hidden, second_call, visible
 from autograder.inside.fixtures.gpt import CosineModel
@@ -65,13 +66,17 @@ def _greedy(case: Case) -> Tensor:
     return gpt.generate(model, *arguments)
 
 
-def _never(case: Case, told: dict[str, Tensor]) -> int:
-    """How many tokens with a share of more than COMMON came in no row: as where only the likeliest few are drawn
-    from."""
+def _never(case: Case, told: dict[str, Tensor]) -> str:
+    """The tokens with a share of more than COMMON that came in no row, in words: as where only the likeliest few are
+    drawn from."""
     given, prompt, _, context, tau, _ = case.arguments
     model = CosineModel(*(given[name] for name in ("vocabulary", "context", "sharp", "seed"))).eval()
     shares = torch.softmax(model(prompt[:2, -context:])[:, -1].double() / tau, dim=-1)
-    return sum(int(((shares[kind] > COMMON) & (told[name] == 0)).sum()) for kind, name in enumerate((ONE, TWO)))
+    for kind, name in enumerate((ONE, TWO)):
+        for token in ((shares[kind] > COMMON) & (told[name] == 0)).nonzero().flatten().tolist():
+            prompted = f"after the {'second' if kind else 'first'} prompt"
+            return InWords(f"token {token} never came {prompted}, though its probability is {shares[kind, token]:.2f}")
+    return "none"
 
 
 def _shares(tokens: Tensor, kinds: int) -> Tensor:
@@ -158,7 +163,8 @@ def first_shares(evidence: Evidence) -> str:
 
 def lacking(evidence: Evidence) -> bool:
     """Whether likely tokens never came, and others by turns."""
-    return isinstance(evidence.got, dict) and evidence.got[NEVER] > 0 and float(evidence.got[ONE].max()) < 0.95
+    got = evidence.got
+    return isinstance(got, dict) and isinstance(got[NEVER], InWords) and float(got[ONE].max()) < 0.95
 
 
 def always_one(evidence: Evidence) -> bool:

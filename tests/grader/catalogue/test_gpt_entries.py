@@ -258,3 +258,16 @@ def test_starts_drawn_below_the_length_of_a_window_are_shown_by_where_windows_be
     source = catalogue.find("lm-batch").correct[0].source.but("last = len(ids) - T", "last = T")
     report = said("lm-batch", source)
     assert "of the windows begin at position" in report and "IndexError" not in report and "at key" not in report
+
+
+def test_a_likely_token_that_is_never_drawn_is_named():
+    source = (
+        catalogue.find("generate")
+        .correct[0]
+        .source.but(
+            "new = torch.multinomial(shares, 1, generator=g)",
+            "shares = shares.masked_fill(shares < 0.03, 0.0)\n            new = torch.multinomial(shares, 1, generator=g)",
+        )
+    )
+    report = said("generate", source)
+    assert "never came after the" in report and "though its probability is 0.0" in report
