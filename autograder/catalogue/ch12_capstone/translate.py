@@ -103,13 +103,15 @@ EXERCISE = Exercise(
             "Everything is in small letters. The score looks at capitals, as a reader does.",
             shows=most(symptoms.small), quotes=quoted),
         mistake("the source copied", says("text = line"), SYMPTOMS,
-            """You returned the source. Then the decoder hardly looks at what it has written, or the source was
-            given to it as its input. Look at the cross-attention: queries come from the decoder, keys and values from
-            the encoder. And were sources and targets exchanged?""", shows=most(symptoms.copied), quotes=quoted),
+            """You returned the source, or most of its words. Do you return the tokens that the model chose, or those
+            that it read? If the model is your own: were sources and targets exchanged in training, and in the
+            cross-attention, do queries come from the decoder, keys and values from the encoder?""",
+            shows=most(symptoms.copied), quotes=quoted),
         mistake("always the same sentence", says('text = "La donna vede la casa."'), SYMPTOMS,
-            """One sentence came back for nearly all lines, so nothing of the source arrives. Does the cross-attention
-            read the encoder's output, and is its mask the right way round? A loss falls without that too: it learns
-            which words are common.""", shows=symptoms.all_the_same, quotes=quoted),
+            """One sentence came back for nearly all lines. Is the model called with each line, or with the same one
+            every time? If the model is your own: does the cross-attention read the encoder's output, and is its mask
+            the right way round? The loss falls without that too, since the model learns which words are common.""",
+            shows=symptoms.all_the_same, quotes=quoted),
         mistake("in another order",
                 RIGHT.but("for line in lines:", "for line in sorted(lines, key=lambda line: (len(line), line)):"),
                 SYMPTOMS,
@@ -153,13 +155,14 @@ EXERCISE = Exercise(
             together. Take the decode of the tokenizer that the model was trained with.""", shows=most(symptoms.spaces),
             quotes=quoted),
         mistake("goes on after the end", says('text = " ".join([*words, *words])'), SYMPTOMS,
-            """Your lines are right, and then go on. Either <eos> was never learned, because the labels end before it or
-            it is masked like a pad, or what comes after it is not cut off.""", shows=most(symptoms.runs_on),
+            """Your lines are right, and then go on. Either what comes after <eos> is not cut off, or the model has
+            never learned <eos>, because the labels end before it or it is masked like a pad.""",
+            shows=most(symptoms.runs_on),
             quotes=quoted),
         mistake("what was said comes again", says('text = " ".join([*words[:-2], *words[:3], *words[-2:]])'), SYMPTOMS,
-            """Your lines begin well, and then repeat what they contain already. The decoder does not know how far it
-            has come: are positions added to its words, and with a cache, is the newest one's position the number of
-            those before it?""",
+            """Your lines begin well, and then repeat what they contain already. Is each new token fed in with all of
+            those before it? If the model is your own: are positions added to the target, and with a cache, is the
+            newest token's position the number of those before it?""",
             shows=most(symptoms.comes_again, 0.4), quotes=quoted),
         mistake("the words in any order", says("""
                   import random
