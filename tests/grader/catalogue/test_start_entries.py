@@ -1,8 +1,11 @@
 """Answers to chapters 00 to 02 as students write them: what fails, and what the message says."""
 
 import pytest
+import torch
 
 from autograder import catalogue
+from autograder.catalogue.ch00_start_here.first_true import is_half_down_the_columns
+from autograder.catalogue.exercise import Evidence
 from autograder.diagnosis.explain import judge_and_explain
 from autograder.diagnosis.known_mistakes import namespace_of
 from autograder.feedback.report import as_text
@@ -383,3 +386,9 @@ def test_the_message_does_not_say_what_did_not_happen(exercise, source, words):
 
 def test_gradients_flow_from_the_weights_as_well():
     assert failed(verdict_on("additive-context", DETACHED_WEIGHTS)) == {"gradients", "a sentence of pads only"}
+
+
+def test_a_correct_count_is_not_taken_for_one_down_the_columns():
+    mask = torch.tensor([[False, False], [False, True], [True, True]])
+    right = torch.tensor([2, 1, 0])
+    assert not is_half_down_the_columns(Evidence((mask,), right, right))
