@@ -114,8 +114,8 @@ def test_a_length_that_is_too_large_where_a_hypothesis_ends_is_that_of_counting_
 
 def test_too_few_draws_are_explained_by_the_probabilities_and_by_the_rows():
     source = catalogue.find("sample").correct[0].source.but("before >= top_p", "ordered.cumsum(dim=-1) > top_p")
-    assert "Rows 1, 3, 5 and so on hold the same logits." in report_on("sample", source)
-    assert "0.000 0.385 0.615 would be correct" in report_on("sample", source)
+    assert "rows 0, 2, 4 and so on hold the same logits." in report_on("sample", source)
+    assert "about 0.615 0.385 0.000" in report_on("sample", source)
 
 
 def test_a_loop_that_shows_one_token_for_ever_comes_to_an_end():
