@@ -79,13 +79,13 @@ def _cotangent(exercise: Exercise, result: Any, generator: torch.Generator) -> A
     is kept for inspection may be detached."""
     results = result if isinstance(result, tuple) else (result,)
     results = results[:1] if exercise.kept_attributes else results
-    factors = tuple(
+    factors = [
         torch.randn(each.shape, generator=generator, dtype=torch.float64).to(each.dtype)
         if isinstance(each, torch.Tensor) and each.is_floating_point()
         else None
         for each in results
-    )
-    return factors if len(factors) > 1 else factors[0]
+    ]
+    return tuple(factors) if len(factors) > 1 else factors[0]
 
 
 def right_answer(exercise: Exercise, probe: Probe, case: Case) -> Observation:
