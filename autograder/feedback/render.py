@@ -25,7 +25,7 @@ BOX = (
     "max-width:46em;line-height:1.5;overflow-wrap:anywhere;"
 )
 DIFFERENT = f"font-weight:700;border-bottom:2px solid {MISTAKE};"
-NAME = "text-align:left;font-weight:400;padding:0 .8em 0 0;border:0;background:none;"
+NAME = "text-align:left;font-weight:400;white-space:nowrap;padding:0 .8em 0 0;border:0;background:none;"
 TABLE = "margin:.2em 0 .4em 1.35em;border-collapse:collapse;border:0;font-size:1em;color:inherit;table-layout:auto;"
 CELL = f"{MONO}text-align:right;white-space:pre;padding:.05em .45em;border:0;background:none;"
 
@@ -122,7 +122,7 @@ def _blocks(part: Part, book: str) -> Iterator[str]:
                 f"<strong>{_text(part.exercise)}</strong><strong>{_text(points)}</strong></div>"
             )
         case Line():
-            shown = prose(part.text) if part.ours else _text(part.text)
+            shown = _prose(part.text) if part.ours else _text(part.text)
             yield _paragraph(f"{_sign(part.passed)}{shown}", below=part.below, marked=part.passed is not None)
         case Row():
             label = f": {part.label}" if part.label else ""
@@ -135,7 +135,9 @@ def _blocks(part: Part, book: str) -> Iterator[str]:
             code = f'<code style="{MONO}">{_text(part.text)}</code>'
             yield _paragraph(f"at your line {part.number}: {code}", below=True)
         case Reread():
-            yield _paragraph(f"Reread {_linked(part, book)}{f' &nbsp;·&nbsp; {prose(part.hint)}' if part.hint else ''}")
+            yield _paragraph(
+                f"Reread {_linked(part, book)}{f' &nbsp;·&nbsp; {_prose(part.hint)}' if part.hint else ''}"
+            )
 
 
 def _paragraph(inner: str, below: bool = False, marked: bool = False) -> str:
@@ -197,7 +199,16 @@ def _text(text: str) -> str:
     return html.escape(text)
 
 
+def _prose(text: str) -> str:
+    """As `prose`, with code in the font of the rest of the report's code, whatever the theme's."""
+    return prose(text).replace("<code>", f'<code style="{MONO}">')
+
+
 def prose(text: str) -> str:
     """A sentence of the catalogue as HTML: *stars* mean emphasis, `ticks` mean code, everything else is escaped."""
-    escaped = re.sub(r"`([^`]+)`", r"<code>\1</code>", html.escape(text))
-    return re.sub(r"(?<![\w*])\*(\w[^*]*)\*(?![\w*])", r"<em>\1</em>", escaped)
+
+    def marked(found: re.Match) -> str:
+        code, stressed = found.groups()
+        return f"<code>{code}</code>" if code else f"<em>{stressed}</em>"
+
+    return re.sub(r"`([^`]+)`|(?<![\w*])\*(\w[^*]*)\*(?![\w*])", marked, html.escape(text))

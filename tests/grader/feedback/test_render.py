@@ -10,7 +10,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from autograder import address
 from autograder import check as check_module
 from autograder.feedback import render
-from autograder.feedback.parts import Head, Line, Row
+from autograder.feedback.parts import Example, Head, Line, Row
 from autograder.notebook import own_check
 from autograder.notebook.own_check import judge_in_notebook
 
@@ -80,11 +80,21 @@ def test_where_numbers_differ_the_learner_s_are_marked_and_only_there():
     assert ["border-bottom" in cell["style"] for cell in cells] == [False, False, False, True]
 
 
+def test_the_names_of_an_example_are_not_broken_on_a_narrow_screen():
+    example = Example((("ids", "[[5]]"),), "[[[[True]]]]", "[[[[True]], [[True]], [[True]]]]")
+    page = BeautifulSoup(render.as_html([Head("a", 0, 2, "points"), example], ""), "html.parser")
+    heads = page.find_all("th")
+    assert [head.get_text() for head in heads] == ["ids =", "should be", "yours is"]
+    assert all("white-space:nowrap" in head["style"] for head in heads)
+
+
 def test_stars_and_ticks_are_markup_in_our_words_alone():
     ours, theirs = (
         BeautifulSoup(render.as_html([Line("a *b* `c` <i>", ours=each)], ""), "html.parser") for each in (True, False)
     )
     assert [tag.get_text() for tag in ours.find_all(["em", "code"])] == ["b", "c"] and ours.find("i") is None
+    product = BeautifulSoup(render.as_html([Line("*all* of `a *b* c`", ours=True)], ""), "html.parser")
+    assert product.find("code").get_text() == "a *b* c" and product.find("em").get_text() == "all"
     assert theirs.get_text() == "a *b* `c` <i>" and theirs.find(["em", "code", "i"]) is None
 
 
