@@ -40,6 +40,9 @@ MEANINGS: dict[str, str] = {  # the beginning of a message, as a regular express
     # calls
     r".*\bmissing \d+ required .*arguments?: (.+)": "The call leaves out {0}.",
     r"(?:.*\.)?\w+\.\w+\(\) takes 0 positional arguments but": NO_SELF,
+    r"(ones|zeros)\(\) takes .*positional arguments? but \d+ were given": (
+        "torch.{0} takes whole numbers as sizes. One that it was given is something else, such as a tensor or a float."
+    ),
     r".*\btakes .*positional arguments? but \d+ (?:was|were) given": TOO_MANY,
     r".*\bgot an unexpected keyword argument '(\w+)'": "The function that is called has no argument named {0}.",
     r".*\bgot multiple values for argument '(\w+)'": "The call gives {0} twice: by its place and by its name.",
