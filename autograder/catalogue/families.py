@@ -197,7 +197,7 @@ def in_place(argument: str, source: str, reread: Section, more: str = "") -> Mis
         source,
         reread,
         f"Your function changed the caller's {argument}: +=, -=, *=, [...] = and functions whose names end in "
-        f"_ write into the tensor that was passed in. {more or 'Make a new one.'}",
+        f"_ write into what was passed in. {more or 'Make a new one.'}",
         quotes=None,
     )
 

@@ -86,6 +86,7 @@ MEANINGS: dict[str, str] = {  # the beginning of a message, as a regular express
         "A {0} can be changed, so it cannot be the key of a dictionary or an item of a set, and a Counter cannot count "
         "it. Is the whole {0} meant, or each of its items? (A tuple can be a key.)"
     ),
+    r"bytes must be in range\(0, 256\)": "A byte is a whole number from 0 to 255, and one of these is not.",
     r"unhashable type: 'slice'|slice\(": "A dictionary has keys and no order of positions, so it cannot be sliced.",
     r"'NoneType' object is not|cannot unpack non-iterable NoneType|.*\b(?:not supported|operand).*'NoneType'": NO_VALUE,
     r"'(?:int|float|bool)' object is not iterable|cannot unpack non-iterable (?:int|float|bool)\b": A_NUMBER,

@@ -65,7 +65,7 @@ STEPS = "This is not one of the known mistakes. Print the shape and some numbers
 LOCATED = ("value", "length")  # differences whose general advice is of no use where the line is known
 SCORE = (
     "Read some of your translations next to their sources before you change anything: their mistakes say more than the "
-    "score. If only some words are wrong, the model needs more training, or better hyperparameters."
+    "score. If only some words are wrong, a model of your own may need more training, or other hyperparameters."
 )
 VISIBLE = {
     "value": "This is not one of the known mistakes. Do one row by hand, and compare your numbers step by step.",
@@ -369,7 +369,8 @@ def _other_keys(wanted: Sequence[str], got: Sequence[str]) -> str:
     extra = [key for key in got if key not in wanted][:1]
     told = [f"the key {cut(repr(key))} is missing" for key in missing]
     told += [f"the key {cut(repr(key))} should not be there" for key in extra]
-    return f"expected {len(wanted)} keys, got {len(got)}: {', and '.join(told)}"
+    counted = "" if len(wanted) == len(got) else f"expected {len(wanted)} keys, got {len(got)}: "
+    return f"{counted}{', and '.join(told)}"
 
 
 def _asked_with(exercise: Exercise, outcome: Outcome) -> str:

@@ -71,6 +71,7 @@ MEANT = {
     "Halves().of(1, 2)": error_meanings.TOO_MANY,
     "nested()(1)": error_meanings.TOO_MANY,
     "torch.stack([x], 0, 1)": error_meanings.TOO_MANY,
+    "bytes([260])": "A byte is a whole number from 0 to 255",
     "torch.ones(ids, ids)": "torch.ones takes whole numbers as sizes.",
     "torch.zeros(2.0, 3)": "torch.zeros takes whole numbers as sizes.",
     "Halves().of(n=1)": "The function that is called has no argument named n.",

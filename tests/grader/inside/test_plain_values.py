@@ -73,6 +73,7 @@ def test_two_plain_values_differ_exactly_when_python_says_so(one, other):
             {"the": 1, "a": 2, "b": 3},
             "expected 2 keys, got 3: the key '<pad>' is missing, and the key 'a' should not be there",
         ),
+        ({"the": 1}, {"a": 1}, "the key 'the' is missing, and the key 'a' should not be there"),
         (torch.tensor([4, 5]), torch.tensor([4, 6]), "expected 5 at index (1,), got 6"),
         ((1, 2.0), (1, 3.0), "result 2: expected 2.000, got 3.000"),
     ],
