@@ -47,18 +47,21 @@ WORDS = {
 
 @dataclass(frozen=True)
 class OneChange:
-    """A change that repairs an answer. line, source: the learner's line; checks: how many pass then."""
+    """A change that repairs an answer. line, source: the learner's line. checks: how many pass then; visible: whether
+    these are the visible ones, as no others ran."""
 
     kind: str
     code: str
     line: int
     source: str
     checks: int
+    visible: bool
 
     def say(self) -> str:
         """Return the sentence, to be read before the line of code."""
         code = f"`{textwrap.shorten(self.code, MOST_CODE, placeholder=' ...')}`"
-        passing = f"makes all {self.checks} checks pass" if self.checks > 1 else "makes the check pass"
+        kind = "visible check" if self.visible else "check"
+        passing = f"makes all {self.checks} {kind}s pass" if self.checks > 1 else f"makes the {kind} pass"
         if not self.kind:
             return f"One change to {code} {passing}."
         return f"One change {passing}: {WORDS[self.kind].format(code=code)}."
@@ -80,7 +83,7 @@ def one_change(exercise: Exercise, endpoint: Endpoint, outcomes: Sequence[Outcom
         found = _repairs(exercise, endpoint, sorted(outcomes, key=lambda outcome: outcome.passed), program)
     finally:
         endpoint.ask({"do": "vary", "with": {"source": ""}})
-    return _told(found, program, source, len(outcomes)) if found else None
+    return _told(found, program, source, exercise, len(outcomes)) if found else None
 
 
 def _repairs(exercise: Exercise, endpoint: Endpoint, outcomes: Sequence[Outcome], program: Program) -> list[Change]:
@@ -123,9 +126,9 @@ def _passes(exercise: Exercise, endpoint: Endpoint, outcomes: Sequence[Outcome],
     return True
 
 
-def _told(found: Sequence[Change], program: Program, source: str, checks: int) -> OneChange:
+def _told(found: Sequence[Change], program: Program, source: str, exercise: Exercise, checks: int) -> OneChange:
     """What the changes that were found have in common."""
     line = found[0].line
     places = {(each.kind, program.code(each)) for each in found}
     kind, code = places.pop() if len(places) == 1 else ("", max((code for _, code in places), key=len))
-    return OneChange(kind, code, line, source.splitlines()[line - 1].strip(), checks)
+    return OneChange(kind, code, line, source.splitlines()[line - 1].strip(), checks, checks < len(exercise.probes))

@@ -110,6 +110,16 @@ def test_nothing_is_tried_on_hidden_checks_of_a_graded_answer():
     assert checked("softmax", source, disclosed=False).points == checked("softmax", source).points
 
 
+def test_where_only_visible_checks_run_the_sentence_says_so():
+    source, exercise = ANSWERS["softmax"][0], catalogue.find("softmax")
+    endpoint = LocalEndpoint(namespace_of(source))
+    told = judge_and_explain(exercise, endpoint, None, source=source).one_change.say()
+    assert (
+        told
+        == f"One change to `e.sum(dim, keepdim=True) + 0.25` makes all {len(exercise.visible)} visible checks pass."
+    )
+
+
 def test_an_answer_that_needs_two_changes_gets_none():
     source = SOFTMAX.format(0.25).replace("torch.exp(x", "1.5 * torch.exp(2 * x")
     assert checked("softmax", source).one_change is None
