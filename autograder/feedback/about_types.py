@@ -89,6 +89,9 @@ def about_type(exercise: Exercise, parted: Difference) -> str:
             return "You returned a Python list of tensors. torch.stack makes one tensor of them."
         if isinstance(got, list) and not wanted.is_floating_point():
             return "You returned a Python list. torch.tensor makes a tensor of it."
+        if isinstance(got, list) and any(isinstance(item, wire.Opaque) for item in got):
+            items = next(item.description.rpartition(".")[2] for item in got if isinstance(item, wire.Opaque))
+            return f"You returned a Python list of values of type {items}. Return one tensor, made by torch alone."
         if isinstance(got, list):
             return "You returned a Python list of numbers, through which no gradient flows. Compute with tensors."
         if isinstance(got, (bool, int, float)) and wanted.numel() > 1:

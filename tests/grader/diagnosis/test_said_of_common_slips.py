@@ -28,6 +28,13 @@ def test_a_list_of_numpys_numbers_is_not_said_to_ignore_an_argument() -> None:
     assert "does not depend" not in told, told
 
 
+def test_a_list_of_arrays_is_not_called_numbers() -> None:
+    told = said(
+        "last-state", "def last_state(H, lengths):\n    return [H[b, n - 1].numpy() for b, n in enumerate(lengths)]"
+    )
+    assert "a Python list of values of type ndarray" in told and "of numbers" not in told, told
+
+
 def test_a_constructor_that_refuses_nothing_is_not_told_to_keep_a_signature() -> None:
     right = catalogue.find("multi-head-attention").correct[0].source
     lenient = right + (
