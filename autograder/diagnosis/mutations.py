@@ -28,8 +28,10 @@ FUNCTIONS = {
     "sqrt": ("square",), "square": ("sqrt",), "sorted": ("list",), "eval": ("train",), "train": ("eval",),
     "ReLU": ("GELU",), "GELU": ("ReLU",), "flip": ("clone",),
 }  # fmt: skip
+INFINITE = ("inf", "-inf")
 REDUCTIONS = {"sum", "mean", "amax", "amin", "max", "min", "any", "all", "norm"}
 MODULES = {"torch", "F", "nn", "math", "np", "functional", "super"}
+WHOLE = (ast.Call, ast.BinOp, ast.Compare, ast.Subscript, ast.stmt)  # what is shown around a part
 DEFINITIONS = (ast.FunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom, ast.Assign, ast.AnnAssign)
 
 
@@ -40,6 +42,7 @@ class Change:
     kind: str
     effort: int
     _shown: ast.AST
+    _around: ast.AST
     _function: ast.FunctionDef
     _node: ast.AST
     _values: dict[str, Any]
@@ -81,8 +84,14 @@ class Program:
 
     def code(self, change: Change) -> str:
         """The code that a change concerns, as it is written."""
-        written = ast.get_source_segment(self._source, change._shown) or ast.unparse(change._shown)
-        return " ".join(written.split())
+        return self._written(change._shown)
+
+    def around(self, change: Change) -> str:
+        """The call, operation or statement that this code is a part of."""
+        return self._written(change._around)
+
+    def _written(self, node: ast.AST) -> str:
+        return " ".join((ast.get_source_segment(self._source, node) or ast.unparse(node)).split())
 
     def changed(self, change: Change) -> str:
         """The definitions with this change; nothing if there is no such program."""
@@ -131,6 +140,13 @@ class _Finder:
                 if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and _is_self(node.value)
             }
         )
+        read = {
+            node.id if isinstance(node, ast.Name) else node.attr
+            for node in ast.walk(tree)
+            if isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Load)
+        }
+        stored = [each for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) for each in _local_names(node)]
+        self._unused = {*stored, *self._attributes} - read  # what was made, and perhaps meant somewhere
         for function in (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)):
             if not self._is_inside_another(function):
                 self._function, names = function, _local_names(function)
@@ -146,7 +162,10 @@ class _Finder:
         return False
 
     def _add(self, kind: str, effort: int, shown: ast.AST, node: ast.AST, **values: Any) -> None:
-        self.found.append(Change(kind, effort, shown, self._function, node, values))
+        around = shown
+        while around in self._places and not (isinstance(around, WHOLE) and around is not shown):
+            around = self._places[around][0]
+        self.found.append(Change(kind, effort, shown, around, self._function, node, values))
 
     def _put(self, kind: str, effort: int, node: ast.AST, new: ast.expr) -> None:
         """Add the change that puts another expression in the place of a node."""
@@ -171,6 +190,9 @@ class _Finder:
                 self._of_constant(node, names)
             case ast.Call():
                 self._of_call(node)
+            case ast.Tuple() if len(node.elts) > 1:
+                for place in range(len(node.elts) - 1):
+                    self._add("items", 2, node, node, elts=_turned(node.elts, place))
             case ast.Subscript(ctx=ast.Load()):
                 self._put("part", 3, node, node.value)
             case ast.Slice():
@@ -185,14 +207,17 @@ class _Finder:
     def _of_name(self, node: ast.Name, names: list[str]) -> None:
         for other in names if node.id in names else ():
             if other != node.id:
-                self._add("name", 2, node, node, id=other)
+                self._add("name", 1 if other in self._unused else 2, node, node, id=other)
+        for kept in self._attributes if node.id in names else ():
+            if kept in self._unused:
+                self._put("name", 2, node, ast.Attribute(ast.Name("self", ast.Load()), kept, ast.Load()))
         for other in FUNCTIONS.get(node.id, ()):
             self._add("function", 1, node, node, id=other)
 
     def _of_attribute(self, node: ast.Attribute) -> None:
         for other in self._attributes if _is_self(node.value) and node.attr in self._attributes else ():
             if other != node.attr:
-                self._add("name", 2, node, node, attr=other)
+                self._add("name", 1 if other in self._unused else 2, node, node, attr=other)
         for other in FUNCTIONS.get(node.attr, ()):
             self._add("function", 1, node, node, attr=other)
 
@@ -215,20 +240,21 @@ class _Finder:
         if isinstance(value, bool):
             others = (not value,)
         elif isinstance(value, int):
-            others = (value + 1, value - 1, -value, -value - 1, 0, 1, 2, 2 * value)
+            others = (value + 1, value - 1, -value, -value - 1, 0, 1, 2, 2 * value, 0.5)
+        elif value in INFINITE:
+            others = tuple(each for each in INFINITE if each != value)
         elif isinstance(value, float):
             others = (-value, 2 * value, value / 2, 0.0, 1.0, 0.5)
         for other in dict.fromkeys(others):
             if other != value:
                 self._add("constant", 1 if isinstance(value, bool) else 2, node, node, value=other)
-        for name in names if others and not isinstance(value, bool) else ():
-            self._put("constant", 4, node, ast.Name(name, ast.Load()))
+        for name in names if others else ():
+            self._put("constant", 2 if isinstance(value, bool) else 4, node, ast.Name(name, ast.Load()))
 
     def _of_call(self, node: ast.Call) -> None:
         given = node.args
         for place in range(len(given) - 1):
-            turned = [*given[:place], given[place + 1], given[place], *given[place + 2 :]]
-            self._add("arguments", 1, node, node, args=turned)
+            self._add("arguments", 1, node, node, args=_turned(given, place))
         for place in range(len(node.keywords)):
             rest = [*node.keywords[:place], *node.keywords[place + 1 :]]
             self._add("argument too many", 2, node, node, keywords=rest)
@@ -266,6 +292,10 @@ class _Finder:
         is_module = isinstance(node, ast.Name) and node.id in {*MODULES, "self"}
         if is_called or is_stored or is_module or (isinstance(parent, ast.Attribute) and isinstance(node, ast.Name)):
             return
+        for layer in self._attributes if isinstance(parent, (ast.Call, ast.Assign, ast.Return, ast.BinOp)) else ():
+            if layer in self._unused:
+                of_self = ast.Attribute(ast.Name("self", ast.Load()), layer, ast.Load())
+                self._put("layer", 2, node, ast.Call(of_self, [node], []))
         self._put("opposite", 4, node, ast.UnaryOp(ast.Invert(), node))
         if isinstance(parent, (ast.BinOp, ast.Call, ast.Return, ast.Assign)):
             self._put("opposite", 4, node, ast.UnaryOp(ast.USub(), node))
@@ -287,8 +317,7 @@ class _Finder:
         if len(block) > 1:
             self._add("line too many", 2, statement, node, **{name: [*before, *after]})
         if after:
-            turned = [*before, after[0], statement, *after[1:]]
-            self._add("lines exchanged", 2, statement, node, **{name: turned})
+            self._add("lines exchanged", 2, statement, node, **{name: _turned(block, place)})
         if isinstance(statement, ast.If):
             self._add("condition too many", 3, statement.test, node, **{name: [*before, *statement.body, *after]})
         if isinstance(statement, (ast.For, ast.While, ast.If)):
@@ -303,6 +332,11 @@ class _Finder:
 
 def _with_body(statement: ast.For | ast.While | ast.If, body: list[ast.stmt]) -> ast.stmt:
     return type(statement)(**{**dict(ast.iter_fields(statement)), "body": body})
+
+
+def _turned(items: list, place: int) -> list:
+    """The items, the one at this place exchanged with the next."""
+    return [*items[:place], items[place + 1], items[place], *items[place + 2 :]]
 
 
 def _is_self(node: ast.AST) -> bool:

@@ -5,25 +5,34 @@ report names the place and what kind of change it is, and never the change itsel
 and it needs no entry of the catalogue.
 """
 
+import dataclasses
+import os
+import re
 import textwrap
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import torch
+
 from autograder.catalogue.exercise import Exercise
 from autograder.diagnosis.mutations import Change, Program
 from autograder.judging import compare
 from autograder.judging.observation import Outcome, Raised
-from autograder.judging.observe import Candidate, Endpoint
+from autograder.judging.observe import Candidate, Endpoint, LocalEndpoint
+from autograder.sandbox import limited_process
 
 MOST_CHANGES = 600  # that are tried
-MOST_SECONDS = 5.0  # of a large answer, or on a slow machine
+MOST_SECONDS = 6.0  # of a large answer, or on a slow machine
+MEMORY = 2 << 30  # bytes
 MOST_CODE = 44  # letters of the learner's that a sentence quotes
 WORDS = {
     "name": "another name where {code} stands",
     "function": "another function where {code} stands",
     "operator": "another operator in {code}",
     "operands": "the two sides of {code} exchanged",
+    "items": "two of {code} exchanged",
+    "layer": "a layer that is made and never used, around {code}",
     "sign": "{code} without what stands before it",
     "constant": "another value where {code} stands",
     "condition": "the opposite of the condition {code}",
@@ -47,11 +56,13 @@ WORDS = {
 
 @dataclass(frozen=True)
 class OneChange:
-    """A change that repairs an answer. line, source: the learner's line. checks: how many pass then; visible: whether
+    """A change that repairs an answer. code: what is changed; around: what it is a part of, if the line has it twice;
+    line, source: the learner's line. checks: how many pass then; visible: whether
     these are the visible ones, as no others ran."""
 
     kind: str
     code: str
+    around: str
     line: int
     source: str
     checks: int
@@ -59,12 +70,15 @@ class OneChange:
 
     def say(self) -> str:
         """Return the sentence, to be read before the line of code."""
-        code = f"`{textwrap.shorten(self.code, MOST_CODE, placeholder=' ...')}`"
+        code, around = (
+            f"`{textwrap.shorten(each, MOST_CODE, placeholder=' ...')}`" for each in (self.code, self.around)
+        )
         kind = "visible check" if self.visible else "check"
         passing = f"makes all {self.checks} {kind}s pass" if self.checks > 1 else f"makes the {kind} pass"
         if not self.kind:
             return f"One change to {code} {passing}."
-        return f"One change {passing}: {WORDS[self.kind].format(code=code)}."
+        where = f", in {around}" if self.around else ""
+        return f"One change {passing}: {WORDS[self.kind].format(code=code)}{where}."
 
 
 def one_change(exercise: Exercise, endpoint: Endpoint, outcomes: Sequence[Outcome], source: str) -> OneChange | None:
@@ -75,6 +89,24 @@ def one_change(exercise: Exercise, endpoint: Endpoint, outcomes: Sequence[Outcom
     """
     if exercise.trained or any(each.secret or each.got is None for each in outcomes) or _is_told(outcomes):
         return None
+    if not isinstance(endpoint, LocalEndpoint):
+        return _searched(exercise, endpoint, outcomes, source)
+    if not hasattr(os, "fork"):
+        return None  # a change may crash torch, and with it the learner's notebook
+
+    def in_a_child() -> dict | None:
+        torch.set_num_threads(1)  # those of this process are not there
+        found = _searched(exercise, endpoint, outcomes, source)
+        return found and dataclasses.asdict(found)
+
+    try:
+        found = limited_process.run(in_a_child, MOST_SECONDS + 1, MEMORY, quiet=True, clock=2 * MOST_SECONDS)
+    except limited_process.Stopped:
+        return None
+    return found and OneChange(**found)
+
+
+def _searched(exercise: Exercise, endpoint: Endpoint, outcomes: Sequence[Outcome], source: str) -> OneChange | None:
     try:
         program = Program(source)
     except (SyntaxError, ValueError):  # a cell with commands of IPython's
@@ -131,4 +163,8 @@ def _told(found: Sequence[Change], program: Program, source: str, exercise: Exer
     line = found[0].line
     places = {(each.kind, program.code(each)) for each in found}
     kind, code = places.pop() if len(places) == 1 else ("", max((code for _, code in places), key=len))
-    return OneChange(kind, code, line, source.splitlines()[line - 1].strip(), checks, checks < len(exercise.probes))
+    written = source.splitlines()[line - 1].strip()
+    around = (
+        program.around(found[0]) if kind and len(re.findall(rf"(?<!\w){re.escape(code)}(?!\w)", written)) > 1 else ""
+    )
+    return OneChange(kind, code, around, line, written, checks, checks < len(exercise.probes))

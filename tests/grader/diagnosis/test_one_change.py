@@ -2,6 +2,7 @@
 
 import ast
 import functools
+import os
 import random
 import sys
 
@@ -63,7 +64,7 @@ ANSWERS = {  # a wrong answer that no entry holds -> the kind of its slip, and t
 
 @pytest.fixture(autouse=True)
 def _as_long_as_it_takes(monkeypatch):
-    monkeypatch.setattr(one_change, "MOST_SECONDS", float("inf"))
+    monkeypatch.setattr(one_change, "MOST_SECONDS", 200.0)
 
 
 @functools.cache
@@ -249,3 +250,14 @@ def test_a_looping_change_stops_after_a_number_of_lines():
     assert endpoint.ask({"do": "vary", "with": {"source": "while True:\n    x = 1"}})["error"]["type"] == "TooManyLines"
     endpoint.ask({"do": "vary", "with": {"source": ""}})
     assert endpoint.ask({"do": "call", "with": {"name": "forever", "arguments": (1,)}})["result"] == 1
+
+
+def test_a_change_that_crashes_ends_the_search_alone(monkeypatch):
+    monkeypatch.setattr(one_change, "_repairs", lambda *given: os.abort())
+    verdict = checked.__wrapped__("softmax", ANSWERS["softmax"][0])
+    assert verdict.one_change is None and verdict.counterexample is not None and not verdict.failed_explanation
+
+
+def test_without_a_child_process_nothing_is_changed(monkeypatch):
+    monkeypatch.delattr(os, "fork")
+    assert checked.__wrapped__("softmax", ANSWERS["softmax"][0]).one_change is None
