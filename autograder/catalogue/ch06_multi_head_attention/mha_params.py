@@ -133,8 +133,8 @@ EXERCISE = Exercise(
             "You counted one projection. There are four: queries, keys, values and output.", counted),
         mistake("the condition for the whole sum",
                 formula("mha_params(d, h, bias)", "4 * d * d + 4 * d if bias else 0"), COUNT,
-            "Without biases you return 0: in `a + b if bias else 0` the condition decides about the whole sum. "
-            "Brackets help."),
+            "Without biases you return 0: `bias` decides about the whole sum, as in `a + b if bias else 0`. It should "
+            "decide about the biases only."),
         mistake("the numbers of the example",
                 RIGHT.but("return weights + biases", "return 1_050_624 if bias else 1_048_576"), COUNT,
             "The counts of d = 512 come back whatever d is: they are written into the code. Compute them from d."),

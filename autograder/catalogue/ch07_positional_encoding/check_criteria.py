@@ -168,12 +168,24 @@ def as_told(evidence: Evidence) -> str:
 
 
 def option_two_passes(evidence: Evidence) -> bool | None:
-    """Whether only "consistent" is wrong, and is True; a function that is the same at lengths 5 and 10 cannot show it.
-    """
-    (fn,), got, wanted = evidence.arguments, evidence.got, evidence.expected
-    if not isinstance(got, dict) or wanted["consistent"] or got != wanted | {"consistent": True}:
+    """Whether only "consistent" is wrong, and is True; a function whose distances differ within one sentence too cannot
+    show that lengths were not compared."""
+    (fn,) = evidence.arguments
+    if not _wrongly_consistent(evidence):
         return False
-    return True if not torch.equal(fn(5, 8), fn(10, 8)[:5]) else None
+    return True if _consistent(lambda T, d: fn(40, d)[:T]) else None
+
+
+def shrinking_passes(evidence: Evidence) -> bool:
+    """Whether only "consistent" is wrong, and is True, although neighbors are closer from step to step."""
+    (fn,) = evidence.arguments
+    steps = fn(20, 8).double().diff(dim=0).norm(dim=-1)
+    return _wrongly_consistent(evidence) and bool((steps.diff() < 0).all())
+
+
+def _wrongly_consistent(evidence: Evidence) -> bool:
+    got, wanted = evidence.got, evidence.expected
+    return isinstance(got, dict) and not wanted["consistent"] and got == wanted | {"consistent": True}
 
 
 def another_length(evidence: Evidence) -> bool:
@@ -263,14 +275,16 @@ EXERCISE = Exercise(
     },
     mistakes=(
         mistake("one length only", RIGHT.but("(5, 10, 20, 40)", "(40,)"), OPTIONS,
-            """Distances that change with the length do not count in your result, so option 2 passes: its steps are all
-            alike in one sentence, and different in the next. Compare lengths 5, 10 and 20 with each other. (In a loop,
-            does a later comparison overwrite an earlier False?)""", quotes=as_told, shows=option_two_passes),
+            """Your function calls an encoding consistent whose steps are all alike in one sentence, and smaller in a
+            longer one. (Option 2 is one of these.) Does it compare lengths 5, 10 *and* 20 with each other? If it does,
+            perhaps a difference keeps its sign, or a later comparison overwrites an earlier False.""",
+            quotes=as_told, shows=option_two_passes),
         mistake("the sign of the difference not taken away",
                 RIGHT.but("(5, 10, 20, 40)", "(40, 20, 10, 5)").but("max(found) - min(found)", "max(found) - found[0]"),
                 CRITERIA,
             """Your function calls an encoding consistent if its distances shrink, and inconsistent if they grow. Does
-            it compare a difference of two distances with its sign? Use the absolute value."""),
+            it compare a difference of two distances with its sign? Use the absolute value.""",
+            shows=shrinking_passes),
         mistake("the neighbors only", RIGHT.but("range(i + 1, T)", "range(i + 1, min(i + 2, T))"), CRITERIA,
             """One of the encodings keeps the distances of small gaps, but not those of larger gaps later in the
             sentence, and your function calls it consistent. Did you compare only neighbors, only small gaps, or only
@@ -310,8 +324,9 @@ EXERCISE = Exercise(
         mistake("neighbors compared for uniqueness",
                 RIGHT.but("same = (apart < 1e-6) & ~torch.eye(50, dtype=torch.bool)",
                                                             "same = (apart < 1e-6).diagonal(1)"), CRITERIA,
-            "Not all pairs of rows were compared: only neighbors, or only the first few. An encoding that repeats, as "
-            "weekdays do, may do so later in the table."),
+            """A row that occurs twice was not found. Were only neighbors compared, or only the first few rows? An
+            encoding that repeats, as weekdays do, may do so later in the table. Or does a later comparison overwrite an
+            earlier False?"""),
         mistake("bounded at ten", RIGHT.but("fn(10000, 8)", "fn(10, 8)"), CRITERIA,
             """Your function calls every encoding bounded. Does it compare tables for T = 10,000 and for T = 10? Nothing
             has grown by position 10, and everything is finite everywhere. (T is the *first* argument of fn: fn(8,
@@ -344,7 +359,8 @@ EXERCISE = Exercise(
             other way round; take the length of their difference.""", quotes=as_told),
         mistake("asked once", RIGHT.but("again = fn(50, 8)", "again = table"), CRITERIA,
             """Two calls return different tables, and your code does not notice. Was a table compared with itself, or
-            only a single row? Call the function twice with the same T and d, and compare whole tables."""),
+            only a single row? Or is one equal number enough? Call the function twice with the same T and d, and compare
+            whole tables: all numbers must agree."""),
         mistake("torch's random state seeded", RIGHT.before("again = fn(50, 8)", "torch.manual_seed(0)"), CRITERIA,
             """All four results are right, but torch's global random state has changed, which all other code uses too: a
             seed was set, or a random number drawn. With a seed before each call, torch.randn would look deterministic.

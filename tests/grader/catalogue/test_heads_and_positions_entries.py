@@ -240,3 +240,32 @@ def test_the_message_names_this_cause_too(exercise, source, words):
 
 def test_a_matrix_in_half_precision_was_not_fitted():
     assert named(verdict_on("shift-matrix", SHIFT.but("return M", "return M.half()"))) != "fitted in single precision"
+
+
+FIRST_STEP = CRITERIA.but(CONSISTENT, "all(abs(seen[1][0] - step) < 1e-3 for step in {steps})")
+UNIQUE_OVERWRITTEN = CRITERIA.but(
+    "not bool(same.any())", "[bool(apart[a, b] > 1e-6) for a in range(50) for b in range(a)][-1]"
+)
+SIGN_KEPT = CRITERIA.but("max(found) - min(found)", "max(found) - found[0]")
+STEPS_UP = CRITERIA.but(CONSISTENT, "all(b - a < 1e-3 for found in seen.values() for a, b in zip(found, found[1:]))")
+SMALL_GAPS_MIXED = CRITERIA.but("range(i + 1, T)", "range(i + 1, min(i + 5, T))").but("(j - i, [])", "(0, [])")
+ANY_EQUAL = CRITERIA.but("bool(torch.allclose(table, again))", "bool((table == again).any())")
+
+
+@pytest.mark.parametrize(
+    ("exercise", "source", "false", "true"),
+    [
+        ("check-criteria", FIRST_STEP.but("{steps}", "(seen[1][4], seen[1][13])"), "option 2 passes", "at every start"),
+        ("check-criteria", FIRST_STEP.but("{steps}", "(seen[1][4],)"), "option 2 passes", "5, 10 *and* 20"),
+        ("check-criteria", SIGN_KEPT, "do not count", "keeps its sign"),
+        ("check-criteria", STEPS_UP, "do not count", "keeps its sign"),
+        ("check-criteria", UNIQUE_OVERWRITTEN, "Not all pairs of rows were compared", "overwrite an earlier False"),
+        ("check-criteria", SMALL_GAPS_MIXED, "with its sign", "different gaps"),
+        ("check-criteria", ANY_EQUAL, "or only a single row? Call", "one equal number"),
+        ("mha-params", "def mha_params(d, h, bias):\n    return 4 * (d**2 + d) * bias", "Brackets", "biases only"),
+    ],
+    ids=short,
+)
+def test_the_message_says_nothing_false_about_the_code(exercise, source, false, true):
+    message = verdict_on(exercise, source).misconception.message
+    assert false not in message and true in message
