@@ -67,7 +67,7 @@ EXERCISE = Exercise(
         hidden("pads between words", padded_anywhere, 3, 6, 5, announced_by="Pads may be anywhere, also in front."),
         hidden("one sentence of one token", inputs, 1, 1, 0, announced_by=PROMISED),
         hidden("more sentences than tokens", inputs, 5, 3, 2, announced_by=PROMISED),
-        second_call(inputs, 2, 4, 0),
+        second_call(inputs, 2, 4, 9),
     ),
     mistakes=(
         mistake("padding only", RIGHT.but("real & past", "real.expand(-1, 1, T, T)"), BOTH,
@@ -76,7 +76,9 @@ EXERCISE = Exercise(
         mistake("added", RIGHT.but("real & past", "real.long() + past.long()"), BOTH,
             "The sum of two masks holds 0, 1 and 2. Both conditions must hold: True where both are True."),
         mistake("exclusive or", RIGHT.but("real & past", "real ^ past"), BOTH,
-            "Cells are open where exactly one condition holds. Both must hold at once.", quotes=open_rows),
+            """Words see what comes after them. Perhaps your cells are open where exactly one condition holds; perhaps
+            the causal mask is the wrong way round (triu shows what must be hidden). A key must be a real token *and*
+            not later than the query.""", quotes=open_rows),
         mistake("pads on the query axis", RIGHT.but("[:, None, None, :]", "[:, None, :, None]"), AXIS,
             """Words still attend to pads that came before them. Perhaps you hid the pads as queries; perhaps your
             mask closes only the future. Hide the pads of each sentence as *keys*, on the last axis.""",

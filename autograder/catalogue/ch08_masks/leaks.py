@@ -171,8 +171,9 @@ EXERCISE = Exercise(
     mistakes=(
         mistake("all places compared",
                 RIGHT.but("model(ids)[:, :t]", "model(ids)").but("model(changed)[:, :t]", "model(changed)"), LEAK,
-            """Your test reports every model, including the sound ones. Compare the outputs before and after the change,
-            at the positions before t only: those from t on *may* change, since their own tokens changed."""),
+            """Your test reports sound models. Compare the outputs before and after the change, at the positions before
+            t only: those from t on *may* change, since their own tokens changed. The positions are on axis 1; a single
+            slice in brackets cuts axis 0, the sentences."""),
         mistake("the changed place compared too", RIGHT.but("model(ids)[:, :t]", "model(ids)[:, :t + 1]").but(
                   "model(changed)[:, :t]", "model(changed)[:, :t + 1]"), LEAK,
             """You reported a sound model. Token t itself was changed, so the logits at position t may change. Only

@@ -122,17 +122,48 @@ def first_row(evidence: Evidence) -> str:
     return f"The first word's weights are {row(weights)}; only itself is open to it."
 
 
-def rows_too_small(evidence: Evidence) -> bool:
-    """Whether each wrong row of weights is the correct one times a number below 1, such as 0."""
-    got, expected = evidence.got, evidence.expected
+def both_weights(evidence: Evidence) -> tuple[Tensor, Tensor] | None:
+    """The returned weights and the correct ones, if the returned ones are finite and of the right shape."""
+    got = evidence.got
     if not isinstance(got, (tuple, list)) or len(got) != 2 or not isinstance(got[1], Tensor):
+        return None
+    weights, right = got[1].double(), evidence.expected[1].double()
+    return (weights, right) if weights.shape == right.shape and torch.isfinite(weights).all() else None
+
+
+def extreme_rows(evidence: Evidence) -> Tensor:
+    """Whether the largest allowed score of each row is far from 0, or far below a hidden one, (B, h, Tq, 1)."""
+    Q, K, _, mask = evidence.arguments
+    scores = Q.double() @ K.double().mT / Q.shape[-1] ** 0.5
+    allowed = scores if mask is None else scores.masked_fill(~mask, float("-inf"))
+    top = allowed.amax(-1, keepdim=True)
+    return (top.abs() > 5) | (top < scores.amax(-1, keepdim=True) - 5)
+
+
+def rows_too_small(evidence: Evidence) -> bool:
+    """Whether each wrong row of weights has extreme scores, and is the correct one times a number below 1, such as
+    0."""
+    if (both := both_weights(evidence)) is None:
         return False
-    weights, right = got[1].double(), expected[1].double()
-    if weights.shape != right.shape or not torch.isfinite(weights).all():
-        return False
+    weights, right = both
     left = weights.sum(-1, keepdim=True)
-    is_less = bool((left < 0.999).logical_and(right.sum(-1, keepdim=True) > 0.999).any())
-    return is_less and torch.allclose(weights, left * right, rtol=1e-3, atol=1e-4)
+    is_less = (left < 0.999).logical_and(right.sum(-1, keepdim=True) > 0.999)
+    is_product = torch.allclose(weights, left * right, rtol=1e-3, atol=1e-4)
+    return bool(is_less.any()) and is_product and not bool((is_less & ~extreme_rows(evidence)).any())
+
+
+def rows_emptied(evidence: Evidence) -> bool | None:
+    """Whether every row with a hidden key is 0, and each other one 0 or right; None where extreme scores can do that
+    too."""
+    mask = evidence.arguments[3]
+    if mask is None or (both := both_weights(evidence)) is None:
+        return False
+    weights, right = both
+    has_hidden = ~mask.expand(right.shape).all(-1)
+    if bool((has_hidden & (right > 0).any(-1) & extreme_rows(evidence)[..., 0]).any()):
+        return None
+    is_empty, is_right = (weights == 0).all(-1), torch.isclose(weights, right, rtol=1e-2, atol=3e-3).all(-1)
+    return bool(is_empty[has_hidden].all() and (is_empty | is_right).all())
 
 
 RIGHT = answer("""
@@ -239,9 +270,9 @@ EXERCISE = Exercise(
         mistake("added minus infinity",
                 RIGHT.but(HIDE, "scores = scores + torch.zeros(mask.shape, dtype=scores.dtype).masked_fill(~mask, "
                                 "float('-inf'))"),
-            NOBODY, """The output is right, but the gradient of a query without any allowed key is NaN: adding minus
-            infinity lets the NaN flow back through the softmax into Q and K. Filling (masked_fill, where) cuts that
-            way; adding does not."""),
+            NOBODY, """The output is right, but its gradient is not. Was minus infinity *added*? Then the NaN of a
+            query without any allowed key flows back through the softmax into Q and K. Filling (masked_fill, where) cuts
+            that way; adding does not. Or was a gradient cut off, with .detach(), .data or no_grad?"""),
         mistake("softmax over the queries", RIGHT.but("dim=-1", "dim=-2"), AXIS,
             "The softmax ran over the queries. The weights of each query sum to 1 over its *keys*, the last axis.",
             quotes=row_sums),
@@ -301,9 +332,10 @@ EXERCISE = Exercise(
             """With a mask every weight is NaN. Was the mask multiplied by infinity? Where it is 0, the product is NaN,
             and the softmax spreads it over the whole row. Fill in minus infinity; do not multiply by it."""),
         mistake("plus infinity", RIGHT.but("'-inf'", "'inf'"), SCORES,
-            """Every query with a hidden key got zeros: its softmax was NaN, and NaN became 0. Are the hidden scores
-            *plus* infinity? Softmax subtracts the largest score, and infinity minus infinity is not a number. Only
-            minus infinity becomes a weight of 0."""),
+            """Every query with a hidden key got zeros, perhaps because its softmax was NaN, and NaN became 0. Was the
+            mask multiplied by infinity? 0 times infinity is NaN. Or are the hidden scores *plus* infinity? Softmax
+            subtracts the largest score, and infinity minus infinity is not a number. Only minus infinity becomes a
+            weight of 0: fill it in.""", shows=rows_emptied),
         mistake("a small number added to the sum", RIGHT.but(HIDE, "pass").without(NAN).after(WEIGHTS, """
             if mask is not None:
                 weights = weights * mask

@@ -121,3 +121,11 @@ def test_positions_are_not_a_parameter():
 def test_the_model_is_called_with_the_names_of_the_notebook():
     names = transformer.Transformer.forward.__code__.co_varnames
     assert names[1:3] == ("src", "tgt_in")
+
+
+def test_a_norm_that_is_not_used_in_pre_norm_is_not_said_to_be_missing():
+    unused = DECODER.but(decoder_layer.SEEN[1], "seen = y")
+    verdict = verdict_on("decoder-layer", unused)
+    assert "nothing is added, pre-norm" in failed(verdict)
+    assert "There are two norms" not in message(verdict)
+    assert "no sub-layer reads y as it is" in message(verdict)

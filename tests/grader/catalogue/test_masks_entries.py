@@ -51,6 +51,22 @@ def masked_attention(Q, K, V, mask):
     weights = torch.softmax(scores, -1).nan_to_num(1 / K.shape[-2])
     return weights @ V, weights
 """
+TIMES_INFINITY = """
+def masked_attention(Q, K, V, mask):
+    scores = Q @ K.transpose(-1, -2) / math.sqrt(Q.shape[-1])
+    if mask is not None:
+        scores = scores + (~mask) * float("-inf")
+    weights = torch.nan_to_num(torch.softmax(scores, -1))
+    return weights @ V, weights
+"""
+DETACHED = """
+def masked_attention(Q, K, V, mask):
+    scores = Q @ K.transpose(-1, -2) / math.sqrt(Q.shape[-1])
+    if mask is not None:
+        scores = scores.masked_fill(~mask, float("-inf"))
+    weights = torch.softmax(scores, -1).nan_to_num()
+    return weights @ V, weights.detach()
+"""
 MAXIMUM_OF_ALL = """
 def masked_attention(Q, K, V, mask):
     s = Q @ K.transpose(-1, -2) / math.sqrt(Q.shape[-1])
@@ -101,6 +117,28 @@ def leaks(model, ids, t):
         found = found or bool((before - model(other))[:, :t].abs().max() > 1e-3)
     model.train(mode)
     return found
+"""
+ALL_PLACES = """
+def leaks(model, ids, t):
+    mode = model.training
+    model.eval()
+    other = ids.clone()
+    before = model(ids)
+    other[:, t:] = (ids[:, t:] + 1) % before.shape[-1]
+    gap = (before - model(other))CUT.abs().max()
+    model.train(mode)
+    return bool(gap > 1e-3)
+"""
+IDS_WRITTEN = """
+def decoder_mask(ids, pad):
+    T = ids.shape[1]
+    ids[ids == pad] = 0
+    return (ids != 0)[:, None, None] & torch.ones(T, T, dtype=torch.bool).tril()
+"""
+FUTURE_ONLY = """
+def decoder_mask(ids, pad):
+    T = ids.shape[1]
+    return (ids != pad)[:, None, None, :] & torch.triu(torch.ones(T, T), 1).bool()
 """
 ROWS_REPEATED = """
 def to_torch_mha(mask, h):
@@ -156,3 +194,30 @@ def test_tokens_changed_one_after_another_miss_a_leak():
 def test_the_report_says_what_is_wrong(exercise, source, words):
     verdict = verdict_on(exercise, source)
     assert words in message(verdict), (failed(verdict), message(verdict))
+
+
+def test_only_rows_of_extreme_scores_are_said_to_be_too_small():
+    verdict = verdict_on("masked-attention", TIMES_INFINITY)
+    assert "allowed scores are very low" not in message(verdict)
+    assert "Was the mask multiplied by infinity?" in message(verdict)
+
+
+def test_a_gradient_that_is_cut_off_is_not_said_to_be_nan():
+    verdict = verdict_on("masked-attention", DETACHED)
+    assert "is NaN" not in message(verdict)
+
+
+@pytest.mark.parametrize("cut", ["", "[:2]"])
+def test_a_test_that_passes_some_sound_models_is_not_said_to_report_all(cut):
+    verdict = verdict_on("leaks", ALL_PLACES.replace("CUT", cut))
+    assert "a sound model: causal attention" in failed(verdict)
+    assert "the same at the last position" not in failed(verdict)
+    assert "every model" not in message(verdict) and "The positions are on axis 1" in message(verdict)
+
+
+def test_a_mask_that_writes_into_the_ids_fails():
+    assert failed(verdict_on("decoder-mask", IDS_WRITTEN)) == {"a second call; nothing else is touched"}
+
+
+def test_a_mask_of_the_future_is_said_to_show_it():
+    assert "Words see what comes after them" in message(verdict_on("decoder-mask", FUTURE_ONLY))
