@@ -280,9 +280,12 @@ EXERCISE = Exercise(
             as dropout is; the check puts it in evaluation mode, so it must be something that ignores the mode.""",
             shows=if_told(lambda told: told["again"] > SMALL)),
         mistake("it predicts its input", RIGHT.but("batch.labels.flatten()", "batch.target_input.flatten()"), SHIFT,
-            """Your model outputs <bos>, which is in no label: it has learned to predict the word that it has just read.
-            The loss was computed against the decoder's *input*. It should compare the logits with the labels.""",
-            quotes=how_it_says, shows=if_told(lambda told: told["right"] < WANTED and told["says bos"] > 0.5)),
+            """Your model outputs <bos>, which is in no label, and then mostly the word that it has just read: it seems
+            to have learned to do that. Was the loss computed against the decoder's *input*? It should compare the
+            logits with the labels.""",
+            quotes=how_it_says,
+            shows=if_told(lambda told: told["right"] < WANTED and told["says bos"] > 0.5
+                            and told["repeats its input"] > 0.5 and told["sure"] > 0.25)),
         mistake("it repeats its input", RIGHT.but("batch.target_input)", "batch.labels)").but(STEPS, "range(30)"),
                 SHIFT,
             """After <bos>, your model mostly outputs the word that it has just read. In your training run its input was
@@ -307,10 +310,10 @@ EXERCISE = Exercise(
             shows=if_told(lambda told: told["right"] < WANTED and told["right, shifted left"] > 0.8)),
         mistake("it has not learned anything", RIGHT.but(MOVE, "pass"), SYMPTOMS,
             f"""An untrained model guesses among all {CFG.target_vocabulary} tokens, which costs about ln
-            {CFG.target_vocabulary} = {LN_V:.2f}; yours is no better. Most often no step moves it: a gradient that is
-            detached, gradients that are set to zero before the step, an optimizer without parameters (or with those of
-            a different model), no step(), a rate near 0, too few steps; or what you returned is not the model that you
-            trained.""",
+            {CFG.target_vocabulary} = {LN_V:.2f}; yours is little better, if at all. Most often no step moves it, or
+            only the last one: no backward(), a detached gradient, gradients that are set to zero before the step, an
+            optimizer without parameters (or with those of a different model), no step(), a new model in every step, a
+            rate near 0, too few steps or none; or what you returned is not the model that you trained.""",
             quotes=how_it_says,
             shows=if_told(lambda told: told["right"] < WANTED and told["source"] > 1e-6 and not told["are shares"]
                             and told["sure"] < 0.5 and NEW * LN_V < told["loss"] < 2 * LN_V)),

@@ -216,7 +216,8 @@ EXERCISE = Exercise(
         hidden("tau = 1, by the generator g", drawn, 1.0, 2, 5, 3, 5, 3.0, checks={"generator"},
                announced_by="drawn only with g", **CHANCE),
         hidden("tau = 0.25, beyond the context", drawn, 0.25, 3, 4, 2, 2, 0.8, announced_by="tau: 0 or more", **CHANCE),
-        hidden("other sizes", told, 4, 5, 9, 6, 0, 17, announced_by=PROMISED),
+        # Logits so close to each other that only tau = 0 itself, and no small tau in its place, finds the largest.
+        hidden("other sizes", told, 4, 5, 9, 6, 0, 17, sharp=0.01, announced_by=PROMISED),
         hidden("a context of one token", told, 3, 2, 4, 1, announced_by="context: at least 1"),
         hidden("one prompt of one token", told, 1, 1, 6, 3, announced_by=PROMISED),
         hidden("a prompt twice", twice, 3, 3, 6, 4, announced_by=PROMISED),
@@ -230,9 +231,9 @@ EXERCISE = Exercise(
     ),
     mistakes=(
         mistake("the context not cropped", RIGHT.but(SEEN, "seen = ids"), WINDOW,
-            """Your code shows the model all that has been written, and once that is more than `context` tokens, the
-            model has no position left for them. Show it only the last `context` tokens; the text itself keeps
-            growing."""),
+            """Your code shows the model more than `context` tokens (all that has been written, or some other number of
+            them), and it may have no position left for them. Show it only the last `context` tokens; the text itself
+            keeps growing."""),
         mistake("the first tokens shown", RIGHT.but("ids[:, -context:]", "ids[:, :context]"), WINDOW,
             """The model is shown the *first* tokens of the text, again and again, so from some position on it repeats
             itself. It continues from the end: the last `context` tokens."""),
@@ -333,8 +334,8 @@ EXERCISE = Exercise(
             "softmax.",
             quotes=first_shares),
         mistake("no softmax, negative logits left", RIGHT.but(SHARES, "shares = logits / tau"), GENERATE,
-            """You drew by the logits themselves, which may be negative, and nothing can be drawn with a negative
-            probability. Probabilities come out of the softmax."""),
+            """You drew by numbers that may be negative, such as the logits themselves or the logarithm of the softmax,
+            and nothing can be drawn with a negative probability. Probabilities come out of the softmax."""),
         mistake("softmax over the batch",
                 RIGHT.but("dim=-1)\n            new = torch", "dim=0)\n            new = torch"), GENERATE,
             """The softmax runs over the rows of the batch: how likely a token is in a row then depends on the other
@@ -358,8 +359,8 @@ EXERCISE = Exercise(
             GENERATE, same="call draws the same numbers"),
         mistake("one seed in every step",
                 RIGHT.but(DRAW, "new = torch.multinomial(shares, 1, generator=g.manual_seed(0))"), GENERATE,
-            "g got the same seed in every step, so all steps draw the same numbers. Draw from g, and do not change "
-            "its seed."),
+            """All steps draw the same numbers: in every step g, or a generator of your own, gets the same seed. Draw
+            from g, make no other generator, and do not change its seed."""),
         mistake("dropout left on", RIGHT.without("model.eval()").without(MODE), GENERATE,
             """The model came in training mode, and you called it as it was: dropout then leaves out parts at random,
             and its tokens change from call to call. Switch to evaluation mode first."""),

@@ -67,13 +67,15 @@ def what_they_are(case: Case, result: Any) -> Any:
     x, y = result
     if len(ids.unique()) < len(ids):
         fits = _stands(ids[:-1], x) & _stands(ids[1:], y)  # (batch, places)
-        return {X: ARE_WINDOWS if bool(_stands(ids, x).any(1).all()) else "no windows of the text",
+        stand = _stands(ids, x).any(1)  # (batch,)
+        found = ARE_WINDOWS if bool(stand.all()) else _but_one_row(stand)
+        return {X: found or "no windows of the text",
                 Y: ARE_LATER if bool(fits.any(1).all()) else "other tokens"}  # fmt: skip
     if not bool(torch.isin(x, ids).all() and torch.isin(y, ids).all()):
         return {X: "numbers that do not occur in the text" if not bool(torch.isin(x, ids).all()) else ARE_WINDOWS,
                 Y: "numbers that do not occur in the text"}  # fmt: skip
     at, y_at = _places(ids, x), _places(ids, y)
-    told = {X: _of_x(at - at[:, :1], len(ids)), Y: _of_y(y_at - at, len(ids), at[:, -1] == len(ids) - 1)}
+    told = {X: _of_x(at, len(ids)), Y: _of_y(y_at - at, len(ids), at[:, -1] == len(ids) - 1)}
     if B >= 1_000:
         starts = at[:, 0]
         told[PLACES] = torch.bincount(starts, minlength=len(ids)).double() / B
@@ -92,9 +94,15 @@ def _places(ids: Tensor, tokens: Tensor) -> Tensor:
     return order[torch.searchsorted(ids[order], tokens.contiguous())]
 
 
-def _of_x(steps: Tensor, n: int) -> str:
-    """What x is. steps: how far each token is from the first of its row, (batch, tokens)."""
-    ahead = torch.arange(steps.shape[1])
+def _but_one_row(whole: Tensor) -> str:
+    """Windows in most rows, and the first row that is none; empty if most rows are none. whole: (batch,)."""
+    most = 2 * int(whole.sum()) > len(whole)
+    return f"windows of the text in most rows, but not in row {int(whole.int().argmin())}" if most else ""
+
+
+def _of_x(at: Tensor, n: int) -> str:
+    """What x is. at: the position of each token in the text, (batch, tokens)."""
+    steps, ahead = at - at[:, :1], torch.arange(at.shape[1])
     if bool((steps == ahead).all()):
         return ARE_WINDOWS
     if bool((steps == -ahead).all()):
@@ -105,6 +113,9 @@ def _of_x(steps: Tensor, n: int) -> str:
         return f"positions of the tokens, counted from the first of the row: {' '.join(map(str, steps[0].tolist()))}"
     if bool(((steps.diff(dim=1) == 1) | (steps.diff(dim=1) == 0)).all()):
         return "windows that repeat the last token of the text"
+    whole = (steps == ahead).all(1)
+    if found := _but_one_row(whole):
+        return f"{found}, whose tokens have the positions {ids_of(at[int(whole.int().argmin())])}"
     return "no windows: its tokens do not follow each other in the text"
 
 
@@ -193,7 +204,7 @@ def unlike_x(evidence: Evidence) -> bool:
 
 def scattered(evidence: Evidence) -> bool | None:
     """Whether the tokens of x do not follow each other in the text, neither forwards nor backwards; None where only one
-    draw was possible, or where all rows agree by chance."""
+    draw was possible, or where all rows agree by chance. Where most rows are windows it does not hold."""
     if isinstance(evidence.got, dict):
         return str(evidence.got[X]).startswith("no windows")
     ids, x = evidence.arguments[0], evidence.got[0]

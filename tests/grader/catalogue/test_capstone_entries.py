@@ -168,3 +168,9 @@ def test_the_notebook_names_the_scale_of_its_points():
     (task,) = ("".join(cell["source"]) for cell in cells if cell["id"] == "translate-task")
     scale = recording("capstone")["scale"]
     assert f"up to about {scale['none']:.0f} BLEU" in task and f"from {scale['full']:.1f} BLEU on" in task
+
+
+@pytest.mark.parametrize("kept", ["sorted(set(words))[:2500]", "list(dict.fromkeys(words))[:2500]"])
+def test_a_table_of_fewer_words_than_fit_may_meet_loses_points(kept):
+    source = tokenizer.RIGHT.but("sorted(set(words))[:9000]", kept)
+    assert "a line of rare words has more ids than it may" in said("tokenizer", source)

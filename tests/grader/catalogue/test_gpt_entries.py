@@ -265,3 +265,34 @@ def test_a_likely_token_that_is_never_drawn_is_named():
     source = right.but("torch.multinomial(shares, 1", "torch.multinomial(shares.masked_fill(shares < 0.03, 0.0), 1")
     report = said("generate", source)
     assert "never came after the" in report and "though its probability is 0.0" in report
+
+
+def test_numbers_below_0_are_called_logits_only_as_one_of_two_possibilities():
+    report = said("generate", generate.RIGHT.but("torch.softmax(logits / tau", "torch.log_softmax(logits / tau"))
+    assert "such as the logits themselves or the logarithm of the softmax" in report and "by the logits" not in report
+
+
+def test_generators_of_ones_own_with_one_seed_are_not_called_g():
+    own = "[torch.multinomial(p, 1, generator=torch.Generator().manual_seed(i)) for i, p in enumerate(shares)]"
+    report = said("generate", generate.RIGHT.but(generate.DRAW, f"new = torch.stack({own})"))
+    assert "g, or a generator of your own, gets the same seed" in report and "g got the same seed" not in report
+
+
+def test_a_view_of_fixed_length_is_not_called_all_that_has_been_written():
+    report = said("generate", generate.RIGHT.but("-context:", "-8:"))
+    assert "or some other number of them" in report and "the model all that has been written, and" not in report
+
+
+def test_a_small_tau_in_the_place_of_0_loses_points():
+    source = generate.RIGHT.but("tau == 0", "False").but("logits / tau", "logits / max(tau, 1e-3)")
+    found = verdict("generate", source)
+    assert found.points < found.exercise.points
+
+
+def test_windows_of_which_only_some_run_over_the_end_are_not_called_scattered():
+    source = lm_batch.RIGHT.but(
+        lm_batch.DRAW, "starts = torch.randint(last, (1,), generator=g) + torch.arange(B) * T"
+    ).but(lm_batch.WHERE, "places = (starts[:, None] + torch.arange(T)) % (len(ids) - 1)")
+    report = said("lm-batch", source)
+    assert "windows of the text in most rows, but not in row" in report
+    assert "drawn separately" not in report and "no windows" not in report

@@ -159,3 +159,21 @@ def test_the_report_on_a_loss_through_plain_numbers_says_that_nothing_can_be_tra
 def test_the_report_names_a_training_mode_that_comes_too_late():
     source = correct("train-step").without("model.train()").before("opt.step()", "model.train()")
     assert "put in training mode too late" in report_on("train-step", source)
+
+
+def test_an_untrained_model_that_begins_with_bos_is_not_said_to_have_learned_its_input():
+    untrained = correct("overfit-one-batch").but("torch.manual_seed(1)", "torch.manual_seed(15)").but("range(50)", "[]")
+    said = report_on("overfit-one-batch", untrained)
+    assert "<bos>" in said and "outputs <bos>" not in said and "An untrained model" in said
+
+
+def test_a_new_model_in_every_step_is_not_called_no_better_than_an_untrained_one():
+    source = (
+        correct("overfit-one-batch")
+        .without("model = Transformer(cfg)")
+        .without("opt = torch.optim.Adam(model.parameters(), lr=0.01)")
+    )
+    loop = "for step in range(50):"
+    made = "model = Transformer(cfg)\n        opt = torch.optim.Adam(model.parameters(), lr=0.01)"
+    said = report_on("overfit-one-batch", source.but(loop, f"{loop}\n        {made}"))
+    assert "a new model in every step" in said and "yours is no better" not in said
