@@ -89,6 +89,17 @@ def no_bias(g: torch.Generator, B: int, T: int, D: int, h: int) -> Case:
     return replace(biased(g, B, T, D, h), arguments=(x,), construct=(D, h, False), before=(x.flip(1), x, mask))
 
 
+def no_key_bias(g: torch.Generator, B: int, T: int, D: int, h: int) -> Case:
+    """Keys so small and queries so large that a bias added to the keys, which changes no result otherwise, swallows
+    them: every word then gets the same weight. All numbers are powers of two times small integers, so the products are
+    exact in any order."""
+    case = no_bias(g, B, T, D, h)
+    drawn = torch.randint(-1, 2, (2, D, D), generator=g).float()
+    weights = {**(case.weights or {}), "query": drawn[0] * 2.0**40, "key": drawn[1] * 2.0**-43}
+    x = torch.randint(-2, 3, (B, T, D), generator=g).float()
+    return replace(case, arguments=(x,), before=(x.flip(1), x, torch.eye(T, dtype=torch.bool)), weights=weights)
+
+
 def masked(g: torch.Generator, B: int, Tq: int, Tk: int, D: int, h: int, sizes: Callable[..., tuple[int, ...]]) -> Case:
     """sizes: of the mask, from (B, h, Tq, Tk). Every query may attend to its first key; others are drawn."""
     mask = torch.rand(sizes(B, h, Tq, Tk), generator=g) < 0.6
@@ -264,7 +275,7 @@ EXERCISE = Exercise(
                       precise=far_away),
         hidden("one head", itself, 2, 4, 6, 1, announced_by="`d_model` must be a multiple of `h`"),
         hidden("as many heads as features", itself, 2, 4, 5, 5, announced_by="`d_model` must be a multiple of `h`"),
-        hidden("no bias, and no mask after a mask", no_bias, 2, 3, 8, 2,
+        hidden("no bias, and no mask after a mask", no_key_bias, 2, 3, 8, 2,
                announced_by="bias: whether the four projections add one"),
         hidden("a mask for each sentence", masked, 3, 4, 6, 10, 2, lambda B, h, Tq, Tk: (B, 1, 1, Tk),
                announced_by="broadcasts to (B, h, Tq, Tk)"),

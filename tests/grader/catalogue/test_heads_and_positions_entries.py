@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from autograder import catalogue
-from autograder.catalogue.ch06_multi_head_attention.multi_head_attention import O_LAYER, SOFTMAX, V_LAYER
+from autograder.catalogue.ch06_multi_head_attention.multi_head_attention import K_LAYER, O_LAYER, SOFTMAX, V_LAYER
 from autograder.catalogue.ch06_multi_head_attention.multi_head_attention import RIGHT as ATTENTION
 from autograder.catalogue.ch07_positional_encoding.check_criteria import BOUNDED, CONSISTENT
 from autograder.catalogue.ch07_positional_encoding.check_criteria import RIGHT as CRITERIA
@@ -41,6 +41,7 @@ def named(verdict: Verdict) -> str:
 
 MASK_IN_PLACE = ATTENTION.but("~mask", "mask.logical_not_()")
 THREE_AXES_IGNORED = ATTENTION.but("if mask is not None:", "if mask is not None and mask.ndim != 3:")
+BIAS_OF_KEYS = ATTENTION.but(K_LAYER, K_LAYER.replace(", bias=bias", ""))
 SMALL_CHECK = ATTENTION.but("d_model % h != 0", "d_model % h != 0 and d_model > h")
 SPLIT = """
 def split_heads(x, h):
@@ -79,6 +80,7 @@ def split_heads(z, h):
         ("multi-head-attention", MASK_IN_PLACE, {"a mask for all sentences", "a mask for each head"}),
         ("multi-head-attention", THREE_AXES_IGNORED, {"the same mask of each head in all sentences"}),
         ("multi-head-attention", SMALL_CHECK, {"more heads than features"}),
+        ("multi-head-attention", BIAS_OF_KEYS, {"no bias, and no mask after a mask"}),
         ("split-heads", SPLIT.format(condition="D % h and D > h"), {"more heads than features"}),
         ("split-heads", SPLIT.format(condition="D % h == 1"), {"more heads than features"}),
         ("head-stats", CAPPED_DISTANCE, {"other sizes"}),
