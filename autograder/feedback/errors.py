@@ -296,7 +296,8 @@ def about_name(exercise: Exercise, error: Raised, outcome: Outcome | None = None
         )
     owner = next((said for said, module in OF_MODULES.items() if len(name) > 2 and hasattr(module, name)), "")
     usual = 'is "self." missing before it' if exercise.is_class else "does your argument have a different name"
-    its = f"is {owner}.{name} meant" if owner else usual
+    torchs = f"is {owner}.{name} meant"
+    its = usual if not owner else f"{usual}, or {torchs}" if exercise.is_class else torchs
     return f"No line that has run gives {name} a value: is it misspelled, or {its}?"
 
 

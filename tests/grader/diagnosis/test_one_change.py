@@ -207,7 +207,7 @@ def test_a_notebooks_own_check_finds_the_cell(monkeypatch, tmp_path):
 
 def test_every_kind_of_change_has_its_words():
     source = (
-        HEADS
+        HEADS.replace("self.W_v(x_kv)", "x_kv")
         + """
 def every(x, *, flag=True):
     if not flag and x[1:].sum() < 0.5:

@@ -35,6 +35,12 @@ def test_a_list_of_arrays_is_not_called_numbers() -> None:
     assert "a Python list of values of type ndarray" in told and "of numbers" not in told, told
 
 
+def test_a_method_that_has_the_name_of_a_function_of_torch_is_said_to_lack_self() -> None:
+    right = catalogue.find("multi-head-attention").correct[0].source
+    told = said("multi-head-attention", right.replace("self.split(", "split("))
+    assert 'is "self." missing before it, or is torch.split meant?' in told, told
+
+
 def test_a_constructor_that_refuses_nothing_is_not_told_to_keep_a_signature() -> None:
     right = catalogue.find("multi-head-attention").correct[0].source
     lenient = right + (
