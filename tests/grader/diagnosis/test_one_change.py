@@ -6,7 +6,9 @@ import os
 import random
 import sys
 
+import nbformat
 import pytest
+from nbclient import NotebookClient
 
 from autograder import catalogue
 from autograder.diagnosis import explain, one_change
@@ -261,3 +263,18 @@ def test_a_change_that_crashes_ends_the_search_alone(monkeypatch):
 def test_without_a_child_process_nothing_is_changed(monkeypatch):
     monkeypatch.delattr(os, "fork")
     assert checked.__wrapped__("softmax", ANSWERS["softmax"][0]).one_change is None
+
+
+def test_in_a_kernel_with_threads_and_gradients_the_search_ends_and_the_kernel_goes_on():
+    cells = [
+        "import torch\nfrom autograder.check import check\nx = torch.randn(300, 300, requires_grad=True)",
+        "torch.set_num_threads(2)\n(x @ x).sum().backward()",
+        ANSWERS["causal-mask"][0],
+        "check('causal-mask')",
+        "print(torch.get_num_threads(), float((x @ x.detach()).sum().isfinite()))",
+    ]
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(each) for each in cells])
+    NotebookClient(notebook, timeout=120, kernel_name="python3").execute()
+    told = notebook.cells[3].outputs[0]["data"]["text/plain"]
+    assert "another value where `4` stands" in told and "at your line 4" in told
+    assert notebook.cells[4].outputs[0]["text"] == "2 1.0\n"
