@@ -269,12 +269,12 @@ def test_in_a_kernel_with_threads_and_gradients_the_search_ends_and_the_kernel_g
     cells = [
         "import torch\nfrom autograder.check import check\nx = torch.randn(300, 300, requires_grad=True)",
         "torch.set_num_threads(2)\n(x @ x).sum().backward()",
-        ANSWERS["causal-mask"][0],
-        "check('causal-mask')",
+        ANSWERS["softmax"][0],
+        "from autograder.diagnosis import one_change\none_change.MOST_SECONDS = 100.0\ncheck('softmax')",
         "print(torch.get_num_threads(), float((x @ x.detach()).sum().isfinite()))",
     ]
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(each) for each in cells])
     NotebookClient(notebook, timeout=120, kernel_name="python3").execute()
     told = notebook.cells[3].outputs[0]["data"]["text/plain"]
-    assert "another value where `4` stands" in told and "at your line 4" in told
+    assert "One change" in told and "at your line 4" in told, told
     assert notebook.cells[4].outputs[0]["text"] == "2 1.0\n"
