@@ -37,7 +37,8 @@ IN_TRAINING = (
 KEPT = seen(
     "kept",
     "You returned the result of an earlier call, which had other values. Either it was stored (in a dictionary, an "
-    "attribute or a global name, under something that the two calls share), or its numbers are written in your code.",
+    "attribute or a global name, under something that the two calls share), or it is a variable of the notebook, or "
+    "written in your code.",
     settles=True,
 )
 FIXED = seen("fixed", "The same result comes back for different inputs: which line stops depending on them?")

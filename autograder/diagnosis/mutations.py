@@ -318,6 +318,10 @@ class _Finder:
             self._add("line too many", 2, statement, node, **{name: [*before, *after]})
         if after:
             self._add("lines exchanged", 2, statement, node, **{name: _turned(block, place)})
+        if after and isinstance(statement, ast.Assign) and isinstance(after[0], ast.Assign):
+            crossed = [ast.Assign(one.targets, other.value, lineno=one.lineno) for one, other in
+                       ((statement, after[0]), (after[0], statement))]  # fmt: skip
+            self._add("values exchanged", 2, statement, node, **{name: [*before, *crossed, *after[1:]]})
         if isinstance(statement, ast.If):
             self._add("condition too many", 3, statement.test, node, **{name: [*before, *statement.body, *after]})
         if isinstance(statement, (ast.For, ast.While, ast.If)):

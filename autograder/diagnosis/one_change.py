@@ -48,6 +48,7 @@ WORDS = {
     "copy": "a copy of {code}",
     "line too many": "leaving this line out",
     "lines exchanged": "this line and the next exchanged",
+    "values exchanged": "the values of this line and the next exchanged",
     "condition too many": "doing this without the condition",
     "indented": "this line after the block instead of inside it",
     "not indented": "this line inside the block before it",
