@@ -122,7 +122,7 @@ def _in_words(case: Case, found: dict[str, Any]) -> str:
             told = "p = 1, but no word has a label"
         elif what == NONE and not value and p == 0:
             told = "p = 0, but words have labels"
-        elif what == CHOSEN and abs(value - p) > far:
+        elif what == CHOSEN and abs(float(value) - p) > far:
             told = f"{value:.1%} of the words have a label, where p = {p:g}"
         elif what in fates and abs(value - fates[what][1]) > far:
             told = f"{value:.1%} of the chosen words {fates[what][0]}, where about {fates[what][1]:.0%} are expected"
