@@ -94,7 +94,7 @@ class Program:
         return " ".join((ast.get_source_segment(self._source, node) or ast.unparse(node)).split())
 
     def changed(self, change: Change) -> str:
-        """The definitions with this change; nothing if there is no such program."""
+        """The definitions with this change; empty if that is not Python."""
         function = change._function
         with suppress(SyntaxError, ValueError, AttributeError, TypeError), change._applied():
             text = textwrap.indent(ast.unparse(function), " " * function.col_offset)

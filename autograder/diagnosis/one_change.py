@@ -141,7 +141,7 @@ def _repairs(exercise: Exercise, endpoint: Endpoint, outcomes: Sequence[Outcome]
 
 
 def _is_told(outcomes: Sequence[Outcome]) -> bool:
-    """Whether the report says what is wrong without any search: a name that is not defined, an argument changed."""
+    """Whether the report explains the failure without a search: an undefined name, a changed argument."""
     failing = [each for each in outcomes if not each.passed]
     undefined = any(isinstance(each.got.result, Raised) and each.got.result.type == "NameError" for each in failing)
     return undefined or {each.difference.kind for each in failing} <= {"inputs", "state", "undrawn", "reseeded"}

@@ -18,7 +18,7 @@ LIBRARIES = [Path(sysconfig.get_path(name)).resolve() for name in ("stdlib", "pu
 
 
 class TooManyLines(BaseException):
-    """An answer has executed `MOST_LINES` lines. It is no Exception, since an answer may catch those."""
+    """An answer has executed `MOST_LINES` lines. Not an Exception, since an answer may catch those."""
 
 
 @contextmanager
