@@ -1,6 +1,6 @@
 """What the end of notebook 05 calls: the learner's `SelfAttention` at work inside the trained translator.
 
-Each head of the encoder's first layer becomes a copy of the learner's class with that head's weights; everything
+Each head of the encoder's attention layer becomes a copy of the learner's class with that head's weights; everything
 around it stays the translator's. (Why there are several heads is chapter 06's question.)
 """
 
@@ -24,7 +24,7 @@ class Unusable(Exception):
 
 def translate_with_mine(text: str = SENTENCE) -> None:
     """Print the translation of an English sentence by the package's small trained translator, with the notebook's own
-    `SelfAttention` in its first encoder layer; or the reason why that is impossible. Never graded."""
+    `SelfAttention` in its only encoder layer; or the reason why that is impossible. Never graded."""
     if GRADED in os.environ:
         return
     own = inspect.currentframe().f_back.f_globals.get("SelfAttention")
@@ -55,8 +55,8 @@ def _translated(own: Any, text: str) -> str:
         ) from error
     heads, (inputs, outputs) = len(attention.heads), attention.widths
     lines = [
-        f"{heads} copies of your SelfAttention({inputs}, {outputs}, {outputs}) are now the attention of the encoder's "
-        f"first layer, one a head. They were called {attention.calls} times.",
+        f"{heads} copies of your SelfAttention({inputs}, {outputs}, {outputs}) are now the self-attention of the "
+        f"encoder's only layer, one for each head. They were called {attention.calls} times.",
         f"  English      {text}",
         f"  with yours   {after}",
         f"  without      {before}",
@@ -70,7 +70,7 @@ def _translated(own: Any, text: str) -> str:
 
 
 def transplant(own: type, model: Any, ids: list[int]) -> tuple[Any, float]:
-    """Put copies of a class into the first encoder layer of a translator, one per head.
+    """Put copies of a class into the encoder layer of the translator, one for each head.
 
     ids: a source sentence for the comparison. Returns the new module and the largest difference between its output and
     that of the old one. Raises Unusable.

@@ -106,7 +106,7 @@
         html("span", { class: index === to || index === from ? "end" : null, onclick: () => pick(index) }, word), " "]));
       picture.replaceChildren(...KINDS.flatMap((_, kind) => row(kind, told[kind])));
       picture.setAttribute("aria-label", `${words.length} words as dots in a row, three times, and three ways from ${plain(words[from])} to ${plain(words[to])}: ${told.join(", ")}.`);
-      output.textContent = `${plain(words[from])} and ${plain(words[to])} stand ${distance} apart. ${told.join(" · ")}.`;
+      output.textContent = `${plain(words[from])} and ${plain(words[to])} are ${distance} word${distance === 1 ? "" : "s"} apart. ${told.join(" · ")}.`;
       more.show(middle, `${words.length} words`);
       first.show(from, plain(words[from]));
       second.show(to, plain(words[to]));

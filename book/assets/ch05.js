@@ -217,11 +217,11 @@
       const sum = (left, right, digits) => left.map((number, i) => `${short(Number(number.toFixed(digits)))}·${short(right[i])}`).join(" + ");
       return [
         () => `${query}: q = (${m.Q[row].join(", ")}), k = (${m.K[row].join(", ")}), v = (${m.V[row].join(", ")})` + (swapped ? "; W_K exchanged the features of the key" : ""),
-        () => `${query} asks ${key}: ${sum(m.Q[row], m.K[column], 0)} = ${short(m.raw[row][column])}`,
-        () => `${query} asks ${key}: ${short(m.raw[row][column])} ÷ √2 = ${tidy(m.scaled[row][column])}`,
+        () => `query ${query}, key ${key}: ${sum(m.Q[row], m.K[column], 0)} = ${short(m.raw[row][column])}`,
+        () => `query ${query}, key ${key}: ${short(m.raw[row][column])} ÷ √2 = ${tidy(m.scaled[row][column])}`,
         () => {
           const powers = m.scaled[row].map(Math.exp), total = powers.reduce((a, b) => a + b, 0);
-          return `${query} gives ${key}: e^${tidy(m.scaled[row][column])} = ${tidy(powers[column])}; the row's total is ${tidy(total)}; weight ${tidy(m.A[row][column])}`;
+          return `query ${query}, key ${key}: e^${tidy(m.scaled[row][column])} = ${tidy(powers[column])}; the row's total is ${tidy(total)}; weight ${tidy(m.A[row][column])}`;
         },
         () => `new ${query}, ${FEATURES[column]} number: ${sum(m.A[row], m.V.map((value) => value[column]), 3)} = ${tidy(m.Z[row][column])}`,
       ][step]();

@@ -55,7 +55,7 @@
         const query = Math.floor(index / 4), key = index % 4, button = buttons[index];
         button.textContent = cell ? "T" : "F";
         button.setAttribute("aria-pressed", cell);
-        button.setAttribute("aria-label", `${WORDS[query]} asks, ${WORDS[key]} answers: ${cell ? "True" : "False"}`);
+        button.setAttribute("aria-label", `query ${WORDS[query]}, key ${WORDS[key]}: ${cell ? "True" : "False"}`);
         button.classList.toggle("hidden-cell", !open[query][key]);
       });
       weights.replaceChildren(
@@ -76,7 +76,7 @@
         ? `${leaking.length} hidden cells get a weight, ${digits(Math.max(...leaking))} at most: this mask hides nothing.`
         : shared.some((sum, query) => open[query].includes(true) && Math.abs(sum - 1) > 1e-9)
           ? `Row sums ${shared.map((sum) => digits(sum)).join(", ")}: the weights of the hidden keys are missing.`
-          : `Every row that may look at somebody sums to 1.${blind ? ` Rows with nobody to look at, zeros: ${blind}.` : ""}`;
+          : `Every query with at least one visible key has weights that sum to 1.${blind ? ` Queries without one, all zeros: ${blind}.` : ""}`;
     };
 
     const begin = (name) => { mask = grid(4, (query) => grid(4, (key) => START[name](query, key))); };
@@ -93,7 +93,7 @@
     root.replaceChildren(
       head("Mask painter", "W08a"),
       html("div", { class: "widget-controls" },
-        ...[["causal", "causal"], ["all open", "open"], ["windows is a pad", "pad"], ["nobody for I", "nobody"]].map(([label, name]) =>
+        ...[["causal", "causal"], ["all open", "open"], ["windows is a pad", "pad"], ["no key for I", "nobody"]].map(([label, name]) =>
           html("button", { type: "button", onclick: () => { begin(name); draw(); } }, label))),
       html("div", { class: "widget-controls" },
         choice("True means", "W08a-polarity", [["may attend", "may"], ["forbidden", "not"]], polarity, (value) => { polarity = value; draw(); }),

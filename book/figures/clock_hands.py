@@ -20,7 +20,7 @@ def clock_hands_hero(table: Table, places: Sequence[str], rounds: Sequence[float
     """
     if len(table) != len(places) or any(len(row) != 2 * len(rounds) for row in table):
         raise ValueError(f"table: expected {len(places)} rows of {2 * len(rounds)} numbers for these places and hands")
-    told = "; ".join(f"hand {hand} is round after {count:,.0f} words" for hand, count in enumerate(rounds))
+    told = "; ".join(f"hand {hand} completes a turn after {count:,.0f} words" for hand, count in enumerate(rounds))
     alt = (
         f"{len(rounds)} clocks in each row, a row for each of {len(places)} positions, and their sines and cosines "
         f"next to them. {told}. No two rows are alike."

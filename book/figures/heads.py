@@ -1,4 +1,4 @@
-"""One head against several: what is cut apart, looked at separately and put side by side again."""
+"""One head against several: vectors are cut into heads, each head attends separately, and the outputs are joined."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -31,9 +31,9 @@ def heads_hero(words: Sequence[str], x: Table, heads: Sequence[Head], whole: Hea
         raise ValueError(f"heads: expected 2, got {len(heads)}")
     joined = [[*map(float, a), *map(float, b)] for a, b in zip(heads[0].found, heads[1].found, strict=True)]
     alt = (
-        f"{len(words)} words of {len(x[0])} numbers are cut into two heads. Each head has shares of its own and finds "
-        "its own mixture; side by side they are as wide as before. Below, one head of the full width has one row of "
-        f"shares for each word. For {words[0]}: head 0 "
+        f"{len(words)} words of {len(x[0])} numbers are cut into two heads. Each head has its own attention weights "
+        "and its own output; side by side the outputs are as wide as before. Below, one head of the full width has one "
+        f"row of attention weights for each word. For {words[0]}: head 0 "
         + ", head 1 ".join(" ".join(f"{float(s):.3f}" for s in head.weights[0]) for head in heads)
         + ", one head "
         + " ".join(f"{float(s):.3f}" for s in whole.weights[0])
@@ -60,8 +60,8 @@ class _Heads:
         role: str,
         names: bool = False,
     ) -> None:
-        """Draw one matrix with its title above it; role: words, shares or found."""
-        paint, digits, size = {"words": (plain, 0, 13), "shares": (share, 3, 12.5), "found": (GREEN, 3, 12.5)}[role]
+        """Draw one matrix with its title above it; role: words, weights or outputs."""
+        paint, digits, size = {"words": (plain, 0, 13), "weights": (share, 3, 12.5), "outputs": (GREEN, 3, 12.5)}[role]
         with drawing.at(x, y):
             drawing.text(0, -14, title, anchor="start", bold=True, size=13, subscripts=True)
             rows = self.words if names else ()
@@ -79,9 +79,9 @@ class _Heads:
             drawing.arrow(167, middle + self.tall / 2, 196, y)
             self.block(drawing, 202, top, head.piece, f"head {number}", cell=27, role="words")
             drawing.arrow(261, y, 286, y)
-            self.block(drawing, 292, top, head.weights, f"its shares A_{number}", cell=43, role="shares")
+            self.block(drawing, 292, top, head.weights, f"attention weights A_{number}", cell=43, role="weights")
             drawing.arrow(426, y, 451, y)
-            self.block(drawing, 457, top, head.found, f"found Z_{number}", cell=43, role="found")
+            self.block(drawing, 457, top, head.found, f"output Z_{number}", cell=43, role="outputs")
             drawing.arrow(548, y, 575, middle + self.tall / 2)
         with drawing.at(581, middle):
             drawing.text(0, -14, "side by side", anchor="start", bold=True, size=13)
@@ -90,9 +90,9 @@ class _Heads:
         self.block(drawing, 56, third, self.x, "the same X, one head", cell=27, role="words", names=True)
         y = third + self.tall / 2
         drawing.arrow(170, y, 286, y)
-        self.block(drawing, 292, third, self.whole.weights, "one row of shares a word", cell=43, role="shares")
+        self.block(drawing, 292, third, self.whole.weights, "weights: one row for each word", cell=43, role="weights")
         drawing.arrow(426, y, 545, y)
-        self.block(drawing, 551, third, self.whole.found, "one mixture Z", cell=41, role="found")
+        self.block(drawing, 551, third, self.whole.found, "one output Z", cell=41, role="outputs")
         return drawing
 
     def narrow(self, alt: str) -> Drawing:
@@ -104,13 +104,13 @@ class _Heads:
         for number, head in enumerate(self.heads):
             y += step
             self.block(drawing, left, y, head.piece, f"head {number}", cell=25, role="words", names=True)
-            self.block(drawing, left + 64, y, head.weights, f"shares A_{number}", cell=43, role="shares")
-            self.block(drawing, left + 207, y, head.found, f"found Z_{number}", cell=44, role="found")
+            self.block(drawing, left + 64, y, head.weights, f"weights A_{number}", cell=43, role="weights")
+            self.block(drawing, left + 207, y, head.found, f"output Z_{number}", cell=44, role="outputs")
         y += step
-        self.block(drawing, left, y, self.joined, "side by side", cell=44, role="found", names=True)
+        self.block(drawing, left, y, self.joined, "side by side", cell=44, role="outputs", names=True)
         y += step
-        self.block(drawing, left, y, self.whole.weights, "one head", cell=41, role="shares", names=True)
-        self.block(drawing, left + 131, y, self.whole.found, "one mixture Z", cell=41, role="found")
+        self.block(drawing, left, y, self.whole.weights, "one head", cell=41, role="weights", names=True)
+        self.block(drawing, left + 131, y, self.whole.found, "one output Z", cell=41, role="outputs")
         return drawing
 
     def as_text(self) -> list[str]:
@@ -119,7 +119,7 @@ class _Heads:
         for number, head in [*enumerate(self.heads), ("of full width", self.whole)]:
             wide = numbers[: len(head.found[0])]
             lines += [
-                f"head {number}: shares\n{text_table(head.weights, self.words, self.words, sums=True)}",
-                f"head {number}: found\n{text_table(head.found, self.words, wide)}\n",
+                f"head {number}: attention weights\n{text_table(head.weights, self.words, self.words, sums=True)}",
+                f"head {number}: output\n{text_table(head.found, self.words, wide)}\n",
             ]
         return [*lines, f"heads 0 and 1 side by side\n{text_table(self.joined, self.words, numbers)}"]

@@ -122,7 +122,7 @@ def test_the_path_explorer_counts_as_the_exercise_does(chapter):
         choose(chapter, "W01a", text)
         choose(chapter, "W01a", str(width))
         told = chapter.locator("#W01a output").inner_text()
-        apart = int(re.search(r"stand (\d+) apart", told)[1])
+        apart = int(re.search(r"are (\d+) words? apart", told)[1])
         for kind, name in (("recurrent", "recurrent"), ("window", f"windows of {width}"), ("attention", "attention")):
             steps = path_length(kind, 0, apart, width)
             assert f"{name}: {steps} " in told, (text, width)
@@ -132,7 +132,7 @@ def test_the_path_explorer_counts_as_the_exercise_does(chapter):
 @pytest.mark.browser
 def test_a_word_that_is_clicked_becomes_an_end_of_the_path(chapter):
     chapter.locator("#W01a .path-words span").nth(6).click()
-    assert "stand 7 apart" in chapter.locator("#W01a output").inner_text()
+    assert "are 7 words apart" in chapter.locator("#W01a output").inner_text()
 
 
 @pytest.mark.browser

@@ -40,7 +40,7 @@ def test_the_text_gives_the_masks_losses_and_translations_of_the_record(printed)
 
 
 @pytest.mark.browser
-@pytest.mark.parametrize("preset", ["causal", "windows is a pad", "nobody for I"])
+@pytest.mark.parametrize("preset", ["causal", "windows is a pad", "no key for I"])
 def test_the_painted_mask_gives_the_weights_of_the_reference(chapter, preset):
     widget = chapter.locator("#W08a")
     widget.get_by_role("button", name=preset).click()
@@ -73,7 +73,7 @@ def test_arrow_keys_and_enter_paint_a_cell(chapter):
     chapter.keyboard.press("ArrowRight")
     chapter.keyboard.press("Enter")
     assert cells.nth(1).get_attribute("aria-pressed") == "true"
-    assert cells.nth(1).get_attribute("aria-label") == "I asks, closed answers: True"
+    assert cells.nth(1).get_attribute("aria-label") == "query I, key closed: True"
 
 
 @pytest.mark.browser

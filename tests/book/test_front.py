@@ -28,6 +28,33 @@ def extension(monkeypatch):
     sys.modules.pop("about", None)  # a name that others may want
 
 
+# --- tables
+
+
+def rows_in_one_line(text: str) -> list[str]:
+    """Return the lines of a page that hold a table's rule, |---|, next to other cells: its rows ran together."""
+    ruled = (line for line in text.splitlines() if re.search(r"\|\s*:?-{3,}:?\s*\|", line))
+    return [line for line in ruled if not re.fullmatch(r"\s*\|(?:\s*:?-+:?\s*\|)+\s*", line)]
+
+
+def test_every_row_of_a_table_is_a_line_of_its_own():
+    pages = sorted((ROOT / "book").rglob("*.md"))
+    found = {page.name: rows_in_one_line(page.read_text(encoding="utf-8")) for page in pages}
+    assert len(found) > 20 and {name: lines for name, lines in found.items() if lines} == {}
+
+
+def test_the_list_to_watch_and_read_is_a_table_with_a_row_for_each_entry():
+    page = (ROOT / "book" / "references.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (\d\d|any) \| .+ \| .+ \|$", page.partition("(watch-and-read)=")[2], re.MULTILINE)
+    assert len(rows) >= 13 and "any" in rows
+
+
+def test_rows_that_ran_together_are_found():
+    table = "| what | why |\n|:---|---:|\n| a | b |\n"
+    assert rows_in_one_line(table) == []
+    assert rows_in_one_line(table.replace("\n", " ")) == ["| what | why | |:---|---:| | a | b | "]
+
+
 # --- the two settings
 
 

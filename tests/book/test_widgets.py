@@ -105,7 +105,7 @@ def test_six_words_fit_a_phone_at_every_step(address, visit):
 
 def test_the_matrix_stepper_explains_the_chosen_cell(chapter):
     chapter.locator("#W05b [data-cell='3-1']").press("ArrowLeft")
-    expect(chapter.locator("#W05b output")).to_have_text("windows asks I: 2·1 + 0·0 = 2")
+    expect(chapter.locator("#W05b output")).to_have_text("query windows, key I: 2·1 + 0·0 = 2")
     chapter.locator("#W05b").get_by_label("softmax", exact=True).check()
     expect(chapter.locator("#W05b output")).to_contain_text("total is 26.145; weight 0.157")
 

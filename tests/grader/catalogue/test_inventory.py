@@ -155,7 +155,7 @@ def how_to_hide(masked_attention):
 
 
 def causal(causal_mask):
-    return (causal_mask(5)[2].nonzero().flatten() + 1).tolist()
+    return causal_mask(5)[3].nonzero().flatten().tolist()
 
 
 def layer_norm(layer_norm):
@@ -189,7 +189,7 @@ COMPUTED = {  # question -> (exercise, what its function says, what each choice 
     "heads-and-numbers": ("mha-params", heads_and_numbers, [1.0, 8.0, 0.125, 6.25]),
     "heads-together": ("merge-heads", heads_together, ["side by side", "mean", "sum", "largest"]),
     "how-to-hide": ("masked-attention", how_to_hide, ["score away", "score 0", "weight away", "value away"]),
-    "causal": ("causal-mask", causal, [[1, 2, 3], [1, 2], [1, 2, 3, 4, 5], [3]]),
+    "causal": ("causal-mask", causal, [[0, 1, 2, 3], [0, 1, 2], [0, 1, 2, 3, 4], [3]]),
     "layer-norm": ("layer-norm", layer_norm, [{"own"}, {"word"}, {"batch"}, {"own", "word", "all"}]),
     "shifted": ("shift-right", shifted, [12, 13, 14, 11]),
 }
