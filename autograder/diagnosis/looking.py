@@ -17,6 +17,7 @@ from autograder.diagnosis.conditions import about_probes
 from autograder.diagnosis.counterfactuals import FEWEST, beside_known, can_be_asked, suppose
 from autograder.diagnosis.evidence import Fact, about_values
 from autograder.diagnosis.known_mistakes import setting, settings
+from autograder.diagnosis.output_patterns import scale
 from autograder.diagnosis.output_patterns.axes import CutShort, GoesOn
 from autograder.diagnosis.output_patterns.formulas import about_formulas, formula
 from autograder.diagnosis.output_patterns.lengths import about_lengths
@@ -64,6 +65,8 @@ def notice(exercise: Exercise, outcomes: Sequence[Outcome], again: RepeatRun | N
         found = []
     elif len(values) < len(about_values(failures)):  # others are errors, say, in which no pattern of values can hold
         found = [replace(fact, partial=True) for fact in found if len(values) > 1 or fact.once]
+    if any(isinstance(fact, Ignored) for fact in facts):  # why whole lines are wrong
+        found = [fact for fact in found if fact not in (scale.OFFSET_BY_LINE, scale.SCALED_BY_LINE)]
     if any(isinstance(fact, Differs) for fact in facts):  # then this result, and which probes fail, say nothing
         return facts
     return [*facts, *[*fixed(values), *found][:1], *about_probes(outcomes, again)][:3]

@@ -1,5 +1,7 @@
 """Sentences about a result of another type, dtype or shape than the expected one."""
 
+import math
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -8,15 +10,15 @@ from autograder.catalogue.exercise import Exercise
 from autograder.inside import wire
 from autograder.judging.observation import Difference, Outcome, Part
 
-SHAPE = "Compare the two shapes: which axis is missing, which is extra, which two are exchanged?"
+SHAPE = "Compare the two shapes, axis by axis: which ones are missing, which are too many, which are exchanged?"
 KEPT = "The result should keep the dtype of its input. Where does a different one come in?"
 BOOLEAN = "A boolean tensor is expected: True or False in every position."
 NEW_INTEGERS = (
-    "No input tensor has the dtype that is expected here. Look at where your code makes tensors: from whole numbers, "
-    "torch.arange and torch.tensor make int64."
+    "Nothing in the input has the dtype that is expected here. Look at where your code makes tensors: from whole "
+    "numbers, torch.arange and torch.tensor make int64."
 )
 NEW_FLOATS = (
-    "No input tensor has the dtype that is expected here. Look at where your code makes tensors: torch.zeros, "
+    "Nothing in the input has the dtype that is expected here. Look at where your code makes tensors: torch.zeros, "
     "torch.ones, torch.empty and every division make floats."
 )
 HALF = "float32 or float64 is expected, and this dtype keeps about three digits at most. Which line converts to it?"
@@ -51,14 +53,53 @@ def about_dtype(outcome: Outcome) -> str:
 
 
 def about_shape(parted: Difference) -> str:
-    """Return the axis that is too long or too short, if it is the only one that differs; else what to look at."""
+    """Return how the two shapes differ: an axis missing, too many, exchanged, too long; else what to look at."""
     wanted, got = tuple(parted.expected), tuple(parted.got)
-    apart = [axis for axis, pair in enumerate(zip(wanted, got, strict=False)) if pair[0] != pair[1]]
-    if len(wanted) != len(got) or len(apart) != 1:
+    if len(got) == len(wanted) - 1 and (axes := _left_out(wanted, got)):
+        return f"Yours is the expected shape without {_which(wanted, axes)}. {_how_lost(wanted[axes[0]])}"
+    if len(got) == len(wanted) + 1 and (axes := _left_out(got, wanted)):
+        return f"Yours has one axis more: without its {_which(got, axes)}, it is the expected shape."
+    if not got:
+        return "Yours is a single number. Was it summed or averaged over all axes, or indexed once too often?"
+    if sorted(got) != sorted(wanted) and math.prod(got) == math.prod(wanted) > 0:
+        return (
+            "Yours holds as many numbers as expected, along other axes. Is a view or reshape missing, or another meant?"
+        )
+    if len(got) != len(wanted):
         return SHAPE
+    apart = [axis for axis, pair in enumerate(zip(wanted, got, strict=True)) if pair[0] != pair[1]]
+    if sorted(got) == sorted(wanted):
+        if len(apart) == 2:
+            return f"Axes {apart[0]} and {apart[1]} are exchanged. Is there a transpose too many, or one missing?"
+        return "These are the expected sizes in another order. Is there a transpose, permute or view too many?"
+    if len(apart) > 1:
+        *first, last = (f"axis {axis} is {_longer(got[axis] - wanted[axis])}" for axis in apart)
+        said = f"{', '.join(first)}, and {last}."
+        return f"{said[0].upper()}{said[1:]}"
     more = got[apart[0]] - wanted[apart[0]]
     short = " Does a range or a slice begin or end one position off?" if abs(more) == 1 else ""
-    return f"Only axis {apart[0]} differs: it is {abs(more)} too {'long' if more > 0 else 'short'}.{short}"
+    return f"Only axis {apart[0]} differs: it is {_longer(more)}.{short}"
+
+
+def _left_out(longer: Sequence[int], shorter: Sequence[int]) -> list[int]:
+    """The axes any one of which can be left out of the longer shape to make the shorter one."""
+    return [axis for axis in range(len(longer)) if (*longer[:axis], *longer[axis + 1 :]) == tuple(shorter)]
+
+
+def _which(shape: Sequence[int], axes: Sequence[int]) -> str:
+    """One axis, of the alternatives that are possible."""
+    size = shape[axes[0]]
+    return f"axis {axes[0]}, of size {size}" if len(axes) == 1 else f"one axis of size {size}"
+
+
+def _how_lost(size: int) -> str:
+    if size == 1:
+        return "Was it squeezed away, or is a keepdim=True or an unsqueeze missing?"
+    return "Was it summed, averaged or indexed away, or are results joined with cat where stack is meant?"
+
+
+def _longer(more: int) -> str:
+    return f"{abs(more)} too {'long' if more > 0 else 'short'}"
 
 
 def about_type(exercise: Exercise, parted: Difference) -> str:
@@ -78,6 +119,9 @@ def about_type(exercise: Exercise, parted: Difference) -> str:
     if is_number(wanted) and (got is not None or parted.where):
         kind = type(wanted).__name__
         return f"A plain {kind} is expected there: {kind}(...) makes one, for example of a tensor with one number."
+    kept = ("", *exercise.kept_attributes)
+    if got is None and parted.where and parted.where[0].kind == "result" and 0 < int(parted.where[0].name) < len(kept):
+        return f"After this call, .{kept[int(parted.where[0].name)]} is None. Does forward set it in every case?"
     if got is None and is_returned(exercise, parted):
         return "Your function returned nothing: is there a `return` at the end of every path?"
     if opaque == "large":
@@ -92,6 +136,8 @@ def about_type(exercise: Exercise, parted: Difference) -> str:
         if isinstance(got, list) and any(isinstance(item, wire.Opaque) for item in got):
             items = next(item.description.rpartition(".")[2] for item in got if isinstance(item, wire.Opaque))
             return f"You returned a Python list of values of type {items}. Return one tensor, made by torch alone."
+        if isinstance(got, list) and not _has_gradients(exercise):
+            return "You returned a Python list of numbers. torch.tensor makes a tensor of it."
         if isinstance(got, list):
             return "You returned a Python list of numbers, through which no gradient flows. Compute with tensors."
         if isinstance(got, (bool, int, float)) and wanted.numel() > 1:
@@ -104,10 +150,16 @@ def about_type(exercise: Exercise, parted: Difference) -> str:
         if opaque == "layout":
             return "An ordinary tensor is expected, with every number in its place: .to_dense() makes one."
         if opaque and got.description.partition(".")[0] == "numpy":
+            if not _has_gradients(exercise):
+                return "You returned a NumPy array. Compute with torch, or make a tensor of it by torch.from_numpy."
             return "You returned a NumPy array. Use torch throughout, so that gradients can flow back."
     if isinstance(wanted, dict) and isinstance(got, torch.Tensor):
         return "The result does not have the shape and dtype that the docstring in the cell describes."
     return "The result is not of the type that the docstring in the cell describes."
+
+
+def _has_gradients(exercise: Exercise) -> bool:
+    return any("gradients" in probe.checks for probe in exercise.probes)
 
 
 def is_number(value: Any) -> bool:

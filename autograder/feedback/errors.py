@@ -59,6 +59,7 @@ NO_TENSOR = re.compile(r"must be Tensor, not (\w+)")
 OPERANDS = re.compile(r"unsupported operand type\(s\) for .+: '(\w+)' and '(\w+)'")
 BETWEEN = re.compile(r"[\w)\]]\s*[-+*/<>]")  # a sign between two things, not the one of a number
 TAKEN = re.compile(r"takes (\d+) positional arguments? but (\d+) ")
+WITHOUT = re.compile(r"missing \d+ required positional arguments?: (.*)")
 NO_CONSTRUCTOR = re.compile(r"\w+\.__init__\(\) takes 1 positional argument but")
 FUNCTIONAL = re.compile(r"\b(?:F|functional)\.linear\(")
 WEIGHT_FIRST = "F.linear takes its weight as (outputs, inputs), the transpose of what x @ W takes."
@@ -167,12 +168,28 @@ def _about_definition(exercise: Exercise, outcome: Outcome, error: Raised) -> st
             return f"{first} has to be a module: class {first}(nn.Module). A module can be called."
         if exercise.is_class and (count := TAKEN.search(error.message)) and int(count[2]) == int(count[1]) + 1:
             return f"{name} takes one argument fewer than it is passed. Is self missing, or one of the signature's?"
+        if left_out := _defaults_lost(exercise.reference[name], error):
+            return f"In the signature of the task's cell, {left_out}, so the check may leave it out."
         return (
             f"The check calls {name} with the arguments of the signature in the task's cell, in that order, and may "
             "leave out those that have a default there. Keep that signature."
         )
     called = "forward" if exercise.is_class else name
     return _other_order(called, argument_names(exercise, outcome), error.parameters)
+
+
+def _defaults_lost(reference: Any, error: Raised) -> str:
+    """The first argument that a call lacks and that has a default in the task's signature, with it; else nothing."""
+    in_forward = isinstance(reference, type) and ".forward() missing" in error.message
+    function = reference.forward if in_forward else reference
+    lacking = WITHOUT.search(error.message)
+    defaults = {
+        name: each.default
+        for name, each in inspect.signature(function).parameters.items()
+        if each.default is not inspect.Parameter.empty
+    }
+    names = re.findall(r"'(\w+)'", lacking[1]) if lacking else []
+    return next((f"{name} has a default, {name}={defaults[name]!r}" for name in names if name in defaults), "")
 
 
 def _about_facts(exercise: Exercise, outcome: Outcome, error: Raised) -> str:

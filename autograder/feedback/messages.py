@@ -7,6 +7,7 @@ its own exception names, texts and shapes, and could tell its author what the hi
 import builtins
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -22,6 +23,7 @@ from autograder.feedback.structure import about_structure
 from autograder.feedback.values import called, cut, dtype_name, numbers_apart, tensors_apart
 from autograder.inside.responder import EARLIER, MODE
 from autograder.judging import forbidden
+from autograder.judging.compare import value_difference
 from autograder.judging.observation import Difference, Outcome, Part, Raised, Structure
 from autograder.judging.verdict import MISSING, Forbidden, Missing, NotChecked, Verdict
 
@@ -112,7 +114,24 @@ def below_the_lines(verdict: Verdict) -> str:
     located = verdict.one_change is not None and not verdict.noticed
     if located and first.difference.kind in LOCATED:
         return ""
-    return unexplained(verdict.exercise, first, verdict.noticed)
+    return " ".join(
+        filter(None, [_of_another(verdict.exercise, first), unexplained(verdict.exercise, first, verdict.noticed)])
+    )
+
+
+def _of_another(exercise: Exercise, outcome: Outcome) -> str:
+    """A sentence about a later result of the same call that is of another form, where the values of one are wrong."""
+    if outcome.secret or outcome.difference.kind not in ("value", "nan") or not outcome.difference.where:
+        return ""
+    first, wanted, got = outcome.difference.where[0], outcome.expected.result, outcome.got.result
+    if first.kind != "result":
+        return ""
+    for place in range(int(first.name) + 1, len(wanted)):
+        parted = value_difference(wanted[place], got[place], outcome.probe.rtol, outcome.probe.atol)
+        if parted is not None and parted.kind in ("type", "shape", "dtype"):
+            said = _parted(exercise, outcome, replace(parted, where=(Part("result", place), *parted.where)))
+            return f"In the same check, {_step(exercise, Part('result', place))}{said}."
+    return ""
 
 
 def known(verdict: Verdict) -> str:

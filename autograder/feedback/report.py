@@ -241,16 +241,20 @@ def _passed_in(exercise: Exercise, outcome: Outcome, most: int = MAX_INPUT) -> L
     if exercise.methods:
         return Line(f"the check called {cut(_calls(outcome.case.arguments[0]), most)}", below=True)
     pairs = zip(argument_names(exercise, outcome), outcome.case.arguments, strict=False)
-    if outcome.case.construct and not outcome.case.arguments:  # the constructor is all that is asked about
+    constructed, result = "", outcome.got.result if outcome.got is not None else None
+    if outcome.case.construct:
         made = inspect.signature(exercise.reference[exercise.names[0]]).parameters
         given = ", ".join(f"{name} = {value!r}" for name, value in zip(made, outcome.case.construct, strict=False))
-        return Line(f"the check constructed it with {cut(given, most)}", below=True)
+        constructed = f"constructed it with {cut(given, most)}"
+        if not outcome.case.arguments or (isinstance(result, Raised) and result.in_constructor):
+            return Line(f"the check {constructed}", below=True)
+        constructed += " and "
     if exercise.harness:  # from a dictionary the check makes, for example, the model that the answer receives
         pairs = [
             pair for pair in pairs if pair[0] == "model" or not isinstance(pair[1], dict) or _holds_tensors(pair[1])
         ]
     inputs = ", ".join(f"{name} {_input(name, value, outcome.probe.hidden, most)}" for name, value in pairs)
-    return Line(f"the check called it with {inputs or 'no arguments'}", below=True)
+    return Line(f"the check {constructed}called it with {inputs or 'no arguments'}", below=True)
 
 
 def _input(name: str, value: Any, drawn: bool, most: int) -> str:

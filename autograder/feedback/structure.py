@@ -1,5 +1,6 @@
 """Sentences about a class whose parameters are not those that its exercise expects."""
 
+import math
 from collections.abc import Sequence
 
 from autograder.catalogue.exercise import Block, Exercise
@@ -24,6 +25,12 @@ def about_structure(exercise: Exercise, outcome: Outcome, shown: Structure) -> s
     found = ", ".join(f"{name} {shape}" for name, shape in shown.parameters)
     if sum(len(shape) > 1 for _, shape in shown.parameters) > len(roles):
         return f"{looked} It saw more than that: {found}. Which one is too many?"
+    matrices = sum(math.prod(shape) for _, shape in shown.parameters if len(shape) > 1)
+    if matrices < sum(role.inputs * role.outputs for role in roles):
+        return (
+            f"{looked} It saw fewer numbers than these have: {found}. Is one layer used for several of them, or one "
+            "missing, or kept in a plain list or a plain tensor (nn.Parameter registers one)?"
+        )
     example = ", ".join(f'"{role.name}": "..."' for role in roles)
     return (
         f"{looked} It saw: {found}. "

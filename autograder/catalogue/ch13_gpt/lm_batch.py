@@ -24,6 +24,7 @@ PLACES = "fraction of windows that start at each position"
 STEPS = "how far the next row's window begins from this one's"
 ARE_WINDOWS, ARE_LATER = "windows of the text", "each token 1 position after that of x"
 ELSEWHERE = "tokens of other positions in most rows"
+OTHERS = "other tokens"
 AFTER_THE_END = "the next tokens, except after the last one of the text"
 
 
@@ -70,7 +71,7 @@ def what_they_are(case: Case, result: Any) -> Any:
         stand = _stands(ids, x).any(1)  # (batch,)
         found = ARE_WINDOWS if bool(stand.all()) else _but_one_row(stand)
         return {X: found or "no windows of the text",
-                Y: ARE_LATER if bool(fits.any(1).all()) else "other tokens"}  # fmt: skip
+                Y: ARE_LATER if bool(fits.any(1).all()) else OTHERS}  # fmt: skip
     if not bool(torch.isin(x, ids).all() and torch.isin(y, ids).all()):
         return {X: "numbers that do not occur in the text" if not bool(torch.isin(x, ids).all()) else ARE_WINDOWS,
                 Y: "numbers that do not occur in the text"}  # fmt: skip
@@ -192,10 +193,13 @@ def _steps(evidence: Evidence) -> list[float]:
     return evidence.got[STEPS].tolist() if shares(evidence) else []
 
 
-def unlike_x(evidence: Evidence) -> bool:
-    """Whether x is right and y is neither x nor x moved on by as many places in every row."""
+def unlike_x(evidence: Evidence) -> bool | None:
+    """Whether x is right and y is neither x nor x moved on by as many places in every row; None where tokens come
+    again, so that y could be taken from the first place of each."""
+    if isinstance(evidence.got, dict) and evidence.got[Y] == OTHERS:
+        return None
     if isinstance(evidence.got, dict):
-        return evidence.got[X] == ARE_WINDOWS and evidence.got[Y] in (ELSEWHERE, "other tokens")
+        return evidence.got[X] == ARE_WINDOWS and evidence.got[Y] == ELSEWHERE
     ids, (x, y) = evidence.arguments[0], evidence.got
     if not torch.equal(x, evidence.expected[0]) or y.shape != x.shape or not bool(torch.isin(y, ids).all()):
         return False
@@ -368,7 +372,7 @@ EXERCISE = Exercise(
                          "torch.arange(T) + 1]"), BATCH,
             """y does not belong to the x of its row: its windows begin elsewhere, for example because they are drawn a
             second time or taken from a different row. Use one draw for both.""",
-            shows=lambda evidence: isinstance(evidence.got, dict) and unlike_x(evidence)),
+            shows=lambda evidence: unlike_x(evidence) if isinstance(evidence.got, dict) else False),
         mistake("y of random tokens", RIGHT.but(LATER, "y = ids[torch.randint(len(ids), (B, T), generator=g)]"), BATCH,
             "y holds tokens from anywhere in the text. It is x moved on by one token.", shows=unlike_x),
         mistake("always the first window", RIGHT.but(DRAW, "starts = torch.zeros(B, dtype=torch.long)"), BATCH,

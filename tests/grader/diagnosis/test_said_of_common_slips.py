@@ -53,6 +53,52 @@ def test_a_constructor_that_refuses_nothing_is_not_told_to_keep_a_signature() ->
     assert "the check constructed it with d_model = 9, h = 6" in told, told
 
 
+ONE_HEAD = """
+def _forward(self, x_q, x_kv=None, mask=None):
+    x_kv = x_q if x_kv is None else x_kv
+    self.last_weights = torch.softmax(x_q @ x_kv.mT, dim=-1)
+    return self.last_weights @ x_kv
+MultiHeadAttention.forward = _forward
+"""
+SOMETIMES_KEPT = """
+_always = MultiHeadAttention.forward
+def _sometimes(self, x_q, x_kv=None, mask=None):
+    result = _always(self, x_q, x_kv, mask)
+    self.last_weights = None if mask is None else self.last_weights
+    return result
+MultiHeadAttention.forward = _sometimes
+"""
+HEAD = """class MultiHeadAttention(nn.Module):
+    def __init__(self, d_model, h, bias=True):
+        super().__init__()
+        self.q = nn.Linear(d_model, d_model)
+"""
+
+
+def test_an_error_of_a_class_is_shown_with_what_the_check_constructed_it_with() -> None:
+    told = report("multi-head-attention", HEAD.replace("(d_model, d_model)", "(d_model, d_model / h)"))
+    assert "the check constructed it with d_model = 4, h = 2 ✗" in told and "called it" not in told, told
+    forward = "    def forward(self, x_q, x_kv=None, mask=None):\n        return self.q(x_q).view(-1, 7)\n"
+    told = report("multi-head-attention", HEAD + forward)
+    assert "the check constructed it with d_model = 4, h = 2 and called it with x_q of shape" in told, told
+
+
+def test_an_argument_that_has_lost_its_default_is_named() -> None:
+    told = report("multi-head-attention", HEAD + "    def forward(self, x_q, x_kv, mask=None):\n        return x_q\n")
+    assert "In the signature of the task's cell, x_kv has a default, x_kv=None, so the check may leave it out" in told
+    without = HEAD.replace("bias=True", "bias")
+    told = report(
+        "multi-head-attention", without + "    def forward(self, x_q, x_kv=None, mask=None):\n        return x_q\n"
+    )
+    assert "bias has a default, bias=True" in told, told
+
+
+def test_a_second_result_of_another_shape_is_named_behind_wrong_values_of_the_first() -> None:
+    right = catalogue.find("multi-head-attention").correct[0].source
+    told = report("multi-head-attention", right + ONE_HEAD)
+    assert "In the same check, last_weights: expected shape (1, 2, 3, 3), got (1, 3, 3)." in told, told
+
+
 def test_the_courses_own_answer_taken_by_its_name_is_found_by_reading() -> None:
     for exercise_id, answer in (
         ("encoder-layer", 'EncoderLayer = part("EncoderLayer")'),
@@ -82,14 +128,26 @@ def test_a_text_of_another_check_without_its_quotes_is_told_the_same() -> None:
     assert "Without quotes, attention is the name of a variable" in told, told
 
 
-def test_one_length_that_differs_is_said_and_no_question_is_asked() -> None:
-    def about(got: tuple[int, ...]) -> str:
-        return about_shape(Difference("shape", expected=(2, 5), got=got))
-
-    about_one = "Only axis 1 differs: it is 1 too short. Does a range or a slice begin or end one position off?"
-    assert about((2, 4)) == about_one
-    assert about((6, 5)) == "Only axis 0 differs: it is 4 too long."
-    assert about((5, 2)) == about((5,)) == SHAPE
+@pytest.mark.parametrize(
+    ("wanted", "got", "told"),
+    [
+        ((2, 5), (2, 4), "Only axis 1 differs: it is 1 too short. Does a range or a slice begin or end one position"),
+        ((2, 5), (6, 5), "Only axis 0 differs: it is 4 too long."),
+        ((2, 5), (5, 2), "Axes 0 and 1 are exchanged."),
+        ((2, 3, 5), (5, 2, 3), "These are the expected sizes in another order."),
+        ((3, 4, 3, 3), (3, 4, 6, 5), "Axis 2 is 3 too long, and axis 3 is 2 too long."),
+        ((2, 5), (5,), "Yours is the expected shape without axis 0, of size 2. Was it summed, averaged or indexed"),
+        ((2, 1, 5), (2, 5), "Yours is the expected shape without axis 1, of size 1. Was it squeezed away"),
+        ((3, 3), (3,), "Yours is the expected shape without one axis of size 3."),
+        ((2, 5), (1, 2, 5), "Yours has one axis more: without its axis 0, of size 1, it is the expected shape."),
+        ((2, 5), (7, 7, 7), SHAPE),
+        ((2, 5), (), "Yours is a single number."),
+        ((2, 5), (10,), "Yours holds as many numbers as expected, along other axes."),
+        ((2, 4, 6), (2, 8, 3), "Yours holds as many numbers as expected, along other axes."),
+    ],
+)
+def test_how_two_shapes_differ_is_said(wanted: tuple, got: tuple, told: str) -> None:
+    assert about_shape(Difference("shape", expected=wanted, got=got)).startswith(told)
 
 
 def test_where_the_checks_own_line_stopped_no_line_above_is_named() -> None:
@@ -135,3 +193,32 @@ def test_parameters_that_forward_never_uses_are_named_and_no_roles_are_asked_for
     told = said("gpt", idle)
     assert "places.weight, norm.weight, norm.bias are defined, but forward does not use them." in told, told
     assert "say which is which" not in told, told
+
+
+def test_a_kept_attribute_that_is_set_in_some_cases_only_is_named() -> None:
+    right = catalogue.find("multi-head-attention").correct[0].source
+    told = report("multi-head-attention", f"{right}{SOMETIMES_KEPT}")
+    assert "After this call, .last_weights is None. Does forward set it in every case?" in told, told
+    assert "not of the type" not in told, told
+
+
+def test_one_layer_for_several_projections_is_not_asked_for_its_names() -> None:
+    forward = "    def forward(self, x_q, x_kv=None, mask=None):\n        return self.q(x_q)\n"
+    told = report("multi-head-attention", HEAD + forward)
+    assert "It saw fewer numbers than these have: q.weight (4, 4), q.bias (4,)." in told, told
+    assert "Is one layer used for several of them" in told and "roles =" not in told, told
+
+
+def test_an_array_is_not_said_to_stop_gradients_where_nothing_has_any() -> None:
+    right = catalogue.find("sinusoidal-pe").correct[0].source
+    told = said(
+        "sinusoidal-pe", f"{right}\n_right = sinusoidal_pe\ndef sinusoidal_pe(*a):\n    return _right(*a).numpy()\n"
+    )
+    assert "torch.from_numpy" in told and "gradient" not in told, told
+
+
+def test_where_an_argument_is_ignored_no_sum_or_bias_is_suspected() -> None:
+    told = said(
+        "add-positions", "def add_positions(x, pe, offset=0):\n    return x + torch.ones(x.shape[1], 1).cumsum(0)"
+    )
+    assert "does not depend on pe" in told and "a bias" not in told, told
