@@ -16,7 +16,9 @@ from autograder.judging.observation import Difference, Observation, Part, Raised
 
 def difference(expected: Observation, got: Observation, probe: Probe) -> Difference | None:
     """The first difference that the probe checks, or None if the answer is correct."""
-    if probe.scale is not None and isinstance(expected.result, list) and not isinstance(got.result, Raised):
+    if got.dictionaries - expected.dictionaries:  # what `normalize` makes of a result is no result itself
+        found = Difference("type", expected=expected.result, got=got.result)
+    elif probe.scale is not None and isinstance(expected.result, list) and not isinstance(got.result, Raised):
         found = _below_full(expected.result, got.result, probe.scale)
     else:
         found = value_difference(expected.result, got.result, probe.rtol, probe.atol)
@@ -196,11 +198,12 @@ def _unchanged(before: Any, after: Any) -> bool:
 
 
 def _identical(before: torch.Tensor, after: torch.Tensor) -> bool:
-    return (
-        before.shape == after.shape
-        and before.dtype == after.dtype
-        and torch.equal(before.nan_to_num(), after.nan_to_num())
-    )
+    """Whether two tensors have the same shape, dtype and entries; NaN equals NaN."""
+    if before.shape != after.shape or before.dtype != after.dtype:
+        return False
+    if torch.equal(before, after):  # the usual case
+        return True
+    return bool(((before == after) | (before.isnan() & after.isnan())).all())
 
 
 def _gradient_difference(expected: Observation, got: Observation) -> Difference | None:

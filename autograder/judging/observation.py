@@ -60,7 +60,8 @@ class Observation:
     """The result of one probe.
 
     changed: what is not as it was before the call, in the responder's words. elsewhere: whether the result depends on
-    random numbers that the generator did not draw. gradients: by argument or projection (see `Part`).
+    random numbers that the generator did not draw. gradients: by argument or projection (see `Part`). dictionaries:
+    where the result was one before `Exercise.normalize`: "" for the whole, else keys of the one that a stage made.
     """
 
     result: Any
@@ -70,6 +71,7 @@ class Observation:
     reseeded: bool = False
     elsewhere: bool = False
     gradients: "dict[Part, torch.Tensor | None]" = field(default_factory=dict)
+    dictionaries: frozenset[str] = frozenset()
 
 
 class Part(NamedTuple):

@@ -165,7 +165,8 @@ class Candidate:
         if self._exercise.normalize is None or isinstance(seen.result, (Raised, Structure)):
             return seen
         try:
-            return replace(seen, result=self._exercise.normalize(case, seen.result))
+            result = self._exercise.normalize(case, seen.result)
+            return replace(seen, result=result, dictionaries=_dictionaries(seen.result))
         except Exception as error:  # what a stage says has a form, which only forged replies lack
             raise EndpointGone(UNREADABLE) from error
 
@@ -301,6 +302,14 @@ class Candidate:
         texts = {name for name in called if isinstance(name, str)} if isinstance(called, list) else set()
         self.called |= texts & {*self._forbidden, recorder.OWN_OPERATOR}  # a reply may say anything
         return reply
+
+
+def _dictionaries(result: Any) -> frozenset[str]:
+    """See `Observation`."""
+    if not isinstance(result, dict):
+        return frozenset()
+    places = ("", *(str(key) for key, part in result.items() if isinstance(part, dict)))
+    return frozenset(places)
 
 
 def _is_float(value: Any) -> bool:

@@ -23,13 +23,14 @@ EXACT = 3e-6  # relative; only spreads of the same numbers are so close to each 
 EVERYBODY = Remark("it is the spread of n times n dot products, every query with every key")
 WRITTEN_IN = Remark("it is not the spread of n pairs, but of a different number of pairs")
 ROUNDED = Remark("the number was rounded")
+FORMULA = Remark("it is exactly the root of d, which no measurement gives")
+FEW = 10  # pairs whose spread may be anything
 
 
 def score_std(d: int, n: int, generator: torch.Generator) -> float:
-    """The true standard deviation, the root of d: reports show it as expected, and only the answer's own draw is
-    uncertain. It draws only to advance the generator as an answer does."""
-    torch.randn(2, n, d, generator=generator)
-    return d**0.5
+    """A measured standard deviation, since the true one, the root of d, is no answer; of a few pairs the true one."""
+    q, k = torch.randn(2, n, d, generator=generator)
+    return (q * k).sum(dim=-1).std().item() if n >= FEW else d**0.5
 
 
 def as_measured(case: Case, result: Any) -> Any:
@@ -39,8 +40,10 @@ def as_measured(case: Case, result: Any) -> Any:
     in the usual order. That is done for fixed seeds only: with some other seed a correct result would match by chance.
     """
     d, n, generator = case.arguments
-    if not isinstance(result, float) or result == d**0.5 or not math.isfinite(result):
+    if not isinstance(result, float) or not math.isfinite(result) or n < FEW:
         return result
+    if result in (d**0.5, torch.tensor(float(d)).sqrt().item()):
+        return FORMULA
     if generator.initial_seed() not in FIXED:
         return result
     if result == round(result, 3) and math.isclose(result, d**0.5, rel_tol=0.15):
@@ -86,7 +89,7 @@ def yours(evidence: Evidence) -> str:
 
 
 def a_formula(evidence: Evidence) -> bool:
-    return evidence.got == evidence.expected
+    return evidence.got == FORMULA
 
 
 def near_0(evidence: Evidence) -> bool:
@@ -216,8 +219,8 @@ EXERCISE = Exercise(
             """Some numbers were drawn from torch's global random state: not every function that draws was given the
             generator. Pass it to each of them, and draw nothing else."""),
         mistake("a formula instead of a measurement", "def score_std(d, n, generator): return d ** 0.5", MEASURE,
-            """You returned exactly the root of d, and nothing was drawn. That formula is correct, but the task is to
-            *measure*: draw n pairs, and take the standard deviation of their dot products.""",
+            """You returned exactly the root of d. That formula is correct, but the task is to *measure*: draw n pairs,
+            and take the standard deviation of their dot products.""",
             shows=a_formula),
         mistake("nothing drawn from the generator", RIGHT.but(
                   "generator=generator", "generator=torch.Generator().manual_seed(0)"), MEASURE,

@@ -134,7 +134,7 @@ def facts(case: Case, result: Any) -> Any:
     verb = "is" if told["right"] == 1 else "are"
     judged = {"translations": FINE if right else Remark(f"{told['right']} of {OF} {verb} right; {WANTED} are needed")}
     if look in LOOKS:
-        fine = right and (told[look] > SMALL) == (look == "heard")
+        fine = right and (SMALL < told[look] < math.inf if look == "heard" else told[look] <= SMALL)  # NaN is neither
         judged[look] = FINE if fine else Remark(LOOKS[look])
     return JudgedParts(judged, told)
 
@@ -158,6 +158,7 @@ def _told(questions: dict[str, Any], scores: list[Tensor], said: Tensor) -> dict
         return float((one - two).abs().max()) / largest
 
     place, rows = questions["place"], questions["alone"]
+    alone_gaps = [gap(one, sound[row : row + 1]) for one, row in zip(alone, rows, strict=True)]
     return {
         "loss": float(costs.sum() / real.sum()), "at first": float(costs[:, 0].mean()),
         "later": float(costs[:, 1:].sum() / later.sum()), "known rows": int(known.sum()),
@@ -175,7 +176,7 @@ def _told(questions: dict[str, Any], scores: list[Tensor], said: Tensor) -> dict
         "padding": gap(padded, sound[questions["order"]]), "future": gap(changed[:, :place], sound[:, :place]),
         "heard": gap(one_word[:, place + 1 :], other_word[:, place + 1 :]), "again": gap(again, sound),
         "source": gap(other, sound), "order": gap(reordered, sound[questions["order"]]),
-        "alone": max((gap(one, sound[row : row + 1]) for one, row in zip(alone, rows, strict=True)), default=0.0),
+        "alone": float(torch.tensor([0.0, *alone_gaps]).max()),  # NaN if one of them is
     }  # fmt: skip
 
 

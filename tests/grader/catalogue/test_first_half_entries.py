@@ -108,6 +108,16 @@ def score_std(d, n, generator):
     q, k = torch.randn(2, n, d, generator=generator)
     return round((q * k).sum(-1).std().item(), 1)
 """
+ROOT_AFTER_A_DRAW = """
+def score_std(d, n, generator):
+    torch.randn(1, generator=generator)
+    return d ** 0.5
+"""
+ROOT_BY_TORCH = """
+def score_std(d, n, generator):
+    torch.randn(1, generator=generator)
+    return torch.tensor(float(d)).sqrt().item()
+"""
 COSINES_CLAMPED = """
 def cosine(A, B):
     a, b = F.normalize(A, dim=-1), F.normalize(B, dim=-1)
@@ -155,6 +165,8 @@ def equivariance_gap(f, x, perm):
         ("score-std", ONE_PAIR_TOO_FEW),
         ("score-std", TWENTY_THOUSAND_PAIRS),
         ("score-std", ROUNDED_SPREAD),
+        ("score-std", ROOT_AFTER_A_DRAW),
+        ("score-std", ROOT_BY_TORCH),
         ("cosine", COSINES_CLAMPED),
         ("nearest", COSINES_ROUNDED),
         ("nearest", TEN_WORDS),
