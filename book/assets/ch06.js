@@ -88,18 +88,18 @@
     };
     const draw = () => {
       const names = named(), all = sentences[sentence].weights, row = all[shownHead][asks];
-      bars.replaceChildren(html("caption", {}, `“${names[asks]}” asks; shares of its heads`),
+      bars.replaceChildren(html("caption", {}, `query “${names[asks]}”: attention weights of each head`),
         html("thead", {}, html("tr", {}, column("word"), ...all.map((_, h) => column(h === shownHead ? `head ${h} ◂` : `head ${h}`)))),
         html("tbody", {}, ...names.map((name, place) => html("tr", {}, rowHead(name),
           ...all.map((weights, h) => html("td", { class: h === shownHead ? "shown" : "", style: `--share:${weights[asks][place]}` }, weights[asks][place].toFixed(3)))))));
       const best = row.indexOf(Math.max(...row));
-      output.textContent = `Head ${shownHead}: “${names[asks]}” looks most at “${names[best]}”, ${row[best].toFixed(3)}.`;
+      output.textContent = `Head ${shownHead}: “${names[asks]}” attends most to “${names[best]}”, ${row[best].toFixed(3)}.`;
     };
     root.replaceChildren(head("Four trained heads", "W06d"),
       html("div", { class: "widget-controls" },
         choices("sentence", sentences.map((each) => each.text), 0, load),
         choices("head", ["0", "1", "2", "3"], shownHead, (index) => { shownHead = index; draw(); }),
-        html("label", { for: "W06d-asks" }, "who asks? ", select)),
+        html("label", { for: "W06d-asks" }, "Which query? ", select)),
       html("div", { class: "live-map", tabindex: 0, role: "region", "aria-label": "Shares of every head" }, bars), output);
     load(2);
     root.querySelectorAll("input")[2].checked = true;

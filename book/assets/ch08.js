@@ -123,9 +123,9 @@
 
   const told = {
     padding: "Each sentence has one row of truth values, the same for every head and every query.",
-    causal: "One table for all sentences and heads: who comes later does not depend on them.",
+    causal: "One table for all sentences and heads: which words come later does not depend on them.",
     both: "One table a sentence, the same for every head.",
-    queries: "The pads are hidden as queries: their rows are closed, and every word still looks at them.",
+    queries: "The pads are hidden as queries: their rows are closed, and every word still attends to them.",
     three: "No error, and wrong: sentence 0's pads went to head 0 of both sentences, sentence 1's to head 1.",
   };
 

@@ -140,7 +140,7 @@
             const hidden = causal && place > at;
             return html("td", { class: hidden ? "hidden-cell" : "", style: hidden ? "" : `--share:${share}` }, hidden ? html("span", { class: "visually-hidden" }, "hidden") : digits(share, 2));
           }))))));
-      said.textContent = `${name[0].toUpperCase()}${name.slice(1)}: ${rows.map((word, at) => `“${word}” looks most at “${looks[at]}”`).join(", ")}.`;
+      said.textContent = `${name[0].toUpperCase()}${name.slice(1)}: ${rows.map((word, at) => `“${word}” attends most to “${looks[at]}”`).join(", ")}.`;
     };
     root.replaceChildren(
       head("Three attentions", "W09d"),

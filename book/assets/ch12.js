@@ -52,7 +52,7 @@
           ...row.map((share) => html("td", { class: share >= 0.92 ? "strong" : "", style: `--share:${share}` }, share.toFixed(2).replace(/^0/, "")))))));
       const told = rows.map((row, q) => [asking[q], asked[row.indexOf(Math.max(...row))], Math.max(...row)]);
       const pronoun = told.find(([token]) => ["He", "She", "They"].includes(token)) ?? told[told.length - 1];
-      output.textContent = `Layer ${layer}, head ${chosen[1]}: “${pronoun[0]}” looks most at “${pronoun[1]}”, ${pronoun[2].toFixed(2)}.`;
+      output.textContent = `Layer ${layer}, head ${chosen[1]}: “${pronoun[0]}” attends most to “${pronoun[1]}”, ${pronoun[2].toFixed(2)}.`;
     };
     const grid = html("div", { class: "ch12-heads", role: "group", "aria-label": "All heads; arrow keys go from one to the next", onkeydown: onKey },
       ...groups.map(({ kind, layer, heads }, g) => html("div", { class: "ch12-row" }, html("span", {}, `${kind} ${layer}`),

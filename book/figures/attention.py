@@ -1,4 +1,4 @@
-"""All of attention in one picture: Q meets K in the scores, the scores become shares, the shares mix V into Z."""
+"""All of attention in one picture: Q meets K in the scores, the scores become weights, the weights mix V into Z."""
 
 from collections.abc import Sequence
 
@@ -9,7 +9,7 @@ from transformer_ref.visualization.palette import KEY, QUERY, VALUE
 from transformer_ref.visualization.tables import text_table
 
 HIGH, LOW = 36.0, 26.0  # a row of what is computed; a row of the matrix on top
-STEPS = ("a score", "its shares", "its mixture")  # of the last only the first number
+STEPS = ("a score", "its weights", "its mixture")  # of the last only the first number
 GAP = 18.0  # from a matrix to its result
 ROLES = {
     "query": (QUERY, "what a word looks for"),
@@ -34,7 +34,7 @@ def attention_hero(words: Sequence[str], *, divisor: str, followed: int, met: in
     lines = figure.worked(followed, met)
     alt = (
         f"Attention for the words {' '.join(words)}. Queries are on the left, keys above, their products divided by "
-        f"{divisor} are the scores; softmax makes shares of each row; the shares mix the values above them. "
+        f"{divisor} are the scores; softmax makes weights of each row; the weights mix the values above them. "
         f"The outlined row: {'; '.join(lines)}."
     )
     return Hero(figure.in_one_line(followed, lines, alt), figure.stacked(followed, lines, alt), figure.as_text())

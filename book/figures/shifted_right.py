@@ -1,4 +1,4 @@
-"""Training at a glance: what goes into the decoder, what it should say at the same place, and what is lost there."""
+"""Training at a glance: what the decoder reads, what it should output at the same position, and the loss there."""
 
 import math
 from collections.abc import Sequence
@@ -31,15 +31,14 @@ def shifted_right_hero(sentences: Sequence[Taught]) -> Hero:
     """
     places = {len(row) for sentence in sentences for row in sentence[1:]}
     if len(places) != 1:
-        raise ValueError(f"sentences: expected the same number of places in every row, got {sorted(places)}")
+        raise ValueError(f"sentences: expected the same number of positions in every row, got {sorted(places)}")
     losses = [[None if s is None else abs(math.log(s)) for s in sentence.shares] for sentence in sentences]
     real = [loss for row in losses for loss in row if loss is not None]
     mean = f"{sum(real):.2f} ÷ {len(real)} = {sum(real) / len(real):.3f}"
     told = [_text(sentence, row) for sentence, row in zip(sentences, losses, strict=True)]
     told.append(f"the batch's loss, a mean over real words: {mean}")
     alt = (
-        "What is read, what is asked and what is lost, place by place. What is asked is what will be read one place "
-        "later. "
+        "The input, the label and the loss at each position. Each label is the input of the next position. "
         + " ".join(f"{s.source} reads {' '.join(s.reads)} and should say {' '.join(s.asked)}." for s in sentences)
         + f" The mean over the real words is {mean}; pads are hatched and cost nothing."
     )
@@ -49,7 +48,7 @@ def shifted_right_hero(sentences: Sequence[Taught]) -> Hero:
 def _text(sentence: Taught, losses: Sequence[float | None]) -> str:
     rows = zip(sentence.reads, sentence.asked, sentence.shares, losses, strict=True)
     lines = [
-        f"  {read:12}{asked:12}" + ("nothing is asked" if loss is None else f"{share:.3f}  {loss:.3f}")
+        f"  {read:12}{asked:12}" + ("not counted" if loss is None else f"{share:.3f}  {loss:.3f}")
         for read, asked, share, loss in rows
     ]
     return "\n".join([f"{sentence.source}\n  {'reads':12}{'should say':12}share  loss", *lines, ""])

@@ -36,7 +36,7 @@ def translations_hero(translations: Sequence[Translation]) -> Hero:
 def _told(each: Translation) -> str:
     best = _most(each)
     return (
-        f"{' '.join(each.read)} becomes {' '.join(each.written)}; {each.written[each.followed]} looks most at "
+        f"{' '.join(each.read)} becomes {' '.join(each.written)}; {each.written[each.followed]} attends most to "
         f"{each.read[best]}, {float(each.weights[each.followed][best]):.2f}."
     )
 

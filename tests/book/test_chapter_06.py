@@ -95,6 +95,6 @@ def test_a_cell_of_a_head_is_followed_into_the_strip_by_keyboard_and_keeps_the_f
 def test_the_head_view_shows_the_recorded_shares(chapter):
     view = chapter.locator("#W06d")
     view.get_by_role("radio", name="I closed the windows.").check()
-    view.get_by_label("who asks?").select_option(label="windows")
+    view.get_by_label("Which query?").select_option(label="windows")
     shown = [float(text) for text in view.locator("tbody tr:nth-child(2) td").all_inner_texts()]
     assert shown == [head[3][1] for head in OPENED["sentences"][0]["weights"]]

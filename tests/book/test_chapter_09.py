@@ -37,6 +37,13 @@ WORKED = [
 ]
 
 
+def test_the_files_of_the_model_are_as_many_as_the_page_says():
+    folder = ROOT / "transformer_ref" / "model"
+    names = {path.name for path in folder.glob("*.py")} - {"__init__.py"}
+    assert len(names) == 15 and "`transformer_ref/model/` has fifteen short files" in PAGE
+    assert {"keeping_weights.py", "tokens_alone.py", "key_value_cache.py"} <= names
+
+
 def first_gradients(residual: bool, norm: str, depth: int) -> list[float]:
     (kind,) = (kind for kind in RECORD["start"] if (kind["residual"], kind["norm"]) == (residual, norm))
     return [row["gradients"][0] for row in kind["by_depth"][str(depth)]]

@@ -3,6 +3,7 @@ computes."""
 
 import json
 import re
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import expect
@@ -24,6 +25,7 @@ WORKED = [
     r"step +4,000: 6\.99e-04",
     r"8,000, d 512 +8\.99",
     r"now \(0\.6, 0\.8\)",
+    r"from position 2 on[^\n]*\n.*9\d\.\d%\n.*4\d\.\d%\n.*in order: +9[34]\.\d%",
     r"real tokens 180\s+cells +930",
     r"largest difference of a weight 0\.0",
     r"8 of 8 written exactly",
@@ -69,6 +71,14 @@ def test_the_rate_without_a_warm_up_is_the_other_one_but_for_the_first_steps():
 def test_the_accuracy_on_right_words_is_above_that_on_own_words_in_every_look():
     for look in (look for seed in RECORD["course"].values() for look in seed):
         assert look["forced"] > look["own"]
+
+
+def test_what_the_page_says_of_step_150_is_what_was_recorded():
+    looks = [look for seed in RECORD["course"].values() for look in seed if look["step"] == 150]
+    forced, whole = (sum(look[name] for look in looks) / len(looks) for name in ("forced", "sentences"))
+    assert (round(100 * forced), round(100 * (1 - whole))) == (84, 70)
+    page = (Path(__file__).resolve().parents[2] / "book" / f"{CHAPTER}.md").read_text(encoding="utf-8")
+    assert "At step 150" in page and "84 % of the tokens" in page and "70 % of its translations" in page
 
 
 @pytest.mark.browser

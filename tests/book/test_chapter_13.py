@@ -25,7 +25,7 @@ WORKED = [
     r"ValueError: ids: expected at most 8 positions, got 9",
     r"same: True\nhead among the weights: False",
     r"sums back: True",
-    r"torch, turned +\[1\.0, 2\.0\]\ntorch, not turned +\[1\.0, 3\.0\]",
+    r"torch, transposed +\[1\.0, 2\.0\]\ntorch, not transposed +\[1\.0, 3\.0\]",
     r"\n1,000 +176,424 +158,208 +10%|1,000 176,424 158,208 +10%",
 ]
 

@@ -127,7 +127,7 @@ def test_a_place_that_asks_shows_the_recorded_weights(chapter):
     widget.get_by_role("slider", name="column").press("ArrowRight")
     weights = LOOKING["with"][2]["opened"][1]["weights"][6 * 2 + 1]
     best = max(range(36), key=weights.__getitem__)
-    expect(widget.locator("output")).to_contain_text("row 3, column 2 asks.")
+    expect(widget.locator("output")).to_contain_text("Query: row 3, column 2.")
     expect(widget.locator("output")).to_contain_text(f"row {best // 6 + 1}, column {best % 6 + 1}: {weights[best]:.2f}")
 
 

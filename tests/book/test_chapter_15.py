@@ -15,7 +15,7 @@ WORKED = [
     r"0\.693 2\.079 mean 1\.386",
     r"read off: 0\.354",
     r"mean +tensor\(\[-2\., +3\.\]\)",
-    r"max +tensor\(\[-1\., +4\.\]\)\n.*tensor\(\[0\., 4\.\]\)",
+    r"max +tensor\(\[-1\., +4\.\]\)\n.*tensor\(\[9\., 4\.\]\)",
     r"\['head\.weight', 'head\.bias'\]",
     r"grad kept: 0\.8\ngrad None: 1\.0",
     r"package: gap < 1e-4: True\nyours: gap < 1e-4: True",
@@ -46,7 +46,21 @@ def test_what_the_prose_says_of_pretraining_is_what_was_recorded():
     assert max(scores("built-in", "other words")) < 0.7
     assert min(scores("reviews", "other words", labels=32)) > 0.85
     assert min(scores("new", "labeled words", labels=128)) > 0.9
+    assert all(max(scores("new", "other words", labels=many)) < 0.5 for many in (32, 128))
     assert all(len(scores(kind, "other words", labels=32)) == 3 for kind in ("new", "built-in", "reviews"))
+
+
+def test_cls_is_nearly_as_good_as_the_mean_under_a_frozen_encoder_and_the_worst_of_three_after_one_seed_of_tuning():
+    found = {
+        (how, learns): [run["other words"] for run in RECORD["pooling"] if (run["how"], run["learns"]) == (how, learns)]
+        for how in ("mean", "max", "cls")
+        for learns in ("head", "all")
+    }
+    means = {kind: sum(scores) / len(scores) for kind, scores in found.items()}
+    assert means["max", "head"] < means["mean", "head"] - 0.05 and means["cls", "head"] > means["mean", "head"] - 0.015
+    assert means["cls", "all"] == min(means[how, "all"] for how in ("mean", "max", "cls"))
+    lowest, *others = sorted(found["cls", "all"])
+    assert lowest < 0.8 and min(others) > 0.96
 
 
 def test_one_word_at_the_other_end_turns_the_guesses_over():

@@ -158,7 +158,7 @@ IDENTIFIED = {
     "15": {
         "it counts words": "15.1: the loss on everything", "labels were taken": "15.1: labels taken afterwards",
         "every chosen word": "15.1: always the mask", "$p$ was drawn once": "15.1: one draw for each sentence",
-        "padding was pooled": "15.2: pads averaged", "the zeros of the padding": "15.2: pads as zeros in the max",
+        "padding was pooled": "15.2: pads averaged", "the padding was set to 0": "15.2: pads as zeros in the max",
         "the model read something": TRAIN, "an old gradient": "15.3: old gradients kept",
         "names were compared": "15.3: the beginning of a name is enough",
         "a weight was not transposed": "15.4: not turned", "the file is float16": "15.4: through float16",
