@@ -64,11 +64,23 @@ def secret(root: Path) -> bytes:
     path = root / "classroom" / "secret"
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
+        if judged := judged_assignments(root):
+            print(
+                f"{path} is gone, although submissions were judged with it ({', '.join(judged)}). A new one is made, "
+                "so a regrade of that work uses other hidden inputs. If you have a copy, put it back and grade again.",
+                file=sys.stderr,
+            )
         _make_secret(path)
     content = path.read_bytes()
     if not content:
         raise CourseError(f"{path} is empty, so hidden inputs could be guessed. Remove it; a new one is made.")
     return content
+
+
+def judged_assignments(root: Path) -> list[str]:
+    """The assignments with verdicts on record, whose hidden inputs were drawn from the secret."""
+    files = sorted((root / "classroom" / "verdicts").glob("*.jsonl"))
+    return [path.stem for path in files if path.stat().st_size]
 
 
 def _make_secret(path: Path) -> None:

@@ -11,13 +11,14 @@ from pathlib import Path
 from autograder import catalogue, course
 from autograder.catalogue.exercise import Assignment, Exercise
 from autograder.course import CHECK_SUFFIX
-from autograder.ipython_syntax import without_magics
+from autograder.ipython_syntax import TooMuchToRead, without_magics
 from transformer_ref.learner import mine
 
 LEFT_OUT = ("solutions", "classroom", "build", "site-packages")  # folders that hold nobody's own notebooks
 MARKS = re.compile(
     r"^[ \t]*### (?:BEGIN|END) SOLUTION[ \t]*\n?|^[ \t]*# TODO: write your answer here.*\n?", re.MULTILINE
 )
+LINE_END = re.compile(r"\r\n?|\n")  # those that count for Python: splitlines knows others too
 USUAL_IMPORTS = "import math\n\nimport torch\nimport torch.nn.functional as F\nfrom torch import nn"
 SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
@@ -191,17 +192,26 @@ def _from_package(statement: Statement) -> Statement:
     return statement
 
 
-def _statements(cell: str, source: str, strict: bool) -> Iterator[Statement]:
+def _statements(cell: str, source: str, strict: bool) -> list[Statement]:
     """The top-level statements of a cell. strict: text that is not Python raises Unreadable, else it is skipped."""
-    text = MARKS.sub("", without_magics(source))
     try:
-        body = ast.parse(text).body
+        return list(_read(cell, MARKS.sub("", without_magics(source))))
     except (SyntaxError, ValueError) as error:
-        if strict:
-            line = f", line {error.lineno} of the cell" if getattr(error, "lineno", None) else ""
-            raise Unreadable(f"its cell is not valid Python yet: {getattr(error, 'msg', error)}{line}") from error
-        return
-    lines, end = text.splitlines(), 0
+        line = f", line {error.lineno} of the cell" if getattr(error, "lineno", None) else ""
+        reason = f"its cell is not valid Python yet: {getattr(error, 'msg', error)}{line}"
+    except TooMuchToRead:
+        reason = "its cell has too many magics to be read"
+    except (RecursionError, MemoryError):
+        reason = "its cell is nested too deeply to be read"
+    if strict:
+        raise Unreadable(reason)
+    return []
+
+
+def _read(cell: str, text: str) -> Iterator[Statement]:
+    """The same, of the cell's text as plain Python."""
+    body = ast.parse(text).body
+    lines, end = LINE_END.split(text), 0
     for node in body:
         first = min([node.lineno, *(each.lineno for each in getattr(node, "decorator_list", []))]) - 1
         shared = first < end

@@ -5,7 +5,7 @@ The second is what a notebook's own check does: a learner's cells run with all o
 
 import linecache
 from collections.abc import Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, TypeAlias
 
 from autograder import catalogue
 from autograder.catalogue.exercise import Assignment, Exercise
@@ -17,27 +17,11 @@ from autograder.judging.observation import Raised, raised_in_cell
 from autograder.judging.observe import LocalEndpoint
 from autograder.judging.verdict import Verdict
 
+if TYPE_CHECKING:
+    from autograder.prepare.trial import Trials
+
+Judge: TypeAlias = "Trials | InThisProcess"  # judges one answer after another
 POSIX = ("fcntl", "resource")  # modules that a sandbox needs and Windows does not have
-
-
-class Judge(Protocol):
-    """Judges one answer after another; a context manager, like `prepare.trial.Trials`."""
-
-    def __enter__(self) -> "Judge": ...
-
-    def __exit__(self, *_: object) -> None: ...
-
-    def judge(
-        self,
-        exercise: Exercise,
-        set_up: Sequence[str],
-        source: str,
-        name: str,
-        secret: bytes,
-        assignment: Assignment | None = None,
-        disclosed: bool = False,
-    ) -> Verdict:
-        """The verdict on one answer; see `Trials.judge`."""
 
 
 def chosen() -> tuple[Judge, bool]:

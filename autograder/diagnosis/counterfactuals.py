@@ -14,7 +14,7 @@ from torch import Tensor
 from autograder.catalogue.exercise import Case, Exercise, Misconception
 from autograder.diagnosis.behavior import is_degenerate
 from autograder.diagnosis.evidence import Fact
-from autograder.diagnosis.known_mistakes import namespace_of, setting, shown_by
+from autograder.diagnosis.known_mistakes import Asked, namespace_of, setting
 from autograder.diagnosis.output_patterns.results import about_results
 from autograder.diagnosis.suppositions import Supposed, suppositions
 from autograder.judging import closeness, compare
@@ -78,7 +78,7 @@ def _pattern_beside(exercise: Exercise, known: Misconception, asked: Sequence[Ou
 
     The mistake's results on visible probes are cached, so these come first.
     """
-    candidate = shown_by(exercise, known)
+    candidate = Asked.of(exercise, known)
     failing = [outcome for outcome in asked if not outcome.passed]
     visible = [outcome for outcome in failing if not outcome.probe.hidden]
     found: list[Fact] = []

@@ -136,7 +136,7 @@ def _nearest_first(exercise: Exercise, outcome: Outcome) -> list["_Pair"]:
     apart = {}
     for known in exercise.mistakes:
         with suppress(EndpointGone):
-            shown = _Asked.of(exercise, known).shows(outcome)[0] if known.shows is None else Observation(None)
+            shown = Asked.of(exercise, known).shows(outcome)[0] if known.shows is None else Observation(None)
             far = distance(shown.result, outcome.got.result)  # 1 for lists, also equal ones
             apart[known.name] = far if far < 1 or not _same(shown, outcome) else 0.0
     return sorted(_pairs(exercise), key=lambda pair: apart.get(pair.first.name, 1.0) + apart.get(pair.second.name, 1.0))
@@ -212,11 +212,13 @@ def setting(exercise: Exercise, case: Case, name: str) -> tuple:
 
 
 def where_it_is(setting: tuple) -> str:
+    """A setting in words, to begin a sentence: "Where causal is True", or "In decode" for a function."""
     function, name, value = setting
     return f"Where {name} is {value!r}" if name else f"In {function}"
 
 
 def uncapitalized(text: str) -> str:
+    """A sentence as it continues another one: its first letter is small."""
     return text[0].lower() + text[1:]
 
 
@@ -296,7 +298,7 @@ def _agreement(
         failures = [outcome for outcome, mark in marks if mark is not None]
         bearing = [outcome for outcome, mark in marks if mark]
         return (bearing, len(failures) - len(bearing)) if bearing[:1] == failures[:1] else ([], len(failures))
-    asked = _Asked.of(exercise, known)
+    asked = Asked.of(exercise, known)
     agreeing, clashes = [], 0
     partly_right = any(outcome.passed and not outcome.probe.hidden for outcome in outcomes)
     for outcome in outcomes:
@@ -316,7 +318,7 @@ def _agreement(
     return agreeing, clashes
 
 
-class _Asked:
+class Asked:
     """The results of a known mistake on a learner's probes. Those on visible probes, which are the same for everybody,
     are cached.
 
@@ -324,7 +326,7 @@ class _Asked:
     order as a learner's answer, then the hidden ones.
     """
 
-    _KEPT: ClassVar[dict[tuple[str, str], "_Asked"]] = {}
+    _KEPT: ClassVar[dict[tuple[str, str], "Asked"]] = {}
 
     def __init__(self, exercise: Exercise, known: Misconception) -> None:
         self._exercise, self._source = exercise, known.source
@@ -333,12 +335,12 @@ class _Asked:
         self._then: Candidate | None = None
 
     @classmethod
-    def of(cls, exercise: Exercise, known: Misconception) -> "_Asked":
-        """The known mistake, with its cached results."""
+    def of(cls, exercise: Exercise, known: Misconception) -> "Asked":
+        """A copy of the cached results of a known mistake: visible ones are shared, hidden ones belong to the copy."""
         kept = cls._KEPT.get((exercise.id, known.name))
         if kept is None or kept._exercise is not exercise or kept._source != known.source:
             kept = cls._KEPT[exercise.id, known.name] = cls(exercise, known)
-        return copy(kept)  # with hidden questions of its own
+        return copy(kept)
 
     def shows(self, outcome: Outcome) -> tuple[Observation, Difference | None]:
         """Its observation on the probe of an outcome, and the difference from the correct answer.
@@ -371,17 +373,12 @@ class _Asked:
         return shown, compare.difference(expected, shown, probe)
 
 
-def shown_by(exercise: Exercise, known: Misconception) -> _Asked:
-    """The endpoint of a known mistake, to be run on the learner's probes."""
-    return _Asked.of(exercise, known)
-
-
 def _passes(exercise: Exercise, known: Misconception, outcome: Outcome) -> bool:
     """Whether a known mistake passes a visible probe; True for a hidden one, which is run later."""
     if not asks_everybody(exercise, outcome.probe, outcome.case):
         return True
     try:
-        return _Asked.of(exercise, known).shows(outcome)[1] is None
+        return Asked.of(exercise, known).shows(outcome)[1] is None
     except EndpointGone:
         return False
 

@@ -29,6 +29,7 @@ FUNCTIONS = {
     "ReLU": ("GELU",), "GELU": ("ReLU",), "flip": ("clone",),
 }  # fmt: skip
 INFINITE = ("inf", "-inf")
+MOST_EFFORT = 5
 REDUCTIONS = {"sum", "mean", "amax", "amin", "max", "min", "any", "all", "norm"}
 MODULES = {"torch", "F", "nn", "math", "np", "functional", "super"}
 WHOLE = (ast.Call, ast.BinOp, ast.Compare, ast.Subscript, ast.stmt)  # what is shown around a part
@@ -79,8 +80,13 @@ class Program:
         self.definitions = "\n".join(self._lines)
 
     def changes(self) -> list[Change]:
-        """All changes, in the order of the source."""
-        return _Finder(self._tree).found
+        """All changes, in the order of the source. Their number grows with the square of the source's length."""
+        return list(_Finder(self._tree).changes())
+
+    def simplest_first(self) -> Iterator[Change]:
+        """The same changes in the order of their effort. Each is made when it is its turn, so memory stays small."""
+        for effort in range(1, MOST_EFFORT + 1):
+            yield from _Finder(self._tree, effort).changes()
 
     def code(self, change: Change) -> str:
         """The code that a change concerns, as it is written."""
@@ -96,7 +102,7 @@ class Program:
     def changed(self, change: Change) -> str:
         """The definitions with this change; empty if that is not Python."""
         function = change._function
-        with suppress(SyntaxError, ValueError, AttributeError, TypeError), change._applied():
+        with suppress(SyntaxError, ValueError, AttributeError, TypeError, RecursionError), change._applied():
             text = textwrap.indent(ast.unparse(function), " " * function.col_offset)
             first = min(each.lineno for each in (function, *function.decorator_list)) - 1
             lines = [*self._lines[:first], text, *self._lines[function.end_lineno :]]
@@ -122,10 +128,13 @@ def _height(node: ast.stmt) -> int:
 
 
 class _Finder:
-    """Finds the changes of one program. They are made of parts of its tree, which they share."""
+    """Finds the changes of one program. They are made of parts of its tree, which they share.
 
-    def __init__(self, tree: ast.Module) -> None:
-        self.found: list[Change] = []
+    effort: of the changes that are wanted; None for all.
+    """
+
+    def __init__(self, tree: ast.Module, effort: int | None = None) -> None:
+        self._tree, self._effort = tree, effort
         self._places = {
             child: (node, field, place)
             for node in ast.walk(tree)
@@ -147,12 +156,18 @@ class _Finder:
         }
         stored = [each for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) for each in _local_names(node)]
         self._unused = {*stored, *self._attributes} - read  # what was made, and perhaps meant somewhere
-        for function in (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)):
+        made = [node for node in ast.walk(tree) if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call)]
+        kept = {each.attr for node in made for each in node.targets if isinstance(each, ast.Attribute)}
+        self._layers = sorted(kept & self._unused)
+
+    def changes(self) -> Iterator[Change]:
+        """The changes in the order of the source, each made when it is its turn."""
+        for function in (node for node in ast.walk(self._tree) if isinstance(node, ast.FunctionDef)):
             if not self._is_inside_another(function):
                 self._function, names = function, _local_names(function)
                 for node in (each for statement in function.body for each in ast.walk(statement)):
-                    self._of_node(node, names)
-                self._of_blocks(function)
+                    yield from self._of_node(node, names)
+                yield from self._of_blocks(function)
 
     def _is_inside_another(self, node: ast.AST) -> bool:
         while node in self._places:
@@ -161,80 +176,85 @@ class _Finder:
                 return True
         return False
 
-    def _add(self, kind: str, effort: int, shown: ast.AST, node: ast.AST, **values: Any) -> None:
+    def _add(self, kind: str, effort: int, shown: ast.AST, node: ast.AST, **values: Any) -> Iterator[Change]:
+        if self._effort not in (None, effort):
+            return
         around = shown
         while around in self._places and not (isinstance(around, WHOLE) and around is not shown):
             around = self._places[around][0]
-        self.found.append(Change(kind, effort, shown, around, self._function, node, values))
+        yield Change(kind, effort, shown, around, self._function, node, values)
 
-    def _put(self, kind: str, effort: int, node: ast.AST, new: ast.expr) -> None:
-        """Add the change that puts another expression in the place of a node."""
+    def _put(self, kind: str, effort: int, node: ast.AST, new: ast.expr) -> Iterator[Change]:
+        """The change that puts another expression in the place of a node."""
+        if self._effort not in (None, effort):
+            return
         parent, field, place = self._places[node]
         value: Any = new
         if place is not None:
             value = [*getattr(parent, field)]
             value[place] = new
-        self._add(kind, effort, node, parent, **{field: value})
+        yield from self._add(kind, effort, node, parent, **{field: value})
 
-    def _of_node(self, node: ast.AST, names: list[str]) -> None:
+    def _of_node(self, node: ast.AST, names: list[str]) -> Iterator[Change]:
         match node:
             case ast.Name(ctx=ast.Load()):
-                self._of_name(node, names)
+                yield from self._of_name(node, names)
             case ast.Attribute(ctx=ast.Load()):
-                self._of_attribute(node)
+                yield from self._of_attribute(node)
             case ast.BinOp() | ast.AugAssign() | ast.BoolOp() | ast.Compare():
-                self._of_operator(node)
+                yield from self._of_operator(node)
             case ast.UnaryOp():
-                self._put("sign", 2, node, node.operand)
+                yield from self._put("sign", 2, node, node.operand)
             case ast.Constant():
-                self._of_constant(node, names)
+                yield from self._of_constant(node, names)
             case ast.Call():
-                self._of_call(node)
+                yield from self._of_call(node)
             case ast.Tuple() if len(node.elts) > 1:
                 for place in range(len(node.elts) - 1):
-                    self._add("items", 2, node, node, elts=_turned(node.elts, place))
+                    yield from self._add("items", 2, node, node, elts=_turned(node.elts, place))
             case ast.Subscript(ctx=ast.Load()):
-                self._put("part", 3, node, node.value)
+                yield from self._put("part", 3, node, node.value)
             case ast.Slice():
-                self._of_slice(node)
+                yield from self._of_slice(node)
             case ast.IfExp():
-                self._add("condition", 1, node.test, node, test=ast.UnaryOp(ast.Not(), node.test))
+                yield from self._add("condition", 1, node.test, node, test=ast.UnaryOp(ast.Not(), node.test))
             case ast.If() | ast.While():
-                self._add("condition", 1, node.test, node, test=ast.UnaryOp(ast.Not(), node.test))
+                yield from self._add("condition", 1, node.test, node, test=ast.UnaryOp(ast.Not(), node.test))
         if isinstance(node, (ast.Name, ast.Call, ast.BinOp, ast.Compare, ast.Attribute, ast.Subscript)):
-            self._around(node)
+            yield from self._around(node)
 
-    def _of_name(self, node: ast.Name, names: list[str]) -> None:
-        for other in names if node.id in names else ():
+    def _of_name(self, node: ast.Name, names: list[str]) -> Iterator[Change]:
+        is_local = node.id in names
+        for other in names if is_local else ():
             if other != node.id:
-                self._add("name", 1 if other in self._unused else 2, node, node, id=other)
-        for kept in self._attributes if node.id in names else ():
+                yield from self._add("name", 1 if other in self._unused else 2, node, node, id=other)
+        for kept in self._attributes if is_local else ():
             if kept in self._unused:
-                self._put("name", 2, node, ast.Attribute(ast.Name("self", ast.Load()), kept, ast.Load()))
+                yield from self._put("name", 2, node, ast.Attribute(ast.Name("self", ast.Load()), kept, ast.Load()))
         for other in FUNCTIONS.get(node.id, ()):
-            self._add("function", 1, node, node, id=other)
+            yield from self._add("function", 1, node, node, id=other)
 
-    def _of_attribute(self, node: ast.Attribute) -> None:
+    def _of_attribute(self, node: ast.Attribute) -> Iterator[Change]:
         for other in self._attributes if _is_self(node.value) and node.attr in self._attributes else ():
             if other != node.attr:
-                self._add("name", 1 if other in self._unused else 2, node, node, attr=other)
+                yield from self._add("name", 1 if other in self._unused else 2, node, node, attr=other)
         for other in FUNCTIONS.get(node.attr, ()):
-            self._add("function", 1, node, node, attr=other)
+            yield from self._add("function", 1, node, node, attr=other)
 
-    def _of_operator(self, node: ast.BinOp | ast.AugAssign | ast.BoolOp | ast.Compare) -> None:
+    def _of_operator(self, node: ast.BinOp | ast.AugAssign | ast.BoolOp | ast.Compare) -> Iterator[Change]:
         op = node.ops[0] if isinstance(node, ast.Compare) else node.op
         group = ARITHMETIC if isinstance(op, (*ARITHMETIC, ast.Pow)) else COMPARISONS if type(op) in COMPARISONS else ()
         others = [kind for kind in (*group, OPPOSITE.get(type(op))) if kind not in (None, type(op))]
         for other in others:
             values = {"ops": [other(), *node.ops[1:]]} if isinstance(node, ast.Compare) else {"op": other()}
-            self._add("operator", 1, node, node, **values)
+            yield from self._add("operator", 1, node, node, **values)
         if isinstance(node, ast.BinOp):
             if not isinstance(op, (ast.Add, ast.Mult, ast.BitAnd, ast.BitOr)):
-                self._add("operands", 1, node, node, left=node.right, right=node.left)
+                yield from self._add("operands", 1, node, node, left=node.right, right=node.left)
             for half in (node.left, node.right):
-                self._put("part", 3, node, half)
+                yield from self._put("part", 3, node, half)
 
-    def _of_constant(self, node: ast.Constant, names: list[str]) -> None:
+    def _of_constant(self, node: ast.Constant, names: list[str]) -> Iterator[Change]:
         value = node.value
         others: tuple = ()
         if isinstance(value, bool):
@@ -247,91 +267,101 @@ class _Finder:
             others = (-value, 2 * value, value / 2, 0.0, 1.0, 0.5)
         for other in dict.fromkeys(others):
             if other != value:
-                self._add("constant", 1 if isinstance(value, bool) else 2, node, node, value=other)
+                yield from self._add("constant", 1 if isinstance(value, bool) else 2, node, node, value=other)
         for name in names if others else ():
-            self._put("constant", 2 if isinstance(value, bool) else 4, node, ast.Name(name, ast.Load()))
+            yield from self._put("constant", 2 if isinstance(value, bool) else 4, node, ast.Name(name, ast.Load()))
 
-    def _of_call(self, node: ast.Call) -> None:
+    def _of_call(self, node: ast.Call) -> Iterator[Change]:
         given = node.args
         for place in range(len(given) - 1):
-            self._add("arguments", 1, node, node, args=_turned(given, place))
+            yield from self._add("arguments", 1, node, node, args=_turned(given, place))
         for place in range(len(node.keywords)):
             rest = [*node.keywords[:place], *node.keywords[place + 1 :]]
-            self._add("argument too many", 2, node, node, keywords=rest)
+            yield from self._add("argument too many", 2, node, node, keywords=rest)
         if given:
-            self._add("argument too many", 3, node, node, args=given[:-1])
+            yield from self._add("argument too many", 3, node, node, args=given[:-1])
         method = node.func if isinstance(node.func, ast.Attribute) else None
         of_value = method is not None and not (isinstance(method.value, ast.Name) and method.value.id in MODULES)
         if of_value and not _is_self(method.value):
-            self._put("call too many", 2, node, method.value)
+            yield from self._put("call too many", 2, node, method.value)
         if len(given) == 1 and not isinstance(given[0], ast.Starred):
-            self._put("call too many", 2, node, given[0])
+            yield from self._put("call too many", 2, node, given[0])
         if method is not None and method.attr in REDUCTIONS:
             named = {each.arg for each in node.keywords}
             if "keepdim" not in named and (given or named):
                 keeping = [*node.keywords, ast.keyword("keepdim", ast.Constant(True))]
-                self._add("argument too few", 2, node, node, keywords=keeping)
+                yield from self._add("argument too few", 2, node, node, keywords=keeping)
             if not given and not named:
                 for axis in (-1, 0, 1, -2):
-                    self._add("argument too few", 2, node, node, args=[ast.Constant(axis)])
+                    yield from self._add("argument too few", 2, node, node, args=[ast.Constant(axis)])
 
-    def _of_slice(self, node: ast.Slice) -> None:
+    def _of_slice(self, node: ast.Slice) -> Iterator[Change]:
         for end, usual in (("lower", 1), ("upper", -1)):
             bound = getattr(node, end)
             others: list[ast.expr | None] = [ast.Constant(usual)]
             if bound is not None:
                 others = [None, *(ast.BinOp(bound, op(), ast.Constant(1)) for op in (ast.Add, ast.Sub))]
             for other in others:
-                self._add("bounds", 2, self._places[node][0], node, **{end: other})
+                yield from self._add("bounds", 2, self._places[node][0], node, **{end: other})
 
-    def _around(self, node: ast.expr) -> None:
+    def _around(self, node: ast.expr) -> Iterator[Change]:
         """What may be missing around an expression: a sign, another order of axes, 1 more or less, a copy."""
         parent, field, _ = self._places[node]
         is_called = isinstance(parent, ast.Call) and field == "func"
         is_stored = isinstance(getattr(node, "ctx", None), (ast.Store, ast.Del))
         is_module = isinstance(node, ast.Name) and node.id in {*MODULES, "self"}
-        if is_called or is_stored or is_module or (isinstance(parent, ast.Attribute) and isinstance(node, ast.Name)):
+        if is_called or is_stored or is_module:
             return
-        for layer in self._attributes if isinstance(parent, (ast.Call, ast.Assign, ast.Return, ast.BinOp)) else ():
-            if layer in self._unused:
-                of_self = ast.Attribute(ast.Name("self", ast.Load()), layer, ast.Load())
-                self._put("layer", 2, node, ast.Call(of_self, [node], []))
-        self._put("opposite", 4, node, ast.UnaryOp(ast.Invert(), node))
-        if isinstance(parent, (ast.BinOp, ast.Call, ast.Return, ast.Assign)):
-            self._put("opposite", 4, node, ast.UnaryOp(ast.USub(), node))
+        in_constructor = self._function.name == "__init__"
+        is_value = isinstance(parent, (ast.BinOp, ast.Call, ast.Return, ast.Assign))
+        for layer in self._layers if (is_value or self._is_asked(parent)) and not in_constructor else ():
+            of_self = ast.Attribute(ast.Name("self", ast.Load()), layer, ast.Load())
+            yield from self._put("layer", 2, node, ast.Call(of_self, [node], []))
+        if isinstance(parent, ast.Attribute) and isinstance(node, ast.Name):
+            return
+        yield from self._put("opposite", 4, node, ast.UnaryOp(ast.Invert(), node))
+        if is_value and not in_constructor:
+            yield from self._put("opposite", 4, node, ast.UnaryOp(ast.USub(), node))
             turned = ast.Attribute(node, "transpose", ast.Load())
-            self._put("axes", 4, node, ast.Call(turned, [ast.Constant(-2), ast.Constant(-1)], []))
+            yield from self._put("axes", 4, node, ast.Call(turned, [ast.Constant(-2), ast.Constant(-1)], []))
             for op in (ast.Add, ast.Sub) if isinstance(node, (ast.Name, ast.BinOp, ast.Subscript)) else ():
-                self._put("by one", 4, node, ast.BinOp(node, op(), ast.Constant(1)))
-            self._put("copy", 5, node, ast.Call(ast.Attribute(node, "clone", ast.Load()), [], []))
+                yield from self._put("by one", 4, node, ast.BinOp(node, op(), ast.Constant(1)))
+            yield from self._put("copy", 5, node, ast.Call(ast.Attribute(node, "clone", ast.Load()), [], []))
 
-    def _of_blocks(self, function: ast.FunctionDef) -> None:
+    def _is_asked(self, node: ast.AST) -> bool:
+        """Whether a node is the method that is called of a value, as in x.view(...)."""
+        parent, field, _ = self._places[node]
+        return isinstance(node, ast.Attribute) and isinstance(parent, ast.Call) and field == "func"
+
+    def _of_blocks(self, function: ast.FunctionDef) -> Iterator[Change]:
         for node in ast.walk(function):
             for name in ("body", "orelse"):
                 block = getattr(node, name, None)
                 for place, statement in enumerate(block) if isinstance(block, list) else ():
-                    self._of_statement(node, name, block, place, statement)
+                    yield from self._of_statement(node, name, block, place, statement)
 
-    def _of_statement(self, node: ast.AST, name: str, block: list, place: int, statement: ast.stmt) -> None:
+    def _of_statement(self, node: ast.AST, name: str, block: list, place: int, statement: ast.stmt) -> Iterator[Change]:
         before, after = block[:place], block[place + 1 :]
         if len(block) > 1:
-            self._add("line too many", 2, statement, node, **{name: [*before, *after]})
+            yield from self._add("line too many", 2, statement, node, **{name: [*before, *after]})
         if after:
-            self._add("lines exchanged", 2, statement, node, **{name: _turned(block, place)})
+            yield from self._add("lines exchanged", 2, statement, node, **{name: _turned(block, place)})
         if after and isinstance(statement, ast.Assign) and isinstance(after[0], ast.Assign):
             crossed = [ast.Assign(one.targets, other.value, lineno=one.lineno) for one, other in
                        ((statement, after[0]), (after[0], statement))]  # fmt: skip
-            self._add("values exchanged", 2, statement, node, **{name: [*before, *crossed, *after[1:]]})
+            yield from self._add("values exchanged", 2, statement, node, **{name: [*before, *crossed, *after[1:]]})
         if isinstance(statement, ast.If):
-            self._add("condition too many", 3, statement.test, node, **{name: [*before, *statement.body, *after]})
+            yield from self._add(
+                "condition too many", 3, statement.test, node, **{name: [*before, *statement.body, *after]}
+            )
         if isinstance(statement, (ast.For, ast.While, ast.If)):
             *others, last = statement.body
             if others:
                 shorter = _with_body(statement, others)
-                self._add("indented", 2, last, node, **{name: [*before, shorter, last, *after]})
+                yield from self._add("indented", 2, last, node, **{name: [*before, shorter, last, *after]})
             if after:
                 longer = _with_body(statement, [*statement.body, after[0]])
-                self._add("not indented", 2, after[0], node, **{name: [*before, longer, *after[1:]]})
+                yield from self._add("not indented", 2, after[0], node, **{name: [*before, longer, *after[1:]]})
 
 
 def _with_body(statement: ast.For | ast.While | ast.If, body: list[ast.stmt]) -> ast.stmt:

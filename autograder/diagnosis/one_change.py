@@ -110,7 +110,7 @@ def one_change(exercise: Exercise, endpoint: Endpoint, outcomes: Sequence[Outcom
 def _searched(exercise: Exercise, endpoint: Endpoint, outcomes: Sequence[Outcome], source: str) -> OneChange | None:
     try:
         program = Program(source)
-    except (SyntaxError, ValueError):  # a cell with commands of IPython's
+    except (SyntaxError, ValueError, RecursionError, MemoryError):  # a cell with commands of IPython's, or too deep
         return None
     try:
         found = _repairs(exercise, endpoint, sorted(outcomes, key=lambda outcome: outcome.passed), program)
@@ -126,14 +126,16 @@ def _repairs(exercise: Exercise, endpoint: Endpoint, outcomes: Sequence[Outcome]
     until = time.monotonic() + MOST_SECONDS
     found: list[Change] = []
     tried = {program.definitions, ""}
-    for change in sorted(program.changes(), key=lambda change: change.effort):
-        if found and (change.line != found[0].line or change.effort > found[0].effort + 1):
+    for change in program.simplest_first():
+        if time.monotonic() > until or (found and change.effort > found[0].effort + 1):
+            break
+        if found and change.line != found[0].line:
             continue
         text = program.changed(change)
         if text in tried:
             continue
         tried.add(text)
-        if len(tried) > MOST_CHANGES or time.monotonic() > until:
+        if len(tried) > MOST_CHANGES:
             break
         if _passes(exercise, endpoint, outcomes, text):
             found.append(change)

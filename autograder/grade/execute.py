@@ -8,7 +8,7 @@ import hashlib
 import logging
 import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime, timezone
 from pathlib import Path
@@ -233,11 +233,20 @@ class _Graded:
                 self._explained[exercise.id] = verdict
 
     def _hearing(self, exercise: Exercise) -> JudgingSession:
-        findings = forbidden.findings(self._sources, exercise, self._assignment)
-        self._sessions[exercise.id] = JudgingSession(
-            exercise, self._key(exercise), findings, self._why_missing(exercise)
-        )
-        return self._sessions[exercise.id]
+        """The session of an exercise, which is lost if the notebook's text cannot be read."""
+        findings: Sequence[str] = ()
+        stopped: tuple[Raised, ...] = ()
+        failure = None
+        try:
+            findings = forbidden.findings(self._sources, exercise, self._assignment)
+            stopped = self._why_missing(exercise)
+        except Exception as error:
+            failure = error
+        session = JudgingSession(exercise, self._key(exercise), findings, stopped)
+        self._sessions[exercise.id] = session
+        if failure is not None:
+            self._judge_stopped(session, failure)
+        return session
 
     def _ask(self, process: Submission, session: JudgingSession, hidden: bool) -> None:
         exercise = session.exercise
@@ -247,8 +256,13 @@ class _Graded:
             except (Ended, SandboxError):
                 raise
             except Exception as error:
-                self._fail(exercise, f"the judge stopped with {type(error).__name__}", error)
-                session.lose("the judge stopped")
+                self._judge_stopped(session, error)
+
+    def _judge_stopped(self, session: JudgingSession, error: Exception) -> None:
+        """Note that the judge itself failed in an exercise, which costs no points: it waits for a person."""
+        self._fail(session.exercise, f"the judge stopped with {type(error).__name__}", error)
+        self._log.warning("%s: not checked, since the judge stopped.", session.exercise.id, exc_info=error)
+        session.lose("the judge stopped")
 
     def _key(self, exercise: Exercise) -> bytes:
         """A digest of everything that has an effect: all cells that were run, the positions of the checks, the files
@@ -264,6 +278,7 @@ class _Graded:
         if session is not None and exercise.id not in self._broken:
             try:
                 verdict = self._explained.get(exercise.id) or explain(session.verdict())
+                report = as_text(verdict)
             except Exception as error:
                 self._fail(exercise, f"the judge stopped with {type(error).__name__}", error)
             else:
@@ -271,7 +286,7 @@ class _Graded:
                     self._log.warning(
                         "%s: no explanation. The points are unchanged.\n%s", exercise.id, verdict.failed_explanation
                     )
-                return verdict, as_text(verdict)
+                return verdict, report
         if exercise.id in self._broken:
             verdict = not_checked(exercise, self._broken[exercise.id], excused=True)
         return verdict, as_text(verdict)

@@ -33,6 +33,7 @@ from autograder.grade.worker import split
 from autograder.inside.safe_rmtree import remove
 from autograder.intake import take_in
 from autograder.policy import course_time, gradebook_indexes, late, points
+from autograder.reports import results
 from autograder.sandbox.private_folder import PrivateFolder
 
 if TYPE_CHECKING:
@@ -128,16 +129,23 @@ class Classroom:
             found = take_in.submissions(top, self._entry)
         return {student: folder for student, folder in sorted(found.items()) if student not in excluded}
 
-    def is_graded(self, student: str, folder: Path, last: Mapping[str, Any] | None) -> bool:
-        """Whether this submission was graded, and the gradebook has the result.
+    def has_result(self, student: str, last: Mapping[str, Any] | None) -> bool:
+        """Whether there is a graded notebook, and the gradebook has its points.
 
         last: the log's line about the last grading, or None. If the gradebook was emptied or restored to an earlier
-        state, its points differ from those of that line or are missing. Times are compared only for equality: a clock
-        may have been set back between two submissions.
+        state, its points differ from those of that line or are missing.
         """
         graded = Path(self._path(self._coursedir.autograded_directory, student))
-        if not any(graded.glob("*.ipynb")) or not self._holds(student, last):
-            return False
+        kept = self.recorded(student) if any(graded.glob("*.ipynb")) else None
+        given = last["points"] if last is not None else {}
+        return kept is not None and all(_same_points(kept.points.get(cell), points) for cell, points in given.items())
+
+    def is_same_work(self, student: str, folder: Path, last: Mapping[str, Any] | None) -> bool:
+        """Whether this submission is the one that was graded, by its digest and its time.
+
+        last: as above. Times are compared only for equality: a clock may have been set back between two submissions.
+        """
+        graded = Path(self._path(self._coursedir.autograded_directory, student))
         digest = last["submission"] if last is not None else None
         try:
             if self._entry is not None:
@@ -151,21 +159,13 @@ class Classroom:
             return False
         return new is None or old is None or new == old
 
-    def _holds(self, student: str, last: Mapping[str, Any] | None) -> bool:
-        kept = self.recorded(student)
-        if kept is None:
-            return False
-        if last is None:
-            return True
-        return all(_same_points(kept.points.get(cell), points) for cell, points in last["points"].items())
-
     def names(self) -> dict[str, str]:
         """Student -> "Ada Lovelace (501)", for everyone whose name the gradebook knows."""
 
         def look() -> dict[str, str]:
             with self._open() as gradebook:
-                full = {row.id: f"{row.first_name or ''} {row.last_name or ''}".strip() for row in gradebook.students}
-                return {student: f"{name} ({student})" for student, name in full.items() if name}
+                students = map(results.student_of, gradebook.students)
+                return {student.id: student.name_and_id for student in students if student.name != student.id}
 
         return self._patiently(look)
 

@@ -28,7 +28,7 @@ from autograder import catalogue, course
 from autograder.catalogue.exercise import Assignment
 from autograder.grade.benchmark import with_text
 from autograder.grade.gradebook import Classroom
-from autograder.grade.outdated import outdated_lateness
+from autograder.grade.older_rules import outdated_lateness
 from autograder.policy import gradebook_indexes, late
 from autograder.reports import results
 from transformer_ref.device import device_name

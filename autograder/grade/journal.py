@@ -124,6 +124,10 @@ class Journals:
             latest.close()
         return None
 
+    def latest(self) -> str:
+        """The name of the latest run's log, or "" before the first one."""
+        return next((path.stem for path in reversed(self._files()) if path.stat().st_size), "")
+
     def half_written(self) -> set[str]:
         """The students whose record may be incomplete, because a run ended in the middle of it."""
         last = _last_of_each([event for path in self._paths() for event in read(path)])

@@ -20,7 +20,7 @@ from autograder.sandbox.private_folder import PrivateFolder
 MOST_ATTEMPTS = 2
 TIDY_SECONDS = 5.0  # for a worker that has to stop
 LOOK_SECONDS = 0.005  # how often to look whether it has gone
-LONGEST_SECONDS = 1800.0  # of one submission: twenty cells that each use up their time limit
+LONGEST_SECONDS = 1800.0  # of one submission, more than both tries of `execute` take with the default limits
 TOO_LONG = f"the worker did not come back within {LONGEST_SECONDS / 60:.0f} minutes"
 
 

@@ -71,21 +71,30 @@ def grade(root: Path, assignment: str, options: Options) -> int:
 
     Raises CourseError if the course, the gradebook or the workers cannot be used.
     """
+    journals = Journals(root, assignment)
+    before = journals.latest()
+
+    def continuation() -> str:
+        """How to go on: --resume knows the options of a run only from its log."""
+        if journals.latest() == before and not options.resume:
+            return "Nothing was graded yet; give the same command again."
+        return "Finished grades are kept; --resume goes on from here."
+
     with interruptible():
         try:
             return _run(root, assignment, options)
         except Interrupted as interrupted:
-            say("\nInterrupted. Finished grades are kept; --resume goes on from here.")
+            say(f"\nInterrupted. {continuation()}")
             return interrupted.code
         except Stopped as stopped:
-            say(f"\nStopped. {stopped} Finished grades are kept; --resume goes on from here.")
+            say(f"\nStopped. {stopped} {continuation()}")
             return ATTENTION
         except OSError as error:
             # A full or read-only disk, too many open files: this machine's trouble, which no submission has made.
             where = f" {error.filename}" if error.filename else ""
             print(
-                f"\nThis machine cannot go on: {error.strerror or error}{where}. Finished grades are kept; once "
-                "that is put right, --resume goes on from here.",
+                f"\nThis machine cannot go on: {error.strerror or error}{where}. Put that right first. "
+                f"{continuation()}",
                 file=sys.stderr,
             )
             return ATTENTION
@@ -94,7 +103,7 @@ def grade(root: Path, assignment: str, options: Options) -> int:
 def _run(root: Path, assignment: str, options: Options) -> int:
     with OneWriter(root), workers.fork_server_for(assignment, options) as fork_server:
         from autograder.grade.gradebook import Classroom  # seconds of imports, which the fork_server has begun
-        from autograder.grade.outdated import outdated_of
+        from autograder.grade.older_rules import outdated_of
         from autograder.grade.plan import plan
         from autograder.grade.summary import of_older_rules, of_withdrawn, summary
 
@@ -106,15 +115,15 @@ def _run(root: Path, assignment: str, options: Options) -> int:
             if code:
                 return code
             classroom.finish()
-        older = outdated_of(root, assignment, classroom.graded())
-        gone = of_withdrawn(classroom.withdrawn())
+        older, names = outdated_of(root, assignment, classroom.graded()), classroom.names()
+        gone = of_withdrawn([names.get(student, student) for student in classroom.withdrawn()])
         if journal is None:
-            for line in [*gone, *of_older_rules(older, assignment)]:
+            for line in [*gone, *of_older_rules(older, assignment, names)]:
                 say(line)
             return 0
         for line in gone:
             say(line)
-        say(summary(journal, classroom.most_points(), root, older, classroom.zone, classroom.names()))
+        say(summary(journal, classroom.most_points(), root, older, classroom.zone, names))
     if classroom.not_believed:
         say(
             f"  {classroom.not_believed} came with a timestamp.txt that was not believed. If nbgrader's exchange or "

@@ -14,6 +14,7 @@ from autograder.grade.progress import duration
 from autograder.judging.unusual import in_words
 from autograder.policy import times
 
+ADDED = "own-"  # how the intake names cells that are not the released ones (see `intake.rebuild`)
 SHOWN = 12  # lines of one kind; the log has all
 
 
@@ -32,7 +33,6 @@ def summary(
     """
     assignment = journal.path.parent.name
     graded, failed = ([_named(event, names) for event in journal.of(kind)] for kind in ("graded", "failed"))
-    older = {names.get(student, student): why for student, why in older.items()}
     lines = [_headline(assignment, journal.seconds, len(graded), len(failed))]
     lines += _block("not graded", _each_once((event["student"], event["reason"]) for event in failed), len(failed))
     if any(event.get("retry") for event in failed):
@@ -56,7 +56,7 @@ def summary(
             "look at the code", [f"{e['student']}: {in_words(e['unusual'])}" for e in graded if e.get("unusual")]
         )
         lines += _slowest(graded)
-    lines += of_older_rules(older, assignment)
+    lines += of_older_rules(older, assignment, names)
     lines.append(f"  log: {journal.path.relative_to(root)}")
     if graded:
         lines.append(f"  next: nbgrader generate_feedback {assignment}; python -m autograder export {assignment}")
@@ -72,9 +72,10 @@ def of_withdrawn(students: Sequence[str]) -> list[str]:
     return lines + more if lines else []
 
 
-def of_older_rules(older: Mapping[str, str], assignment: str) -> list[str]:
+def of_older_rules(older: Mapping[str, str], assignment: str, names: Mapping[str, str]) -> list[str]:
     """Lines about students whose grades are based on older rules; none if there are none."""
-    lines = _block("graded by older rules", _each_once(older.items()), len(older))
+    named = _each_once((names.get(student, student), why) for student, why in older.items())
+    lines = _block("graded by older rules", named, len(older))
     more = [f"    python -m autograder grade {assignment} --outdated grades them again"]
     return lines + more if lines else []
 
@@ -97,8 +98,9 @@ def _points(graded: Sequence[Mapping[str, Any]], worth: Mapping[str, float]) -> 
         f"from {totals[0]:g} to {totals[-1]:g}; {full} earned all, {none} nothing",
         f"  {'':<24}{'of':>6}{'mean':>8}{'all':>7}{'none':>7}",
     ]
+    given = [{**event["points"], **event.get("by_person", {})} for event in graded]  # as the totals count them
     for cell, possible in worth.items():
-        earned = [event["points"][cell] for event in graded if event["points"].get(cell) is not None]
+        earned = [points[cell] for points in given if points.get(cell) is not None]
         if earned:
             all_of_it, nothing = sum(points >= possible for points in earned), sum(points <= 0 for points in earned)
             name = cell.removesuffix(CHECK_SUFFIX)
@@ -120,6 +122,7 @@ def _each_once(said: Iterable[tuple[str, str]]) -> list[str]:
 def _slowest(graded: Sequence[Mapping[str, Any]]) -> list[str]:
     slow = max(graded, key=lambda event: event["seconds"])
     cell, seconds = max(slow["cells"], key=lambda timed: timed[1], default=("", 0.0))
+    cell = "a cell that was added or changed" if cell.startswith(ADDED) else cell
     where = f", {seconds:.1f} s of it in {cell}" if cell else ""
     middle = statistics.median(event["seconds"] for event in graded)
     slowest = f"the slowest {slow['seconds']:.1f} s: {slow['student']}{where}"

@@ -15,7 +15,6 @@ import queue
 import tempfile
 import threading
 import time
-from datetime import datetime
 from multiprocessing.connection import Connection
 from pathlib import Path
 
@@ -32,6 +31,7 @@ from autograder.inside.safe_rmtree import remove
 from autograder.intake import take_in, untrusted_files
 from autograder.judging.unusual import unusual
 from autograder.judging.verdict import NOT_CHECKED
+from autograder.reports import results
 from autograder.sandbox import hiding
 
 FOLDERS = {
@@ -100,7 +100,7 @@ class Bench:
             except Exception as error:  # one submission's trouble is one submission's failure
                 failure, retry = f"{type(error).__name__}: {error}", True
         notebooks = {} if failure else self._notebooks(submission.student)
-        contents = [json.loads(text) for text in notebooks.values()]
+        contents = [nbformat.from_dict(json.loads(text)) for text in notebooks.values()]
         return Result(
             student=submission.student,
             notebooks=notebooks,
@@ -194,16 +194,10 @@ class _Notes(logging.Handler):
             self.lines.append(text)
 
 
-def _cell_seconds(notebook: dict) -> list[tuple[str, float]]:
-    """(cell id, seconds) of each cell that ran, from the times in its metadata."""
-    timed = []
-    for cell in notebook["cells"]:
-        times = cell.get("metadata", {}).get("execution", {})
-        begun = times.get("iopub.execute_input") or times.get("iopub.status.busy")
-        ended = times.get("shell.execute_reply") or times.get("iopub.status.idle")
-        if begun and ended:
-            timed.append((cell.get("id", ""), round((_time(ended) - _time(begun)).total_seconds(), 4)))
-    return timed
+def _cell_seconds(notebook: nbformat.NotebookNode) -> list[tuple[str, float]]:
+    """(cell id, seconds) of each cell that ran."""
+    timed = ((cell, results.seconds_of(cell)) for cell in notebook.cells)
+    return [(cell.get("id", ""), round(seconds, 4)) for cell, seconds in timed if seconds is not None]
 
 
 def unchecked(notebook: dict) -> list[tuple[str, str]]:
@@ -217,10 +211,6 @@ def unchecked(notebook: dict) -> list[tuple[str, str]]:
             if isinstance(record, dict) and record.get("state") == NOT_CHECKED:
                 found.append((str(record.get("exercise", "")), str(record.get("reason", ""))))
     return found
-
-
-def _time(text: str) -> datetime:
-    return datetime.fromisoformat(text.replace("Z", "+00:00"))
 
 
 def main(descriptor: int, folder: Path) -> None:

@@ -1,4 +1,7 @@
-"""How much of a machine one submission may use."""
+"""How much of a machine one submission may use.
+
+The budget of one check is not here: it is `Exercise.seconds` in the catalogue, enforced by `sandbox.runner`.
+"""
 
 from dataclasses import dataclass
 

@@ -4,7 +4,6 @@ cells and the names they bear is taken from it."""
 import ast
 import base64
 import binascii
-import html
 import json
 import re
 import urllib.parse
@@ -56,7 +55,7 @@ _LOOKS = (
 
 INSIDE = "The file was not a plain notebook. One was found in it, and that was graded."
 BROKEN = "The file is broken. {} cells of it could be read, and they were graded."
-EXPORT = "The file is not a notebook but an export of one. {} cells of code were found in it and graded."
+EXPORT = "The file is not a notebook but an export of one. Cells of code found in it and graded: {}."
 
 
 @dataclass(frozen=True)
@@ -237,7 +236,7 @@ def _unwrapped(text: str) -> Iterator[str]:
     if '\\"cell' in text:
         yield _ESCAPED.sub(lambda found: _ESCAPES.get(found[1], found[0]), text)
     if "&quot;cell" in text or "&#34;cell" in text:
-        yield html.unescape(text)
+        yield scripts.unescaped(text)
     if "%22cell" in text:
         yield urllib.parse.unquote_plus(text) if "+" in text and "%20" not in text else urllib.parse.unquote(text)
     encoded = text.rpartition("base64,")[2].strip()

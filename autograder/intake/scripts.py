@@ -14,6 +14,7 @@ _CLOSED = re.compile(r"(`{3,})[ \t]*")
 _CODE_IN_PAGE = re.compile(r'<div class="([^"<>]*)">\s*<pre>')
 _OF_CODE = re.compile(r"\bhl-i?python3?\b")
 _TAG = re.compile(r"<[^<>]*>")
+_LONG_NUMBER = re.compile(r"&#(?=[0-9]{4000})")  # Python refuses to read it
 _DEFINES = re.compile(r"^(?:async[ \t]+)?(?:def|class)[ \t]", re.MULTILINE)
 
 
@@ -21,13 +22,18 @@ def cells(text: str) -> list[dict]:
     """The cells, as nbformat has them; none where the text is not an export of a notebook."""
     text = text[:MOST].replace("\r\n", "\n").replace("\r", "\n")
     if text.lstrip().startswith("<"):
-        found = [html.unescape(_TAG.sub("", code)) for code in _code_in_page(text)]
+        found = [unescaped(_TAG.sub("", code)) for code in _code_in_page(text)]
         return [_cell(code.strip("\n")) for code in found if code.strip()]
     if _PROMPT.search(text):
         return _of_script(text)
     if blocks := _fenced(text):
         return [_cell(code.rstrip("\n")) for code in blocks if code.strip()]
     return [_cell(text.strip("\n"))] if _DEFINES.search(text) and is_python(text) else []
+
+
+def unescaped(text: str) -> str:
+    """HTML's characters such as &lt; as they are; a number of thousands of digits, which is none, stays."""
+    return html.unescape(_LONG_NUMBER.sub("&amp;#", text))
 
 
 def _code_in_page(text: str) -> list[str]:

@@ -1,4 +1,8 @@
-"""Unpacks an archive, and the archives in it, within limits: bombs do no harm."""
+"""Unpacks an archive, and the archives in it, within limits: bombs do no harm.
+
+These limits are for one submitted file, which is unpacked in memory. `platforms.archives` has others, for all files of
+a student in a platform's export, which are copied to the disk.
+"""
 
 import bz2
 import io

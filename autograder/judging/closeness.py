@@ -1,4 +1,7 @@
-"""Whether two values are the same, or near enough under a probe's tolerances, whatever they are."""
+"""Whether two values are the same, or near enough under a probe's tolerances, whatever they are.
+
+`compare` decides whether a result is correct, with `differing`. `near` and `close` only serve the diagnosis.
+"""
 
 from collections.abc import Callable
 from math import isfinite
@@ -11,6 +14,10 @@ from autograder.judging.observation import Outcome
 
 
 def near(one: Any, other: Any, outcome: Outcome) -> bool:
+    """Whether two tensors have one shape and agree under the probe's tolerances; other values must be `equal`.
+
+    For the diagnosis, which looks for a formula that gives the learner's result. No verdict depends on it.
+    """
     if not isinstance(one, Tensor) or not isinstance(other, Tensor):
         return equal(one, other)
     if one.shape != other.shape:
@@ -32,6 +39,7 @@ def differing(one: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8
 
 
 def close(outcome: Outcome) -> Callable[[Tensor, Tensor], bool]:
+    """`near` for the probe of this outcome, as a function of two tensors."""
     return lambda one, other: near(one, other, outcome)
 
 

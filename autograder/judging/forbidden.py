@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from autograder.catalogue.exercise import Assignment, Exercise
-from autograder.ipython_syntax import as_python
+from autograder.ipython_syntax import Budget, TooMuchToRead, as_python
 from transformer_ref.learner.mine import GIVEN
 
 OWN_PACKAGES = ("transformer_ref", "autograder")
@@ -41,7 +41,6 @@ SWITCHES = (
 RUNNERS = ("eval", "exec", "compile", "run_line_magic", "run_cell_magic")
 WRITERS = ("setattr", "update", "__setitem__")
 MODULE = re.compile(rf"(?:{'|'.join(OWN_PACKAGES)})(?:\.\w+)*")
-MAGIC_LINE = re.compile(r"^[ \t]*[%!?]|=[ \t]*[%!]|\?[ \t]*$", re.MULTILINE)  # where IPython may find one
 
 # The budget of one notebook. A chapter's solution has 10,000 letters and 3,000 nodes.
 MOST_LETTERS = 300_000
@@ -49,7 +48,8 @@ MOST_NODES = 100_000
 MOST_TRANSFORMED = 100_000  # letters; IPython reads a cell anew for each of its magics
 UNREAD = (
     "One of your cells is too long to be read: together the notebook's code may have 300,000 characters. What is not "
-    "read could hold anything, so this exercise earns no points. Take out what is not needed, such as pasted data."
+    "read could hold anything, so this exercise earns no points. Take out what is not needed, such as pasted data, "
+    "hundreds of magics in one cell, or thousands of operators in one expression."
 )
 UNSEEN = (
     "This notebook registers an operator of its own with torch (torch.library). What runs inside it cannot be seen, so "
@@ -76,13 +76,14 @@ def findings(cells: Sequence[str], exercise: Exercise, assignment: Assignment | 
     """Sentences about forbidden mentions in the code that the exercise's objects depend on; empty if there are none.
 
     cells: sources of the notebook's code cells, in order. A cell that is not Python would not run, so it is skipped.
-    Code beyond the budget is a finding itself.
+    Code beyond the budget, or too deeply nested to be read here, is a finding itself.
     """
     allowed = (*ALWAYS_VISIBLE, *(assignment.visible_modules if assignment else ()))
     statements, is_whole = _read(tuple(cells))
     reached = list(_reached(statements, exercise.names))
     if exercise.forbidden or exercise.harness:  # to patch what watches, an answer need not reach the cell that does it
-        reached += [statement for statement in statements if statement not in reached and _meddles(statement)]
+        known = set(map(id, reached))
+        reached += [statement for statement in statements if id(statement) not in known and _meddles(statement)]
     mentioned = dict.fromkeys(name for statement in reached for name in statement.mentions)
     modules = [name for name in mentioned if name not in SWITCHES and not _within(name, allowed)]
     for name in dict.fromkeys(name for statement in reached for name in statement.dotted):
@@ -145,34 +146,34 @@ def _read(cells: tuple[str, ...]) -> tuple[list[_Statement], bool]:
 
     Cached, since every exercise needs them.
     """
-    read, letters, transformed, nodes, is_whole = [], 0, 0, 0, True
+    read, letters, nodes, is_whole = [], 0, 0, True
+    budget = Budget(MOST_TRANSFORMED)
     for cell in cells:
         if letters + len(cell) > MOST_LETTERS:
             is_whole = False
             continue
         letters += len(cell)
-        body = _parse(cell)
-        if body is None:
-            work = len(cell) * (1 + sum(1 for _ in MAGIC_LINE.finditer(cell)))
-            if transformed + work > MOST_TRANSFORMED:
-                is_whole = False
-                continue
-            transformed += work
-            body = _parse(as_python(cell))
-        for node in body or ():
-            statement, size = _statement(node)
-            nodes += size
-            if nodes > MOST_NODES:
-                return read, False
-            read.append(statement)
+        try:
+            body = _parse(cell)
+            for node in _parse(as_python(cell, budget)) or () if body is None else body:
+                statement, size = _statement(node)
+                nodes += size
+                if nodes > MOST_NODES:
+                    return read, False
+                read.append(statement)
+        except (RecursionError, TooMuchToRead):
+            is_whole = False
     return read, is_whole
 
 
 def _parse(source: str) -> list[ast.stmt] | None:
-    """The source's statements; None when it is not Python."""
+    """The source's statements; None when it is not Python.
+
+    Raises RecursionError for nested code that would run after sys.setrecursionlimit.
+    """
     try:
         return ast.parse(source).body
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    except (SyntaxError, ValueError, MemoryError):
         return None
 
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from autograder.catalogue.exercise import Exercise
 from autograder.judging.observation import Outcome, Raised
-from autograder.judging.points import hidden_points, visible_points
+from autograder.judging.partial_credit import hidden_points, visible_points
 from autograder.judging.repeat_run import RepeatRun
 
 UNWRITTEN = "NotImplementedError"

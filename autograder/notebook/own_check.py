@@ -25,6 +25,7 @@ from autograder.feedback.report import report
 from autograder.judging import forbidden
 from autograder.judging.observe import LocalEndpoint
 from autograder.judging.verdict import Verdict
+from autograder.notebook import progress_store
 
 UNCHANGED = "This is the same {kind} as at your last check. If you have changed its cell, run that cell first."
 _kept: dict[str, bytes] = {}  # exercise -> key of the numbers on which its answer failed
@@ -100,12 +101,7 @@ def _sources(names: Sequence[str], namespace: dict[str, Any]) -> list[str]:
 
 def _cell_of(names: Sequence[str], namespace: dict[str, Any]) -> str:
     """The source of the cell that defines the answer; nothing if it cannot be found, or there are several."""
-    files = set()
-    for name in names:
-        found = namespace.get(name)
-        defined = vars(found).values() if isinstance(found, type) else (found,)
-        codes = [inspect.unwrap(each).__code__ for each in defined if isinstance(each, types.FunctionType)]
-        files |= {code.co_filename for code in codes} or {""}
+    files = progress_store.files_of(names, namespace)
     return "".join(linecache.getlines(files.pop())) if len(files) == 1 else ""
 
 

@@ -72,7 +72,7 @@ class Known:
     def __init__(
         self, earned: Mapping[str, tuple[float, float]], namespace: Mapping[str, Any], notebooks: Notebooks
     ) -> None:
-        self._earned, self._namespace, self.notebooks = earned, namespace, notebooks
+        self._namespace, self.notebooks = namespace, notebooks
         before = notebooks.remembered
         self.entries = {**before.entries, **{name: Earned(*points) for name, points in earned.items()}}
         self.trouble = (

@@ -7,9 +7,11 @@ remove the file is to forget, and is allowed; one that cannot be read is left as
 import ast
 import contextlib
 import hashlib
+import inspect
 import json
 import linecache
-from collections.abc import Iterator, Mapping
+import types
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
@@ -84,18 +86,20 @@ def notebook_of(folder: Path, assignment: Assignment) -> Path | None:
     return next((path for path in (folder / assignment.id / name, folder / name) if path.is_file()), None)
 
 
-def code_of(names: tuple[str, ...] | list[str], namespace: Mapping[str, Any]) -> str:
+def code_of(names: Sequence[str], namespace: Mapping[str, Any]) -> str:
     """A digest of the cells that define these names, without comments and layout; "" if they cannot be found."""
-    files = {_file_of(namespace.get(name)) for name in names} - {""}
-    cells = ["".join(linecache.getlines(file)) for file in sorted(files)]
+    cells = ["".join(linecache.getlines(file)) for file in sorted(files_of(names, namespace) - {""})]
     return digest("\n".join(cells)) if any(cells) else ""
 
 
-def _file_of(found: Any) -> str:
-    """The file or, in a notebook, the cell that defines a function or a class."""
-    functions = [found, *vars(found).values()] if isinstance(found, type) else [found]
-    codes = (getattr(each, "__code__", None) for each in functions)
-    return next((code.co_filename for code in codes if code is not None), "")
+def files_of(names: Sequence[str], namespace: Mapping[str, Any]) -> set[str]:
+    """The files or, in a notebook, the cells that define these functions and classes; "" for an unknown one."""
+    files = set()
+    for found in map(namespace.get, names):
+        defined = vars(found).values() if isinstance(found, type) else (found,)
+        codes = [inspect.unwrap(each).__code__ for each in defined if isinstance(each, types.FunctionType)]
+        files |= {code.co_filename for code in codes} or {""}
+    return files
 
 
 def digest(source: str) -> str:

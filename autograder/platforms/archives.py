@@ -1,7 +1,9 @@
 """Untrusted archives: their contents are copied out within limits, or named.
 
 A class's download is a zip or a folder; what a student put into it can be anything, archives in archives included. Each
-student's work has bounds of its own (`SubmissionStore`), so that no archive costs anybody but its author.
+student's work has bounds of its own (`SubmissionStore`), so that no archive costs anybody but its author. These limits
+are for all files of a student in a platform's export. `intake.unpack` has others, for one submitted
+file, which it unpacks in memory.
 """
 
 import gzip

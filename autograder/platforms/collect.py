@@ -45,6 +45,8 @@ OTHER_NAME = (
     "the set of groups, Export) with --groups."
 )
 
+KEPT = "What was collected from them earlier stays in place, and so do its points."
+
 Files = list[tuple[ArchivedFile, tuple[str, ...]]]  # of one person: each file, and its path in their own folder
 
 
@@ -132,11 +134,13 @@ def collect(places: CourseDirectory, assignment: str, given: Sequence[Path], tim
     with ExitStack() as open_archives:
         found: dict[tuple[str, str, str], tuple[Owner, Files, Path]] = {}
         nobodys: list[tuple[str, Files, str]] = []
+        unread = False
         for path in sorted((path for path in given if not _is_table(path)), key=_made):
             try:
                 entries = open_archives.enter_context(archives.opened(path))
             except (OSError, zipfile.BadZipFile, NotImplementedError) as error:
                 summary.troubles.append(f"{path} cannot be read: {error}. Download it again.")
+                unread = True
                 continue
             works, loose = _sorted(entries, who)
             found |= {_key(owner): (owner, files, path) for owner, files in works}
@@ -164,6 +168,9 @@ def collect(places: CourseDirectory, assignment: str, given: Sequence[Path], tim
         desk.register.save()
     except OSError as error:
         raise CourseError(f"{desk.register.path} cannot be written: {error}.") from error
+    gone = roster.gone(who, desk.register, [owner for owner, _, _ in found.values()], taken)
+    if gone := [student.name_and_id for student in gone if desk.folder(student).is_dir()] if not unread else []:
+        summary.remarks.append(f"not in this download: {roster.listed(gone)}. {KEPT}")
     summary.remarks += submission_times.untimed(places, assignment, desk.register)
     if any(owner.system == MOODLE for owner in taken.values()) and not who.is_real:
         summary.remarks.append(MOODLE_NUMBERS)
@@ -235,9 +242,13 @@ class _Desk:
         self.register = collected.register(Path(places.root), assignment)
         self.register.numbers |= numbers
 
+    def folder(self, student: Student) -> Path:
+        """The student's submission."""
+        return Path(self._places.format_path(self._places.submitted_directory, student.id, self._assignment))
+
     def take(self, student: Student, owner: Owner, files: Files, archive: Path) -> None:
         """Store one student's submission, unless it is there already."""
-        folder = Path(self._places.format_path(self._places.submitted_directory, student.id, self._assignment))
+        folder = self.folder(student)
         before = self.register.students.get(student.id)
         self._own.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=self._own, prefix=".arriving-") as arriving:

@@ -21,16 +21,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import nbformat
-from nbgrader.preprocessors import GetGrades
 
 from autograder import course
 from autograder.address import book_address
 from autograder.course import CourseError
-from autograder.grade.outdated import remarks as not_settled
+from autograder.grade.older_rules import remarks as not_settled
 from autograder.platforms import archives, roster, tables
 from autograder.platforms.downloads import CANVAS, MOODLE
 from autograder.platforms.roster import Roster
-from autograder.policy import collected, course_time
+from autograder.policy import collected, course_time, late
 from autograder.policy.collected import Register
 from autograder.reports import feedback, fresh, results
 from autograder.reports.csv_safety import safe
@@ -211,11 +210,11 @@ def _of_the_kind(batch: Batch, each: Graded, pages: list[Path], name: str) -> by
     folder = Path(places.format_path(places.autograded_directory, each.student.id, assignment))
     known = {"student": each.student.id, "assignment": assignment, "notebook": pages[0].stem, "db_url": places.db_url}
     graded = nbformat.read(folder / f"{pages[0].stem}.ipynb", as_version=4)
-    graded, resources = GetGrades().preprocess(graded, {"nbgrader": known})
+    graded, resources = fresh.with_grades(graded, known)
     settings = results.configuration(batch.root)
     book = book_address(settings.FeedbackPage.get("book", ""))
     zone = course_time.zone_of(settings)
-    page = feedback.told(graded, resources["nbgrader"], book, zone, batch.root)
+    page = feedback.told(graded, resources["nbgrader"], book, zone, batch.root, late.cost_in_words(settings))
     return nbformat.writes(feedback.as_notebook(page)).encode()
 
 

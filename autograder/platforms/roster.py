@@ -7,7 +7,7 @@ e-mail address), else by a full name that only they have. The matches are kept i
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -192,6 +192,24 @@ def _without_doubles(found: dict[str, Student], why: dict[str, str]) -> tuple[di
             why[number] = f"{times[student.id]} people of the table fit {student.id}"
             del found[number]
     return found, why
+
+
+def gone(
+    roster: Roster, register: collected.Register, owners: Sequence[Owner], taken: Collection[str]
+) -> list[Student]:
+    """The students with work collected earlier from the same system, of whom a download has nothing.
+
+    owners: of the download's files. taken: the students whose work was found in it.
+    """
+    students = {student.id: student for student in roster.students}
+    systems = {owner.system for owner in owners}
+    here = {(owner.system, known) for owner in owners for known in (owner.number, owner.name) if known}
+    found = []
+    for student, each in sorted(register.students.items()):
+        is_here = student in taken or bool(here & {(each.system, each.number), (each.system, each.name)})
+        if each.system in systems and not is_here:
+            found.append(students.get(student, Student(student)))
+    return found
 
 
 def numbers_of(found: Mapping[str, Student]) -> dict[str, str]:

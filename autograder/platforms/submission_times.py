@@ -90,6 +90,7 @@ class HandedIn:
 def untimed(places: CourseDirectory, assignment: str, register: Register) -> list[str]:
     """A remark for the teacher about submissions without a known time."""
     due, zone = _due(places, assignment), course_time.zone_of(results.configuration(Path(places.root)))
+    names = {student.id: student.name_and_id for student in results.read_roster(Path(places.root))}
     doubts: dict[str, list[str]] = defaultdict(list)
     without = []
     for student, each in sorted(register.students.items()):
@@ -97,14 +98,14 @@ def untimed(places: CourseDirectory, assignment: str, register: Register) -> lis
             continue
         without.append(student)
         if doubt := arrival.doubt(*each.arrival, due):
-            doubts[doubt].append(student)
+            doubts[doubt].append(names.get(student, student))
     lines = []
     if due is not None and doubts:
         lines.append(f"the due date is {times.shown(due, zone)}")
-        lines += [f"{len(students)} were {doubt}: {listed(students)}" for doubt, students in doubts.items()]
+        lines += [f"{listed(students)}: {doubt}" for doubt, students in doubts.items()]
     elif due is None and without:
         lines.append(
-            f"{len(without)} works have no time of submission (Moodle: give the grading worksheet with --worksheet; "
+            f"without a submission time: {len(without)} (Moodle: give the grading worksheet with --worksheet; "
             "Canvas: --times). Without a due date in the gradebook nothing is late"
         )
     marks = {each.is_late for each in register.students.values()}
@@ -132,8 +133,8 @@ def _rows(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
     kind = path.suffix.lower()
     if kind not in (".json", ".yml", ".yaml"):
         table = read_table(path)
-        for number, row in enumerate(table.rows, 2):
-            yield f"line {number}", {title: cell(row, place).strip() for place, title in enumerate(table.header)}
+        for line, row in zip(table.lines, table.rows, strict=True):
+            yield f"line {line}", {title: cell(row, place).strip() for place, title in enumerate(table.header)}
         return
     try:
         if path.stat().st_size > LARGEST:

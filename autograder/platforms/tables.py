@@ -90,14 +90,17 @@ def read_table(path: Path) -> Table:
     if data.startswith((b"PK", b"\xd0\xcf\x11\xe0")):
         raise CourseError(f"{path} is a spreadsheet. Save it as CSV (File, Save As), and give that.")
     text, _ = text_of(data)
-    text = text.replace("\r\n", "\n").replace("\r", "\n").lstrip("\n")
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    in_file = text.count("\n")
+    text = text.lstrip("\n")
     if text[:4].casefold() == "sep=" and text[5:6] in ("\n", ""):
         text = text[6:]
+    before = in_file - text.count("\n")  # lines above what is read
     first = text.lstrip("\n").partition("\n")[0]
     delimiter = max(",;\t", key=first.count)
     try:
         rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
-        kept = [(rows.line_num, row) for row in rows if any(map(str.strip, row))]
+        kept = [(before + rows.line_num, row) for row in rows if any(map(str.strip, row))]
     except csv.Error as error:
         raise CourseError(f"{path} is not a table: {error}.") from error
     if not kept:

@@ -176,19 +176,34 @@ def date(gradebook: Gradebook, root: Path, student: str, assignment: str) -> str
     return arrival.doubt(arrived, receipt.by, due) if receipt is not None and arrived is not None else ""
 
 
+def cost_in_words(settings: Config) -> str:
+    """What lateness costs by the course's rules, such as "10 % of its points for each day that has begun"; "" if that
+    is nothing, or not decided here."""
+    try:
+        rules = LateRules(config=settings)
+    except TraitError:  # `check` names it
+        return ""
+    if not rules.percent or _has_other_rules(settings):
+        return ""
+    whose = "the maximum" if rules.of == "possible" else "its points"
+    free = " beyond your free days" if rules.slip_days else ""
+    return f"{rules.percent:g} % of {whose} for each {rules.every} that has begun{free}"
+
+
 class Stale(NamedTuple):
-    """A penalty in the gradebook that differs from the one by the current dates and rules. taken, due: points, then and
-    now."""
+    """A penalty in the gradebook that differs from the one by the current points, dates and rules. taken, due: points,
+    then and now."""
 
     taken: float
     due: float
 
     def __str__(self) -> str:
-        return f"lateness is out of date: {self.taken:g} points taken, {self.due:g} by the dates and rules of now"
+        now = f"{self.due:g} by the points, dates and rules of now"
+        return f"lateness is out of date: {self.taken:g} points taken, {now}"
 
 
 def stale(root: Path, settings: Config, assignment: str, gradebook: Gradebook) -> dict[str, Stale]:
-    """Student -> outdated penalty, if a due date, an extension, a receipt or a rule was changed since.
+    """Student -> outdated penalty, if points, a due date, an extension, a receipt or a rule were changed since.
 
     Writes nothing. Raises CourseError if the extensions or the settings cannot be read.
     """

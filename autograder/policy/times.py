@@ -8,8 +8,7 @@ because a guess moves a deadline by hours.
 from __future__ import annotations
 
 import re
-from datetime import datetime, timedelta, timezone, tzinfo
-from typing import Any
+from datetime import datetime, time, timedelta, timezone, tzinfo
 from zoneinfo import ZoneInfo
 
 EXAMPLES = (
@@ -114,12 +113,10 @@ def _name(local: datetime, zone: tzinfo) -> str:
     return name if name.isalpha() else getattr(zone, "key", name)
 
 
-def _clock(text: str) -> Any:
-    hours, _, rest = text.partition(":")
-    minutes, _, seconds = rest.partition(":")
+def _clock(text: str) -> time:
+    hours, minutes, seconds = [*text.split(":"), "0"][:3]
     whole, _, part = seconds.partition(".")
-    micro = int(part.ljust(6, "0")) if part else 0
-    return datetime(2000, 1, 1, int(hours), int(minutes), int(whole or 0), micro).time()
+    return time(int(hours), int(minutes), int(whole), int(part.ljust(6, "0")))
 
 
 def _zone(name: str, local: datetime, zone: tzinfo, text: str) -> tzinfo:

@@ -29,7 +29,7 @@ from autograder.policy import course_time, deadlines, late, points, times
 from autograder.prepare.hand_out import HandOut, asks_everything
 from autograder.prepare.matrix import print_matrix
 from autograder.prepare.release import refuse_other_cells
-from autograder.reports import results
+from autograder.reports import fresh, results
 from autograder.sandbox import backends, hiding, runner
 from transformer_ref.device import choose_device
 from transformer_ref.faster import measure_machine
@@ -222,7 +222,7 @@ def _points(root: Path) -> Finding:
     """Whether released notebooks and gradebook have the points of the catalogue."""
     about, wrong = "points", []
     worth = _worth_in_gradebook(root)
-    for assignment in catalogue.ASSIGNMENTS:
+    for assignment in catalogue.assignments():
         path = course.notebook_path(root, "exercises", assignment)
         try:
             if path.is_file():
@@ -352,12 +352,12 @@ def _unknown(root: Path, granted: late.Granted) -> tuple[list[str], list[str]]:
 
 def _configuration(settings: Config) -> Iterator[Finding]:
     about = course.MARKER
-    steps = [_named(step) for step in settings.Autograde.get("autograde_preprocessors", [])]
+    steps = [fresh.name_of(step) for step in settings.Autograde.get("autograde_preprocessors", [])]
     if JUDGES not in steps or SAVES.isdisjoint(steps[steps.index(JUDGES) :]):
         seen = "c.Autograde.autograde_preprocessors does not name our JudgedExecute before SaveAutoGrades"
         yield Finding(about, f"{seen}: notebooks would grade themselves", f'Put "{JUDGES}" first in that list.')
-    elif _named(settings.GenerateFeedback.get("exporter_class", "")) != "autograder.reports.feedback.FeedbackPage":
-        remedy = 'c.GenerateFeedback.exporter_class = "autograder.reports.feedback.FeedbackPage"'
+    elif fresh.name_of(settings.GenerateFeedback.get("exporter_class", "")) != fresh.OURS:
+        remedy = f'c.GenerateFeedback.exporter_class = "{fresh.OURS}"'
         seen = "feedback is nbgrader's page, which shows whatever a notebook printed, hidden inputs too"
         yield Finding(about, seen, remedy, fatal=False)
     else:
@@ -369,11 +369,6 @@ def _configuration(settings: Config) -> Iterator[Finding]:
         yield Finding("time limits", seen, f"c.JudgedExecute.cell_seconds = {slowest.seconds:g} or more", fatal=False)
     else:
         yield Finding("time limits", f"{limit:g} s of processor time a cell")
-
-
-def _named(step: object) -> str:
-    """The full name of a step, given as a class or by its name."""
-    return step if isinstance(step, str) else f"{getattr(step, '__module__', '')}.{getattr(step, '__qualname__', '')}"
 
 
 def _sandbox(settings: Config) -> Iterator[Finding]:
@@ -419,6 +414,10 @@ def try_sandbox(settings: Config) -> Finding:
 def _secret(root: Path) -> Finding:
     about, path = "secret", root / "classroom" / "secret"
     if not path.exists():
+        if judged := course.judged_assignments(root):
+            seen = f"{path} is gone, although submissions were judged with it: {', '.join(judged)}"
+            remedy = "Put it back from your copy; otherwise a regrade uses other hidden inputs than before."
+            return Finding(about, seen, remedy, fatal=False)
         return Finding(about, "none yet; it is made when the first submission is graded")
     mode, size = stat.S_IMODE(path.stat().st_mode), path.stat().st_size
     if mode & 0o077:

@@ -13,7 +13,7 @@ from autograder import catalogue, course
 from autograder.catalogue import own
 from autograder.catalogue.exercise import Assignment, Exercise
 from autograder.course import CourseError
-from autograder.prepare import entry_words, own_notebook
+from autograder.prepare import own_notebook, task_cells
 from autograder.prepare.starter.centered_rows import EXERCISE
 
 STARTER = Path(__file__).resolve().parent / "starter"
@@ -83,7 +83,7 @@ def write(root: Path, name: str, assignment: str, chapter: str = "") -> list[Pat
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
             written.append(path)
-    entry_words.write(notebook_path, own_notebook.with_exercise(notebook, _example(name, number)))
+    task_cells.write(notebook_path, own_notebook.with_exercise(notebook, _example(name, number)))
     return [*written, notebook_path]
 
 

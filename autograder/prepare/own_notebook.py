@@ -4,7 +4,7 @@ from typing import Any
 
 from autograder.catalogue import own
 from autograder.catalogue.exercise import Exercise
-from autograder.prepare import entry_words
+from autograder.prepare import task_cells
 
 KERNEL = {
     "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
@@ -45,13 +45,13 @@ def cells_of(exercise: Exercise) -> list[dict[str, Any]]:
     task = (
         f"## {exercise.number} `{function}`\n\nCHANGE: what to build. Take from every row of numbers its own mean, so "
         "that each row sums to 0.\n\n**By hand.** (1, 2, 6) has the mean 3, so it becomes **(−2, −1, 3)**.\n\n"
-        f"*{entry_words.facts(exercise)} · reread "
+        f"*{task_cells.facts(exercise)} · reread "
         f"{exercise.section.chapter}, {exercise.section.title}*"
     )
     answer = ANSWER.format(function=function)
     return [
         _markdown(f"{exercise.id}-task", task),
-        _markdown(f"{exercise.id}-hints", entry_words.hints(exercise)),
+        _markdown(f"{exercise.id}-hints", task_cells.hints(exercise)),
         _code(exercise.id, answer, solution=True, locked=False),
         _code(f"{exercise.id}-check", f'check("{exercise.id}")', grade=True, points=exercise.points),
     ]

@@ -13,13 +13,15 @@ from nbgrader.api import MissingEntry
 from autograder import catalogue, course
 from autograder.catalogue.exercise import Assignment, Exercise
 from autograder.feedback.messages import explanation
+from autograder.grade.older_rules import outdated_points
 from autograder.judging.verdict import Verdict
 from autograder.policy import points
-from autograder.prepare import check_cache, entry_words, hand_out
+from autograder.prepare import check_cache, hand_out, task_cells
 from autograder.prepare.check_cache import CheckCache
 from autograder.prepare.generated import Generated
 from autograder.prepare.trial import Trials
 from autograder.reports import results
+from transformer_ref.training.progress import clock
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -61,13 +63,20 @@ def release(ids: Sequence[str], root: Path | None = None, check: bool = False) -
                 left = (time.monotonic() - began) / checked * (to_check - checked) if checked else None
                 print(
                     f"{assignment.id}: checking its solutions and blanks, {checked + 1} of {to_check}"
-                    f"{'' if left is None else f', about {_clock(left)} left'} ({why})",
+                    f"{'' if left is None else f', about {clock(left)} left'} ({why})",
                     flush=True,
                 )
             if not _release(root, assignment, cache, generated, bool(why)):
                 return 1
             checked += bool(why)
     print(f"released to exercises/: {_count(len(chosen))}", flush=True)
+    for assignment in chosen:
+        if students := len(outdated_points(root, assignment.id)):
+            print(
+                f"{assignment.id}: {students} graded by other points than now; `python -m autograder grade "
+                f"{assignment.id} --outdated` grades them again",
+                flush=True,
+            )
     for trouble in [] if ids else catalogue.troubles():
         raise course.CourseError(trouble)
     return 0
@@ -105,7 +114,7 @@ def refuse_other_cells(root: Path, assignment: Assignment) -> None:
 
 def _prepared(root: Path, assignment: Assignment, cache: CheckCache, check: bool) -> str:
     """Write the catalogue's hints and points into the solution; returns why to check the assignment, or ""."""
-    for cell in entry_words.refresh(root, assignment):
+    for cell in task_cells.refresh(root, assignment):
         print(f"{assignment.id}: corrected the cell {cell}", flush=True)
     for change in points.write_course(root, assignment):
         print(f"{assignment.id}: corrected {change}", flush=True)
@@ -164,11 +173,6 @@ def _judged_cells(trials: Trials, root: Path, step: str, assignment: Assignment)
 
 def _count(assignments: int) -> str:
     return f"{assignments} assignment{'' if assignments == 1 else 's'}"
-
-
-def _clock(seconds: float) -> str:
-    """75 as "1:15"."""
-    return f"{round(seconds) // 60}:{round(seconds) % 60:02}"
 
 
 def answer_cells(root: Path, step: str, assignment: Assignment) -> dict[str, str]:

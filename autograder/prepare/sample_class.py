@@ -68,9 +68,12 @@ def answers() -> dict[str, dict[str, str]]:
     }
 
 
-def solved(assignment: Assignment = ASSIGNMENT) -> dict[str, str]:
+def solved(assignment: Assignment = ASSIGNMENT, root: Path = ROOT) -> dict[str, str]:
     """Exercise id -> the solution, as a student would write it."""
-    return {name: _without_marks(source) for name, source in answer_cells(ROOT, "solutions", assignment).items()}
+    return {
+        name: "\n".join(line for line in source.splitlines() if "### BEGIN" not in line and "### END" not in line)
+        for name, source in answer_cells(root, "solutions", assignment).items()
+    }
 
 
 def write_course(folder: Path) -> None:
@@ -136,10 +139,6 @@ def scores(folder: Path, student: str, assignment: Assignment = ASSIGNMENT) -> d
     with Gradebook(f"sqlite:///{folder / 'classroom' / 'gradebook.db'}") as gradebook:
         submission = gradebook.find_submission_notebook(assignment.notebook, assignment.id, student)
         return {grade.name.removesuffix(course.CHECK_SUFFIX): grade.score for grade in submission.grades}
-
-
-def _without_marks(source: str) -> str:
-    return "\n".join(line for line in source.splitlines() if "### BEGIN" not in line and "### END" not in line)
 
 
 def _variants(word: str) -> dict[str, str]:

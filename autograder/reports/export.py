@@ -19,16 +19,18 @@ import sys
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import timezone, tzinfo
 from html import escape
 from pathlib import Path
 
 from autograder import course
 from autograder.course import CourseError
-from autograder.grade.outdated import remarks as not_settled
+from autograder.grade.older_rules import remarks as not_settled
 from autograder.platforms import roster, tables
 from autograder.platforms.downloads import MOODLE as BY_MOODLE
 from autograder.platforms.roster import Roster
 from autograder.platforms.tables import Table, cell, read_table
+from autograder.policy import course_time, times
 from autograder.reports import gradescope, results
 from autograder.reports.csv_safety import safe
 from autograder.reports.feedback import seen
@@ -58,10 +60,11 @@ class Export:
 @dataclass(frozen=True)
 class Options:
     """Further options of an export. `known`: (system, number there) -> student, from `collect`. `comments`: whether a
-    grading worksheet gets feedback as text too."""
+    grading worksheet gets feedback as text too. `zone`: in which times are shown."""
 
     known: Mapping[tuple[str, str], str] = field(default_factory=dict)
     comments: bool = False
+    zone: tzinfo = timezone.utc
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -109,7 +112,8 @@ def run(chosen: argparse.Namespace) -> int:
         graded = scaled(graded, _wanted(chosen.scale_to, table, column))
     # A number of Moodle's is of one assignment, so for a sum only the template identifies students.
     earlier = roster.earlier(root, graded.assignment.id) if len(classes) == 1 else {}
-    options = Options({key: student for key, (student, _) in earlier.items()}, chosen.comments)
+    zone = course_time.zone_of(results.configuration(root))
+    options = Options({key: student for key, (student, _) in earlier.items()}, chosen.comments, zone)
     made = FORMATS[chosen.format](graded, table, column, chosen.zero_for_absent, options)
     made.remarks += [line for each in classes for line in not_settled(root, each.assignment.id)]
     name = graded.assignment.id if len(classes) == 1 else _name_of_sum(chosen.assignments)
@@ -128,7 +132,7 @@ def _name_of_sum(assignments: Sequence[str]) -> str:
 
 
 def plain(graded: Class, table: Table | None, column: str, zero: bool, options: Options = Options()) -> Export:
-    """One line per student: id, points of each exercise, the sum, the late penalty, the score, the time.
+    """One line per student: id, points of each exercise, the sum, the late penalty, the score, the local time.
 
     Parts that a person grades have a column too; it is empty until then, and "waits" says so.
     """
@@ -148,7 +152,7 @@ def plain(graded: Class, table: Table | None, column: str, zero: bool, options: 
         given = [each.read_by_a_person.get(cell.id) for cell in by_hand]
         points += ["" if score is None else number(score) for score in given]
         sums = [number(each.raw_score), number(each.penalty), number(each.score), number(graded.possible)]
-        moment = each.timestamp.isoformat(sep=" ", timespec="seconds") if each.timestamp else ""
+        moment = times.in_zone(each.timestamp, options.zone).isoformat(" ", "seconds") if each.timestamp else ""
         pending = ["yes" if each.needs_manual_grade else "no"] if by_hand else []
         lines.append([*who, "yes", *points, *sums, moment, *pending])
     made = _csv([[safe(cell) for cell in line] for line in lines])
@@ -166,7 +170,7 @@ def canvas(graded: Class, table: Table | None, column: str, zero: bool, options:
         lines += [
             [safe(_last_first(student)), "", "", student.id, "", scores[student.id]] for student, _ in _everyone(graded)
         ]
-        return _checked(lines, (3,), ",")
+        return _checked(lines, CANVAS_IDENTITY, ",")
     if not tables.is_canvas(table):
         raise CourseError(f"{table.name} is not a gradebook of Canvas: its columns are {', '.join(table.header)}.")
     name = _column(table, column, _short_in_canvas)
@@ -185,9 +189,7 @@ def canvas(graded: Class, table: Table | None, column: str, zero: bool, options:
     numbers = [cell(row, table.place("ID")).strip() for row in students]
     filled, unplaced = _place(graded, table, students, _by_number(graded, table, numbers, options))
     lines += [[*(cell(row, place) for place in kept), _score(each, zero)] for row, _, each in filled]
-    identity = [place for place, title in enumerate(lines[0]) if title in CANVAS_IDENTITY]
-    made = _checked(lines, identity, table.delimiter)
-    return Export(made.content, made.suffix, remarks + unplaced + made.remarks)
+    return _checked(lines, CANVAS_IDENTITY, table.delimiter, remarks + unplaced)
 
 
 def moodle(graded: Class, table: Table | None, column: str, zero: bool, options: Options = Options()) -> Export:
@@ -200,7 +202,7 @@ def moodle(graded: Class, table: Table | None, column: str, zero: bool, options:
         for student, each in _everyone(graded):
             who = [student.id, student.email, safe(student.first_name), safe(student.last_name)]
             lines.append([*who, _score(each, zero)])
-        return _checked(lines, (0, 1), ",")
+        return _checked(lines, MOODLE_IDENTITY, ",")
     columns = tables.worksheet(table)
     if columns is None and not set(MOODLE_IDENTITY) & set(table.header):
         raise CourseError(f"{table.name} names nobody as Moodle does: expected one of {', '.join(MOODLE_IDENTITY)}.")
@@ -231,15 +233,13 @@ def moodle(graded: Class, table: Table | None, column: str, zero: bool, options:
         name = _column(table, column, _short_in_moodle)
         lines = [[*(table.header[place] for place in kept), name or column]]
         lines += [[*(cell(row, place) for place in kept), _score(each, zero)] for row, _, each in filled]
-    identity = [place for place, title in enumerate(lines[0]) if title in MOODLE_IDENTITY]
-    made = _checked(lines, identity, table.delimiter)
-    return Export(made.content, made.suffix, remarks + unplaced + made.remarks)
+    return _checked(lines, MOODLE_IDENTITY, table.delimiter, remarks + unplaced)
 
 
 def for_gradescope(graded: Class, table: Table | None, column: str, zero: bool, options: Options = Options()) -> Export:
     """An autograder for a programming assignment of Gradescope that hands out these grades, by e-mail address."""
     without = [each.student for each in graded.graded if not each.student.email]
-    remarks = [f"{student.name} ({student.id}) has no e-mail address in the gradebook." for student in without]
+    remarks = [f"{student.name_and_id} has no e-mail address in the gradebook." for student in without]
     return Export(gradescope.archive(graded), ".zip", remarks)
 
 
@@ -266,9 +266,13 @@ def comment(each: Graded, graded: Class) -> str:
     return "<br>".join(escape(line).replace("\n", "<br>") for line in lines)
 
 
-def _checked(lines: list[list[str]], identity: Sequence[int], delimiter: str) -> Export:
-    """The table without the lines whose ids a spreadsheet would compute, since an escaped id names nobody."""
-    kept, remarks = [], []
+def _checked(lines: list[list[str]], titles: Sequence[str], delimiter: str, remarks: Sequence[str] = ()) -> Export:
+    """The table without the lines whose ids a spreadsheet would compute, since an escaped id names nobody.
+
+    titles: of the columns with ids.
+    """
+    identity = [place for place, title in enumerate(lines[0]) if title in titles]
+    kept, remarks = [], [*remarks]
     for line in lines:
         bad = next((line[place] for place in identity if safe(line[place]) != line[place]), None)
         if bad is not None:
@@ -301,7 +305,7 @@ def _place(
             placed.add(student.id)
             filled.append((row, student, submissions.get(student.id)))
     lost = [each.student for each in graded.graded if each.student.id not in placed]
-    return filled, [f"{student.name} ({student.id}) is not in {table.name}." for student in lost]
+    return filled, [f"{student.name_and_id} is not in {table.name}." for student in lost]
 
 
 def _by_number(graded: Class, table: Table, numbers: Sequence[str], options: Options) -> list[Student | None]:

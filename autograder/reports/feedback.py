@@ -24,9 +24,9 @@ from autograder import catalogue, course
 from autograder.address import book_address, link
 from autograder.catalogue.exercise import Section
 from autograder.course import CHECK_SUFFIX
-from autograder.policy import course_time, times
+from autograder.policy import course_time, late, times
 from autograder.reports import pages, shared_comments
-from autograder.reports.results import Result, configuration, notes_of, result_of
+from autograder.reports.results import Result, configuration, notes_of, result_of, student_of
 from autograder.reports.shared_comments import Comment
 
 TO_ALL = "Your teacher writes to everyone whose answer gives these results:"
@@ -49,8 +49,8 @@ class FeedbackPage(Exporter):
         """The page of one graded notebook, whose cells have scores and comments from nbgrader's preprocessors."""
         nb, resources = super().from_notebook_node(nb, resources, **options)
         zone, root = course_time.zone_of(self.config), root_of(self.config)
-        page = told(nb, resources["nbgrader"], book_address(self.book), zone, root)
-        return pages.page("feedback.html.j2", **vars(page), to_all=TO_ALL), resources
+        page = told(nb, resources["nbgrader"], book_address(self.book), zone, root, late.cost_in_words(self.config))
+        return pages.page("feedback.html.j2", **vars(page), again=again(page), to_all=TO_ALL), resources
 
 
 def root_of(settings: Config) -> Path:
@@ -78,11 +78,12 @@ class Told:
     next: "Part | None"
     due: str
     handed_in: str = ""
+    late_cost: str = ""
 
 
-def told(nb: NotebookNode, known: Mapping[str, Any], book: str, zone: tzinfo, root: Path) -> Told:
+def told(nb: NotebookNode, known: Mapping[str, Any], book: str, zone: tzinfo, root: Path, late_cost: str = "") -> Told:
     """The feedback on a graded notebook. known: the resources from nbgrader's GetGrades. zone: the course's, in which
-    times are shown. root: the course's folder."""
+    times are shown. root: the course's folder. late_cost: from `late.cost_in_words`."""
     stored = _of_gradebook(known)
     sections = _sections(nb, book, stored, shared_comments.read(root))
     return Told(
@@ -96,16 +97,17 @@ def told(nb: NotebookNode, known: Mapping[str, Any], book: str, zone: tzinfo, ro
         next=next((part for part in sections if part.to_do), None),
         due=times.shown(stored.due, zone) if stored.due else "",
         handed_in=times.shown(stored.handed_in, zone) if stored.due and stored.handed_in else "",
+        late_cost=late_cost,
     )
 
 
 def as_notebook(page: Told) -> NotebookNode:
     """The feedback as a notebook: texts, and the answers as code, without outputs."""
     points = f"**{pages.points(page.score)} of {pages.points(page.possible)} points**"
-    late = [f"{pages.points(page.penalty)} taken off because it came late."] if page.penalty else []
-    late += [f"It counts as handed in on {page.handed_in}; due was {page.due}."] if page.handed_in else []
+    dates = [f"{pages.points(page.penalty)} taken off because it came late."] if page.penalty else []
+    dates += [f"It counts as handed in on {page.handed_in}; due was {page.due}."] if page.handed_in else []
     notes = [f"- {note}" for note in page.notes]
-    head = [f"# {page.title}\n\nFeedback for {page.student}", points, *late, *_next_step(page), *notes]
+    head = [f"# {page.title}\n\nFeedback for {page.student}", points, *dates, *_next_step(page), *notes]
     cells = [new_markdown_cell("\n\n".join(head))]
     for part in page.sections:
         head = f"## {part.title}: {pages.points(part.points)} of {pages.points(part.possible)} points"
@@ -125,9 +127,20 @@ def as_notebook(page: Told) -> NotebookNode:
 def _next_step(page: Told) -> list[str]:
     if page.next is None:
         return []
-    due = f" What arrives until {page.due} is in time." if page.due else ""
     points = f"{pages.points(page.next.points)} of {pages.points(page.next.possible)} points"
-    return [f"**Next:** {page.next.title}, which has {points}. Change it, and hand the notebook in again.{due}"]
+    return [f"**Next:** {page.next.title}, which has {points}. {again(page)}"]
+
+
+def again(page: Told) -> str:
+    """What to do about the next exercise. The same whether the due date has passed or not: a page is compared with its
+    current content (`reports.fresh`), and a student may read it at any time."""
+    if not page.due:
+        return "Change your answer, run its check, and hand the notebook in again."
+    cost = f", which costs {page.late_cost}" if page.late_cost else ""
+    return (
+        f"Change your answer and run its check. If you hand the notebook in again by {page.due}, it is in time. "
+        f"A later version is late as a whole{cost}."
+    )
 
 
 def _fenced(text: str) -> str:
@@ -140,11 +153,9 @@ def _named(known: Mapping[str, Any]) -> str:
     """The student's name with the id, if the gradebook has it."""
     try:
         with Gradebook(known["db_url"]) as gradebook:
-            student = gradebook.find_student(known["student"])
-            name = f"{student.first_name or ''} {student.last_name or ''}".strip()
+            return student_of(gradebook.find_student(known["student"])).name_and_id
     except (KeyError, MissingEntry):
-        name = ""
-    return f"{name} ({known['student']})" if name else known["student"]
+        return known["student"]
 
 
 @dataclass(frozen=True)

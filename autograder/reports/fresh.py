@@ -5,16 +5,23 @@ depends on nothing but the graded notebook, the gradebook and the course's setti
 """
 
 import functools
+import logging
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import nbformat
+from nbformat import NotebookNode
 from nbgrader.converters import GenerateFeedback
 from nbgrader.coursedir import CourseDirectory
 from nbgrader.preprocessors import GetGrades
 from traitlets.config import Config
 
+from autograder.course import CourseError
 from transformer_ref.atomic_write import atomic_write
 
+QUIET = logging.getLogger(f"{__name__}.quiet")
+QUIET.disabled = True
 OURS = "autograder.reports.feedback.FeedbackPage"  # imported late: with torch, which most of nbgrader does without
 
 
@@ -24,7 +31,7 @@ def stale_pages(places: CourseDirectory, settings: Config, assignment: str, stud
     Empty if there is no page yet, and if the course writes another kind of pages.
     """
     named = settings.get("GenerateFeedback", {}).get("exporter_class", "")
-    if named != OURS and f"{getattr(named, '__module__', '')}.{getattr(named, '__qualname__', '')}" != OURS:
+    if name_of(named) != OURS:
         return {}
     there = Path(places.format_path(places.feedback_directory, student, assignment))
     graded = Path(places.format_path(places.autograded_directory, student, assignment))
@@ -45,8 +52,23 @@ def remake(places: CourseDirectory, settings: Config, assignment: str, student: 
     return bool(stale)
 
 
+def with_grades(notebook: NotebookNode, known: Mapping[str, Any]) -> tuple[NotebookNode, dict[str, Any]]:
+    """The graded notebook with the gradebook's points and comments, and nbgrader's resources with the score.
+
+    Without nbgrader's log line for each late penalty, which does not name the student.
+    """
+    return GetGrades(log=QUIET).preprocess(notebook, {"nbgrader": {**known}})
+
+
+def name_of(setting: object) -> str:
+    """The full name of a class in nbgrader's configuration, which may give the class or its name."""
+    if isinstance(setting, str):
+        return setting
+    return f"{getattr(setting, '__module__', '')}.{getattr(setting, '__qualname__', '')}"
+
+
 def install() -> None:
-    """Let `nbgrader generate_feedback` rewrite pages that contradict the gradebook."""
+    """Let `nbgrader generate_feedback` rewrite pages that contradict the gradebook, and name grades by older rules."""
     plain = GenerateFeedback.init_destination
     if hasattr(plain, "__wrapped__"):
         return
@@ -64,7 +86,21 @@ def install() -> None:
                     converter.force = False
         return wanted
 
-    GenerateFeedback.init_destination = init_destination
+    started = GenerateFeedback.start
+
+    @functools.wraps(started)
+    def start(converter: GenerateFeedback) -> None:
+        from autograder.grade.older_rules import remarks
+
+        started(converter)
+        try:
+            lines = remarks(Path(converter.coursedir.root), converter.coursedir.assignment_id)
+        except CourseError as error:  # the pages are there; only what else to look at is unknown
+            lines = [str(error)]
+        for line in lines:
+            converter.log.warning(line)
+
+    GenerateFeedback.init_destination, GenerateFeedback.start = init_destination, start
 
 
 def _page(places: CourseDirectory, settings: Config, assignment: str, student: str, path: Path) -> str | None:
@@ -72,8 +108,7 @@ def _page(places: CourseDirectory, settings: Config, assignment: str, student: s
 
     known = {"student": student, "assignment": assignment, "notebook": path.stem, "db_url": places.db_url}
     try:
-        notebook = nbformat.read(path, as_version=4)
-        notebook, resources = GetGrades().preprocess(notebook, {"nbgrader": known})
+        notebook, resources = with_grades(nbformat.read(path, as_version=4), known)
         return FeedbackPage(config=settings).from_notebook_node(notebook, resources)[0]
     except (OSError, ValueError, KeyError, AttributeError):  # no notebook, or one that the gradebook does not know
         return None

@@ -164,7 +164,7 @@ def read_roster(root: Path) -> tuple[Student, ...]:
     if not has_gradebook(places):
         return ()
     with gradebook_of(places) as gradebook:
-        return tuple(_student(row) for row in gradebook.students)
+        return tuple(student_of(row) for row in gradebook.students)
 
 
 def find_assignment(assignment_id: str) -> Assignment:
@@ -218,7 +218,7 @@ def read_class(root: Path, assignment: Assignment) -> Class:
                 f"The gradebook does not know {assignment.id} yet: nbgrader generate_assignment {assignment.id}"
             ) from error
         submissions = {row.student.id: row for row in gradebook.assignment_submissions(assignment.id)}
-        roster = [_student(row) for row in gradebook.students]
+        roster = [student_of(row) for row in gradebook.students]
         comments = shared_comments.read(root)
         graded = tuple(
             _graded(places, assignment, student, submissions[student.id], comments)
@@ -287,7 +287,8 @@ def _judged(cell: NotebookNode | None) -> tuple[dict[str, Any], str]:
     return {}, ""
 
 
-def _student(row: Any) -> Student:
+def student_of(row: Any) -> Student:
+    """The student in a row of the gradebook."""
     return Student(row.id, row.first_name or "", row.last_name or "", row.email or "", row.lms_user_id or "")
 
 

@@ -47,7 +47,9 @@ def _sum(student: Student, cells: Sequence[GradedCell], works: Mapping[str, Grad
     every = tuple(Result(each, works[each.id].score if each.id in works else 0.0) for each in cells)
     waiting = any(work.needs_manual_grade for work in works.values())
     comments = tuple(comment for work in works.values() for comment in work.comments)
-    return Graded(student, every, sum(each.points for each in every), 0.0, None, waiting, comments=comments)
+    raw = sum(work.raw_score for work in works.values())
+    penalty = sum(work.raw_score - work.score for work in works.values())  # a score is never below zero
+    return Graded(student, every, raw, penalty, None, waiting, comments=comments)
 
 
 def _scaled_result(result: Result, factor: float) -> Result:

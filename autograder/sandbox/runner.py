@@ -36,7 +36,7 @@ START_SECONDS = 180.0  # on the clock: a loaded machine is slow at importing tor
 REPLY_SECONDS = 60.0  # on the clock, for the warm process, which has nothing else to do
 GRACE_SECONDS = 2.0  # between an interrupt and the end
 CLOCK_FACTOR = 20.0  # a budget may last this much longer on the clock, however loaded the machine
-LONGEST_SECONDS = 1500.0  # on the clock, of a notebook; less than `grade` waits for a worker
+LONGEST_SECONDS = 1500.0  # on the clock, of a notebook with at most 750 processor seconds; see `_longest`
 MAX_FILE_BYTES, MAX_FILES = 16 << 20, 32  # of what may lie next to a notebook
 MAX_REPLY_BYTES = 4096
 FULL = "\n[the rest was too long]\n"
@@ -385,7 +385,10 @@ def files_beside(folder: Path, names: Iterable[str]) -> dict[str, bytes]:
 
 
 def _longest(limits: Limits) -> float:
-    """The seconds that a notebook may take on the slowest machine."""
+    """The seconds on the clock that a notebook may take on the slowest machine.
+
+    With the default limits they are `LONGEST_SECONDS`, less than `grade` waits for a worker (`pool.LONGEST_SECONDS`).
+    """
     return max(2 * limits.notebook_seconds, min(CLOCK_FACTOR * limits.notebook_seconds, LONGEST_SECONDS))
 
 

@@ -126,6 +126,22 @@ def test_what_is_taken_from_the_package_is_the_learner_s_own_where_the_file_has_
     assert "from transformer_ref.model.softmax import softmax" in text and "transformer_ref.learner.mine" not in text
 
 
+DEEP = ["y = " + "-" * 400 + "1", "y = " + " + ".join(["1"] * 2_900), "y = " + "-" * 4_000 + "1", "%pwd\n" * 3_000]
+
+
+@pytest.mark.parametrize("deep", DEEP, ids=["nested", "a long sum", "nested further", "magics"])
+def test_a_cell_that_cannot_be_read_costs_its_own_answer_alone(deep):
+    whole = "def dot(a, b):\n    return a"
+    assert run(piece("dot", ("", deep), ("dot", whole)))[0]["dot"](7, None) == 7
+    with pytest.raises(gather.Unreadable, match="nested too deeply|too many magics"):
+        piece("dot", ("dot", f"{deep}\n{whole}"))
+
+
+def test_an_answer_with_a_form_feed_in_it_is_taken_whole():
+    answer = piece("dot", ("dot", "mark = '''\x0c\u2028'''\ndef dot(a, b):\n    return mark\n# the end"))
+    assert run(answer)[0]["dot"](1, 2) == "\x0c\u2028"
+
+
 def test_an_answer_that_is_no_python_says_the_line():
     with pytest.raises(gather.Unreadable, match="line 2 of the cell"):
         piece("dot", ("dot", "def dot(a, b):\n    return (a"))

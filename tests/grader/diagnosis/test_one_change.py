@@ -12,6 +12,7 @@ from nbclient import NotebookClient
 
 from autograder import catalogue
 from autograder.diagnosis import explain, one_change
+from autograder.diagnosis import mutations as mutations_of
 from autograder.diagnosis.explain import judge_and_explain
 from autograder.diagnosis.known_mistakes import TWO, namespace_of
 from autograder.diagnosis.mutations import Program, mutations
@@ -223,6 +224,44 @@ def every(x, *, flag=True):
     )
     kinds = {change.kind for change in Program(source).changes()}
     assert kinds == WORDS.keys()
+
+
+def test_the_simplest_changes_come_first_and_those_of_one_effort_in_the_order_of_the_source():
+    program = Program(HEADS)
+
+    def known(changes):
+        return [(each.kind, each.effort, each.line, id(each._node), [*each._values]) for each in changes]
+
+    expected = sorted(program.changes(), key=lambda change: change.effort)
+    assert len(expected) > 500 and known(program.simplest_first()) == known(expected)
+
+
+def test_a_long_source_has_a_million_changes_and_only_those_that_are_tried_are_made(monkeypatch):
+    made, make = [0], mutations_of.Change.__init__
+
+    def counted(change, *values):
+        made[0] += 1
+        make(change, *values)
+
+    monkeypatch.setattr(mutations_of.Change, "__init__", counted)
+    lines = "".join(f"    x{number + 1} = x + x{number}\n" for number in range(800))
+    source = f"def softmax(x, dim):\n    x0 = x\n{lines}    return x\n"
+    monkeypatch.setattr(one_change, "_passes", lambda *given: False)
+    assert one_change._repairs(None, None, (), Program(source)) == []
+    assert made[0] <= 2 * one_change.MOST_CHANGES
+
+
+def test_a_search_ends_in_time_where_no_change_can_be_written(monkeypatch):
+    monkeypatch.setattr(one_change, "_passes", lambda *given: False)
+    monkeypatch.setattr(one_change, "MOST_SECONDS", 0.0)
+    tried = []
+    monkeypatch.setattr(Program, "changed", lambda program, change: tried.append(change) or "")
+    assert one_change._repairs(None, None, (), Program(HEADS)) == [] and len(tried) <= 1
+
+
+def test_a_nested_source_is_searched_for_nothing():
+    deep = f"def softmax(x, dim):\n    return {'-' * 4_000}x\n"
+    assert one_change._searched(catalogue.find("softmax"), None, (), deep) is None
 
 
 def test_a_change_is_one_place_of_one_function():

@@ -9,7 +9,8 @@ import graded_class
 import pytest
 from graded_class import contents, grade
 
-from autograder.grade import outdated
+from autograder import __main__ as command_line
+from autograder.grade import older_rules
 from autograder.policy import late
 from autograder.prepare import release, sample_class
 from autograder.prepare.sample_class import ASSIGNMENT
@@ -32,9 +33,9 @@ def test_a_gradebook_that_lost_somebody_is_filled_again_though_the_graded_folder
     before = contents(copy)
     with graded_class.gradebook(copy) as book:
         book.remove_submission(ASSIGNMENT.id, "perfect")
-    assert outdated.not_in_gradebook(copy, ASSIGNMENT.id) == ["perfect"]
+    assert older_rules.not_in_gradebook(copy, ASSIGNMENT.id) == ["perfect"]
     assert "5 are graded already; grading the other 1" in regrade(copy)
-    assert contents(copy) == before and outdated.not_in_gradebook(copy, ASSIGNMENT.id) == []
+    assert contents(copy) == before and older_rules.not_in_gradebook(copy, ASSIGNMENT.id) == []
 
 
 def test_a_gradebook_that_was_put_back_to_earlier_points_is_set_right(copy):
@@ -88,11 +89,27 @@ def test_a_due_date_that_is_moved_brings_points_back_and_the_regrade_lists_them(
     with graded_class.gradebook(copy) as book:
         book.update_or_create_assignment(ASSIGNMENT.id, duedate="2026-03-05 12:00:00 UTC")
     said = grade(copy).stdout
-    assert f"einsum: lateness is out of date: {held:g} points taken, 0 by the dates and rules of now" in said
+    assert f"einsum: lateness is out of date: {held:g} points taken, 0 by the points, dates and rules of now" in said
     said = regrade(copy, "--outdated")
     assert "1 of 6 were graded by older rules or dates" in said
     assert f"einsum: {held:g} -> 0 points taken, {held:g} come back" in said
-    assert not contents(copy)["einsum penalty"] and outdated.remarks(copy, ASSIGNMENT.id) == []
+    assert not contents(copy)["einsum penalty"] and older_rules.remarks(copy, ASSIGNMENT.id) == []
+
+
+def test_grades_by_other_points_are_named_by_export_feedback_and_release(copy, monkeypatch, capsys):
+    path = copy / "classroom" / "autograded" / "perfect" / ASSIGNMENT.id / f"{ASSIGNMENT.notebook}.ipynb"
+    notebook = json.loads(path.read_text(encoding="utf-8"))
+    (check,) = [cell for cell in notebook["cells"] if cell["id"] == "project-check"]
+    check["metadata"]["nbgrader"]["points"] = 6
+    path.write_text(json.dumps(notebook), encoding="utf-8")
+    words = f"{ASSIGNMENT.id}, perfect: project was worth 6 points when it was graded, now it is worth 3."
+    monkeypatch.chdir(copy)
+    assert command_line.main(["export", ASSIGNMENT.id]) == 1
+    assert f"{words}\npython -m autograder grade {ASSIGNMENT.id} --outdated settles it." in capsys.readouterr().err
+    done = sample_class.nbgrader(copy, "generate_feedback", ASSIGNMENT.id)
+    assert done.returncode == 0 and words in done.stdout
+    assert release.release([ASSIGNMENT.id], copy) == 0
+    assert f"{ASSIGNMENT.id}: 1 graded by other points than now; `python -m" in capsys.readouterr().out
 
 
 def test_the_summary_says_when_late_work_came_and_was_due_in_local_time(copy):

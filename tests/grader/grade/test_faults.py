@@ -31,6 +31,7 @@ from autograder import __main__ as command_line
 from autograder import course
 from autograder.feedback import verdict_log
 from autograder.grade import fork_server, gradebook, journal, pool, worker
+from autograder.grade.interrupt import Interrupted
 from autograder.grade.journal import Journals
 from autograder.grade.messages import Batch, Result, Submission
 from autograder.inside import safe_rmtree
@@ -208,6 +209,30 @@ def test_what_befalls_the_writer_is_a_sentence_and_resume_makes_the_class_whole(
     assert contents(two.folder) == {name: kept for name, kept in whole.items() if name.split(" ")[0] in STUDENTS}
     (events,) = logs(two.folder)
     assert sorted(line["student"] for line in of(events, "graded")) == list(STUDENTS)
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "words"),
+    [(Interrupted(signal.SIGINT), 130, "Interrupted."), (FULL, 1, "This machine cannot go on: No space left on")],
+)
+def test_a_run_that_ends_before_it_is_planned_is_not_said_to_be_resumable(two, error, code, words):
+    two.breaks(gradebook.Classroom, "handed_in", lambda _: True, error)
+    done = grade(two.folder, "--force")
+    said = done.stdout + done.stderr
+    assert done.returncode == code and words in said
+    assert "Nothing was graded yet; give the same command again." in said and "--resume" not in said
+    assert logs(two.folder) == []
+
+
+def test_the_rest_of_a_forced_run_is_named_by_a_plain_one_and_resumed(two):
+    assert grade(two.folder).returncode == 0
+    two.at(SECOND, lambda: send(signal.SIGINT))
+    assert grade(two.folder, "--force").returncode == 130
+    said = grade(two.folder).stdout
+    assert "All 2 submissions are graded already" in said
+    assert re.search(r"The run of [\d-]+ [\d:]+ UTC was interrupted before 1 of 2 were graded; --resume goes on", said)
+    assert "1 of 2 are left" in grade(two.folder, "--resume").stdout
+    assert "was interrupted" not in grade(two.folder).stdout
 
 
 @pytest.mark.parametrize("fault", ["received_folder_full", "receipts_full", "graded_folder_full", "worker_died"])

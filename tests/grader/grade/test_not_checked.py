@@ -1,7 +1,10 @@
 """Work that could not be checked, through no fault of the student's, is reported and waits for a person; no zero is
 final."""
 
+import json
+
 import pytest
+from nbformat.v4 import new_code_cell
 from nbgrader.api import Gradebook
 
 from autograder import catalogue, course
@@ -10,8 +13,18 @@ from autograder.prepare.sample_class import ASSIGNMENT
 from autograder.reports import results
 
 OURS = """
+from autograder.judging import forbidden
 from autograder.judging.judge import JudgingSession
 from autograder.sandbox.runner import Ended
+
+
+def unread(findings):
+    def reads(cells, exercise, assignment):
+        if exercise.id == "project" and any("# not to be read" in cell for cell in cells):
+            raise IndexError("a text that we cannot read")
+        return findings(cells, exercise, assignment)
+
+    return reads
 
 
 def stopping(ask):
@@ -28,6 +41,7 @@ def stopping(ask):
 
 if JudgingSession.ask.__name__ == "ask":  # this file is read more than once
     JudgingSession.ask = stopping(JudgingSession.ask)
+    forbidden.findings = unread(forbidden.findings)
     Ended.killed = property(lambda ended: True, lambda ended, said: None)  # as if each had been killed from outside
 """
 ENDS = "import os\n_whole = attend\ndef attend(*arguments):\n    os._exit(0)\n"
@@ -40,6 +54,7 @@ def stopped(empty_course):
     with (made.folder / course.MARKER).open("a", encoding="utf-8") as file:
         file.write(OURS.format(stops="True"))
     sample_class.submit(made.folder, "a-honest", sample_class.solved())
+    with_own_cell(made, "b-unread", "# not to be read")
     made.autograde()
     return made
 
@@ -53,8 +68,17 @@ def killed(empty_course):
     solved = sample_class.solved()
     sample_class.submit(made.folder, "a-honest", solved)
     sample_class.submit(made.folder, "b-killed", {**solved, "attend": f"{solved['attend']}\n{ENDS}"})
+    with_own_cell(made, "c-odd", "x =%'''")
     made.autograde()
     return made
+
+
+def with_own_cell(made, student: str, source: str) -> None:
+    """Submit the right answers, and a code cell of the student's own before them."""
+    path = sample_class.submit(made.folder, student, sample_class.solved())
+    notebook = json.loads(path.read_text(encoding="utf-8"))
+    notebook["cells"].insert(2, new_code_cell(source))
+    path.write_text(json.dumps(notebook), encoding="utf-8")
 
 
 def waits(made, student: str) -> set[str]:
@@ -98,6 +122,19 @@ def test_what_breaks_once_costs_nothing(killed):
     assert killed.scores("a-honest") == EVERYTHING
     assert waits(killed, "a-honest") == set()
     assert "Trying once more" in killed.log
+
+
+def test_a_cell_at_which_ipython_fails_costs_no_exercise(killed):
+    assert killed.scores("c-odd") == EVERYTHING
+
+
+def test_a_text_that_the_judge_cannot_read_costs_one_exercise_which_waits_for_a_person(stopped):
+    both = {"attend", "project"}
+    expected = {name: points for name, points in EVERYTHING.items() if name not in both}
+    assert {name: points for name, points in stopped.scores("b-unread").items() if name not in both} == expected
+    assert waits(stopped, "b-unread") == both and waits(stopped, "a-honest") == {"attend"}
+    assert "the judge stopped with IndexError" in " ".join(stopped.report("b-unread", "project").split())
+    assert "project: not checked, since the judge stopped." in stopped.log
 
 
 def test_a_process_killed_twice_is_not_checked_and_waits_for_a_person(killed):

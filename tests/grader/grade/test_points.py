@@ -12,11 +12,11 @@ from recorded_class import STUDENTS, replay, results_of, send, small
 from autograder import catalogue, course
 from autograder.catalogue.exercise import Assignment
 from autograder.course import CourseError
-from autograder.grade import outdated as rules_of_then
+from autograder.grade import older_rules, summary
 from autograder.grade.messages import Result
 from autograder.grade.worker import unchecked
 from autograder.policy import points
-from autograder.prepare import doctor, entry_words, release, sample_class
+from autograder.prepare import doctor, release, sample_class, task_cells
 from autograder.prepare.sample_class import ASSIGNMENT, ROOT, lay_out
 
 FIRST, SECOND = STUDENTS
@@ -37,6 +37,10 @@ DEARER = Assignment.of(
 
 def notebook_of(root: Path, step: str) -> dict:
     return course.read_notebook(course.notebook_path(root, step, ASSIGNMENT))
+
+
+def outdated(root: Path, assignment: str) -> dict[str, str]:
+    return older_rules.outdated_of(root, assignment, older_rules.graded_folders(root, assignment))
 
 
 def with_points(root: Path, given: float) -> None:
@@ -85,17 +89,17 @@ def test_release_refuses_a_solution_without_a_check(tmp_path):
 @pytest.mark.parametrize("assignment", catalogue.ASSIGNMENTS, ids=lambda each: each.id)
 def test_every_notebook_says_the_hints_the_difficulty_and_the_minutes_of_its_entries(assignment):
     for step in ("solutions", "exercises"):
-        assert entry_words.rewrite(course.read_notebook(course.notebook_path(ROOT, step, assignment)), assignment) == []
+        assert task_cells.rewrite(course.read_notebook(course.notebook_path(ROOT, step, assignment)), assignment) == []
 
 
 def test_hints_difficulty_and_minutes_are_written_once_and_put_right_in_the_notebook():
     harder = replace(PROJECT, difficulty=3, minutes=45, hints=("other words", *PROJECT.hints[1:]))
     notebook = notebook_of(ROOT, "solutions")
     changed = Assignment.of(ASSIGNMENT.id, ASSIGNMENT.notebook, with_project(harder))
-    assert entry_words.rewrite(notebook, changed) == ["project-task", "project-hints"]
+    assert task_cells.rewrite(notebook, changed) == ["project-task", "project-hints"]
     text = json.dumps(notebook, ensure_ascii=False)
     assert "Difficulty ●●● · about 45 minutes · 3 points (1 visible, 2 hidden)" in text and "Other words" in text
-    assert entry_words.rewrite(notebook, changed) == []
+    assert task_cells.rewrite(notebook, changed) == []
 
 
 # --- refused where they disagree -------------------------------------------------------------------------------------
@@ -162,22 +166,22 @@ def test_whoever_was_graded_by_older_rules_is_named_and_graded_again_alone(grade
     assert "All 2 submissions are graded already" in done.stdout
     assert f"graded by older rules: 1\n    {FIRST}: the catalogue (ch05_self_attention) changed" in done.stdout
     assert f"grade {ASSIGNMENT.id} --outdated grades them again" in done.stdout
-    assert rules_of_then.outdated(graded, ASSIGNMENT.id) == {FIRST: "the catalogue (ch05_self_attention) changed"}
+    assert outdated(graded, ASSIGNMENT.id) == {FIRST: "the catalogue (ch05_self_attention) changed"}
     done = grade(graded, "--outdated")
     assert done.returncode == 0
     assert [line["student"] for line in of(logs(graded)[-1], "graded")] == [FIRST]
     assert "older rules: 1" not in done.stdout
     assert "0 of 2 were graded by older rules" in grade(graded, "--outdated").stdout
-    assert rules_of_then.outdated(graded, ASSIGNMENT.id) == {}
+    assert outdated(graded, ASSIGNMENT.id) == {}
 
 
 @pytest.mark.xdist_group("grade")
 def test_what_plain_nbgrader_graded_for_other_points_is_named_too(graded, monkeypatch):
     shutil.rmtree(graded / "classroom" / "log")
-    assert rules_of_then.outdated(graded, ASSIGNMENT.id) == {}
+    assert outdated(graded, ASSIGNMENT.id) == {}
     monkeypatch.setattr(catalogue, "find_assignment", lambda name: DEARER)
     why = "the check of project was worth 3, is worth 6"
-    assert rules_of_then.outdated(graded, ASSIGNMENT.id) == dict.fromkeys(STUDENTS, why)
+    assert outdated(graded, ASSIGNMENT.id) == dict.fromkeys(STUDENTS, why)
 
 
 @pytest.mark.xdist_group("grade")
@@ -192,7 +196,20 @@ def test_a_run_that_goes_on_after_the_rules_changed_measures_everyone_alike(ungr
     assert done.returncode == 0, done.stderr
     assert "the catalogue (ch05_self_attention) changed. One run measures everyone alike" in done.stdout
     assert sorted(line["student"] for line in of(logs(folder)[-1], "graded")) == list(STUDENTS)
-    assert rules_of_then.outdated(folder, ASSIGNMENT.id) == {}
+    assert outdated(folder, ASSIGNMENT.id) == {}
+
+
+def test_the_table_of_the_summary_counts_points_that_a_person_gave():
+    """Its columns add up to the mean above it."""
+    cell = f"{PROJECT.id}-check"
+    event = {"total": 1.5, "most": 3.0, "points": {cell: 3.0}, "by_person": {cell: 1.5}}
+    headline, _, row = summary._points([event, {**event, "total": 3.0, "by_person": {}}], {cell: 3.0})
+    assert "mean 2.2" in headline and row.split() == [PROJECT.id, "3", "2.25", "50%", "0%"]
+
+
+def test_the_summary_does_not_name_a_cell_that_only_the_intake_knows():
+    timed = {"student": "ada", "seconds": 2.0, "cells": [["own-1", 1.5], ["attend", 0.2]]}
+    assert summary._slowest([timed])[0].endswith("ada, 1.5 s of it in a cell that was added or changed")
 
 
 # --- who was not checked ---------------------------------------------------------------------------------------------

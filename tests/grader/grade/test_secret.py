@@ -39,6 +39,20 @@ def test_a_full_disk_leaves_none_and_a_file_system_without_links_a_whole_one(tmp
     assert list((tmp_path / "classroom").iterdir()) == []
 
 
+def test_a_new_one_is_announced_if_submissions_were_judged_with_the_one_before(tmp_path, capsys):
+    course.secret(tmp_path)
+    assert capsys.readouterr().err == ""
+    verdicts = tmp_path / "classroom" / "verdicts" / "00_start_here.jsonl"
+    verdicts.parent.mkdir()
+    verdicts.write_text("{}\n")
+    (tmp_path / "classroom" / "secret").unlink()
+    course.secret(tmp_path)
+    said = capsys.readouterr().err
+    assert "secret is gone, although submissions were judged with it (00_start_here). A new one is made" in said
+    course.secret(tmp_path)
+    assert capsys.readouterr().err == ""
+
+
 def test_an_empty_one_is_refused(tmp_path):
     path = tmp_path / "classroom" / "secret"
     path.parent.mkdir()

@@ -108,6 +108,14 @@ def test_reading_takes_time_in_proportion_to_what_is_read(what):
     assert seconds(read, make(80_000)) < 24 * max(seconds(read, make(10_000)), 1e-3)
 
 
+def test_a_number_of_a_letter_that_python_refuses_to_read_ends_no_reading():
+    number = f"&#{'1' * 5_000};"
+    page = f'<div class="hl-python"><pre>x = "&lt;{number}&#65;"</pre></div>'
+    assert [cell["source"] for cell in scripts.cells(page)] == [f'x = "<{number}A"']
+    wrapped = f"{{&quot;cells&quot;: [], &quot;x&quot;: &quot;{number}&quot;}}"
+    assert salvage.read(wrapped.encode())[0].pieces == ()
+
+
 def test_a_function_cut_into_many_cells_is_parsed_a_bounded_number_of_times(monkeypatch):
     parsed = []
 

@@ -1,13 +1,16 @@
 """An answer that changes what it was given hears that first, by the argument's name, whatever it wrote."""
 
 import pytest
+import torch
 
 from autograder import catalogue
 from autograder.diagnosis.explain import judge_and_explain
 from autograder.diagnosis.known_mistakes import namespace_of
 from autograder.feedback.messages import explanation
 from autograder.feedback.report import as_text
+from autograder.judging.compare import inputs_difference
 from autograder.judging.judge import draw_key
+from autograder.judging.observation import Observation
 from autograder.judging.observe import LocalEndpoint
 
 KEY = draw_key(b"secret", "assignment", "exercise", ["submission"])
@@ -66,6 +69,46 @@ def test_a_learners_own_check_says_what_a_hidden_one_will_find():
 def test_a_learners_own_check_says_nothing_where_nothing_changed():
     body = "return torch.softmax(Q @ K.mT / Q.shape[-1] ** 0.5, -1)"
     assert "changed" not in as_text(verdict_on("attention-weights", body, None))
+
+
+NAN, INF = float("nan"), float("inf")
+LARGEST = torch.finfo(torch.float32).max
+UNCHANGED = (
+    torch.tensor([1.0, NAN, INF, -INF]),
+    torch.tensor([complex(NAN, 1.0), 2j]),
+    torch.tensor([NAN, 1.0], dtype=torch.bfloat16),
+    torch.tensor([True, False]),
+    torch.tensor([2**53 + 1]),
+    torch.empty(0, 3),
+    torch.tensor(NAN),
+)
+CHANGED = {
+    "NaN by zero": (torch.tensor([NAN, 1.0]), torch.tensor([0.0, 1.0])),
+    "zero by NaN": (torch.tensor([0.0, 1.0]), torch.tensor([NAN, 1.0])),
+    "infinity by the largest": (torch.tensor([INF, 1.0]), torch.tensor([LARGEST, 1.0])),
+    "minus infinity by the smallest": (torch.tensor([-INF, NAN]), torch.tensor([-LARGEST, NAN])),
+    "infinity by NaN": (torch.tensor([INF]), torch.tensor([NAN])),
+    "one place of an integer": (torch.tensor([2**53 + 1]), torch.tensor([2**53])),
+    "a flag": (torch.tensor([True, False]), torch.tensor([True, True])),
+    "half a complex number": (torch.tensor([1 + 2j]), torch.tensor([1 + 3j])),
+    "the dtype": (torch.tensor([1.0]), torch.tensor([1.0], dtype=torch.float64)),
+    "the shape": (torch.empty(0, 3), torch.empty(0, 4)),
+}
+
+
+def difference_of_inputs(before, after):
+    return inputs_difference(Observation(None, inputs=(before,)), Observation(None, inputs=(after,)))
+
+
+@pytest.mark.parametrize("value", UNCHANGED, ids=str)
+def test_an_argument_that_equals_itself_is_unchanged_whatever_it_holds(value):
+    assert difference_of_inputs(value, value.clone()) is None
+
+
+@pytest.mark.parametrize("what", CHANGED)
+def test_an_argument_that_is_overwritten_is_changed_even_where_it_held_nan_or_infinity(what):
+    found = difference_of_inputs(*CHANGED[what])
+    assert found is not None and found.kind == "inputs"
 
 
 MODES = {  # what is wrong besides the mode: the exercise, the answer

@@ -4,8 +4,10 @@ cost."""
 import re
 
 import pytest
+from IPython.core.inputtransformer2 import TransformerManager
 
 from autograder import catalogue, course
+from autograder.ipython_syntax import Budget, TooMuchToRead, as_python, without_magics
 from autograder.judging import forbidden
 
 EXERCISE = catalogue.find("attention-weights")
@@ -119,6 +121,13 @@ HOSTILE = {
     "a thousand magics": "x = %pwd\n" * 4_000,
     "a thousand magics in brackets": "(\n" * 90 + "x = %pwd\n!ls\n" * 2_000,
     "a thousand questions": "torch?\n" * 5_000,
+    "a thousand calls by a slash": "/f x\n" * 450 + "x = [\n" + "1,1,1,1,1\n" * 2_000 + "]\n",
+    "a thousand calls by a comma": ",f x\n;f x\n" * 450,
+    "magics behind prompts": ">>> %pwd\n" * 4_000,
+    "commas that grow": "," * 2_000 + "f" + " a" * 2_000,
+    "blanks": "x" + " " * 90_000 + "$",
+    "a long word before a question": "a" * 90_000 + " b?",
+    "escaped quotes": "'\\" * 45_000,
     "lambdas in lambdas": "f = " + "lambda a: " * 3_000 + "a",
     "functions in functions": "".join("  " * n + f"def f{n}(a{n}):\n" for n in range(95)) + "  " * 95 + "pass\n",
     "a long sum": "f = " + "+".join(["a"] * 15_000),
@@ -135,7 +144,7 @@ def test_a_hostile_text_is_read_in_bounded_work(cell, monkeypatch):
     """Counted in statements and nodes that are looked at, since a clock says little on a loaded machine."""
     looked, look = [0], forbidden._mentions
     parsed, parse = [0], forbidden._parse
-    transformed, transform = [0], forbidden.as_python
+    transformed, transform = [0], TransformerManager.do_one_token_transform
 
     def counted(node):
         looked[0] += 1
@@ -145,11 +154,12 @@ def test_a_hostile_text_is_read_in_bounded_work(cell, monkeypatch):
         parsed[0] += len(source)
         return parse(source)
 
-    def weighed(cell):
-        transformed[0] += len(cell) * len(forbidden.MAGIC_LINE.findall(cell))
-        return transform(cell)
+    def weighed(reader, lines):
+        transformed[0] += sum(map(len, lines))
+        return transform(reader, lines)
 
-    monkeypatch.setattr(forbidden, "as_python", weighed)
+    forbidden._read.cache_clear()
+    monkeypatch.setattr(TransformerManager, "do_one_token_transform", weighed)
     monkeypatch.setattr(forbidden, "_mentions", counted)
     monkeypatch.setattr(forbidden, "_parse", measured)
     for exercise in ASSIGNMENT.exercises:
@@ -157,6 +167,42 @@ def test_a_hostile_text_is_read_in_bounded_work(cell, monkeypatch):
     assert looked[0] <= 2 * forbidden.MOST_NODES
     assert parsed[0] <= 3 * forbidden.MOST_LETTERS
     assert transformed[0] <= forbidden.MOST_TRANSFORMED
+
+
+@pytest.mark.parametrize("what", ["blanks", "a long word before a question", "escaped quotes"])
+def test_a_run_that_takes_the_square_of_its_length_is_not_read(what):
+    with pytest.raises(TooMuchToRead):
+        as_python(HOSTILE[what], Budget(forbidden.MOST_TRANSFORMED))
+
+
+def test_statements_are_compared_with_no_other_statements(monkeypatch):
+    """Of thousands that bind the answer's name, each was compared with all of those before it."""
+    monkeypatch.setattr(forbidden._Statement, "__eq__", lambda *_: pytest.fail("compared"))
+    cell = "".join(f"attention_weights = a{number}\n" for number in range(1_000))
+    assert found(cell) == [] and EXERCISE.forbidden
+
+
+ODD = ["=%'''", "x =%'''", "x = 1\nx = %'''"]
+
+
+@pytest.mark.parametrize("cell", ODD)
+def test_a_cell_at_which_ipython_itself_fails_is_none_that_runs(cell, monkeypatch):
+    assert found(cell, WRITTEN) == []
+
+    def broken(*_):
+        raise IndexError
+
+    monkeypatch.setattr(TransformerManager, "do_one_token_transform", broken)  # however it fails in another version
+    assert as_python(cell) == "" and without_magics(cell) == cell
+
+
+NESTED = "deep = " + "-" * 4_000 + "1"
+
+
+def test_a_nested_cell_that_a_higher_limit_of_recursion_lets_run_is_a_finding():
+    hiding = f"from transformer_ref.model.attention import attention_weights\n{NESTED}"
+    assert found("import sys\nsys.setrecursionlimit(100_000)", hiding)
+    assert found(f"exec({hiding!r})")
 
 
 def test_a_notebook_is_read_once_for_all_of_its_exercises(monkeypatch):

@@ -53,6 +53,13 @@ def line(text: str, name: str) -> str:
     return next(each for each in text.splitlines() if f" {name} " in each)
 
 
+def test_a_decorated_answer_is_known_by_its_own_cell(chapter):
+    decorated = WEIGHTS.replace("def attention", "@torch.no_grad()\ndef attention")
+    progress_store.note("attention-weights", 8.0, 8.0, cell(decorated))
+    save(chapter, decorated)
+    assert line(said(), "attention-weights").endswith("8 of 8")
+
+
 def test_a_later_session_knows_what_an_earlier_one_earned(chapter):
     progress_store.note("attention-weights", 8.0, 8.0, cell(WEIGHTS))
     save(chapter, WEIGHTS)

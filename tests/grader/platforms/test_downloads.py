@@ -147,6 +147,16 @@ def test_two_people_of_one_name_are_told_apart_or_left_to_the_teacher(folder):
     assert len([line for line in summary.troubles if "is not collected" in line]) == 2
 
 
+def test_whose_work_is_no_longer_in_a_download_is_named_and_keeps_it(folder):
+    sheet = worksheet(folder / "grades.csv", PEOPLE)
+    first = take(folder, {ADA + NOTEBOOK: "Ada", EVE + NOTEBOOK: "Eve"}, sheet)
+    assert not [line for line in first.remarks if "not in this download" in line]
+    later = take(folder, {ADA + NOTEBOOK: "Ada"}, sheet)
+    (said,) = [line for line in later.remarks if "not in this download" in line]
+    assert said == f"not in this download: Eve Mallory (eve). {collect.KEPT}"
+    assert submitted(folder)["eve"] == {NOTEBOOK: "Eve"} and later.troubles == []
+
+
 def test_who_is_not_found_is_named_and_kept_aside(folder):
     stranger = MOODLE.format("A Stranger", 99) + NOTEBOOK
     summary = take(folder, {ADA + NOTEBOOK: "Ada", stranger: "x"}, worksheet(folder / "g.csv", PEOPLE))

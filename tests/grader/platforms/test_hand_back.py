@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import logging
 import re
 import shutil
 import zipfile
@@ -16,6 +17,7 @@ from bs4 import BeautifulSoup
 from downloads_class import GERMAN, NOTEBOOK, worksheet, zipped
 from judged_class import Work, mistaken
 from nbgrader.api import Gradebook
+from traitlets.log import get_logger
 
 from autograder import __main__ as command_line
 from autograder import catalogue
@@ -95,6 +97,18 @@ def test_moodle_finds_the_student_of_every_page_and_who_has_no_number_is_named(f
         code == 1
         and said == "Cleo O'Hara (cleo) has no number of Moodle's: give the grading worksheet with --worksheet.\n"
     )
+
+
+def test_packing_does_not_log_late_penalties_that_name_nobody(folder, monkeypatch, capsys):
+    logged = []
+    handler = logging.Handler()
+    handler.emit = lambda record: logged.append(record.getMessage())
+    get_logger().addHandler(handler)
+    try:
+        command(folder, monkeypatch, capsys, "feedback", ASSIGNMENT.id, "--format", "mail")
+    finally:
+        get_logger().removeHandler(handler)
+    assert logged == []
 
 
 def test_a_worksheet_brings_the_numbers_that_collecting_did_not(folder, monkeypatch, capsys):
@@ -238,6 +252,7 @@ def test_several_assignments_are_summed_up(folder, monkeypatch, capsys):
     sums = {name: (row[ASSIGNMENT.id], row[PLAIN], row["score"]) for name, row in rows.items()}
     assert sums == {"ada": ("30", "4", "34"), "ben": ("21", "0", "21"), "cleo": ("30", "0", "30"), "ida": ("", "", "")}
     assert {row["max_score"] for row in rows.values()} == {"35"}
+    assert (rows["ben"]["raw_score"], rows["ben"]["late_penalty"]) == ("22", "1")  # 8 of 30 are lost to a mistake
 
 
 @pytest.mark.parametrize("name", ["dashboard", "similar"])

@@ -12,7 +12,8 @@ from nbformat.v4 import new_notebook
 from nbgrader.api import Gradebook
 from nbgrader.utils import parse_utc
 
-from autograder.grade import outdated
+from autograder.course import CourseError
+from autograder.grade import older_rules
 from autograder.intake import take_in
 from autograder.platforms import collect, dates, submission_times
 from autograder.policy import arrival, course_time, late, times
@@ -78,7 +79,7 @@ class Term:
             return {each.student.id: each.total_seconds_late for each in book.assignment_submissions(ASSIGNMENT.id)}
 
     def stale(self) -> dict[str, tuple[float, float]]:
-        found = outdated.outdated_lateness(self.folder, ASSIGNMENT.id)
+        found = older_rules.outdated_lateness(self.folder, ASSIGNMENT.id)
         return {student: (each.taken, each.due) for student, each in found.items()}
 
 
@@ -146,7 +147,8 @@ def test_without_a_time_nobody_pays_and_the_teacher_is_told_at_both_steps(term, 
     term.collect(FILES, worksheet(term.folder / "grades.csv", PEOPLE))
     said = " ".join(term.summary.remarks)
     assert "the due date is Sunday 2 November 2025, 23:59 CET (22:59 UTC)" in said
-    assert "3 were downloaded after the due date" in said and "--worksheet" in said
+    assert "Ada Lovelace (ada), Bob O'Neill (bob), Зоя Ångström (zoya): downloaded after the due date" in said
+    assert "--worksheet" in said
     assert term.grade() == {"ada": 0, "bob": 0, "zoya": 0}
     with Gradebook(term.url) as book:
         assert "the download has no submission time" in late.date(book, term.folder, "ada", ASSIGNMENT.id)
@@ -175,7 +177,7 @@ def test_canvas_s_mark_decides_who_is_late_and_its_table_how_much(term):
     term.collect(CANVAS, term.folder / "gradebook.csv")
     found = term.grade()
     assert found == {"ada": 0, "bob": arrival.JUST_LATE.total_seconds(), "zoya": 0}
-    assert "Canvas says LATE, and not by how much" in " ".join(term.summary.remarks)
+    assert "Bob O'Neill (bob): Canvas says LATE, and not by how much" in " ".join(term.summary.remarks)
     table = term.folder / "submissions.json"
     rows = [
         {"id": 9, "user_id": 501, "submitted_at": "2025-11-03T06:00:00Z"},
@@ -191,6 +193,24 @@ def test_canvas_s_mark_decides_who_is_late_and_its_table_how_much(term):
     assert read == submission_times.read(table.with_suffix(".json"), term.zone) and set(read) == {"501", "502"}
     term.collect(CANVAS, term.folder / "gradebook.csv", timed=table)
     assert term.grade() == {"ada": 0, "bob": 3 * 3600, "zoya": 0}
+
+
+@pytest.mark.parametrize(
+    ("above", "line"),
+    [
+        ("email,submitted_at\n", 2),
+        ("\nemail,submitted_at\n\n", 4),
+        ("sep=,\nemail,submitted_at\n", 3),
+        ("\n\nsep=,\nemail,submitted_at\n,\n", 6),
+        ('email,submitted_at\n"a\nb@x.org",2025-11-02 20:41\n', 4),
+        ("email,submitted_at\r\n\r\n", 3),
+    ],
+)
+def test_a_bad_time_is_reported_with_its_line_in_the_file(tmp_path, above, line):
+    path = tmp_path / "times.csv"
+    path.write_text(f"{above}ada@x.org,not a time\n", newline="")
+    with pytest.raises(CourseError, match=rf"times\.csv, line {line}: expected a time"):
+        submission_times.read(path, timezone.utc)
 
 
 def test_gradescope_s_metadata_is_read(term, tmp_path):
@@ -261,8 +281,9 @@ def test_a_due_date_an_extension_or_a_rule_that_is_changed_after_grading_names_w
     extensions = term.folder / late.EXTENSIONS
     extensions.write_text("id,assignment,days\nbob,05_self_attention,1\n")
     assert term.stale() == {"bob": (2.0, 1.0)}
-    lines = outdated.remarks(term.folder, ASSIGNMENT.id)
-    assert "bob: lateness is out of date: 2 points taken, 1 by the dates and rules of now" in lines[0]
+    lines = older_rules.remarks(term.folder, ASSIGNMENT.id)
+    words = "lateness is out of date: 2 points taken, 1 by the points, dates and rules of now."
+    assert lines[0] == f"{ASSIGNMENT.id}, Bob O'Neill (bob): {words}"
     extensions.unlink()
     assert term.stale() == {}
     term.due("2025-11-04 23:59")

@@ -9,6 +9,7 @@ from nbgrader.api import Gradebook
 
 from autograder import __main__ as command_line
 from autograder import course
+from autograder.catalogue.exercise import Assignment
 from autograder.grade import nbgrader_patches
 from autograder.prepare import doctor, sample_class
 from autograder.prepare.sample_class import ASSIGNMENT
@@ -92,6 +93,24 @@ def test_a_secret_that_others_can_read_is_a_failure(folder):
     assert not about(folder, "secret")[0].remedy
     secret.chmod(0o644)
     assert about(folder, "secret")[0].remedy == f"chmod 600 {secret}"
+
+
+def test_a_secret_that_is_gone_from_a_judged_class_is_named(folder):
+    assert "none yet" in about(folder, "secret")[0].seen
+    verdicts = folder / "classroom" / "verdicts" / f"{ASSIGNMENT.id}.jsonl"
+    verdicts.parent.mkdir(parents=True)
+    verdicts.write_text("{}\n")
+    (finding,) = about(folder, "secret")
+    assert f"is gone, although submissions were judged with it: {ASSIGNMENT.id}" in finding.seen
+    assert finding.remedy.startswith("Put it back from your copy") and not (folder / "classroom" / "secret").exists()
+
+
+def test_points_of_own_assignments_are_compared_too(folder, monkeypatch):
+    dearer = replace(ASSIGNMENT.exercises[0], hidden_points=50)
+    own = Assignment.of(ASSIGNMENT.id, ASSIGNMENT.notebook, (dearer, *ASSIGNMENT.exercises[1:]))
+    monkeypatch.setattr(doctor.catalogue, "assignments", lambda: (own,))
+    (finding,) = about(folder, "points")
+    assert f"the check of {dearer.id}: " in finding.seen and finding.fatal
 
 
 def test_looking_makes_no_secret_and_no_gradebook(folder):

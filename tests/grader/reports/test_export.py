@@ -8,6 +8,7 @@ import subprocess
 import sys
 import zipfile
 from datetime import datetime
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -69,6 +70,12 @@ def test_a_plain_export_has_a_line_for_everyone_with_points_of_each_exercise():
         f"{exercise.points:g}" for exercise in EXERCISES
     ]
     assert (by_id["s006"]["submitted"], by_id["s006"]["score"]) == ("no", "")
+
+
+def test_the_time_of_a_submission_is_local_and_says_its_offset():
+    options = export.Options(zone=ZoneInfo("America/Los_Angeles"))
+    head, *rows = lines(export.plain(CLASS, None, "", False, options))
+    assert {row[head.index("timestamp")] for row in rows} == {"2026-11-02 01:30:00-08:00", ""}
 
 
 def test_who_handed_in_nothing_gets_a_zero_only_when_asked():

@@ -12,6 +12,7 @@ import pytest
 from bs4 import BeautifulSoup
 from judged_class import Work, mistaken
 from nbgrader.api import Gradebook
+from traitlets.config import Config
 
 from autograder import __main__ as command_line
 from autograder import catalogue
@@ -20,10 +21,12 @@ from autograder.diagnosis.known_mistakes import namespace_of
 from autograder.feedback.report import as_text
 from autograder.judging.observe import LocalEndpoint
 from autograder.judging.verdict import Forbidden, Verdict, not_checked
+from autograder.policy import late
 from autograder.prepare import sample_class
 from autograder.prepare.release import answer_cells
 from autograder.prepare.sample_class import ASSIGNMENT
 from autograder.reports import dashboard, pages, results, reteach
+from autograder.reports.feedback import Part, Told, again
 
 pytestmark = pytest.mark.xdist_group("reports")
 
@@ -90,9 +93,27 @@ def test_feedback_names_the_mistake_and_links_to_the_page_that_answers_it(feedba
 def test_feedback_says_what_to_do_next_and_until_when_and_nothing_when_all_is_right(feedback):
     said = " ".join(feedback("ben").get_text(" ").split())
     assert "Next: 05.2 attention_weights , which has 0 of 8 points" in said
-    assert "What arrives until Thursday 3 December 2026, 12:00 UTC is in time." in said
+    until = "If you hand the notebook in again by Thursday 3 December 2026, 12:00 UTC, it is in time."
+    assert f"Change your answer and run its check. {until} A later version is late as a whole." in said
     assert "Next:" not in feedback("ada").get_text(" ")
     assert feedback("ben").h1.get_text() == "05 · Self-attention"
+
+
+@pytest.mark.parametrize(
+    ("rules", "words"),
+    [
+        ({"percent": 10}, "10 % of its points for each day that has begun"),
+        ({"percent": 2, "every": "hour", "of": "possible"}, "2 % of the maximum for each hour that has begun"),
+        ({"percent": 10, "slip_days": 3}, "10 % of its points for each day that has begun beyond your free days"),
+        ({"percent": 0}, ""),
+        ({"percent": -1}, ""),  # an error that `grade` names
+    ],
+)
+def test_feedback_says_what_a_late_version_costs(rules, words):
+    assert late.cost_in_words(Config(LateRules=rules)) == words
+    part = Part("a", "05.1 attend", "a check failed", "wrong", 0.0, 4.0)
+    page = Told("05", "Ben", 0.0, 4.0, 0.0, (), [part], part, "Thursday", late_cost=words)
+    assert again(page).endswith(f"A later version is late as a whole, which costs {words}." if words else "as a whole.")
 
 
 def test_what_was_not_checked_or_set_by_hand_is_no_next_step(feedback):

@@ -1,4 +1,7 @@
-"""Writes into a notebook what its catalogue entries decide: hints, difficulty, minutes and points."""
+"""Writes an exercise's folded hints, difficulty, minutes and points from the catalogue into its notebook's cells.
+
+A report names a hint in `feedback.report._hint`.
+"""
 
 import html
 import json
