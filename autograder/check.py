@@ -14,7 +14,7 @@ import time
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from transformer_ref.learner.mine import GRADED
+GRADED = "ATTENTION_BY_HAND_GRADED"  # environment variable: set while a submission is graded
 
 PATIENCE = (10.0, 20.0, 30.0)  # seconds until a slow check says that it works, then again and again
 

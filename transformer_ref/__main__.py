@@ -2,6 +2,7 @@
 
 import argparse
 import contextlib
+import io
 import os
 import sys
 import time
@@ -46,16 +47,16 @@ from transformer_ref.machine import limit_threads
 from transformer_ref.notices import Notice
 from transformer_ref.text.line_reader import chunks_of_lines
 from transformer_ref.training.cost import REACHED, Cost, about, muon_product_rate, product_rate, training_cost
-from transformer_ref.training.gradients import NO_MEMORY
+from transformer_ref.training.gradients import NO_MEMORY, DivergedError, TrainingError
 from transformer_ref.training.processes import Processes, join_processes, leave_processes
 from transformer_ref.training.progress import LinesDone, ProgressLine, clock
 from transformer_ref.training.recipes import RECIPES, Recipe, find_split, load_split, varied
-from transformer_ref.training.resume import load_training
+from transformer_ref.training.resume import RATES, load_training
 from transformer_ref.training.run import Run, changed, expect_nothing_to_lose, expect_writable, prepare, train
 from transformer_ref.training.run_card import PAGE_FILE, add_scores, run_card, write_run_card
 from transformer_ref.training.sole_use import sole_use
 from transformer_ref.training.tensorboard import TensorBoard, is_installed
-from transformer_ref.training.trainer import TrainingError, share_done
+from transformer_ref.training.trainer import Training, share_done
 from transformer_ref.translate import Translator, open_model
 from transformer_ref.validation_bleu import ValidationBleu
 from transformer_ref.visualization.curves import curves
@@ -70,6 +71,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status: 0 success, 2 a mistake in the command, 130 Ctrl-C, 141 a closed
     output pipe.
     """
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        if sys.stdout.isatty():
+            sys.stdout.reconfigure(errors="replace")  # a terminal may lack a letter of a translation
+        else:
+            sys.stdout.reconfigure(encoding="utf-8")  # as stdin is read, whatever the locale
     options = parser(COMMANDS).parse_args(arguments)
     try:
         limit_threads()
@@ -123,7 +129,7 @@ def _train(options: argparse.Namespace, processes: Processes) -> None:
     asked = {name: getattr(options, name) for name in names}
     config = changed(own_settings(recipe.training, code) if code else recipe.training, **asked)
     if not (options.resume or options.overwrite):
-        processes.first_alone(lambda: expect_nothing_to_lose(output, ": --output, --resume or --overwrite"))
+        processes.first_alone(lambda: expect_nothing_to_lose(output, "--output, --resume or --overwrite"))
     recipe, start = _recipe(recipe, options, device)
     lines = processes.first_alone(lambda: [_split(options, split, languages) for split in ("train", "validation")])
     expect_writable(output)
@@ -138,7 +144,8 @@ def _train(options: argparse.Namespace, processes: Processes) -> None:
             _say(f"{code.name}: trying its parts before the first step; this takes up to a minute")
         doubts = rehearse(run.training.model, next(run.validation.one_epoch()).to(device), run.training.loss)
         doubts += remarks(code, run.training.model.config)
-    notes = load_training(output, run.training) if options.resume else []
+    new_rates = [name for name in RATES if asked[name] is not None]
+    notes = load_training(output, run.training, new_rates) if options.resume else []
     watchers = []
     if processes.is_first:
         _say_what_is_coming(run, device)
@@ -156,6 +163,8 @@ def _train(options: argparse.Namespace, processes: Processes) -> None:
     except KeyboardInterrupt:
         _say(f"\nstopped after {run.training.step:,} steps and saved in {output}; --resume goes on from there")
         raise
+    except DivergedError as error:
+        raise TrainingError(f"{error}. {_after_divergence(run.training, output)}") from error
     except (TrainingError, OwnCodeError) as error:
         raise TrainingError(f"{error}. Saved in {output} after {run.training.step:,} steps") from error
     except RuntimeError as error:
@@ -173,6 +182,16 @@ def _train(options: argparse.Namespace, processes: Processes) -> None:
             _say(f"look out, as before the first step: {doubt}")
         with_code = f" --model {options.model}" if options.model else ""
         _say(f'next: python -m transformer_ref translate --checkpoint {output}{with_code} "I closed the windows."')
+
+
+def _after_divergence(training: Training, output: Path) -> str:
+    """Return how to go on after a loss that was not finite: from the last saved state, if there is one."""
+    if training.saved_step is None:
+        return "Nothing was saved yet; start again with a smaller --learning-rate, --muon-rate or --max-grad-norm"
+    return (
+        f"{output} holds the state after {training.saved_step:,} steps; go on from there with --resume and a smaller "
+        "--learning-rate, --muon-rate or --max-grad-norm"
+    )
 
 
 def _validation_bleu(count: int, run: Run, lines: Parallel | ParallelFiles, line: ProgressLine) -> ValidationBleu:
@@ -242,6 +261,8 @@ def run_translate(options: argparse.Namespace) -> None:
     """Write one translation a line to stdout."""
     settings = dict(beam_size=options.beam_size, length_penalty=options.length_penalty, batch_size=options.batch_size)
     DecodingConfig(**settings)  # a setting that does not fit is reported before a model is loaded
+    if options.n_best is not None and not 1 <= options.n_best <= options.beam_size:
+        raise ValueError(f"n-best: expected 1 to {options.beam_size}, the beam size, got {options.n_best}")
     translator = _translator(options)[0]
     if not options.sentences and sys.stdin.isatty():
         _say("one sentence per line; Ctrl-D ends")

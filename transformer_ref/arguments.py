@@ -49,7 +49,8 @@ EXAMPLES = {
 MACHINE = """the machine:
   Threads, precisions and kernels are chosen by short measurements on this machine; `python -m autograder doctor` and
   the card of a training run list them. To choose yourself, set ATTENTION_BY_HAND_MACHINE, such as
-  threads=2,precision=fp32,muon=fp32,attention=kernel,top_k=8000 (any of these)."""
+  threads=2,precision=fp32,muon=fp32,attention=kernel,top_k=8000,linear=plain,products=plain,int8=onednn
+  (any of these)."""
 
 SETTINGS = (  # of a training run: field, type, help
     ("tokens_per_batch", int, "size of a batch: padded tokens of its longer side"),
@@ -183,7 +184,8 @@ def _add_length_and_rates(training: argparse.ArgumentParser) -> None:
         "--resume",
         action="store_true",
         help="go on from the training saved in the output folder: after 5, 10, 20, 40 and 80 seconds, "
-        "then every two minutes, and whenever it is stopped",
+        "then every two minutes, and whenever it is stopped; its other options must be given again, and "
+        "--learning-rate, --muon-rate and --max-grad-norm may be changed",
     )
     again.add_argument("--overwrite", action="store_true", help="lose the model that the output folder holds")
 

@@ -15,10 +15,7 @@ def atomic_write(path: Path, content: str | bytes) -> None:
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     data = content.encode() if isinstance(content, str) else content
-    try:
-        mode = path.stat().st_mode & 0o777
-    except OSError:
-        mode = 0o666 & ~_umask()
+    mode = usual_mode(path)
     descriptor, partial = tempfile.mkstemp(prefix=f".{path.name[:100]}-", dir=path.parent)
     try:
         with os.fdopen(descriptor, "wb") as file:
@@ -29,6 +26,14 @@ def atomic_write(path: Path, content: str | bytes) -> None:
         with contextlib.suppress(OSError):
             os.unlink(partial)
         raise
+
+
+def usual_mode(path: Path) -> int:
+    """Return the mode of an existing file, or 0666 without the umask, which any new file gets."""
+    try:
+        return path.stat().st_mode & 0o777
+    except OSError:
+        return 0o666 & ~_umask()
 
 
 def _umask() -> int:

@@ -10,38 +10,28 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
+from transformer_ref.atomic_write import usual_mode
 from transformer_ref.config import ModelConfig
 from transformer_ref.model.transformer import Transformer
 from transformer_ref.model_state import buffers_of, parameters_of, plain_names, set_buffer, unwrapped
 from transformer_ref.notices import warn_user
 from transformer_ref.text.tokenizer import Tokenizer, tokenizer_from_json
 
+if TYPE_CHECKING:
+    from transformer_ref.learner.own_code import OwnCode
+
 CPU = torch.device("cpu")
 MODEL_FILE = "model.safetensors"
 SPARE = 10  # times the weights of a file that its config may name; then the message names the field instead
 LARGEST_TABLE = 2**28  # numbers of a table of positions, which is computed, not stored
 CARD_FILE, PAGE_FILE, CURVES_FILE = "run.json", "run.md", "curves.svg"  # the story of the model, see `run_card`
-
-
-class Code(Protocol):
-    """A learner's own file (`learner.own_code.OwnCode`). name: of the file; text: its source; sha256: of the source."""
-
-    name: str
-    text: str
-    sha256: str
-
-    def transformer(self, config: ModelConfig) -> nn.Module: ...
-
-    def on_marian(self, model: nn.Module) -> nn.Module: ...
-
-    def whose(self) -> dict[str, str]: ...
 
 
 class Checkpoint(NamedTuple):
@@ -80,7 +70,7 @@ def load_checkpoint(
     folder: str | Path,
     device: torch.device = CPU,
     expected: ModelConfig | None = None,
-    code: Code | None = None,
+    code: "OwnCode | None" = None,
     run_its_code: bool = False,
 ) -> Checkpoint:
     """Return what `save_checkpoint` wrote.
@@ -132,7 +122,7 @@ def _expect_fitting(path: Path, config: ModelConfig, tensors: Mapping[str, Tenso
         )
 
 
-def _code(path: Path, kept: dict[str, str] | None, code: Code | None, run_its_code: bool) -> Code | None:
+def _code(path: Path, kept: dict[str, str] | None, code: "OwnCode | None", run_its_code: bool) -> "OwnCode | None":
     """Return the code that a model needs, None for the package's own. No other code is run."""
     if kept is None:
         if code:
@@ -154,7 +144,10 @@ def _code(path: Path, kept: dict[str, str] | None, code: Code | None, run_its_co
 
 
 def write_tensors(path: Path, tensors: Mapping[str, Tensor], header: Mapping[str, Any]) -> Path:
-    """Write under a temporary name, then rename: a reader sees the old file or the new one, never a part."""
+    """Write under a temporary name, then rename: a reader sees the old file or the new one, never a part.
+
+    The file has the mode that `atomic_write` gives: safetensors creates files that only their owner can read.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_suffix(".tmp")  # always this name: what a killed process left is written over
     try:
@@ -163,12 +156,26 @@ def write_tensors(path: Path, tensors: Mapping[str, Tensor], header: Mapping[str
             temporary,
             metadata={name: json.dumps(value, ensure_ascii=False) for name, value in header.items()},
         )
+        _sort_header(temporary)
+        os.chmod(temporary, usual_mode(path))
         os.replace(temporary, path)
     except SafetensorError as error:  # such as a disk that is full
         raise OSError(f"checkpoint: expected to write {path}, got: {error}") from error
     finally:
         temporary.unlink(missing_ok=True)
     return path
+
+
+def _sort_header(path: Path) -> None:
+    """Sort the fields of the header, which the library writes in random order: equal contents give equal files."""
+    with open(path, "r+b") as file:
+        size = int.from_bytes(file.read(8), "little")
+        header = json.loads(file.read(size))
+        header["__metadata__"] = dict(sorted(header.get("__metadata__", {}).items()))
+        data = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode()
+        if len(data) <= size:  # always, unless the library writes its JSON in another way one day
+            file.seek(8)
+            file.write(data.ljust(size))
 
 
 @contextmanager

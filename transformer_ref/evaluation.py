@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from transformer_ref.data.grammar.pairs import Pair, Sense
 from transformer_ref.notices import warn_user
-from transformer_ref.text.lines import composed
+from transformer_ref.text.lines import composed, single_spaced
 
 WINDOW = 4
 TOKENIZE = ("13a", "intl", "char", "zh", "ja-mecab", "ko-mecab", "flores101", "flores200", "none")  # of sacreBLEU
@@ -90,9 +90,13 @@ def with_differences(one: str, other: str) -> tuple[str, str]:
 
 
 def exact_match(translations: Sequence[str], references: Sequence[str]) -> float:
-    """Return the share, from 0 to 1, of translations equal to their reference; NaN for none."""
+    """Return the share, from 0 to 1, of translations equal to their reference; NaN for none.
+
+    A run of white space counts as one space, as in the tokenizers, so that any reference can be matched.
+    """
     _expect_as_many(translations, references)
-    equal = sum(composed(one) == composed(other) for one, other in zip(translations, references, strict=True))
+    ours, theirs = ([single_spaced(composed(line)) for line in lines] for lines in (translations, references))
+    equal = sum(one == other for one, other in zip(ours, theirs, strict=True))
     return equal / len(references) if references else math.nan
 
 

@@ -12,7 +12,7 @@ from transformer_ref.config import TrainingConfig, fields_from
 from transformer_ref.data.parallel_text import Parallel
 from transformer_ref.device import choose_device
 from transformer_ref.faster import freed_memory_kept
-from transformer_ref.text.lines import list_of_lines
+from transformer_ref.text.lines import is_blank, list_of_lines
 from transformer_ref.training.recipes import SMALL, SMALL_TRAINING, Recipe, Subwords, varied
 from transformer_ref.training.run import Watcher, changed, expect_nothing_to_lose, expect_writable, prepare, train
 from transformer_ref.translate import Translator, open_model
@@ -41,8 +41,8 @@ def learn(
     that differ from the small recipe's, such as dict(d_model=64); settings: fields of `TrainingConfig`, such as
     steps=500 or minutes=2. start: a folder with a model to continue from, with its tokenizers and its config except
     dropout. overwrite: whether a model in the folder may be replaced.
-    Two percent of the pairs, drawn with the training's seed, are used for validation. Raises TypeError or ValueError
-    naming what does not fit, and OSError for what cannot be read or written.
+    Two percent of the pairs with text on both sides, drawn with the training's seed, are used for validation. Raises
+    TypeError or ValueError naming what does not fit, and OSError for what cannot be read or written.
     """
     sources, targets = list_of_lines("sources", sources), list_of_lines("targets", targets)
     if len(sources) != len(targets) or len(sources) < 2:
@@ -51,7 +51,7 @@ def learn(
         raise ValueError(f"languages: expected two names, of the source and of the target, got {languages!r}")
     expect_writable(Path(folder))
     if not overwrite:
-        expect_nothing_to_lose(Path(folder))
+        expect_nothing_to_lose(Path(folder), "a different folder, or overwrite=True")
     if start is not None and (vocabulary is not None or set(model or {}) - {"dropout"}):
         raise ValueError(
             "start: expected no vocabulary and no field of the model except dropout with it, got "
@@ -59,9 +59,14 @@ def learn(
         )
     small = Recipe(languages, str(folder), Subwords(VOCABULARY), SMALL, SMALL_TRAINING)
     recipe = varied(small, vocabulary=vocabulary, model=model)
+    if settings.get("steps") is not None and settings.get("minutes") is not None:
+        raise ValueError(f"minutes: expected none together with steps, got {settings['minutes']!r}")
     config = changed(SMALL_TRAINING, **fields_from(TrainingConfig, settings))
-    held_back = min(max(int(HELD_BACK * len(sources)), 1), MOST_HELD_BACK)
-    drawn = set(random.Random(config.seed).sample(range(len(sources)), held_back))  # a list may be sorted
+    filled = [i for i, pair in enumerate(zip(sources, targets, strict=True)) if not any(map(is_blank, pair))]
+    if len(filled) < 2:
+        raise ValueError(f"targets: expected at least two pairs with text on both sides, got {len(filled)}")
+    held_back = min(max(int(HELD_BACK * len(filled)), 1), MOST_HELD_BACK)
+    drawn = set(random.Random(config.seed).sample(filled, held_back))  # a list may be sorted
     places = [[i for i in range(len(sources)) if (i in drawn) == validates] for validates in (False, True)]
     parts = [Parallel([sources[i] for i in part], [targets[i] for i in part]) for part in places]
     where = choose_device(device)

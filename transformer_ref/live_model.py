@@ -122,6 +122,6 @@ def _tokenizer(
     return tokenizer_from_json(json.dumps({"kind": "subword", "library": library}))
 
 
-def read_weights(path: Path = WEIGHTS) -> dict[str, Any]:
+def read_weights() -> dict[str, Any]:
     """Return the packed model that the script holds."""
-    return json.loads(path.read_text(encoding="utf-8").removeprefix(PREFIX).removesuffix(SUFFIX))
+    return json.loads(WEIGHTS.read_text(encoding="utf-8").removeprefix(PREFIX).removesuffix(SUFFIX))

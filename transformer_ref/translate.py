@@ -7,12 +7,12 @@ greedy or beam_search, one cached step at a time -> tokenizer.decode.
 import math
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 from torch import Tensor
 
-from transformer_ref.checkpoint import CPU, Checkpoint, Code, load_checkpoint
+from transformer_ref.checkpoint import CPU, Checkpoint, load_checkpoint
 from transformer_ref.config import DECODING_PRECISIONS, DecodingConfig, DecodingPrecision, fields_from
 from transformer_ref.data.batching import moved, pad_sequences
 from transformer_ref.decoding.arguments import expect_evaluation_mode
@@ -27,6 +27,9 @@ from transformer_ref.model_state import unwrapped
 from transformer_ref.notices import warn_user
 from transformer_ref.text.lines import list_of_lines, one_line
 from transformer_ref.text.tokenizer import Tokenizer
+
+if TYPE_CHECKING:
+    from transformer_ref.learner.own_code import OwnCode
 
 
 class Attention(NamedTuple):
@@ -47,7 +50,7 @@ class Translation(NamedTuple):
 
 
 def open_model(
-    folder: str | Path, device: torch.device = CPU, code: Code | None = None, run_its_code: bool = False
+    folder: str | Path, device: torch.device = CPU, code: "OwnCode | None" = None, run_its_code: bool = False
 ) -> Checkpoint:
     """Return the model and the tokenizers that `train` or `learn` wrote into a folder, or those of a Marian folder.
 
@@ -114,7 +117,8 @@ class Translator:
     def translate(self, lines: Iterable[str], first_line: int = 1, **settings: Any) -> list[str]:
         """Return one translation per line, in the same order; an empty line stays empty.
 
-        A translation does not depend on the other lines, and is itself one line.
+        A translation is one line. In fp32 it does not depend on the other lines; in bf16, whose rounding may depend on
+        the size of a batch, and in int8 it sometimes does.
         first_line: the number of the first line in warnings. A line too long for the model is cut, with a warning.
         settings: fields of `DecodingConfig`, such as beam_size=1.
         Raises TypeError for one string instead of a list, ValueError for a line that is not text, a setting that does
@@ -122,8 +126,8 @@ class Translator:
         """
         config = DecodingConfig(**fields_from(DecodingConfig, settings))
         with freed_memory_kept():
-            translations = self._translations(lines, config, first_line, scored=False)
-        return [best_first[0].text if best_first else "" for best_first in translations]
+            hypotheses = self._hypotheses(lines, config, first_line, scored=False)
+        return [self._text(best_first[0].ids) if best_first else "" for best_first in hypotheses]
 
     def n_best(self, lines: Iterable[str], count: int, first_line: int = 1, **settings: Any) -> list[list[Translation]]:
         """Return for each line `count` translations, or as many as there are, the best first; none for an empty line.
@@ -135,45 +139,59 @@ class Translator:
         if type(count) is not int or not 1 <= count <= config.beam_size:
             raise ValueError(f"count: expected 1 to {config.beam_size}, the beam, got {count!r}")
         with freed_memory_kept():
-            return [best_first[:count] for best_first in self._translations(lines, config, first_line, scored=True)]
+            hypotheses = self._hypotheses(lines, config, first_line, scored=True)
+        return [[Translation(self._text(ids), score) for ids, score in best_first[:count]] for best_first in hypotheses]
 
-    def _translations(
+    def _text(self, ids: list[int]) -> str:
+        return one_line(self.target_tokenizer.decode(ids))
+
+    def _hypotheses(
         self, lines: Iterable[str], config: DecodingConfig, first_line: int, scored: bool
-    ) -> list[list[Translation]]:
+    ) -> list[list[Hypothesis]]:
+        """Return for each line its translations, the best first; none for an empty line. Greedy ids may end in pads."""
         lines = list_of_lines("lines", lines)
         sources = [self._source_ids(line, number) for number, line in enumerate(lines, first_line)]
-        translations: list[list[Translation]] = [[] for _ in lines]
+        hypotheses: list[list[Hypothesis]] = [[] for _ in lines]
         decoder = for_inference(self.model) if self._int8 is None else self._int8  # with the weights of this moment
         filled = [i for i, source in enumerate(sources) if len(source) > 1]  # only eos means an empty line
         by_length = sorted(filled, key=lambda i: len(sources[i]))
         for start in range(0, len(by_length), config.batch_size):
             batch = by_length[start : start + config.batch_size]
             decoded = self._decode(decoder, [sources[i] for i in batch], config, scored)
-            for i, hypotheses in zip(batch, decoded, strict=True):
-                decode = self.target_tokenizer.decode
-                translations[i] = [Translation(one_line(decode(ids)), score) for ids, score in hypotheses]
-        return translations
+            for i, best_first in zip(batch, decoded, strict=True):
+                hypotheses[i] = best_first
+        return hypotheses
 
     @torch.inference_mode()
     def attention(self, source: str, target: str | None = None) -> Attention:
-        """Return the attention weights of all layers and heads for a sentence and a translation (default: the model's).
+        """Return the attention weights of all layers and heads for a sentence and a translation.
 
-        Raises ValueError for a target longer than the model can read, or a model in training mode, TypeError for
-        anything but a string.
+        target: by default the model's own translation, in the tokens that it generated, without one that would be
+        beyond the last position. Raises ValueError for a target longer than the model can read, or a model in training
+        mode, TypeError for anything but a string.
         """
         expect_evaluation_mode(self.model)
         for name, text in (("source", source), ("target", target)):
             if not isinstance(text, str) and (name, text) != ("target", None):
                 raise TypeError(f"{name}: expected one string, got {text!r}")
-        if target is None:
-            (target,) = self.translate([source])
         config, device = self.model.config, next(self.model.parameters()).device
-        target_ids = [config.bos, *self.target_tokenizer.encode(target)]
+        longest = config.max_length - 1  # after bos
+        ids = self._generated(source)[:longest] if target is None else self.target_tokenizer.encode(target)
+        if len(ids) > longest:
+            raise ValueError(f"target: expected at most {longest} tokens, got {len(ids)}")
+        target_ids = [config.bos, *ids]
         source_ids = self._source_ids(source)
         encoded = self.model.encode(torch.tensor([source_ids], device=device), need_weights=True)
         decoded = self.model.decode(torch.tensor([target_ids], device=device), encoded, need_weights=True)
         weights = (torch.cat(each) for each in (encoded.weights, decoded.self_weights, decoded.cross_weights))
         return Attention(self.source_tokenizer.tokens(source_ids), self.target_tokenizer.tokens(target_ids), *weights)
+
+    def _generated(self, source: str) -> list[int]:
+        """Return the ids of the translation of a line, without bos, eos and pads."""
+        with freed_memory_kept():
+            (best_first,) = self._hypotheses([source], DecodingConfig(), 1, scored=False)
+        ids, (eos, pad) = best_first[0].ids[1:] if best_first else [], (self.model.config.eos, self.model.config.pad)
+        return [id for id in (ids[: ids.index(eos)] if eos in ids else ids) if id != pad]
 
     def _source_ids(self, line: str, number: int = 1) -> list[int]:
         ids = self.source_tokenizer.encode(line)

@@ -17,10 +17,10 @@ from transformer_ref.fast.dropout import PooledDropout
 from transformer_ref.model.attention import explicit_attention, fused_attention
 from transformer_ref.model.masks import causal_mask
 from transformer_ref.model.transformer import Transformer
+from transformer_ref.training.bf16_copy import BF16Copy
 from transformer_ref.training.gradients import Gradients
 from transformer_ref.training.loss import MeanLoss
 from transformer_ref.training.optimizer import build_optimizer
-from transformer_ref.training.precision import BF16Copy
 from transformer_ref.training.trainer import train_step
 
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device here")]

@@ -9,10 +9,10 @@ from transformer_ref.config import ModelConfig, TrainingConfig
 from transformer_ref.data.batching import BatchStream, NextBatch
 from transformer_ref.model.transformer import Transformer
 from transformer_ref.training.average import WeightAverage
+from transformer_ref.training.bf16_copy import BF16Copy
 from transformer_ref.training.gradients import Gradients
 from transformer_ref.training.loss import MeanLoss
 from transformer_ref.training.optimizer import build_optimizer
-from transformer_ref.training.precision import BF16Copy
 from transformer_ref.training.resume import load_training, save_training
 from transformer_ref.training.trainer import Training, fit, train_step
 

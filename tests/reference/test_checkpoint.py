@@ -2,6 +2,8 @@
 
 import dataclasses
 import json
+import os
+import stat
 import time
 
 import pytest
@@ -180,6 +182,20 @@ def test_a_training_with_another_setting_is_not_resumed(tmp_path):
         load_training(tmp_path, training(learning_rate=0.5))
 
 
+def test_a_rate_may_change_on_a_resume_if_it_is_named(tmp_path):
+    save_training(tmp_path, training())
+    resumed = training(learning_rate=0.5, max_grad_norm=2.0)
+    with pytest.raises(ValueError, match=r"max_grad_norm: expected 2.0, got 1.0"):
+        load_training(tmp_path, resumed, ["learning_rate", "seed"])
+    with pytest.raises(ValueError, match=r"seed: expected 5, got 1"):
+        load_training(tmp_path, training(seed=5), ["learning_rate", "seed"])
+    assert load_training(tmp_path, resumed, ["learning_rate", "max_grad_norm"]) == [
+        "learning_rate is 0.5 from here on, after 0.004 until now",
+        "max_grad_norm is 2 from here on, after 1 until now",
+    ]
+    assert resumed.optimizer.optimizers[0].param_groups[0]["lr"] == 0.5
+
+
 def test_a_training_may_be_resumed_for_longer(tmp_path):
     stopped = training()
     stopped.step, stopped.seconds, stopped.stream.epoch, stopped.stream.position = 2, 1.5, 3, 1
@@ -262,3 +278,44 @@ def test_a_name_in_a_file_cannot_move_the_cursor(folder):
     with pytest.raises(ValueError) as found:
         load_checkpoint(folder)
     assert "\x1b" not in str(found.value) and r"\x1b[2J" in str(found.value)
+
+
+def test_a_training_of_another_model_is_not_resumed_even_if_every_weight_fits(tmp_path):
+    def of(**changes: object) -> Training:
+        network, config = model(**changes), TrainingConfig(steps=3)
+        return dataclasses.replace(training(), model=network, optimizer=build_optimizer(network, config))
+
+    path = save_training(tmp_path, of(heads=4, d_model=8))
+    for changes, words in (
+        ({"heads": 2}, "heads: expected 2, got 4 in .*; resume with the options that the training began with"),
+        ({"dropout": 0.7}, "dropout: expected 0.7, got 0.1"),
+        ({"max_length": 31}, "max_length: expected 31, got"),
+        ({"norm_first": True}, "norm_first: expected True, got False"),
+        ({"activation": "gelu"}, "activation: expected gelu, got relu"),
+        ({"d_ff": 12}, "d_ff: expected 12, got"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            load_training(tmp_path, of(**{"heads": 4, "d_model": 8, **changes}))
+    load_training(tmp_path, of(heads=4, d_model=8))
+    with safe_open(path, framework="pt") as file:
+        header = {name: text for name, text in file.metadata().items() if name != "model"}
+    save_file(load_file(path), path, metadata=header)
+    load_training(tmp_path, of(heads=2, d_model=8))  # a file of an earlier version does not know its model
+
+
+def test_a_colleague_can_read_a_new_file_and_an_old_one_keeps_its_rights(tmp_path):
+    before = os.umask(0o022)
+    try:
+        paths = [save_checkpoint(tmp_path, model(), SOURCE, TARGET, {}), save_training(tmp_path, training())]
+    finally:
+        os.umask(before)
+    assert [stat.S_IMODE(path.stat().st_mode) for path in paths] == [0o644, 0o644]
+    paths[0].chmod(0o640)
+    save_checkpoint(tmp_path, model(), SOURCE, TARGET, {})
+    assert stat.S_IMODE(paths[0].stat().st_mode) == 0o640
+
+
+def test_equal_models_give_equal_files(tmp_path):
+    notes = {"corpus": 'a "ü\n\x01\x7f\u2028 \U0001f600', "step": 7}
+    files = {save_checkpoint(tmp_path / str(i), model(), SOURCE, TARGET, notes).read_bytes() for i in range(5)}
+    assert len(files) == 1 and load_checkpoint(tmp_path / "4").notes == notes

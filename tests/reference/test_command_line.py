@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import time
 
 import pytest
 from hypothesis import given
@@ -14,14 +15,16 @@ from hypothesis import strategies as st
 from safetensors import SafetensorError, safe_open
 
 from transformer_ref import checkpoint as checkpoint_module
+from transformer_ref import machine
 from transformer_ref.__main__ import main
 from transformer_ref.checkpoint import MODEL_FILE, load_checkpoint, save_checkpoint
 from transformer_ref.text.line_reader import chunks_of_lines
 from transformer_ref.training import recipes, run
+from transformer_ref.training.gradients import DivergedError, TrainingError
 from transformer_ref.training.recipes import RECIPES
 from transformer_ref.training.resume import TRAINING_FILE
 from transformer_ref.training.run_card import CARD_FILE, CURVES_FILE, PAGE_FILE, add_scores
-from transformer_ref.training.trainer import TrainingError
+from transformer_ref.training.trainer import Progress
 from transformer_ref.translate import Translation
 
 
@@ -117,6 +120,36 @@ def test_a_training_that_fails_saves_and_says_where(tmp_path, capsys, monkeypatc
     assert main(["train", "--output", str(tmp_path), "--device", "cpu"]) == 2
     assert f"got nan. Saved in {tmp_path} after 3 steps" in capsys.readouterr().err
     assert (tmp_path / TRAINING_FILE).is_file() and (tmp_path / MODEL_FILE).is_file()
+
+
+@pytest.mark.parametrize("saves", [0, 1])
+def test_a_training_that_diverges_keeps_the_last_saved_state_and_names_the_way_on(saves, tmp_path, capsys, monkeypatch):
+    def diverging(training, on_step):
+        training.step, training.seconds = 3, 200.0
+        if saves:
+            on_step(Progress(3, 0.0, 1.0, 1, 200.0))
+        training.step = 4
+        raise DivergedError("loss: expected a finite number, got nan")
+
+    command = ["train", "--output", str(tmp_path), "--device", "cpu", "--steps", "9"]
+    with monkeypatch.context() as patch:
+        patch.setattr(run, "fit", diverging)
+        assert main(command) == 2
+    shown = capsys.readouterr().err.splitlines()[-1]
+    if not saves:
+        assert shown.endswith(
+            "got nan. Nothing was saved yet; start again with a smaller --learning-rate, --muon-rate or --max-grad-norm"
+        )
+        assert not (tmp_path / TRAINING_FILE).exists() and not (tmp_path / MODEL_FILE).exists()
+        return
+    assert f"got nan. {tmp_path} holds the state after 3 steps; go on from there with --resume and a smaller" in shown
+    assert main([*command, "--resume", "--muon-rate", "0"]) == 2
+    assert "muon_rate: expected 0.0, got 0.012" in capsys.readouterr().err
+    assert main([*command, "--resume", "--learning-rate", "1e-3", "--max-grad-norm", "0.5", "--steps", "4"]) == 0
+    shown = capsys.readouterr().err
+    assert "learning_rate is 0.001 from here on, after " in shown
+    assert "max_grad_norm is 0.5 from here on, after 10 until now" in shown and "muon_rate" not in shown
+    assert load_checkpoint(tmp_path).notes["step"] == 4
 
 
 @pytest.fixture
@@ -226,7 +259,26 @@ def test_bytes_that_are_no_utf_8_are_one_line_and_status_two(checkpoint, capsys,
     assert "lines: expected text that UTF-8 can hold, got '\\udce9'" in capsys.readouterr().err
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"She went.\ncaf\xe9\n"), encoding="utf-8"))
     assert main(["translate", "--checkpoint", str(checkpoint)]) == 2
-    assert capsys.readouterr().err == "transformer_ref: stdin: expected UTF-8 text, got b'\\xe9'\n"
+    shown = capsys.readouterr()
+    assert shown.err == "transformer_ref: stdin: expected UTF-8 text, got b'\\xe9' in line 2\n"
+    assert len(shown.out.splitlines()) == 1  # the line before it is answered
+
+
+@pytest.mark.parametrize(("is_terminal", "written"), [(False, "猫 è\n".encode()), (True, b"? \xe8\n")])
+def test_translations_are_utf_8_as_the_input_is_and_no_terminal_stops_them(
+    is_terminal, written, checkpoint, monkeypatch
+):
+    import transformer_ref.__main__ as command_line
+
+    class Terminal(io.BytesIO):
+        def isatty(self):
+            return is_terminal
+
+    output = Terminal()
+    monkeypatch.setattr(command_line.Translator, "translate", lambda self, lines, **named: ["猫 è"])
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(output, encoding="cp1252", newline="\n"))
+    assert main(["translate", "--checkpoint", str(checkpoint), "cat"]) == 0
+    assert output.getvalue() == written
 
 
 @pytest.mark.parametrize("number", ["nan", "inf", "-inf", "1e9", "-1"])
@@ -295,6 +347,35 @@ def test_lines_come_in_order_and_whole_from_memory_and_from_a_file(lines):
                 assert all(1 <= len(chunk) <= most for chunk in chunks)
                 found = [line for chunk in chunks for line in chunk]
                 assert found == [line.removeprefix("\ufeff") for line in lines[:1]] + lines[1:]
+
+
+def test_an_option_out_of_range_is_named_as_it_was_given(checkpoint, text_files, tmp_path, capsys):
+    assert main(["translate", "--checkpoint", "no/where", "--n-best", "9", "--beam-size", "3", "x"]) == 2
+    assert capsys.readouterr().err == "transformer_ref: n-best: expected 1 to 3, the beam size, got 9\n"
+    command = ["train", "--output", str(tmp_path / "out"), "--device", "cpu", "--tokens-per-batch", "2"]
+    assert main(command) == 2
+    assert "got none among 300; the limit is tokens_per_batch - 1" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("most", [1, 2, 5])
+def test_the_lines_before_a_line_that_is_not_utf_8_come_and_its_number_is_named(most, tmp_path):
+    (tmp_path / "lines").write_bytes(b"uno\ndue\ntre\ncaf\xe9\ncinque\n")
+    with open(tmp_path / "lines", "rb") as file:
+        for stream in (io.TextIOWrapper(file), io.TextIOWrapper(io.BytesIO((tmp_path / "lines").read_bytes()))):
+            chunks, seen = chunks_of_lines(stream, most), []
+            with pytest.raises(ValueError, match=r"stdin: expected UTF-8 text, got b'\\xe9' in line 4"):
+                for chunk in chunks:
+                    seen += chunk
+            assert seen == ["uno", "due", "tre"]
+
+
+def test_a_long_line_is_read_in_linear_time(tmp_path, monkeypatch):
+    (tmp_path / "line").write_bytes(b"x" * 300_000)
+    monkeypatch.setattr("transformer_ref.text.line_reader.AT_ONCE", 10)
+    with open(tmp_path / "line", encoding="utf-8") as file:
+        start = time.perf_counter()
+        assert [list(map(len, chunk)) for chunk in chunks_of_lines(file, 2)] == [[300_000]]
+    assert time.perf_counter() - start < 1.0  # quadratic: many seconds
 
 
 def test_a_line_that_is_cut_is_named_by_its_number(checkpoint, tmp_path, capsys):
@@ -499,6 +580,13 @@ def test_help_has_examples_a_newcomer_can_copy(command, capsys):
         main([command, "--help"])
     assert stopped.value.code == 0
     assert f"python -m transformer_ref {command}" in capsys.readouterr().out
+
+
+def test_help_names_every_choice_that_the_environment_variable_sets(capsys):
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    shown = capsys.readouterr().out
+    assert [name for name in machine.VALUES if f"{name}=" not in shown] == []
 
 
 @pytest.mark.slow

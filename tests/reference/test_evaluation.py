@@ -36,6 +36,10 @@ def test_exact_match_is_the_share_of_equal_lines(equal):
     assert exact_match(translations, references) == pytest.approx(sum(equal) / len(equal))
 
 
+def test_exact_match_ignores_white_space_that_no_translation_can_have():
+    assert exact_match(["Quoi ?", "a b", " c", "d e"], ["Quoi\u00a0?", "a  b ", "c", "de"]) == 0.75
+
+
 def test_a_sense_is_shown_by_a_whole_word_with_its_capital():
     assert shows_sense("Ho chiuso le finestre.", HOUSE) and shows_sense("L'ho aperta: la finestra", HOUSE)
     assert shows_sense("Ho installato Windows.", COMPUTER)

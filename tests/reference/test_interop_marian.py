@@ -1,6 +1,8 @@
 """A Marian folder becomes our model and gives their logits, and the other way round."""
 
 import json
+import os
+import stat
 
 import pytest
 import torch
@@ -298,6 +300,18 @@ def test_a_folder_is_a_start_for_a_training_and_its_pieces_travel_along(opus, tm
 def test_a_model_that_marian_cannot_hold_is_refused_by_its_field(changes, message, tmp_path):
     with pytest.raises(ValueError, match=message):
         save_marian(Transformer(tiny_config(**changes)), tmp_path)
+
+
+def test_the_weights_that_were_written_can_be_read_by_others(tmp_path):
+    theirs = tiny_config(
+        source_vocabulary=VOCABULARY, target_vocabulary=VOCABULARY, layout="concatenated", tie_embeddings=True
+    )
+    before = os.umask(0o022)
+    try:
+        save_marian(Transformer(theirs), tmp_path)
+    finally:
+        os.umask(before)
+    assert {stat.S_IMODE(path.stat().st_mode) for path in tmp_path.iterdir()} == {0o644}
 
 
 def test_a_folder_without_a_config_is_named(tmp_path):

@@ -102,6 +102,7 @@ def test_what_is_no_list_of_sentences_is_named(arguments, words, tmp_path):
         ({"schedule": "sine"}, ValueError, "schedule: expected one of cosine, linear, inverse_sqrt, got 'sine'"),
         ({"start": "x", "vocabulary": 300}, ValueError, "start: expected no vocabulary and no field .* got vocabulary"),
         ({"start": "x", "model": {"heads": 3}}, ValueError, "start: expected no vocabulary .* got heads"),
+        ({"steps": 2, "minutes": 1}, ValueError, "minutes: expected none together with steps, got 1"),
         ({"languages": "de"}, ValueError, "languages: expected two names, .* got 'de'"),
         ({"languages": ("de",)}, ValueError, "languages: expected two names"),
         ({"start": "no/where"}, FileNotFoundError, "checkpoint: expected the file no/where/model.safetensors"),
@@ -133,7 +134,9 @@ def test_a_folder_that_cannot_be_is_said_before_anything_is_learned(name, tmp_pa
 
 def test_a_model_is_written_over_on_request_only(tmp_path):
     first = learn(ENGLISH, ITALIAN, tmp_path, vocabulary=300, model=TINY, **SHORT)
-    with pytest.raises(ValueError, match=f"output: expected a folder without a model, got {tmp_path} with model.safe"):
+    with pytest.raises(
+        ValueError, match=f"output: expected a folder without a model, got {tmp_path} with model.*overwrite=True$"
+    ):
         learn(ENGLISH, ITALIAN, tmp_path, vocabulary=300, model=TINY, **SHORT)
     assert Translator.load(tmp_path).model.output.weight.equal(first.model.output.weight)
     (tmp_path / "run.json").write_text("{}")
@@ -174,3 +177,19 @@ def test_the_pairs_for_validation_are_drawn_and_not_the_last_ones(tmp_path, monk
         assert sorted([*train.source, *validation.source], key=int) == numbers and train.source == train.target
         assert train.source == sorted(train.source, key=int)
     assert seen[0] == seen[1] != seen[2]
+
+
+def test_pairs_with_an_empty_side_are_never_all_that_is_validated(tmp_path, monkeypatch):
+    import transformer_ref.learn as module
+
+    def prepare(corpus, train, validation, *rest, **named):
+        assert len(validation.source) == 1 and validation.target[0].strip() and len(train.source) == 59
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(module, "prepare", prepare)
+    sources, targets = [str(i) for i in range(60)], ["\u200b " if i % 2 else str(i) for i in range(60)]
+    for seed in range(12):
+        with pytest.raises(KeyboardInterrupt):
+            learn(sources, targets, tmp_path, seed=seed)
+    with pytest.raises(ValueError, match="targets: expected at least two pairs with text on both sides, got 1"):
+        learn(["a", "b", ""], ["c", "", "d"], tmp_path)

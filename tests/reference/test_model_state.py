@@ -23,9 +23,9 @@ from transformer_ref.learner.own_training import new_own_model
 from transformer_ref.model_state import buffers_of, parameters_of, plain_names, unwrapped
 from transformer_ref.text.tokenizer import WordTokenizer
 from transformer_ref.training.average import WeightAverage
+from transformer_ref.training.bf16_copy import BF16Copy
 from transformer_ref.training.loss import MeanLoss
 from transformer_ref.training.optimizer import build_optimizer, hidden_matrices
-from transformer_ref.training.precision import BF16Copy
 from transformer_ref.training.resume import load_training, save_training
 from transformer_ref.training.trainer import Training, fit
 from transformer_ref.translate import Translator

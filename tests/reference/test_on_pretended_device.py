@@ -25,9 +25,9 @@ from transformer_ref.learner.own_search import own_beam, own_greedy
 from transformer_ref.learner.own_training import OwnLoss, new_own_model, own_hidden_matrices, rehearse
 from transformer_ref.model.transformer import Transformer
 from transformer_ref.training.average import WeightAverage
+from transformer_ref.training.bf16_copy import BF16Copy
 from transformer_ref.training.loss import MeanLoss
 from transformer_ref.training.optimizer import build_optimizer
-from transformer_ref.training.precision import BF16Copy
 from transformer_ref.training.processes import Processes
 from transformer_ref.training.resume import load_training, save_training
 from transformer_ref.training.trainer import Training, fit, validation_loss

@@ -3,8 +3,9 @@
 import gzip
 
 import pytest
+import torch
 
-from transformer_ref.data.parallel_text import Parallel, load_parallel
+from transformer_ref.data.parallel_text import Parallel, is_usable, load_parallel
 
 
 def write(folder, **contents: bytes) -> None:
@@ -68,3 +69,10 @@ def test_a_byte_order_mark_is_no_part_of_the_first_word(tmp_path):
     (tmp_path / "train.en").write_bytes(b"\xef\xbb\xbfone\ntwo\n")
     (tmp_path / "train.it").write_bytes(b"uno\ndue\n")
     assert load_parallel(tmp_path, "train", "en", "it").source == ["one", "two"]
+
+
+def test_a_pair_is_usable_unless_a_side_is_empty_or_too_long():
+    lengths = [(1, 4), (4, 1), (0, 2), (2, 0), (0, 0), (5, 1), (1, 5)]
+    wanted = [True, True, False, False, False, False, False]
+    assert [is_usable(*pair, 4) for pair in lengths] == wanted
+    assert is_usable(*torch.tensor(lengths).T, 4).tolist() == wanted

@@ -120,6 +120,23 @@ def test_an_interrupted_preparation_goes_on_after_the_blocks_that_are_there(fold
     assert again.sha256 == whole.sha256 and not list(cache.glob("*.parts"))
 
 
+def test_a_run_that_prepares_the_same_at_the_same_time_and_is_done_first_leaves_its_result_to_the_other(
+    folder, monkeypatch
+):
+    files = find_parallel(folder, "train", "en", "it")
+    store, tokenizers = Store(folder / "cache", workers=2), [WordTokenizer.build(WORDS)] * 2
+    start, first = subprocess.Popen, []
+
+    def start_late(*arguments, **options):
+        monkeypatch.setattr(subprocess, "Popen", start)
+        first.append(prepared(files, tokenizers, 19, store))  # which removes the blocks at its end
+        return start(*arguments, **options)
+
+    monkeypatch.setattr(subprocess, "Popen", start_late)
+    assert prepared(files, tokenizers, 19, store).sha256 == first[0].sha256
+    assert not list((folder / "cache").glob("*.parts")) and not list((folder / "cache").glob("*.joined"))
+
+
 @pytest.mark.parametrize(
     ("content", "words"),
     [

@@ -6,6 +6,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
+from transformer_ref.checkpoint import load_checkpoint
 from transformer_ref.config import TrainingConfig
 from transformer_ref.data.parallel_text import Parallel
 from transformer_ref.training import run as run_module
@@ -111,6 +112,55 @@ def test_early_stopping_remembers_over_a_resume_what_was_best(tmp_path, monkeypa
     load_training(tmp_path, third.training)
     train(third, tmp_path, [])  # it has ended: no step more
     assert third.training.step == 5 and (tmp_path / "model.safetensors").read_bytes() == best
+
+
+@pytest.mark.parametrize("interrupted", [True, False])
+def test_patience_that_begins_with_a_resume_counts_from_there_and_always_leaves_a_model(
+    interrupted, tmp_path, monkeypatch
+):
+    scores = iter([1.0, 2.0, 3.0, 2.5, 2.6, 2.7, 2.8])
+    monkeypatch.setattr(run_module, "validation_loss", lambda *given: next(scores))
+
+    def begin(patience):
+        config = TrainingConfig(steps=8, warmup_steps=1, num_validations=8, patience=patience)
+        return prepare("grammar", LINES, LINES, ("en", "it"), config, torch.device("cpu"))
+
+    first = begin(0)
+    with pytest.raises(KeyboardInterrupt):
+        train(first, tmp_path, [Stop(after=3)])
+    if not interrupted:  # killed: the state was saved, but no model
+        (tmp_path / "model.safetensors").unlink()
+    for stop in (4, 5, None):  # the best since patience began is that of step 4
+        resumed = begin(2)
+        load_training(tmp_path, resumed.training)
+        if stop:
+            with pytest.raises(KeyboardInterrupt):
+                train(resumed, tmp_path, [Stop(after=stop)])
+        else:
+            train(resumed, tmp_path, [])
+            assert resumed.training.step == 6
+        assert step_of_model(tmp_path) == 4
+
+
+def test_patience_saves_the_current_model_if_the_folder_has_none(tmp_path, monkeypatch):
+    scores = iter([1.0, 2.0, 3.0, 4.0])
+    monkeypatch.setattr(run_module, "validation_loss", lambda *given: next(scores))
+
+    def begin():
+        config = TrainingConfig(steps=4, warmup_steps=1, num_validations=4, patience=2)
+        return prepare("grammar", LINES, LINES, ("en", "it"), config, torch.device("cpu"))
+
+    train(begin(), tmp_path, [])
+    assert step_of_model(tmp_path) == 1
+    (tmp_path / "model.safetensors").unlink()
+    resumed = begin()
+    load_training(tmp_path, resumed.training)
+    train(resumed, tmp_path, [])
+    assert step_of_model(tmp_path) == resumed.training.step == 4
+
+
+def step_of_model(folder):
+    return load_checkpoint(folder).notes["step"]
 
 
 class Stop:

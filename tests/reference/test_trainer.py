@@ -23,7 +23,7 @@ from transformer_ref.learner.own_file import OwnCodeError
 from transformer_ref.model.transformer import Transformer
 from transformer_ref.training import trainer
 from transformer_ref.training.average import WeightAverage
-from transformer_ref.training.gradients import Gradients, TrainingError
+from transformer_ref.training.gradients import DivergedError, Gradients, TrainingError
 from transformer_ref.training.interrupt import interrupts_held_back
 from transformer_ref.training.loss import MeanLoss, masked_cross_entropy
 from transformer_ref.training.optimizer import build_optimizer
@@ -125,7 +125,7 @@ def test_a_loss_that_is_no_number_stops_the_training_before_the_weights_move():
     with torch.no_grad():
         next(run.model.parameters())[5:] = math.nan
     spy = Spy(run.model)
-    with pytest.raises(TrainingError, match="loss: expected a finite number, got nan"):
+    with pytest.raises(DivergedError, match="loss: expected a finite number, got nan"):
         train_step(run.model, next(iter(run.stream)), spy, MeanLoss(0), max_grad_norm=1.0)
     assert "step" not in spy.calls
 
@@ -134,7 +134,7 @@ def test_a_gradient_that_is_no_number_stops_the_training_before_the_weights_move
     run = training()
     spy = Spy(run.model)
     monkeypatch.setattr(nn.utils, "clip_grad_norm_", lambda parameters, clip: torch.tensor(math.inf))
-    with pytest.raises(TrainingError, match="gradient: expected a finite number, got inf"):
+    with pytest.raises(DivergedError, match="gradient: expected a finite number, got inf"):
         train_step(run.model, next(iter(run.stream)), spy, MeanLoss(0), max_grad_norm=1.0)
     assert "step" not in spy.calls
 

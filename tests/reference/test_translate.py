@@ -94,6 +94,21 @@ def test_a_model_that_never_ends_is_stopped_at_its_last_position():
     assert Translator(model, TOKENIZER, TOKENIZER).translate(["due"], beam_size=1) == [" ".join(["uno"] * LONGEST)]
 
 
+@pytest.mark.parametrize("token", ["uno", "o\uffed", "."])
+def test_the_attention_of_a_translation_has_the_tokens_that_the_model_generated(token):
+    model = tiny_model(3, source_vocabulary=TOKENIZER.size, target_vocabulary=TOKENIZER.size, output_bias=True)
+    with torch.no_grad():
+        model.output.bias[TOKENIZER.vocabulary.encode([token])] = 1e3  # says this token and nothing else
+    seen = Translator(model, TOKENIZER, TOKENIZER).attention("due " * (LONGEST - 1))
+    assert seen.target == ["<bos>", *[token] * (LONGEST - 1)] and seen.cross.shape[-2:] == (LONGEST, LONGEST)
+    assert Translator(model, TOKENIZER, TOKENIZER).attention("").target == ["<bos>"]
+
+
+def test_a_target_that_the_model_cannot_read_is_named():
+    with pytest.raises(ValueError, match="target: expected at most 16 tokens, got 17"):
+        neural().attention("due", "uno " * LONGEST)
+
+
 def test_nothing_is_translated_with_dropout():
     translator = neural()
     translator.model.train()

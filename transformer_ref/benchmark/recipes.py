@@ -1,7 +1,6 @@
 """Our recipes as `train` runs them: Muon, the running mean of the weights and all, in the precision chosen here."""
 
 import dataclasses
-from typing import NamedTuple
 
 import torch
 
@@ -24,15 +23,10 @@ TIMES_AS_MANY = 10  # on a GPU
 VOCABULARY = 8_000  # of the multi30k recipe
 
 
-class MeasuredRecipe(NamedTuple):
-    """operations_per_token: of the model and of Muon, for a real target token."""
+def measured_recipe(corpus: str, device: torch.device) -> tuple[Contender, float]:
+    """Return a recipe of RECIPES, ready to train, and the operations of model and Muon per real target token.
 
-    contender: Contender
-    operations_per_token: float
-
-
-def measured_recipe(corpus: str, device: torch.device) -> MeasuredRecipe:
-    """Return a recipe of RECIPES, ready to train. corpus: "grammar" (the built-in one) or "multi30k".
+    corpus: "grammar" (the built-in one) or "multi30k".
 
     The built-in corpus is prepared as in `train`. For Multi30k, which would have to be downloaded, there are invented
     sentences of the same lengths.
@@ -52,7 +46,7 @@ def measured_recipe(corpus: str, device: torch.device) -> MeasuredRecipe:
         freed_memory_kept,  # as in `__main__`
         first=lambda: take_steps(training, 1),
     )
-    return MeasuredRecipe(contender, operations)
+    return contender, operations
 
 
 def take_steps(training: Training, count: int) -> int:

@@ -17,9 +17,9 @@ from transformer_ref.interop.torch_transformer import torch_transformer
 from transformer_ref.model.masks import causal_mask
 from transformer_ref.model.positional_encoding import sinusoidal_table
 from transformer_ref.model.transformer import Transformer
+from transformer_ref.training.bf16_copy import BF16Copy
 from transformer_ref.training.gradients import Gradients
 from transformer_ref.training.optimizer import build_optimizer
-from transformer_ref.training.precision import BF16Copy
 from transformer_ref.training.trainer import train_step
 
 CPU_TOKENS, GPU_TOKENS = 4_096, 25_000  # of a batch; the second as in the original paper, section 5.1

@@ -4,7 +4,6 @@
 """
 
 import json
-from pathlib import Path
 from typing import Any
 
 from transformer_ref.beyond.gpt import GPT
@@ -28,6 +27,6 @@ def unpack(packed: dict[str, Any]) -> GPT:
     return model.eval()
 
 
-def trained_gpt(path: Path = GPT_WEIGHTS) -> GPT:
+def trained_gpt() -> GPT:
     """Return the trained GPT of letters; its letters are `tales.ALPHABET`."""
-    return unpack(json.loads(path.read_text(encoding="utf-8").removeprefix(PREFIX).removesuffix(SUFFIX)))
+    return unpack(json.loads(GPT_WEIGHTS.read_text(encoding="utf-8").removeprefix(PREFIX).removesuffix(SUFFIX)))

@@ -226,12 +226,12 @@ def fastest(record: dict[str, Any], read: str) -> list[str]:
     return found
 
 
-def ahead_from(record: dict[str, Any], read: str, one: str, other: str, what: str = "seconds") -> int | None:
-    """Return the first length from which on one way needs less than another at every length; None if there is none.
+def ahead_from(record: dict[str, Any], read: str, one: str, other: str) -> int | None:
+    """Return the first length from which on one way takes less time than the other at every length, or None.
 
-    what: "seconds" or "bytes". A length at which either was not measured is left out.
+    A length at which either was not measured is left out.
     """
-    pairs = zip(record["lengths"], record[read][one][what], record[read][other][what], strict=True)
+    pairs = zip(record["lengths"], record[read][one]["seconds"], record[read][other]["seconds"], strict=True)
     first = None
     for length, mine, theirs in pairs:
         if mine is None or theirs is None:

@@ -1,4 +1,4 @@
-"""Sentences of ids become batches of similar length (chapter 10)."""
+"""Sentences of ids become batches of similar length (chapter 10); `parallel_text.is_usable` drops those too long."""
 
 import copy
 import hashlib

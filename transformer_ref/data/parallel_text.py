@@ -8,7 +8,15 @@ import hashlib
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+
+def is_usable(source: Any, target: Any, longest: int) -> Any:
+    """Return whether a pair is trained on: neither side is empty or too long.
+
+    source, target: the number of tokens of each side, an int or a tensor (pairs,); longest: of either side.
+    """
+    return (source > 0) & (target > 0) & (source <= longest) & (target <= longest)
 
 
 class Parallel(NamedTuple):

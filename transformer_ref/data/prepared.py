@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from transformer_ref.atomic_write import atomic_write
-from transformer_ref.data.parallel_text import ParallelFiles
+from transformer_ref.data.parallel_text import ParallelFiles, is_usable
 from transformer_ref.processors import usable_processors
 from transformer_ref.text.tokenizer import Tokenizer, tokenizer_from_json
 
@@ -96,13 +96,13 @@ def prepared(files: ParallelFiles, tokenizers: Sequence[Tokenizer], longest: int
     if not (folder / META).is_file():
         _prepare(files, described, folder, store)
     meta = json.loads((folder / META).read_text(encoding="utf-8"))
-    lengths = [_mapped(folder / f"{side}.lengths", torch.int32) for side in SIDES]
+    lengths = [_mapped(folder / f"{side}.lengths") for side in SIDES]
     filled = (lengths[0] > 0) & (lengths[1] > 0)  # (pairs,)
-    kept = filled & (torch.maximum(*lengths) <= longest)
+    kept = is_usable(*lengths, longest)
     sides = []
     for side, count in zip(SIDES, lengths, strict=True):
         starts = count.cumsum(0, dtype=torch.int64) - count
-        sides.append(MappedIds(_mapped(folder / f"{side}.ids", torch.int32), starts[kept], count[kept]))
+        sides.append(MappedIds(_mapped(folder / f"{side}.ids"), starts[kept], count[kept]))
     empty, fitting = int((~filled).sum()), int(kept.sum())
     digest = folder / f"sha256-{longest}"
     if not digest.is_file():
@@ -111,38 +111,43 @@ def prepared(files: ParallelFiles, tokenizers: Sequence[Tokenizer], longest: int
 
 
 def _prepare(files: ParallelFiles, described: list[str], folder: Path, store: Store) -> None:
-    """Encode all blocks that are missing and join them."""
+    """Encode all blocks that are missing and join them, unless a different run is done with the same first."""
     parts = folder.with_suffix(f".{BLOCK}.parts")
-    parts.mkdir(parents=True, exist_ok=True)
-    for side, text in zip(SIDES, described, strict=True):
-        atomic_write(parts / f"{side}.json", text)
     workers = store.workers or usable_processors()
     job = dict(files=[str(files.source), str(files.target)], parts=str(parts), workers=workers, block=BLOCK)
     command = [sys.executable, "-m", "transformer_ref.data.prepared"]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(__file__).parents[2]), *sys.path])}
-    running = [
-        subprocess.Popen(
-            [*command, json.dumps(job | {"worker": worker})],
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        for worker in range(workers)
-    ]
+    running: list[subprocess.Popen] = []
     try:
-        _await(running, parts, files, store.report)
+        for side, text in zip(SIDES, described, strict=True):
+            atomic_write(parts / f"{side}.json", text)
+        running += [
+            subprocess.Popen(
+                [*command, json.dumps(job | {"worker": worker})],
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+            for worker in range(workers)
+        ]
+        _await(running, folder, files, store.report)
         _join(parts, folder, files)
+    except (ValueError, OSError):
+        if not (folder / META).is_file():
+            raise  # else the run that was done first has removed the blocks
     finally:
         for process in running:
             process.kill()
             process.wait()
             for pipe in (process.stdout, process.stderr):
                 pipe.close()
+        if (folder / META).is_file():
+            shutil.rmtree(parts, ignore_errors=True)  # now that no process can write another block
 
 
-def _await(running: list[subprocess.Popen], parts: Path, files: ParallelFiles, report: Report) -> None:
+def _await(running: list[subprocess.Popen], folder: Path, files: ParallelFiles, report: Report) -> None:
     """Wait for the workers and report their progress."""
     lock = threading.Lock()
 
@@ -159,7 +164,8 @@ def _await(running: list[subprocess.Popen], parts: Path, files: ParallelFiles, r
     for process in running:
         said = process.stderr.read()
         if process.wait() != 0:
-            files.load()  # says in a sentence what is wrong with the text
+            if not (folder / META).is_file():
+                files.load()  # says in a sentence what is wrong with the text
             raise ValueError(f"data: expected to prepare {files.source} and {files.target}, got: {said.strip()[-300:]}")
 
 
@@ -168,7 +174,20 @@ def _join(parts: Path, folder: Path, files: ParallelFiles) -> None:
     joined = folder.with_suffix(f".{os.getpid()}.joined")
     shutil.rmtree(joined, ignore_errors=True)
     joined.mkdir()
-    blocks = sorted(parts.glob("*.block"), key=lambda path: int(path.stem))
+    try:
+        _concatenate(sorted(parts.glob("*.block"), key=lambda path: int(path.stem)), joined)
+        atomic_write(joined / META, json.dumps({"version": VERSION, "lines_sha256": files.lines_sha256()}))
+        try:
+            os.replace(joined, folder)
+        except OSError:  # the folder is there
+            if not (folder / META).is_file():  # else a different run was done first
+                shutil.rmtree(folder, ignore_errors=True)
+                os.replace(joined, folder)
+    finally:
+        shutil.rmtree(joined, ignore_errors=True)
+
+
+def _concatenate(blocks: Sequence[Path], joined: Path) -> None:
     names = [f"{side}.{kind}" for kind in ("lengths", "ids") for side in SIDES]
     outputs = [open(joined / name, "wb") for name in names]
     try:
@@ -180,12 +199,6 @@ def _join(parts: Path, folder: Path, files: ParallelFiles) -> None:
     finally:
         for output in outputs:
             output.close()
-    atomic_write(joined / META, json.dumps({"version": VERSION, "lines_sha256": files.lines_sha256()}))
-    if not (folder / META).is_file():  # else another run has been quicker
-        shutil.rmtree(folder, ignore_errors=True)
-        os.replace(joined, folder)
-    shutil.rmtree(joined, ignore_errors=True)
-    shutil.rmtree(parts, ignore_errors=True)
 
 
 def _encode_blocks(job: dict[str, Any]) -> None:
@@ -235,10 +248,10 @@ def _sha256(sides: Sequence[MappedIds]) -> str:
     return digest.hexdigest()
 
 
-def _mapped(path: Path, dtype: Any) -> "Tensor":
+def _mapped(path: Path) -> "Tensor":
     import torch
 
-    size = path.stat().st_size // dtype.itemsize
+    size, dtype = path.stat().st_size // 4, torch.int32
     return torch.from_file(str(path), shared=False, size=size, dtype=dtype) if size else torch.empty(0, dtype=dtype)
 
 

@@ -15,6 +15,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
+from transformer_ref.atomic_write import usual_mode
 from transformer_ref.config import ModelConfig
 from transformer_ref.model.transformer import Transformer
 from transformer_ref.model_state import unwrapped
@@ -134,7 +135,10 @@ def save_marian(model: Transformer, folder: str | Path) -> None:
     }
     tensors["final_logits_bias"] = tensors.get("final_logits_bias", torch.zeros(config.target_vocabulary)).unsqueeze(0)
     folder.mkdir(parents=True, exist_ok=True)
-    save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
+    path = folder / "model.safetensors"
+    mode = usual_mode(path)
+    save_file(tensors, path, metadata={"format": "pt"})
+    path.chmod(mode)  # safetensors creates files that only their owner can read
     (folder / "config.json").write_text(json.dumps(their_config(config), indent=2) + "\n", encoding="utf-8")
 
 

@@ -21,7 +21,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from transformer_ref.config import ModelConfig
 from transformer_ref.learner.own_file import LearnersFile, OwnCodeError
 from transformer_ref.learner.own_model import OwnTransformer
-from transformer_ref.learner.own_weights import MOST_READINGS, SAME, NotFound, gap, readable, readings
+from transformer_ref.learner.own_weights import MOST_READINGS, SAME, NotFound, gap, random_ids, readable, readings
 from transformer_ref.model.transformer import Transformer
 
 ACTIVATION: dict[str, Callable[[Tensor], Tensor]] = {"silu": F.silu, "gelu": F.gelu}
@@ -86,7 +86,7 @@ class OwnMarian(OwnTransformer):
         if model.output.bias is not None:
             self.own.bias.copy_(model.output.bias.detach())
         self.eval()
-        source, target = _ids(model.config)
+        source, target = random_ids(model.config)
         with torch.no_grad():
             wanted, least = model(source, target), math.inf
             with readable(code.name):
@@ -176,17 +176,3 @@ def _pulled_back(
             total = total + (read * state[name]).sum()
             done.add(id(read))
     return torch.autograd.grad(total, probes, allow_unused=True)
-
-
-def _ids(config: ModelConfig) -> tuple[Tensor, Tensor]:
-    """Return sources, one of them padded, and decoder inputs without padding except as their first token."""
-    draw, length = torch.Generator().manual_seed(7), min(9, config.max_length)
-
-    def drawn(vocabulary: int, shape: tuple[int, int]) -> Tensor:
-        ids = torch.randint(vocabulary - 1, shape, generator=draw)
-        return ids + (ids >= config.pad)
-
-    source = drawn(config.source_vocabulary, (3, length))
-    target = drawn(config.target_vocabulary, (3, max(2, length - 2)))
-    source[0, length // 2 :], target[:, 0] = config.pad, config.bos
-    return source, target

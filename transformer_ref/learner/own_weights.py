@@ -131,11 +131,15 @@ def gap(said: Tensor, wanted: Tensor) -> float:
 
 
 def random_ids(config: ModelConfig) -> tuple[Tensor, Tensor]:
-    """Return sources, one of them padded, and decoder inputs."""
-    draw = torch.Generator().manual_seed(7)
-    first, length = max(config.pad, config.bos, config.eos) + 1, min(9, config.max_length)
-    source = torch.randint(first, config.source_vocabulary, (3, length), generator=draw)
-    target = torch.randint(first, config.target_vocabulary, (3, length - 2), generator=draw)
+    """Return sources, one of them padded, and decoder inputs without padding except as their first token."""
+    draw, length = torch.Generator().manual_seed(7), min(9, config.max_length)
+
+    def drawn(vocabulary: int, shape: tuple[int, int]) -> Tensor:
+        ids = torch.randint(vocabulary - 1, shape, generator=draw)
+        return ids + (ids >= config.pad)
+
+    source = drawn(config.source_vocabulary, (3, length))
+    target = drawn(config.target_vocabulary, (3, max(2, length - 2)))
     source[0, length // 2 :], target[:, 0] = config.pad, config.bos
     return source, target
 

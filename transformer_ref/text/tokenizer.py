@@ -22,7 +22,8 @@ from transformer_ref.text.sentence_pieces import PieceTokenizer
 from transformer_ref.text.vocabulary import Vocabulary
 
 NFC = "NFC"
-MOST_KNOWN = 2**19  # chunks of text whose ids a tokenizer keeps, some 100 MB
+MOST_KNOWN = 2**22  # ids that a tokenizer keeps for known chunks of text, some 200 MB at most
+OF_A_CHUNK = 6  # how many ids need about the memory of a chunk's text, list and entry
 JOINER = "\uffed"  # a small black square, which is where two neighbors had no space between them
 
 
@@ -182,12 +183,17 @@ class _KnownChunks(dict[str, list[int]]):
 
     def __init__(self, ids_of: Callable[[str], list[int]]) -> None:
         super().__init__()
-        self._ids_of = ids_of
+        self._ids_of, self._kept = ids_of, 0  # in ids
 
     def __missing__(self, chunk: str) -> list[int]:
-        if len(self) >= MOST_KNOWN:
+        ids = self._ids_of(chunk)
+        size = OF_A_CHUNK + len(ids)
+        if self._kept + size > MOST_KNOWN:
             self.clear()
-        ids = self[chunk] = self._ids_of(chunk)
+            self._kept = 0
+        if size <= MOST_KNOWN:
+            self[chunk] = ids
+            self._kept += size
         return ids
 
     def joined(self, text: str) -> list[int]:

@@ -1,12 +1,15 @@
-"""From a batch to its gradients (chapter 10): whole or in parts, in fp32 or bf16, in one process or several."""
+"""From a batch to its gradients (chapter 10): whole or in parts, in fp32 or bf16, in one process or several.
+
+`trainer.train_step` clips the gradients.
+"""
 
 import torch
 from torch import Tensor, nn
 
 from transformer_ref.data.batching import Batch
 from transformer_ref.shapes import expect_padding_last
+from transformer_ref.training.bf16_copy import BF16Copy
 from transformer_ref.training.loss import MeanLoss
-from transformer_ref.training.precision import BF16Copy
 from transformer_ref.training.processes import ALONE, Processes
 
 NO_MEMORY = ("out of memory", "can't allocate memory")  # as torch says it of a GPU and of a CPU
@@ -14,6 +17,10 @@ NO_MEMORY = ("out of memory", "can't allocate memory")  # as torch says it of a 
 
 class TrainingError(RuntimeError):
     """The training cannot go on."""
+
+
+class DivergedError(TrainingError):
+    """The loss or a gradient is not finite."""
 
 
 class Gradients:

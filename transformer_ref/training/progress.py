@@ -2,7 +2,6 @@
 
 import sys
 import time
-from typing import TextIO
 
 from transformer_ref.training.trainer import Progress
 
@@ -14,8 +13,8 @@ LINES_WITHOUT_TERMINAL = 20  # in a log, this many lines in all instead of one t
 class ProgressLine:
     """Called after each step; rewrites one line in a terminal, and writes a line now and then to a log."""
 
-    def __init__(self, stream: TextIO | None = None) -> None:
-        self._stream = stream or sys.stderr
+    def __init__(self) -> None:
+        self._stream = sys.stderr
         self._loss: float | None = None
         self._tokens = 0
         self._first_seconds: float | None = None
@@ -60,9 +59,9 @@ class LinesDone:
     what: the word for the items, such as "lines".
     """
 
-    def __init__(self, what: str, stream: TextIO | None = None) -> None:
+    def __init__(self, what: str) -> None:
         self._what = what
-        self._stream = stream or sys.stderr
+        self._stream = sys.stderr
         self._start = self._written = time.monotonic()
         self._last = ""
         self._count = 0

@@ -1,7 +1,7 @@
 """An unfinished training run in one safetensors file, and how it is continued (chapter 10)."""
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -9,13 +9,14 @@ import torch
 from torch import Tensor
 
 from transformer_ref.checkpoint import expect_equal, load_weights, read_tensors, reading_header, state_of, write_tensors
-from transformer_ref.config import TrainingConfig
+from transformer_ref.config import ModelConfig, TrainingConfig
 from transformer_ref.machine import kind_of_machine
 from transformer_ref.model_state import plain_names, unwrapped
 from transformer_ref.training.trainer import Training, schedule_progress, share_done
 
 # when a training is resumed
 MAY_DIFFER = ("steps", "minutes", "grad_accumulation_steps", "num_validations", "patience", "muon_precision")
+RATES = ("learning_rate", "muon_rate", "max_grad_norm")  # may differ, too, if the caller says so
 TRAINING_FILE = "training.safetensors"
 
 
@@ -31,12 +32,15 @@ def save_training(folder: str | Path, training: Training) -> Path:
         "schedule_from": training.schedule_from,
         "tokens": training.tokens,
         "validations": training.validations,
+        "patience_from": training.patience_from,
         "epoch": training.stream.epoch,
         "position": training.stream.position,
         "data_sha256": training.stream.sha256,
         "machine": _machine(training),
     }
     model = unwrapped(training.model)
+    if config := getattr(model, "config", None):
+        header["model"] = config.to_dict()
     if code := getattr(model, "code", None):
         header["code_sha256"] = code.sha256
     if training.average:
@@ -45,12 +49,13 @@ def save_training(folder: str | Path, training: Training) -> Path:
     return write_tensors(Path(folder) / TRAINING_FILE, tensors, header)
 
 
-def load_training(folder: str | Path, training: Training) -> list[str]:
+def load_training(folder: str | Path, training: Training, new_rates: Collection[str] = ()) -> list[str]:
     """Set a new training to the state of the saved one; its length and the use of memory may differ.
 
     A precision "auto" becomes the saved one, except on another kind of machine, which chooses again.
     With another length, the rest of the schedule is stretched over the rest of the training. A learner's code may have
-    been edited, as long as its weights have the same names and shapes. Returns a sentence for each such difference.
+    been edited, as long as its weights have the same names and shapes. new_rates: those of RATES that may differ, too,
+    such as after a loss that was not finite; a rate of 0 stays 0. Returns a sentence for each such difference.
     Raises FileNotFoundError, or ValueError naming the field that does not fit, such as the corpus: a tokenizer learned
     from another text gives the same ids to other words.
     """
@@ -67,13 +72,15 @@ def load_training(folder: str | Path, training: Training) -> list[str]:
             if on_another:  # which may be many times slower in what the first one chose
                 saved[name] = "auto"
             training.config = dataclasses.replace(training.config, **{name: saved[name]})
-    expect_equal(path, _that_must_stay(saved), _that_must_stay(training.config.to_dict()))
+    config = training.config.to_dict()
+    rates = [name for name in RATES if name in new_rates and saved[name] != config[name] and saved[name] * config[name]]
+    must_stay = config.keys() - {*MAY_DIFFER, *rates}
+    expect_equal(path, {name: saved[name] for name in must_stay}, {name: config[name] for name in must_stay})
     model = unwrapped(training.model)
     own = getattr(model, "code", None)
     code = header.get("code_sha256", "nothing")
     expect_equal(path, {"model": _whose(code != "nothing")}, {"model": _whose(own is not None)})
-    data = training.stream.sha256
-    expect_equal(path, {"data_sha256": header.get("data_sha256", data)}, {"data_sha256": data})  # old files have none
+    _expect_same_beginning(path, header, training)
     load_weights(path, model, _part(tensors, "model."))
     training.optimizer.load_tensors(_part(tensors, "optimizer."))
     if training.average:
@@ -81,13 +88,36 @@ def load_training(folder: str | Path, training: Training) -> list[str]:
             training.average.means[name].copy_(mean)
         training.average.updates = header["average_updates"]
     training.step, training.seconds, training.tokens = counts["step"], counts["seconds"], counts["tokens"]
+    training.saved_step = training.step
     training.stream.epoch, training.stream.position = counts["epoch"], counts["position"]
     training.losses = tensors["losses"].tolist()
     training.validations = [(step, loss) for step, loss in counts["validations"]]
-    notes = _settle_schedule(training, header)
+    # without patience, the best model was not kept
+    training.patience_from = header.get("patience_from", 0) if saved["patience"] else len(training.validations)
+    notes = [f"{name} is {config[name]:g} from here on, after {saved[name]:g} until now" for name in rates]
+    notes += _settle_schedule(training, header)
     if own and code != own.sha256:
         notes.append(f"{own.name} has changed since this training was saved; its weights still fit, so it goes on")
     return notes
+
+
+def _expect_same_beginning(path: Path, header: Mapping[str, Any], training: Training) -> None:
+    """Raise ValueError if the saved model has another configuration, or the saved training other data.
+
+    Files of earlier versions lack one or both, which is then not compared. The sizes of the vocabularies follow from
+    the data, and `load_weights` compares them, too.
+    """
+    config = getattr(unwrapped(training.model), "config", None)
+    try:
+        if config and "model" in header:
+            with reading_header(path):
+                saved = ModelConfig.from_dict(header["model"])
+            sizes = {name: getattr(config, name) for name in ("source_vocabulary", "target_vocabulary")}
+            expect_equal(path, saved.to_dict() | sizes, config.to_dict())
+        data = training.stream.sha256
+        expect_equal(path, {"data_sha256": header.get("data_sha256", data)}, {"data_sha256": data})
+    except ValueError as error:
+        raise ValueError(f"{error}; resume with the options that the training began with, including --from") from error
 
 
 def _whose(own: bool) -> str:
@@ -123,7 +153,3 @@ def _machine(training: Training) -> str:
 
 def _part(tensors: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
     return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
-
-
-def _that_must_stay(config: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in config.items() if name not in MAY_DIFFER}

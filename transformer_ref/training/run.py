@@ -13,13 +13,14 @@ import torch
 from transformer_ref.checkpoint import CARD_FILE, CURVES_FILE, MODEL_FILE, PAGE_FILE, Checkpoint, save_checkpoint
 from transformer_ref.config import ModelConfig, TrainingConfig
 from transformer_ref.data.batching import Batch, BatchStream
-from transformer_ref.data.parallel_text import Parallel, ParallelFiles
+from transformer_ref.data.parallel_text import Parallel, ParallelFiles, is_usable
 from transformer_ref.data.prepared import Store, prepared, prepared_tokenizer
 from transformer_ref.faster import accelerate
 from transformer_ref.model.transformer import Transformer
 from transformer_ref.text.tokenizer import Tokenizer
 from transformer_ref.training.average import WeightAverage
 from transformer_ref.training.early_stopping import stops_early, validations_since_best
+from transformer_ref.training.gradients import DivergedError
 from transformer_ref.training.optimizer import build_optimizer
 from transformer_ref.training.parts import Parts
 from transformer_ref.training.processes import ALONE, Processes
@@ -102,9 +103,10 @@ def train(run: Run, output: Path, watchers: Sequence[Watcher]) -> None:
     """Train, validate at intervals, and write a checkpoint into `output`.
 
     watchers: called after every step and validation. If Ctrl-C or an error ends the training early, a checkpoint is
-    written too, and the exception is raised again. The state for a resumed run is saved soon after the beginning, then
-    every two minutes of training. Raises OSError if a file cannot be written; the model, which is smaller, is written
-    before the training state.
+    written too, and the exception is raised again. After a DivergedError nothing is written: the state that was saved
+    last is worth more than weights that have diverged. The state for a resumed run is saved soon after the beginning,
+    then every two minutes of training. Raises OSError if a file cannot be written; the model, which is smaller, is
+    written before the training state.
     """
     training, config = run.training, run.training.config
     last_save, milestone = training.seconds, int(share_done(training) * config.num_validations)
@@ -115,21 +117,45 @@ def train(run: Run, output: Path, watchers: Sequence[Watcher]) -> None:
             watcher(progress)
         if int(progress.share * config.num_validations) > milestone:
             milestone = int(progress.share * config.num_validations)
-            _validate(run, progress, watchers)
-            if config.patience and validations_since_best(training.validations) == 0:
-                save_model(run, output)
+            validated = progress.step, _validation_loss(run)
+            if config.patience and validations_since_best([*_counted(training), validated]) == 0:
+                save_model(run, output)  # first, so that whatever cuts this off, the best one is in the folder
+            training.validations.append(validated)
+            for watcher in watchers:
+                watcher.validated(progress, validated[1])
         if progress.seconds - last_save > min(max(last_save, FIRST_SAVE), SECONDS_BETWEEN_SAVES):
             last_save = progress.seconds
             _save_training(run, output)
-        return stops_early(training.validations, config.patience)
+        return stops_early(_counted(training), config.patience)
 
+    if config.patience and _counted(training) and not _is_there(output / MODEL_FILE, training):
+        training.patience_from = len(training.validations)
     try:
-        if not stops_early(training.validations, config.patience):  # a resumed run may have stopped early
+        if not stops_early(_counted(training), config.patience):  # a resumed run may have stopped early
             fit(training, after_step)
-    finally:
-        if not (config.patience and training.validations):  # else the best one is saved already
-            save_model(run, output)
-        _save_training(run, output)
+    except DivergedError:
+        raise
+    except BaseException:
+        _save_all(run, output)
+        raise
+    _save_all(run, output)
+
+
+def _save_all(run: Run, output: Path) -> None:
+    """Write the model, unless the best one is in the folder already, and the training state."""
+    if not (run.training.config.patience and _counted(run.training)):
+        save_model(run, output)
+    _save_training(run, output)
+
+
+def _counted(training: Training) -> list[tuple[int, float]]:
+    """Return the validations that early stopping looks at: the model of the best one is in the folder."""
+    return training.validations[training.patience_from :]
+
+
+def _is_there(path: Path, training: Training) -> bool:
+    """Return whether the first process sees the file, so that all processes decide alike."""
+    return bool(training.processes.of_first(float(path.is_file()), next(training.model.parameters()).device))
 
 
 def save_model(run: Run, output: Path) -> None:
@@ -145,15 +171,14 @@ def save_model(run: Run, output: Path) -> None:
         save_checkpoint(output, to_be_judged(training), run.source_tokenizer, run.target_tokenizer, notes)
 
 
-def expect_nothing_to_lose(output: Path, how: str = "") -> None:
+def expect_nothing_to_lose(output: Path, how: str) -> None:
     """Raise ValueError if a folder holds a model or an unfinished training, which a new one would overwrite.
 
-    how: the end of the error's message, such as the options for another folder, resuming or overwriting.
+    how: what helps, for the error, such as the options for a different folder, for resuming and for overwriting.
     """
     if there := [name for name in (MODEL_FILE, TRAINING_FILE) if (output / name).exists()]:
         raise ValueError(
-            f"output: expected a folder without a model, got {output} with {' and '.join(there)}; "
-            f"name another folder, resume that training, or ask to overwrite it{how}"
+            f"output: expected a folder without a model, got {output} with {' and '.join(there)}; use {how}"
         )
 
 
@@ -192,7 +217,7 @@ def _stream(
     special, own = (model.pad, model.bos, model.eos), (parts.batches, parts.shift)
     if isinstance(lines, ParallelFiles):
         found = processes.first_alone(lambda: prepared(lines, tokenizers, longest, _expect_store(store)))
-        _expect_pairs(split, longest, len(found.sources), len(found.sources) + found.empty + found.too_long)
+        _expect_pairs(split, longest, config, len(found.sources), len(found.sources) + found.empty + found.too_long)
         data = dict(pairs=len(found.sources), empty=found.empty, too_long=found.too_long, longest=longest)
         stream = BatchStream(found.sources, found.targets, config.tokens_per_batch, *special, config.seed, *own)
         stream.sha256 = found.sha256
@@ -204,10 +229,10 @@ def _stream(
             for tokenizer, line in zip(tokenizers, pair, strict=True)
         )
         empty += not (source and target)
-        if source and target and max(len(source), len(target)) <= longest:
+        if is_usable(len(source), len(target), longest):
             sources.append(source)
             targets.append(target)
-    _expect_pairs(split, longest, len(sources), len(lines.source))
+    _expect_pairs(split, longest, config, len(sources), len(lines.source))
     data = dict(
         pairs=len(sources),
         empty=empty,
@@ -218,10 +243,12 @@ def _stream(
     return BatchStream(sources, targets, config.tokens_per_batch, *special, config.seed, *own), data
 
 
-def _expect_pairs(split: str, longest: int, pairs: int, lines: int) -> None:
+def _expect_pairs(split: str, longest: int, config: TrainingConfig, pairs: int, lines: int) -> None:
     if not pairs:
+        limit = "tokens_per_batch" if longest == config.tokens_per_batch - 1 else "max_length"
         raise ValueError(
-            f"{split}: expected a pair of lines with 1 to {longest} tokens on both sides, got none among {lines:,}"
+            f"{split}: expected a pair of lines with 1 to {longest} tokens on both sides, got none among {lines:,}; "
+            f"the limit is {limit} - 1"
         )
 
 
@@ -239,14 +266,12 @@ def _tokenizer(train: Parallel | ParallelFiles, recipe: Recipe, store: Store | N
     return recipe.learn_tokenizer([*train.source, *train.target])
 
 
-def _validate(run: Run, progress: Progress, watchers: Sequence[Watcher]) -> None:
+def _validation_loss(run: Run) -> float:
+    """Return the current loss on the validation data, the same for all processes."""
     training = run.training
     of_loss = training.loss.pad, training.loss.cross_entropy
     loss = validation_loss(to_be_judged(training), _pieces(run), *of_loss)
-    loss = training.processes.of_first(loss, next(training.model.parameters()).device)
-    training.validations.append((progress.step, loss))
-    for watcher in watchers:
-        watcher.validated(progress, loss)
+    return training.processes.of_first(loss, next(training.model.parameters()).device)
 
 
 def _pieces(run: Run) -> Iterator[Batch]:
@@ -261,6 +286,7 @@ def _pieces(run: Run) -> Iterator[Batch]:
 def _save_training(run: Run, output: Path) -> None:
     if run.training.processes.is_first:
         save_training(output, run.training)
+    run.training.saved_step = run.training.step
 
 
 def to_be_judged(training: Training) -> Transformer:

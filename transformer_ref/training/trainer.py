@@ -14,11 +14,11 @@ from transformer_ref.config import TrainingConfig
 from transformer_ref.data.batching import Batch, BatchStream, NextBatch
 from transformer_ref.device import choose_precision
 from transformer_ref.training.average import WeightAverage
-from transformer_ref.training.gradients import Gradients, TrainingError
+from transformer_ref.training.bf16_copy import BF16Copy
+from transformer_ref.training.gradients import DivergedError, Gradients
 from transformer_ref.training.interrupt import interrupts_held_back
 from transformer_ref.training.loss import MeanLoss, masked_cross_entropy
 from transformer_ref.training.optimizer import OptimizerGroup
-from transformer_ref.training.precision import BF16Copy
 from transformer_ref.training.processes import ALONE, Processes
 from transformer_ref.training.schedule import rate_factor
 
@@ -62,6 +62,8 @@ class Training:
     tokens: int = 0  # real target tokens read so far
     losses: list[float] = field(default_factory=list)  # of each step
     validations: list[tuple[int, float]] = field(default_factory=list)  # step, loss
+    saved_step: int | None = None  # of the state in the folder; None if this training has not saved one
+    patience_from: int = 0  # number of validations that early stopping ignores: their best model was not kept
 
 
 def train_step(
@@ -75,8 +77,8 @@ def train_step(
 ) -> StepResult:
     """Update the weights once and return the result of the step. model: as the loss calls it; batch: on its device or
     on the CPU; loss: is minimized. max_grad_norm: all gradients together are clipped to this norm; gradients: computes
-    them; meanwhile: called while a GPU computes them. Raises TrainingError if the loss or a gradient is not finite, or
-    if there is not enough memory; the weights are then unchanged.
+    them; meanwhile: called while a GPU computes them. Raises DivergedError if the loss or a gradient is not finite, and
+    TrainingError if there is not enough memory; the weights are then unchanged.
     """
     if not model.training:
         model.train()
@@ -95,7 +97,7 @@ def train_step(
 def _expect_finite(**numbers: float) -> None:
     for name, number in numbers.items():
         if not math.isfinite(number):
-            raise TrainingError(f"{name}: expected a finite number, got {number}; a smaller learning rate may help")
+            raise DivergedError(f"{name}: expected a finite number, got {number}; a smaller learning rate may help")
 
 
 def fit(training: Training, on_step: Callable[[Progress], bool | None] = lambda progress: None) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
-GRADED = "ATTENTION_BY_HAND_GRADED"  # environment variable: set while a submission is graded
+from transformer_ref.learner.mine import GRADED
 
 
 def explore(notebook: str) -> Any:

@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from ipywidgets import FloatSlider, IntSlider, VBox
 
+from transformer_ref.visualization.drawing import Drawing
 from transformer_ref.visualization.explorers.panel import WIDE, number_from, panel, tensor_from
 from transformer_ref.visualization.palette import KEY, QUERY
 from transformer_ref.visualization.plane import Plane
@@ -25,7 +26,7 @@ def explorer(dot: Callable[..., Any], cosine: Callable[..., Any]) -> VBox:
         )
     ]
 
-    def view(degrees_a: int, length_a: float, degrees_b: int, length_b: float) -> "Arrows":
+    def view(degrees_a: int, length_a: float, degrees_b: int, length_b: float) -> Drawing:
         a, b = _arrow(degrees_a, length_a), _arrow(degrees_b, length_b)
         product = number_from(dot, a.clone(), b.clone())
         angle = tensor_from(cosine, a[None], b[None], shape=(1, 1)).item()
@@ -33,21 +34,13 @@ def explorer(dot: Callable[..., Any], cosine: Callable[..., Any]) -> VBox:
             f"a = ({a[0]:.2f}, {a[1]:.2f}) and b = ({b[0]:.2f}, {b[1]:.2f}). Your dot says {product:.3f}, "
             f"your cosine {angle:.3f}."
         )
-        return Arrows(a.tolist(), b.tolist(), alt)
-
-    return panel("Explorer: two arrows, your dot and your cosine", controls, view)
-
-
-class Arrows:
-    """Two arrows from the middle of a plane."""
-
-    def __init__(self, a: list[float], b: list[float], alt: str) -> None:
-        self.alt = alt
         plane = Plane((-REACH, REACH), (-REACH, REACH), alt, unit=52)
-        for name, end, color in (("a", a, QUERY), ("b", b, KEY)):
+        for name, end, color in (("a", a.tolist(), QUERY), ("b", b.tolist(), KEY)):
             plane.arrow((0, 0), end, color, width=3)
             plane.label(end, name, right=8, up=8, bold=True)
-        self.to_svg = plane.drawing.to_svg
+        return plane.drawing
+
+    return panel("Explorer: two arrows, your dot and your cosine", controls, view)
 
 
 def _arrow(degrees: float, length: float) -> torch.Tensor:

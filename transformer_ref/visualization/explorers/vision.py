@@ -102,7 +102,7 @@ def _gathered(sagan_attention: Callable[..., Any], image: Tensor, asks: tuple[in
     )
     drawing = Drawing(300, 300, alt)
     largest = takes.max().item() or 1.0
-    _grid(drawing, 0, 0, 42, image, (row, column), lambda r, c: weight_fill(takes[r, c].item() / largest))
+    _grid(drawing, 0, 42, image, (row, column), lambda r, c: weight_fill(takes[r, c].item() / largest))
     return drawing
 
 
@@ -135,7 +135,7 @@ def _convolved(conv_as_attention: Callable[..., Any], image: Tensor, asks: tuple
     drawing.text(0, 12, "where your heads look", anchor="start", size=12)
     drawing.text(222, 12, "your sum of heads", anchor="start", size=12)
     seen = looked.sum(dim=0).reshape(SMALL, SMALL).clamp(0, 1)
-    _grid(drawing, 0, 26, 29, image, (row, column), lambda r, c: weight_fill(seen[r, c].item()))
+    _grid(drawing, 26, 29, image, (row, column), lambda r, c: weight_fill(seen[r, c].item()))
     largest = out.abs().max().item() or 1.0
     for place in range(count):
         r, c = place // SMALL, place % SMALL
@@ -147,7 +147,6 @@ def _convolved(conv_as_attention: Callable[..., Any], image: Tensor, asks: tuple
 
 def _grid(
     drawing: Drawing,
-    x: float,
     y: float,
     cell: float,
     image: Tensor,
@@ -157,9 +156,9 @@ def _grid(
     """Draw the small image, ink as squares in the cells; the query's cell has a frame."""
     for row in range(SMALL):
         for column in range(SMALL):
-            left, top = x + cell * column, y + cell * row
+            left, top = cell * column, y + cell * row
             fill, opacity = look(row, column)
             drawing.rectangle(left, top, cell - 1, cell - 1, fill, opacity=opacity, stroke=GRID)
             if image[row, column]:
                 drawing.rectangle(left + cell / 3, top + cell / 3, cell / 3, cell / 3, INK)
-    drawing.rectangle(x + cell * asks[1] + 1, y + cell * asks[0] + 1, cell - 3, cell - 3, "none", stroke=INK, radius=3)
+    drawing.rectangle(cell * asks[1] + 1, y + cell * asks[0] + 1, cell - 3, cell - 3, "none", stroke=INK, radius=3)

@@ -11,10 +11,10 @@ from transformer_ref.config import TrainingConfig
 from transformer_ref.data.batching import Batch
 from transformer_ref.device import choose_precision
 from transformer_ref.model.transformer import Transformer
+from transformer_ref.training.bf16_copy import BF16Copy
 from transformer_ref.training.gradients import Gradients
 from transformer_ref.training.loss import MeanLoss
 from transformer_ref.training.optimizer import build_optimizer
-from transformer_ref.training.precision import BF16Copy
 from transformer_ref.training.trainer import train_step
 
 CPU = torch.device("cpu")

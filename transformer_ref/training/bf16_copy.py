@@ -3,6 +3,7 @@
 A bf16 number has 8 bits of precision: a step of a learning rate's size would often round away, so the weights,
 the optimizer's memory and the running mean live in fp32 (Micikevicius et al. 2018, section 3.1). Only the forward
 and the backward pass see a copy in bf16, which has fp32's range: nothing overflows and no loss needs scaling.
+`device.choose_precision` decides between the two, by the measurement in `machine.faster_precision`.
 """
 
 import copy
