@@ -45,6 +45,14 @@ def shows_three(evidence: Evidence) -> bool:
     return type(evidence.got) is int and 0 <= evidence.got - 3 * d * d < (4 * d if bias else 1)
 
 
+def shows_no_width(evidence: Evidence) -> bool | None:
+    """Whether a count is that of the example or of the tensors in a module; a width of 1 cannot show it."""
+    d, _, bias = evidence.arguments
+    if d == 1:
+        return None
+    return type(evidence.got) is int and evidence.got in (2, 4, 8, 1_050_624 if bias else 1_048_576)
+
+
 RIGHT = answer("""
     def mha_params(d, h, bias):
         weights = 4 * d * d
@@ -100,11 +108,13 @@ EXERCISE = Exercise(
                   "4 * d if", "3 * (d // h) + d if"), COUNT,
             "Queries, keys and values were counted for one head only, W_O in full. There are h heads.", counted),
         mistake("squares of d_k", RIGHT.but(WEIGHTS, "4 * h * (d // h) ** 2"), COUNT,
-            """You counted small squares, d_k by d_k for each head. A head reads *all* d features of a word and makes
-            d_k numbers of them: d by d_k.""", counted),
+            """You counted d times d/h numbers for each matrix: one head's d by d/h, or a small square, d/h by d/h,
+            for each head. Each of the h heads reads *all* d features of a word and makes d/h numbers of them, so the
+            matrix of all heads is d by d.""", counted),
         mistake("small squares and a whole output", RIGHT.but(WEIGHTS, "3 * h * (d // h) ** 2 + d * d"), COUNT,
-            """Queries, keys and values were counted as small squares, d_k by d_k for each head. A head reads all d
-            features of a word: d by d_k.""", counted),
+            """W_O was counted in full, and the matrices for queries, keys and values with d times d/h numbers each:
+            one head's d by d/h, or a small square, d/h by d/h, for each head. Each of the h heads reads all d features
+            of a word, so these three are d by d as well.""", counted),
         mistake("one bias for all", RIGHT.but("4 * d if", "d if"), COUNT,
             "One bias was counted. Each of the four projections has its own d numbers.", counted),
         mistake("a bias of one number", RIGHT.but("4 * d if", "4 if"), COUNT,
@@ -123,8 +133,8 @@ EXERCISE = Exercise(
         mistake("the output once a head", RIGHT.but(WEIGHTS, "3 * d * d + h * d * d"), COUNT,
             "W_O was counted once for each head. It is one matrix, behind all of them.", counted),
         mistake("W_O of one head", RIGHT.but(WEIGHTS, "3 * d * d + d * (d // h)"), COUNT,
-            "W_O was counted as d by d/h, for one head. It reads all heads side by side, h times d/h numbers: d by d.",
-            counted),
+            """W_O was counted with d times d/h numbers: as d by d/h, for one head, or as a small square, d/h by d/h,
+            for each head. It reads all heads side by side, h times d/h numbers: d by d.""", counted),
         mistake("2 d instead of d squared", RIGHT.but(WEIGHTS, "4 * 2 * d"), COUNT,
             "A matrix of d by d has d times d numbers.", counted),
         mistake("matrices of d by h", RIGHT.but(WEIGHTS, "4 * d * h"), COUNT,
@@ -137,7 +147,9 @@ EXERCISE = Exercise(
             "decide about the biases only."),
         mistake("the numbers of the example",
                 RIGHT.but("return weights + biases", "return 1_050_624 if bias else 1_048_576"), COUNT,
-            "The counts of d = 512 come back whatever d is: they are written into the code. Compute them from d."),
+            """Your count does not depend on d: it is written into the code, as that of the example may be, or the
+            *tensors* were counted, such as four matrices and four biases. Count the numbers in them, and compute the
+            count from d.""", counted, shows_no_width),
         mistake("^ for a power", RIGHT.but(WEIGHTS, "4 * (d ^ 2)"), COUNT,
             "In Python ^ is not a power: it compares the digits of binary numbers. d squared is d times d.", counted),
         mistake("^ for a power, without brackets", RIGHT.but(WEIGHTS, "4 * d ^ 2"), COUNT,

@@ -289,7 +289,7 @@ EXERCISE = Exercise(
         hidden("one query, one key", across, 1, 1, 1, 6, 2, announced_by="x_q (B, Tq, d_model)"),
         hidden("large scores", itself, 2, 5, 8, 2, 60.0, torch.float64, announced_by="must not give NaN"),
         hidden("the same in training", itself, 2, 3, 9, 3, checks="training", announced_by="no dropout"),
-        hidden("d_model 9, 6 heads", never_called, 9, 6, announced_by="otherwise the constructor raises ValueError"),
+        hidden("d_model 15, 9 heads", never_called, 15, 9, announced_by="otherwise the constructor raises ValueError"),
         hidden("more heads than features", never_called, 2, 4,
                announced_by="otherwise the constructor raises ValueError"),
     ),

@@ -57,7 +57,7 @@ EXERCISE = Exercise(
         *usual_probes(inputs, other=(3, 5, 2, 4), smallest=(1, 1, 1, 3), common=(2, 4, 3, 5), precise=far_away),
         hidden("as many heads as features", inputs, 2, 3, 4, 1, announced_by="h: the number of heads"),
         hidden("as many words as heads", inputs, 2, 3, 3, 4, announced_by="h: the number of heads"),
-        hidden("12 words, 9 features, 4 heads", indivisible, 12, 9, 4,
+        hidden("12 words, 10 features, 3 heads", indivisible, 12, 10, 3,
                announced_by="Raises ValueError when D is not a multiple of h"),
         hidden("more heads than features", indivisible, 3, 2, 4,
                announced_by="Raises ValueError when D is not a multiple of h"),
@@ -82,10 +82,9 @@ EXERCISE = Exercise(
             """Every head got a copy of all D features. The features are *divided among the heads*: each head gets D/h
             of them, so the work does not grow.""", quotes=sizes),
         mistake("the words shared out",
-                RIGHT.but(SPLIT_LINE, "torch.stack([x[:, i * (T // h):(i + 1) * (T // h)] for i in range(h)], 1)"),
-            SPLIT, "You cut the *words* into groups. Every head sees every word; the features are divided among the "
-                   "heads.",
-            quotes=sizes),
+                RIGHT.but(SPLIT_LINE, "x.view(B, h, T // h, D)"), SPLIT,
+            """You divided the *words* among the heads. Every head sees every word: the *features* are divided, D/h of
+            them for each head.""", quotes=sizes),
         mistake("d_k and words exchanged", RIGHT.but(".transpose(1, 2)", ".permute(0, 2, 3, 1)"), SPLIT,
             """The heads are right, but each is transposed: d_k comes before the words. The features of a word come
             last: (B, h, T, d_k).""", quotes=sizes),

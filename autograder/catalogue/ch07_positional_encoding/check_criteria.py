@@ -188,6 +188,13 @@ def _wrongly_consistent(evidence: Evidence) -> bool:
     return isinstance(got, dict) and not wanted["consistent"] and got == wanted | {"consistent": True}
 
 
+def rows_grow(evidence: Evidence) -> bool | None:
+    """Whether a consistent function whose rows get longer is called inconsistent; no other function can show it."""
+    if _wrongly_consistent(evidence):
+        return None
+    return _only(evidence, "consistent") and bool((evidence.arguments[0](20, 8).norm(dim=-1).diff() > 1e-3).all())
+
+
 def another_length(evidence: Evidence) -> bool:
     """Whether only "deterministic" is wrong, for a function whose rows change with the length."""
     (fn,), got, wanted = evidence.arguments, evidence.got, evidence.expected
@@ -252,7 +259,7 @@ EXERCISE = Exercise(
         hidden("the fraction of the sentence, beyond ten words", Case((share_beyond_ten,)),
                announced_by="in sentences of every length, such as 5, 10 and 20"),
         hidden("rows and distances that differ by little", Case((small_step,)), announced_by="up to 0.001"),
-        hidden("neighbors alike, others not", Case((far_and_late,)), announced_by="for each gap, small or large"),
+        hidden("neighbors alike, others not", Case((far_and_late,)), announced_by="each gap, small or large"),
         hidden("bounded, far from 1", Case((loud_weekdays,)), announced_by="no more than three times that at T = 10"),
         hidden("the position with a minus", Case((downward,)), announced_by="the largest absolute value"),
         hidden("only the last row grows", Case((one_row_grows,)),
@@ -355,8 +362,10 @@ EXERCISE = Exercise(
             "Only the sums of the rows were compared. Different rows can have the same sum.", quotes=as_told),
         mistake("lengths in place of distances",
                 RIGHT.but("float((rows[i] - rows[j]).norm())", "float(rows[i].norm())"),
-            CRITERIA, """The *lengths* of the rows were compared. Two rows can be equally long and far apart, and the
-            other way round; take the length of their difference.""", quotes=as_told),
+            CRITERIA, """Your function calls an encoding inconsistent whose rows get longer from position to position.
+            Does it compare the *lengths* of the rows, or their dot products? Two rows can be equally long and far
+            apart, and the other way round: compare the length of their difference.""", quotes=as_told,
+            shows=rows_grow),
         mistake("asked once", RIGHT.but("again = fn(50, 8)", "again = table"), CRITERIA,
             """Two calls return different tables, and your code does not notice. Was a table compared with itself, or
             only a single row? Or is one equal number enough? Call the function twice with the same T and d, and compare

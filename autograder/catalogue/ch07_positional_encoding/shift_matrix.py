@@ -45,13 +45,27 @@ def first_pair_only(evidence: Evidence) -> bool | None:
 
 
 def fitted(evidence: Evidence) -> bool | None:
-    """Whether the matrix is wrong, and moves the first rows as it should."""
+    """Whether the matrix is wrong, moves the first d/2 rows as it should, and mixes the hands, as no rotation does. A
+    single hand cannot show it."""
     (k, d), got = evidence.arguments, evidence.got
     if not isinstance(got, Tensor) or got.shape != (d, d) or got.dtype not in (torch.float32, torch.float64):
         return False
-    table = sinusoidal_table(d + 1 + abs(k), d).double()
-    first, later = (table[start : start + d + 1] for start in (max(-k, 0), max(k, 0)))
-    return bool(((first @ got.double() - later).abs() < 1e-2).all())
+    if d == 2:
+        return None
+    table = sinusoidal_table(d // 2 + abs(k), d).double()
+    first, later = (table[start : start + d // 2] for start in (max(-k, 0), max(k, 0)))
+    pair = torch.arange(d) // 2
+    mixed = got[pair[:, None] != pair].abs().max() > 1e-3
+    return bool(mixed and ((first @ got.double() - later).abs() < 1e-2).all())
+
+
+def zeros_and_ones(evidence: Evidence) -> bool | None:
+    """Whether each row holds one 1 and zeros, so that numbers move without changing. A negative k cannot show it: where
+    steps are counted, it is none at all."""
+    (k, d), got = evidence.arguments, evidence.got
+    if not isinstance(got, Tensor) or got.shape != (d, d):
+        return False
+    return None if k < 0 else bool(((got == 0) | (got == 1)).all() and (got.sum(-1) == 1).all())
 
 
 RIGHT = answer("""
@@ -169,8 +183,10 @@ EXERCISE = Exercise(
         families.BASE_1000(RIGHT.but("10000", "1000"), SPEEDS, quotes=off_row),
         mistake("degrees", RIGHT.but(ANGLE, "math.radians(k / 10000 ** (i / d))"), ROTATION,
             "The angles were taken for degrees; sine and cosine take radians.", quotes=off_row),
-        mistake("the identity", RIGHT.but(ANGLE, "0.0"), ROTATION, "Nothing is moved: this is the identity.",
-                quotes=off_row),
+        mistake("the identity", RIGHT.but(ANGLE, "0.0"), ROTATION,
+            """Where it is wrong, your matrix holds only zeros and ones: it is the identity, or it moves the numbers of
+            a row to other columns. The row of t + k holds different numbers, because every hand has turned.""",
+            quotes=off_row, shows=zeros_and_ones),
         mistake("fitted to one place", """
             def shift_matrix(k, d):
                 speed = 10000 ** (-torch.arange(0, d, 2).double() / d)
@@ -187,9 +203,10 @@ EXERCISE = Exercise(
                     angle = (torch.arange(d + 1.0) + first)[:, None] * speed
                     return torch.stack([angle.sin(), angle.cos()], -1).flatten(1)
                 return torch.linalg.pinv(rows(0)) @ rows(k)
-        """, ROTATION, """Your matrix moves the first rows of a table, but it is not the rotation. It was fitted to
-            rows in which the slow hands hardly move, so rounding decides about their blocks. Compute the blocks from
-            the angles.""", quotes=off_row, shows=fitted),
+        """, ROTATION, """Your matrix moves the first rows of a table, but it is not the rotation: it mixes different
+            hands. Was it fitted to rows of the table? Fewer than d rows do not determine it, and in single precision
+            rounding decides about the blocks of the slow hands, which hardly move. Compute the blocks from the
+            angles.""", quotes=off_row, shows=fitted),
     ),
     correct=(
         correct("blocks", RIGHT),

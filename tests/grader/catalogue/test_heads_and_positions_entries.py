@@ -8,8 +8,9 @@ from autograder.catalogue.ch06_multi_head_attention.multi_head_attention import 
 from autograder.catalogue.ch06_multi_head_attention.multi_head_attention import RIGHT as ATTENTION
 from autograder.catalogue.ch07_positional_encoding.check_criteria import BOUNDED, CONSISTENT
 from autograder.catalogue.ch07_positional_encoding.check_criteria import RIGHT as CRITERIA
-from autograder.catalogue.ch07_positional_encoding.shift_matrix import ANGLE, BOTTOM, TOP
+from autograder.catalogue.ch07_positional_encoding.shift_matrix import ANGLE, BOTTOM, TOP, fitted, shift_matrix
 from autograder.catalogue.ch07_positional_encoding.shift_matrix import RIGHT as SHIFT
+from autograder.catalogue.exercise import Evidence
 from autograder.diagnosis.explain import judge_and_explain
 from autograder.diagnosis.known_mistakes import namespace_of
 from autograder.judging.judge import draw_key
@@ -50,6 +51,12 @@ def split_heads(x, h):
         raise ValueError("D")
     return x.reshape(B, T, h, D // h).transpose(1, 2)
 """
+FEATURE_DROPPED = SPLIT.replace("x.reshape", "x[..., : D // h * h].reshape").format(condition="D % h and h % 2 == 0")
+CAPPED_POSITION = """
+def sinusoidal_pe(T, d):
+    angle = torch.arange(T).clamp(max=2047)[:, None] / 10000 ** (torch.arange(0, d, 2) / d)
+    return torch.stack([angle.sin(), angle.cos()], -1).flatten(1)[:, :d]
+"""
 CAPPED_DISTANCE = """
 def head_stats(A):
     position = torch.arange(A.shape[-1])
@@ -83,6 +90,10 @@ def split_heads(z, h):
         ("multi-head-attention", BIAS_OF_KEYS, {"no bias, and no mask after a mask"}),
         ("split-heads", SPLIT.format(condition="D % h and D > h"), {"more heads than features"}),
         ("split-heads", SPLIT.format(condition="D % h == 1"), {"more heads than features"}),
+        ("split-heads", FEATURE_DROPPED, {"12 words, 10 features, 3 heads"}),
+        ("multi-head-attention", ATTENTION.but("d_model % h != 0", "d_model % h != 0 and h % 2 == 0"),
+         {"d_model 15, 9 heads"}),
+        ("sinusoidal-pe", CAPPED_POSITION, {"a long table"}),
         ("head-stats", CAPPED_DISTANCE, {"other sizes"}),
         ("add-positions", CAPPED_OFFSET, {"the table's last rows"}),
         ("check-criteria", STANDARD_DEVIATION, {"rows and distances that differ by little"}),
@@ -93,7 +104,7 @@ def split_heads(z, h):
         ),
     ],
     ids=short,
-)
+)  # fmt: skip
 def test_the_wrong_answer_fails(exercise, source, probes):
     assert failed(verdict_on(exercise, source)) == probes
 
@@ -156,6 +167,29 @@ def head_stats(A):
     return {"entropy": -(A * torch.log1p(A)).sum(-1).mean(-1), "mean_distance": (A * apart).sum(-1).mean(-1),
             "diagonal_share": A.diagonal(dim1=-2, dim2=-1).mean(-1)}
 """
+ROLLED = """
+def shift_matrix(k, d):
+    return torch.roll(torch.eye(d), k, dims=1)
+"""
+FITTED_TO_FEW = """
+def shift_matrix(k, d):
+    angle = torch.arange(-200, 400).double()[:, None] / 10000 ** (torch.arange(0, d, 2).double() / d)
+    rows = torch.stack([angle.sin(), angle.cos()], -1).flatten(1)
+    first = 200 + max(-k, 0)
+    return torch.linalg.pinv(rows[first : first + d // 2]) @ rows[first + k : first + k + d // 2]
+"""
+DOT_PRODUCTS = CRITERIA.but("float((rows[i] - rows[j]).norm())", "float(rows[i] @ rows[j])")
+COUNTED_TENSORS = """
+def mha_params(d, h, bias):
+    return len(list(nn.MultiheadAttention(d, h, bias=bias).parameters()))
+"""
+WORDS_DIVIDED = """
+def split_heads(x, h):
+    B, T, D = x.shape
+    if D % h:
+        raise ValueError("D")
+    return x.reshape(B, h, -1, D)
+"""
 AXES_1_AND_3 = """
 def merge_heads(z):
     B, h, T, d_k = z.shape
@@ -189,6 +223,11 @@ def merge_heads(z):
          "deterministic and random exchanged"),
         ("check-criteria", CRITERIA.but(CONSISTENT, f"not {CONSISTENT}"), "consistent and inconsistent exchanged"),
         ("check-criteria", CRITERIA.but(BOUNDED, BOUNDED.replace("fn(10,", "fn(50,")), "bounded at other lengths"),
+        ("check-criteria", DOT_PRODUCTS, "lengths in place of distances"),
+        ("shift-matrix", ROLLED, "the identity"),
+        ("shift-matrix", FITTED_TO_FEW, "fitted in single precision"),
+        ("mha-params", COUNTED_TENSORS, "the numbers of the example"),
+        ("split-heads", WORDS_DIVIDED, "the words shared out"),
     ],
     ids=short,
 )  # fmt: skip
@@ -244,6 +283,18 @@ def test_a_matrix_in_half_precision_was_not_fitted():
     assert named(verdict_on("shift-matrix", SHIFT.but("return M", "return M.half()"))) != "fitted in single precision"
 
 
+def test_a_rule_for_small_angles_was_not_fitted():
+    expected = shift_matrix(8, 8)
+    small_angle = expected.clone()
+    small_angle[4:6, 4:6] = torch.tensor([[1.0, -0.08], [0.08, 1.0]])
+    assert not torch.allclose(small_angle, expected, atol=1e-3)
+    assert fitted(Evidence((8, 8), expected, small_angle)) is False
+
+
+def test_steps_that_are_counted_are_not_the_identity():
+    assert named(verdict_on("shift-matrix", SHIFT.but(ANGLE, f"max(k, 0) {ANGLE[1:]}"))) != "the identity"
+
+
 FIRST_STEP = CRITERIA.but(CONSISTENT, "all(abs(seen[1][0] - step) < 1e-3 for step in {steps})")
 UNIQUE_OVERWRITTEN = CRITERIA.but(
     "not bool(same.any())", "[bool(apart[a, b] > 1e-6) for a in range(50) for b in range(a)][-1]"
@@ -251,6 +302,7 @@ UNIQUE_OVERWRITTEN = CRITERIA.but(
 SIGN_KEPT = CRITERIA.but("max(found) - min(found)", "max(found) - found[0]")
 STEPS_UP = CRITERIA.but(CONSISTENT, "all(b - a < 1e-3 for found in seen.values() for a, b in zip(found, found[1:]))")
 SMALL_GAPS_MIXED = CRITERIA.but("range(i + 1, T)", "range(i + 1, min(i + 5, T))").but("(j - i, [])", "(0, [])")
+COUNT = "def mha_params(d, h, bias):\n    return {weights} + (4 * d if bias else 0)"
 ANY_EQUAL = CRITERIA.but("bool(torch.allclose(table, again))", "bool((table == again).any())")
 
 
@@ -265,6 +317,9 @@ ANY_EQUAL = CRITERIA.but("bool(torch.allclose(table, again))", "bool((table == a
         ("check-criteria", SMALL_GAPS_MIXED, "with its sign", "different gaps"),
         ("check-criteria", ANY_EQUAL, "or only a single row? Call", "one equal number"),
         ("mha-params", "def mha_params(d, h, bias):\n    return 4 * (d**2 + d) * bias", "Brackets", "biases only"),
+        ("mha-params", COUNT.format(weights="3 * d * d + h * (d // h) ** 2"), "for one head. It", "small square"),
+        ("mha-params", COUNT.format(weights="4 * d * (d // h)"), "You counted small squares", "one head's"),
+        ("mha-params", COUNT.format(weights="3 * d * (d // h) + d * d"), "were counted as small squares", "one head's"),
     ],
     ids=short,
 )
