@@ -227,7 +227,7 @@ EXERCISE = Exercise(
         hidden("twice in the test, not in training", drawn, 5, 3, "same-in-test test-in-validation",
                announced_by="occurs in \"train\""),
         hidden("empty lines", drawn, 6, 3, "empty-source empty-target blanks both-empty",
-               announced_by="only white space"),
+               announced_by="empty or only white space"),
         hidden("empty pairs are counted as nothing else", drawn, 6, 3,
                "empty-leak empty-twice long-empty both-empty twice",
                announced_by="Such a pair is not counted anywhere else"),

@@ -155,7 +155,7 @@ EXERCISE = Exercise(
     reference=average_checkpoints, section=AVERAGE,
     probes=(
         visible("by hand: the last two of 1, 4, 10", by_hand([1.0, 4.0, 10.0], 2)),
-        visible("six states, the last three", inputs, 6, 3),
+        visible("six states, the last three", inputs, 6, 3, checks="inputs"),
         visible("a name that one of them lacks", misfit, "lacks"),
         hidden("seven states, the last five", inputs, 7, 5, 3, announced_by="the mean of the last k"),
         hidden("the newest alone", inputs, 4, 1, 6, announced_by="k: how many, from 1 to len(states)"),
@@ -193,8 +193,8 @@ EXERCISE = Exercise(
             "The counters come from the oldest of the k states; it is the newest whose steps have all been taken.",
             quotes=first_number),
         mistake("counters left out", RIGHT.but(KEPT, "continue"), AVERAGE,
-            """Tensors that do not hold floats were left out, so loading the result stops with missing names. It comes
-            from the newest state."""),
+            """Tensors that do not hold floats were left out, so loading the result stops with missing names. They
+            come from the newest state."""),
         mistake("the mean of all", RIGHT.but(LAST, "last = list(states)").but("total / k", "total / len(last)"),
                 AVERAGE,
             "All states went into the mean, the early ones too, when the model still knew little. Only "
@@ -203,7 +203,7 @@ EXERCISE = Exercise(
             "All states were added up, and their sum divided by k. Only the last k go into the sum.",
             quotes=first_number),
         mistake("divided by the number of all", RIGHT.but("total / k", "total / len(states)"), AVERAGE,
-            "The sum of the last k states was divided by the number of all states, so every weight is too small.",
+            "The sum of the last k states was divided by the number of all states, so every weight is too near 0.",
             quotes=first_number),
         mistake("the first k", RIGHT.but(LAST, "last = states[:k]"), AVERAGE,
             "The first k states were taken. The list begins with the oldest; the good ones are at its end.",

@@ -61,6 +61,27 @@ def inputs(g: torch.Generator, lengths: list[tuple[int, int]], layers: tuple[int
     return Case((weights, ids["source"], ids["target"], pad), function="export_attention")
 
 
+def zeroed_pads_filled(case: Case, result: Any) -> Any:
+    """The same weights; rows and columns of pads that are there and hold only zeros get the weights that were passed
+    in: they should have been cut off, whatever they hold."""
+    if case.function != "export_attention" or not isinstance(result, list) or len(result) != len(case.arguments[1]):
+        return result
+    weights, source, target, pad = case.arguments
+    real = {"source": source != pad, "target": target != pad}
+    filled = []
+    for row, entry in enumerate(result):
+        if not isinstance(entry, dict) or entry.keys() != KINDS.keys():
+            return result
+        filled.append(dict(entry))
+        for kind, (query, key) in KINDS.items():
+            given, got = torch.stack([layer[row] for layer in weights[kind]]), entry[kind]
+            words = real[query][row][:, None] & real[key][row]  # (query, key)
+            alike = isinstance(got, Tensor) and got.shape == given.shape and got.dtype == given.dtype
+            if alike and not bool(got[..., ~words].any()):
+                filled[-1][kind] = torch.where(words, got, given)
+    return filled
+
+
 class Score:
     """Scores of a model with some heads switched off: each head contributes, some only together."""
 
@@ -149,7 +170,7 @@ DROPS_INVERTED = Family("drops the other way round", """Your drops have the othe
 
 EXERCISE = Exercise(
     id="export-attention", number="12.5", difficulty=2, minutes=40, visible_points=1, hidden_points=4,
-    reference=(export_attention, ablate), section=LOOK,
+    reference=(export_attention, ablate), normalize=zeroed_pads_filled, section=LOOK,
     omits={"a second call": "nothing is kept that a batch or a claim could leave behind",
            "precision": "weights are copied, and a score is a float",
            "repeated items": "each sentence is cut by itself, so one that occurs twice checks nothing new"},
@@ -207,7 +228,7 @@ EXERCISE = Exercise(
                 "The layers came back in reverse: the first layer is the one that reads the words."),
         mistake("pads shown", RIGHT.but(S, "s = source.shape[1]").but(T, "t = target.shape[1]"), LOOK,
             """Pads are among your rows and columns. The weights of a pad mean nothing, and no word may attend to one:
-            cut each sentence to its own words."""),
+            cut each sentence to its own words. (Weights that are set to 0 still have their rows and columns.)"""),
         mistake("pads among the queries", RIGHT.but(T, "t = target.shape[1]"), LOOK,
             "The rows of pads were left in: the target was not cut to its own words."),
         mistake("pads among all queries",

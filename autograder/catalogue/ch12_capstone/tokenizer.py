@@ -350,7 +350,7 @@ EXERCISE = Exercise(
             step("encode", LINES[0], by="second"),
             step("fit", ["a zebra", "other text"], by="third"), step("decode", given=1), step("decode", given=2),
             step("encode", "a zebra")],))),
-        hidden("other lines", seen, announced_by="at most one id for every two characters"),
+        hidden("other lines", seen, announced_by="at most half as many ids as characters"),
         hidden("unknown words", unknown, announced_by="words and characters that `fit` has never seen"),
         hidden("other scripts", other_scripts, announced_by="words and characters that `fit` has never seen"),
         hidden("marks, and what other tokenizers use as a sign", marks,

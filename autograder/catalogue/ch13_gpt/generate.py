@@ -25,6 +25,10 @@ PAIRS = "fraction of each pair of next tokens, after the first prompt"
 COMMON = 0.01  # of 2,500 rows, such a share is met by all but one answer in 10 to the 10
 NEVER = "likely tokens that never came"
 LEFT = Remark("the model was left in a different mode than it came in")
+TWO_SOURCES = Remark(
+    "the global random numbers were used too, or seeded with a number from g; tokens are drawn only with g"
+)
+WORDS, SOURCE = "in words", "random numbers drawn from"
 
 
 def generate(model: nn.Module, ids: Tensor, n: int, context: int, tau: float, g: torch.Generator) -> Tensor:
@@ -50,12 +54,14 @@ def what_was_written(case: Case, result: Any) -> Any:
     if len(prompt) < MANY or not usable or not bool(((ids >= 0) & (ids < V)).all()) or not torch.equal(ids[:,
         : prompt.shape[1]], prompt):
         return ids
-    told = {}
+    told: dict[str, Any] = {}
     for kind, name in enumerate((ONE, TWO)):
         told[name] = _shares(ids[kind::2, prompt.shape[1]], V)
-    told[NEVER] = _never(case, told)
+    probable = _probable(case)
+    told = {WORDS: _in_words(probable, told), **told, NEVER: _never(probable, told)}
     if n > 1:
         told[PAIRS] = _shares(ids[::2, prompt.shape[1]] * V + ids[::2, prompt.shape[1] + 1], V * V)
+    told[SOURCE] = TWO_SOURCES if given.get("looks") and result.get("two sources") else "g"
     return told
 
 
@@ -66,17 +72,33 @@ def _greedy(case: Case) -> Tensor:
     return gpt.generate(model, *arguments)
 
 
-def _never(case: Case, told: dict[str, Tensor]) -> str:
+def _never(probable: Tensor, told: dict[str, Any]) -> str:
     """The tokens with a share of more than COMMON that came in no row, in words: as where only the likeliest few are
     drawn from."""
+    for kind, name in enumerate((ONE, TWO)):
+        for token in ((probable[kind] > COMMON) & (told[name] == 0)).nonzero().flatten().tolist():
+            prompted, share = f"after the {'second' if kind else 'first'} prompt", float(probable[kind, token])
+            return InWords(f"token {token} never came {prompted}, though its probability is {share:.2f}")
+    return "none"
+
+
+def _probable(case: Case) -> Tensor:
+    """The probabilities of the first new token after the first and after the second prompt: (2, V)."""
     given, prompt, _, context, tau, _ = case.arguments
     model = CosineModel(*(given[name] for name in ("vocabulary", "context", "sharp", "seed"))).eval()
-    shares = torch.softmax(model(prompt[:2, -context:])[:, -1].double() / tau, dim=-1)
+    return torch.softmax(model(prompt[:2, -context:])[:, -1].double() / tau, dim=-1)
+
+
+def _in_words(probable: Tensor, told: dict[str, Any]) -> str:
+    """How often each token came after a prompt, if that differs from its probability by more than chance."""
     for kind, name in enumerate((ONE, TWO)):
-        for token in ((shares[kind] > COMMON) & (told[name] == 0)).nonzero().flatten().tolist():
-            prompted = f"after the {'second' if kind else 'first'} prompt"
-            return InWords(f"token {token} never came {prompted}, though its probability is {shares[kind, token]:.2f}")
-    return "none"
+        if float((told[name] - probable[kind]).abs().max()) > CHANCE["atol"]:
+            got, wanted = (" ".join(number(share) for share in each.tolist()) for each in (told[name], probable[kind]))
+            return InWords(
+                f"after the {'second' if kind else 'first'} prompt the next tokens 0, 1, 2 and so on came with the "
+                f"fractions {got}; softmax(logits / tau) gives {wanted}"
+            )
+    return "as expected"
 
 
 def _shares(tokens: Tensor, kinds: int) -> Tensor:
@@ -104,12 +126,14 @@ def twice(g: torch.Generator, *sizes: int) -> Case:
 
 
 def drawn(g: torch.Generator, tau: float, n: int = 2, V: int = 4, T0: int = 2, context: int = 4,
-          sharp: float = 1.6) -> Case:
-    """Many rows of two prompts by turns. Logits of a model differ by up to twice `sharp`."""
+          sharp: float = 1.6, looks: bool = False) -> Case:
+    """Many rows of two prompts by turns. Logits of a model differ by up to twice `sharp`. looks: whether it counts if
+    the global random numbers are used as well as the generator."""
     case = told(g, MANY, T0, n, context, tau, V, sharp=sharp)
     ids = case.arguments[1]
     ids[1, -1] = (ids[0, -1] + 1) % V
     ids.copy_(ids[torch.arange(MANY) % 2])
+    case.arguments[0]["looks"] = looks
     return case
 
 
@@ -148,17 +172,6 @@ def prompt_lost(evidence: Evidence) -> bool:
 
 def _ids(row: Tensor) -> str:
     return " ".join(map(str, row.tolist()))
-
-
-def first_shares(evidence: Evidence) -> str:
-    """How often each token came first, as it is and as it should be."""
-    if not isinstance(evidence.got, dict) or not isinstance(evidence.expected, dict):
-        return ""
-    got, wanted = (" ".join(number(share) for share in shown[ONE].tolist()) for shown in (evidence.got,
-        evidence.expected))
-    return (
-        f"After the first prompt the next tokens 0, 1, 2 and so on came with the fractions {got}; expected: {wanted}."
-    )
 
 
 def lacking(evidence: Evidence) -> bool:
@@ -213,7 +226,7 @@ EXERCISE = Exercise(
         visible("tau = 0.25, 5,000 rows", drawn, 0.25, V=6, sharp=0.8, **CHANCE),
         visible("a prompt that is longer than the context", told, 2, 7, 3, 4),
         visible("a model with more positions than the context", told, 2, 3, 6, 4, 0, 11, False, 12),
-        hidden("tau = 1, by the generator g", drawn, 1.0, 2, 5, 3, 5, 3.0, checks={"generator"},
+        hidden("tau = 1, by the generator g", drawn, 1.0, 2, 5, 3, 5, 3.0, looks=True, checks={"generator"},
                announced_by="drawn only with g", **CHANCE),
         hidden("tau = 0.25, beyond the context", drawn, 0.25, 3, 4, 2, 2, 0.8, announced_by="tau: 0 or more", **CHANCE),
         # Logits so close to each other that only tau = 0 itself, and no small tau in its place, finds the largest.
@@ -319,41 +332,38 @@ EXERCISE = Exercise(
                 RIGHT.but(GROWN, "ids = torch.cat([ids, new[:1].expand(len(ids), 1)], dim=1)"), GENERATE,
             "All rows got the token of row 0. Each prompt has a continuation of its own."),
         mistake("multiplied by tau", RIGHT.but("logits / tau", "logits * tau"), GENERATE,
-            "A small tau made your draws more random, and a large tau less: the logits are *divided* by it.",
-            quotes=first_shares),
+            "A small tau made your draws more random, and a large tau less: the logits are *divided* by it."),
         mistake("tau not used", RIGHT.but("logits / tau", "logits"), GENERATE,
             """tau has no effect above 0. The logits are divided by it before the softmax. (Dividing the probabilities
-            afterwards changes nothing: the factor is common to all.)""", quotes=first_shares),
-        families.ROOT_OF_TAU(RIGHT.but("logits / tau", "logits / tau ** 0.5"), GENERATE, quotes=first_shares),
+            afterwards changes nothing: the factor is common to all.)"""),
+        families.ROOT_OF_TAU(RIGHT.but("logits / tau", "logits / tau ** 0.5"), GENERATE),
         mistake("softmax twice", RIGHT.but("torch.softmax(logits / tau", "torch.softmax(logits.softmax(-1) / tau"),
                 GENERATE,
             "A softmax was applied twice, which makes the probabilities nearly equal. tau divides the logits as they "
-            "are; one softmax follows.", quotes=first_shares),
+            "are; one softmax follows."),
         mistake("no softmax", RIGHT.but(SHARES, "shares = (logits / tau).clamp(min=1e-9)"), GENERATE,
             "You drew by the logits themselves, and those below 0 were never drawn. Probabilities come out of the "
-            "softmax.",
-            quotes=first_shares),
+            "softmax."),
         mistake("no softmax, negative logits left", RIGHT.but(SHARES, "shares = logits / tau"), GENERATE,
             """You drew by numbers that may be negative, such as the logits themselves or the logarithm of the softmax,
             and nothing can be drawn with a negative probability. Probabilities come out of the softmax."""),
         mistake("softmax over the batch",
                 RIGHT.but("dim=-1)\n            new = torch", "dim=0)\n            new = torch"), GENERATE,
             """The softmax runs over the rows of the batch: how likely a token is in a row then depends on the other
-            prompts. It runs over the vocabulary, the last axis.""", quotes=first_shares),
+            prompts. It runs over the vocabulary, the last axis."""),
         mistake("the likeliest few alone",
                 RIGHT.but(SHARES, "least = logits.topk(3, dim=-1).values[:, -1:] if logits.shape[-1] > 3 else logits\n"
                   "            shares = torch.softmax(logits.masked_fill(logits < least, float('-inf')) "
                   "/ tau, dim=-1)"), GENERATE,
             "Some tokens never come, as where only the likeliest few are drawn from. Every token has its probability.",
-            quotes=first_shares, shows=lacking),
+            shows=lacking),
         mistake("all tokens alike", RIGHT.but(DRAW, "new = torch.multinomial(torch.ones_like(shares), 1, generator=g)"),
                 GENERATE,
             """All tokens come nearly equally often. A likely one comes more often, with its probability. (A softmax on
-            the logits *before* tau divides them makes them nearly alike too: tau divides the logits as they are.)""",
-            quotes=first_shares),
+            the logits *before* tau divides them makes them nearly alike too: tau divides the logits as they are.)"""),
         families.FIRST_ROW_FOR_ALL(RIGHT.but(
                   DRAW, "new = torch.multinomial(shares[0], len(shares), replacement=True, generator=g)[:, None]"),
-            GENERATE, quotes=first_shares),
+            GENERATE),
         families.G_NOT_USED(RIGHT.but(", generator=g", ""), GENERATE),
         families.G_SEEDED(RIGHT.but(DRAW, "new = torch.multinomial(shares, 1, generator=g.manual_seed(step))"),
             GENERATE, same="call draws the same numbers"),
@@ -393,12 +403,11 @@ EXERCISE = Exercise(
             "What you append to the text has one axis, (B,), and the text has two, (B, t). A new column is (B, 1)."),
         mistake("greedy whatever tau is", RIGHT.but(DRAW, "new = shares.argmax(dim=-1, keepdim=True)"), GENERATE,
             """In each kind of row the likeliest token took everything. That is what tau = 0 is for: above 0 a token is
-            *drawn*, with its probability.""", quotes=first_shares, shows=always_the_likeliest),
+            *drawn*, with its probability.""", shows=always_the_likeliest),
         mistake("one draw for all rows", RIGHT.but(DRAW, "new = torch.multinomial(shares[:1], 1, generator=g)\n"
                   "            new = new.expand(len(ids), 1)"), GENERATE,
             """In each kind of row one token took everything, and it is not always the likeliest: one draw decides for
-            all rows. Draw separately for each row, with its own probabilities.""", quotes=first_shares,
-            shows=always_one),
+            all rows. Draw separately for each row, with its own probabilities.""", shows=always_one),
         in_place("ids", RIGHT.but(LOOP, f"ids[:, 0] += 0 * ids[:, 0] + 1\n    {LOOP}"), GENERATE),
     ),
     correct=(

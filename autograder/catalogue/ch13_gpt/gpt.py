@@ -181,7 +181,8 @@ EXERCISE = Exercise(
         visible("as many tokens as there are positions", inputs, 2, 9),
         visible("30 tokens, and 9 positions", inputs, 2, 30),
         visible("3 blocks, another size", inputs, 3, 4, 17, 8, 2, 3, 12, 7),
-        hidden("other sizes", inputs, 3, 6, 19, 8, 4, 1, 14, 11, announced_by=PROMISED),
+        # More tokens than a table of positions or a mask of a fixed size, such as 64, would have room for.
+        hidden("other sizes", inputs, 2, 300, 19, 8, 4, 1, 14, 310, announced_by=PROMISED),
         hidden("one text of one token", inputs, 1, 1, 13, 6, 3, 1, 10, 9, announced_by=PROMISED),
         hidden("one token everywhere, and a text twice", alike, announced_by=PROMISED),
         hidden("one token more than there are positions", inputs, 2, 10,

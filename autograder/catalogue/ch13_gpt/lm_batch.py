@@ -441,12 +441,12 @@ EXERCISE = Exercise(
         mistake("fractions rounded",
                 RIGHT.but(DRAW, "starts = (torch.rand(B, generator=g) * (last - 1)).round().long()"), BATCH,
             """The first and the last start come half as often as the others: were fractions rounded? All N - T starts
-            come equally often.""", quotes=counted, shows=half_at_the_ends),
+            have to come equally often.""", quotes=counted, shows=half_at_the_ends),
         mistake("some places more often",
                 RIGHT.but(DRAW, "starts = (torch.rand(B, generator=g) * torch.rand(B, generator=g) * last).long()"),
                 BATCH,
-            """Some positions come more often than others. Each of the N - T positions at which a window may begin comes
-            equally often.""",
+            """Some positions come more often than others. Each of the N - T positions at which a window may begin has
+            to come equally often.""",
             quotes=counted, shows=unequal),
         mistake("the tokens' places instead of the tokens",
                 RIGHT.but("x = ids[places]", "x = places").but(LATER, "y = places + 1"), BATCH,

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from autograder.catalogue.ch13_gpt.shared import sections
-from autograder.catalogue.exercise import Case, Evidence, Exercise
+from autograder.catalogue.exercise import Case, Evidence, Exercise, Remark
 from autograder.catalogue.known_answers import answer, correct, mistake
 from autograder.catalogue.probes import PROMISED, hidden, second_call, visible
 from autograder.catalogue.quotes import row
@@ -14,9 +14,9 @@ from autograder.inside.fixtures.gpt import SmallGPT
 from transformer_ref.beyond import gpt
 
 STREAM, GUESSES = sections("stream guesses")
-HOOKS = "hooks were left on the model"
-MODE = "the model was left in evaluation mode"
-GROWN = "one list, kept from call to call"
+HOOKS = Remark("hooks were left on the model")
+MODE = Remark("the model was left in evaluation mode")
+GROWN = Remark("both calls of the check returned one and the same list")
 
 
 def residual_trace(model: nn.Module, ids: Tensor) -> list[Tensor]:
@@ -29,8 +29,6 @@ def what_came_back(case: Case, result: Any) -> Any:
     if not isinstance(result, dict) or "trace" not in result:
         return result
     trace = result["trace"]
-    if isinstance(trace, Tensor) and trace.ndim == 4:
-        trace = list(trace)
     if isinstance(trace, tuple):
         trace = list(trace)
     if result["kept"]:
@@ -230,7 +228,8 @@ EXERCISE = Exercise(
         mistake("averaged over the tokens", RIGHT.but("return trace", "return [x.mean(dim=1) for x in trace]"), STREAM,
             "The tokens were averaged. Each has a stream of its own: every entry is (B, T, D).", quotes=entries),
         mistake("the layers behind", RIGHT.but("return trace", "return torch.stack(trace, dim=1)"), STREAM,
-            "The entries were put into one tensor, along an axis inside. Return a list with an entry for each state."),
+            "The entries were put into one tensor. Return a list with an entry for each state.",
+            shows=lambda evidence: isinstance(evidence.got, Tensor) and evidence.got.ndim == 4),
         mistake("a dictionary", RIGHT.but("return trace", "return dict(enumerate(trace))"), STREAM,
             "A dictionary came back. Return a list: its order says which state is which."),
         mistake("numbers without their tensors", RIGHT.but("return trace", "return [x.tolist() for x in trace]"),

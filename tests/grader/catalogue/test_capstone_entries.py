@@ -1,5 +1,6 @@
 """The checks of chapter 12 find what they should, and say what is true of it."""
 
+import dataclasses
 import json
 
 import pytest
@@ -13,7 +14,9 @@ from autograder.feedback.report import as_text
 from autograder.judging.judge import draw_key
 from autograder.judging.observe import LocalEndpoint
 from autograder.prepare.sample_class import ROOT
+from transformer_ref import capstone
 from transformer_ref.recording import recording
+from transformer_ref.training.recipes import RECIPES
 
 KEY = draw_key(b"secret", "assignment", "exercise", ["submission"])
 
@@ -174,3 +177,30 @@ def test_the_notebook_names_the_scale_of_its_points():
 def test_a_table_of_fewer_words_than_fit_may_meet_loses_points(kept):
     source = tokenizer.RIGHT.but("sorted(set(words))[:9000]", kept)
     assert "a line of rare words has more ids than it may" in said("tokenizer", source)
+
+
+def test_the_experiment_is_the_recipe_of_the_built_in_corpus_in_fewer_steps_and_in_fp32():
+    recipe = RECIPES["grammar"]
+    assert recipe.model == capstone.MODEL
+    assert dataclasses.replace(recipe.training, steps=capstone.STEPS, precision="fp32") == capstone.TRAINING
+
+
+def test_a_mean_that_is_written_into_the_newest_state_fails_a_visible_check():
+    known = average_checkpoints.EXERCISE.mistakes
+    (source,) = (each.source for each in known if each.name == "written into the newest")
+    assert "six states, the last three: states was changed by your code" in said("average-checkpoints", source)
+
+
+def test_weights_of_pads_that_are_set_to_0_are_described_as_left_in():
+    zeroed = """
+        s_ok, t_ok = source[row] != pad, target[row] != pad
+        encoder = torch.stack([layer[row] for layer in weights["encoder"]]) * (s_ok[:, None] & s_ok)
+        decoder = torch.stack([layer[row] for layer in weights["decoder"]]) * (t_ok[:, None] & t_ok)
+        cross = torch.stack([layer[row] for layer in weights["cross"]]) * (t_ok[:, None] & s_ok)"""
+    ends = {"encoder": "s, :s]", "decoder": "t, :t]", "cross": "t, :s]"}
+    source = export_attention.RIGHT
+    for kind, end in ends.items():
+        line = f"{kind} = {export_attention.STACK.format(kind)}[:, :, :{end}"
+        source = source.but(line, zeroed if kind == "encoder" else "pass")
+    report = said("export-attention", source)
+    assert "Pads are among your rows and columns" in report and "set to 0 still have their rows" in report

@@ -302,3 +302,44 @@ def test_windows_of_which_only_some_run_over_the_end_are_not_called_scattered():
     report = said("lm-batch", source)
     assert "windows of the text in most rows, but not in row" in report
     assert "drawn separately" not in report and "no windows" not in report
+
+
+def test_positions_that_begin_anew_after_64_tokens_lose_points():
+    found = verdict("gpt", gpt_model.RIGHT.but("torch.arange(T))", "torch.arange(T) % 64)"))
+    assert found.points < found.exercise.points
+
+
+def test_draws_from_the_global_numbers_that_g_only_seeds_lose_points():
+    seeded = """torch.manual_seed(int(torch.randint(2**31, (1,), generator=g)))
+            new = torch.multinomial(shares, 1)"""
+    found = verdict("generate", generate.RIGHT.but(generate.DRAW, seeded))
+    assert found.points < found.exercise.points
+    assert found.first_failure.difference.got == generate.TWO_SOURCES
+
+
+def test_the_fractions_of_any_wrong_draw_are_shown():
+    report = said("generate", generate.RIGHT.but("torch.softmax(logits / tau, dim=-1)", "(logits / tau).sigmoid()"))
+    assert "not one of the known mistakes" in report and "came with the fractions" in report
+
+
+def test_ids_of_a_wrong_dtype_are_not_described_by_their_shape():
+    report = said("generate", generate.RIGHT.but("[ids, new]", "[ids, new.float()]"))
+    assert "expected whole numbers, torch.int64, got torch.float32" in report and "Which of these lengths" not in report
+
+
+def test_a_block_that_is_given_ids_says_what_it_reads():
+    report = said("residual-trace", catalogue.find("residual-trace").correct[0].source.but("block(x)", "block(ids)"))
+    assert "expected the residual stream (B, T, D)" in report and "Convert them" not in report
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_a_trace_in_one_tensor_is_refused_and_described(axis):
+    right = catalogue.find("residual-trace").correct[0].source
+    report = said("residual-trace", right.but("return trace", f"return torch.stack(trace, dim={axis})"))
+    assert "0 of 3 points" in report and "The entries were put into one tensor" in report
+
+
+def test_hooks_that_stay_are_not_called_a_text():
+    known = next(each for each in catalogue.find("residual-trace").mistakes if each.name == "hooks left behind")
+    report = said("residual-trace", known.source)
+    assert "what is left on the model: hooks were left on the model" in report
