@@ -10,7 +10,7 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
-from transformer_ref.learner.mine import GRADED
+GRADED = "ATTENTION_BY_HAND_GRADED"  # environment variable: set while a submission is graded
 
 
 def explore(notebook: str) -> Any:

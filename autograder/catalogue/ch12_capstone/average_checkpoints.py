@@ -155,7 +155,7 @@ EXERCISE = Exercise(
     reference=average_checkpoints, section=AVERAGE,
     probes=(
         visible("by hand: the last two of 1, 4, 10", by_hand([1.0, 4.0, 10.0], 2)),
-        visible("six states, the last three", inputs, 6, 3, checks="inputs"),
+        visible("six states, the last three", inputs, 6, 3),
         visible("a name that one of them lacks", misfit, "lacks"),
         hidden("seven states, the last five", inputs, 7, 5, 3, announced_by="the mean of the last k"),
         hidden("the newest alone", inputs, 4, 1, 6, announced_by="k: how many, from 1 to len(states)"),

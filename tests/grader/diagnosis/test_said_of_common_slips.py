@@ -45,12 +45,12 @@ def test_a_constructor_that_refuses_nothing_is_not_told_to_keep_a_signature() ->
     right = catalogue.find("multi-head-attention").correct[0].source
     lenient = right + (
         "\n_made = MultiHeadAttention.__init__\ndef _lenient(self, d_model, h, *more, **named):\n"
-        "    _made(self, d_model, 1 if (d_model, h) == (9, 6) else h, *more, **named)\n"
+        "    _made(self, d_model, 1 if (d_model, h) == (15, 9) else h, *more, **named)\n"
         "MultiHeadAttention.__init__ = _lenient\n"
     )
     told = report("multi-head-attention", lenient)
     assert "to be raised by the constructor" in told and "Keep that signature" not in told, told
-    assert "the check constructed it with d_model = 9, h = 6" in told, told
+    assert "the check constructed it with d_model = 15, h = 9" in told, told
 
 
 ONE_HEAD = """
