@@ -62,7 +62,7 @@ def test_what_the_page_says_of_the_pronoun_is_what_was_recorded():
     leaning = {place: told["meant"] / told["other"] for place, told in heads.items()}
     assert max(leaning, key=leaning.__getitem__) == (0, 2) and 4.5 < leaning[0, 2] < 5
     assert lost[0][3] < lost[0][2] < STORIES["right"][0] and leaning[0, 3] < leaning[0, 2]
-    assert min(lost[1]) > 0.99 and said(round(STORIES["right"][0] - min(lost[1]), 3))
+    assert min(lost[1]) > 0.99 and "In layer 1 hardly anything is lost" in PAGE
     costs = [head for head, right in enumerate(lost[0]) if right < STORIES["right"][0]]
     assert len(costs) == 3 and min(lost[0]) == lost[0][3], "three of four heads, and head 2 does not cost most"
 
