@@ -172,16 +172,21 @@ def _train(options: argparse.Namespace, processes: Processes) -> None:
             raise
         raise TrainingError(f"{code.name}: a training step stopped with {type(error).__name__}: {error}") from error
     if processes.is_first:
-        card = run_card(run, device) | ({"doubts": doubts} if doubts else {})
-        write_run_card(output, card, curves(card["curves"], LOSS_ALT, "step", "loss, nats a token").to_svg())
-        _say(
-            f"done after {run.training.step:,} steps in {clock(run.training.seconds)}; the checkpoint is in {output}, "
-            f"its story in {output / PAGE_FILE}"
-        )
-        for doubt in doubts:
-            _say(f"look out, as before the first step: {doubt}")
-        with_code = f" --model {options.model}" if options.model else ""
-        _say(f'next: python -m transformer_ref translate --checkpoint {output}{with_code} "I closed the windows."')
+        _finish(run, device, output, doubts, options.model)
+
+
+def _finish(run: Run, device: torch.device, output: Path, doubts: list[str], model: Path | None) -> None:
+    """Write the run card, and report where everything is. model: the learner's own file."""
+    card = run_card(run, device) | ({"doubts": doubts} if doubts else {})
+    write_run_card(output, card, curves(card["curves"], LOSS_ALT, "step", "loss, nats a token").to_svg())
+    _say(
+        f"done after {run.training.step:,} steps in {clock(run.training.seconds)}; the checkpoint is in {output}, "
+        f"its story in {output / PAGE_FILE}"
+    )
+    for doubt in doubts:
+        _say(f"look out, as before the first step: {doubt}")
+    with_code = f" --model {model}" if model else ""
+    _say(f'next: python -m transformer_ref translate --checkpoint {output}{with_code} "I closed the windows."')
 
 
 def _after_divergence(training: Training, output: Path) -> str:

@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import torch
 from safetensors import SafetensorError, safe_open
@@ -24,14 +24,25 @@ from transformer_ref.model_state import buffers_of, parameters_of, plain_names, 
 from transformer_ref.notices import warn_user
 from transformer_ref.text.tokenizer import Tokenizer, tokenizer_from_json
 
-if TYPE_CHECKING:
-    from transformer_ref.learner.own_code import OwnCode
-
 CPU = torch.device("cpu")
 MODEL_FILE = "model.safetensors"
 SPARE = 10  # times the weights of a file that its config may name; then the message names the field instead
 LARGEST_TABLE = 2**28  # numbers of a table of positions, which is computed, not stored
 CARD_FILE, PAGE_FILE, CURVES_FILE = "run.json", "run.md", "curves.svg"  # the story of the model, see `run_card`
+
+
+class Code(Protocol):
+    """A learner's own file (`learner.own_code.OwnCode`). name: of the file; text: its source; sha256: of the source."""
+
+    name: str
+    text: str
+    sha256: str
+
+    def transformer(self, config: ModelConfig) -> nn.Module: ...
+
+    def on_marian(self, model: nn.Module) -> nn.Module: ...
+
+    def whose(self) -> dict[str, str]: ...
 
 
 class Checkpoint(NamedTuple):
@@ -70,7 +81,7 @@ def load_checkpoint(
     folder: str | Path,
     device: torch.device = CPU,
     expected: ModelConfig | None = None,
-    code: "OwnCode | None" = None,
+    code: Code | None = None,
     run_its_code: bool = False,
 ) -> Checkpoint:
     """Return what `save_checkpoint` wrote.
@@ -122,7 +133,7 @@ def _expect_fitting(path: Path, config: ModelConfig, tensors: Mapping[str, Tenso
         )
 
 
-def _code(path: Path, kept: dict[str, str] | None, code: "OwnCode | None", run_its_code: bool) -> "OwnCode | None":
+def _code(path: Path, kept: dict[str, str] | None, code: Code | None, run_its_code: bool) -> Code | None:
     """Return the code that a model needs, None for the package's own. No other code is run."""
     if kept is None:
         if code:

@@ -7,12 +7,12 @@ greedy or beam_search, one cached step at a time -> tokenizer.decode.
 import math
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
-from transformer_ref.checkpoint import CPU, Checkpoint, load_checkpoint
+from transformer_ref.checkpoint import CPU, Checkpoint, Code, load_checkpoint
 from transformer_ref.config import DECODING_PRECISIONS, DecodingConfig, DecodingPrecision, fields_from
 from transformer_ref.data.batching import moved, pad_sequences
 from transformer_ref.decoding.arguments import expect_evaluation_mode
@@ -27,9 +27,6 @@ from transformer_ref.model_state import unwrapped
 from transformer_ref.notices import warn_user
 from transformer_ref.text.lines import list_of_lines, one_line
 from transformer_ref.text.tokenizer import Tokenizer
-
-if TYPE_CHECKING:
-    from transformer_ref.learner.own_code import OwnCode
 
 
 class Attention(NamedTuple):
@@ -50,7 +47,7 @@ class Translation(NamedTuple):
 
 
 def open_model(
-    folder: str | Path, device: torch.device = CPU, code: "OwnCode | None" = None, run_its_code: bool = False
+    folder: str | Path, device: torch.device = CPU, code: Code | None = None, run_its_code: bool = False
 ) -> Checkpoint:
     """Return the model and the tokenizers that `train` or `learn` wrote into a folder, or those of a Marian folder.
 

@@ -54,8 +54,8 @@ _LOOKS = (
 )
 
 INSIDE = "The file was not a plain notebook. One was found in it, and that was graded."
-BROKEN = "The file is broken. {} cells of it could be read, and they were graded."
-EXPORT = "The file is not a notebook but an export of one. Cells of code found in it and graded: {}."
+BROKEN = "The file is broken. What could be read of it was graded: {}."
+EXPORT = "The file is not a notebook but an export of one. The code found in it was graded: {}."
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,8 @@ def _reading(text: str, reasons: list[str], data: bytes) -> Salvaged:
     pieces = tuple(_piece(cell) for cell in cells)
     if not pieces:
         said = f"The file could not be read as a notebook: {_look(data)}. Please hand it in again."
-    return Salvaged(pieces, (*reasons, said.format(len(pieces))) if said else tuple(reasons))
+    cells_read = "1 cell" if len(pieces) == 1 else f"{len(pieces)} cells"
+    return Salvaged(pieces, (*reasons, said.format(cells_read)) if said else tuple(reasons))
 
 
 def _sides(reading: Salvaged) -> list[Salvaged]:
