@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 
 from autograder.address import link
 from autograder.feedback.parts import Example, Head, Line, Part, Reread, Row, Source
+from autograder.inside.escaping import escaped
 
 WIDTH = 82
 SMALLEST = "The smallest input found on which it still fails:"
@@ -40,12 +41,12 @@ def wrapped(text: str, indent: str = "  ") -> list[str]:
 
 def as_text(parts: Sequence[Part]) -> str:
     """The report as lines."""
-    return "\n".join(line for part in parts for line in _lines(part))
+    return "\n".join(escaped(line) for part in parts for line in _lines(part))
 
 
 def as_terminal(parts: Sequence[Part]) -> str:
     """The report as lines with colors; no information is in a color alone."""
-    return "\n".join(f"{_ink(part)}{line}\x1b[0m" for part in parts for line in _lines(part))
+    return "\n".join(f"{_ink(part)}{escaped(line)}\x1b[0m" for part in parts for line in _lines(part))
 
 
 def _ink(part: Part) -> str:

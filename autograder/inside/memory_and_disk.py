@@ -37,7 +37,7 @@ class Memory:
         shared = (_shared_of_no_file(alive) if mapped > most else 0) + OF_A_SOCKET * _sockets(alive)
         if resident + shared <= most:
             return resident + shared
-        return max(0, _own_pages(os.getpid()) + sum(_own_pages(p.pid) for p in alive) - self._lent) + shared
+        return max(0, _own_pages(os.getpid()) + sum(map(_own_pages_of, alive)) - self._lent) + shared
 
 
 def on_disk(folder: str, processes: Sequence[Process], most: int) -> int:
@@ -45,16 +45,11 @@ def on_disk(folder: str, processes: Sequence[Process], most: int) -> int:
     total = safe_rmtree.size(folder, most)
     device, seen = os.stat(folder).st_dev, set()
     for process in processes:
-        place = f"/proc/{process.pid}/fd"
         try:
-            names = os.listdir(place)
+            opened = process.read(_opened)
         except OSError:  # it has ended, or runs a program that nobody may read, which is then none of its own
             continue
-        for name in names:
-            try:
-                found = os.stat(f"{place}/{name}")
-            except OSError:
-                continue
+        for found in opened:
             nameless = stat.S_ISREG(found.st_mode) and found.st_nlink == 0 and found.st_dev == device
             if nameless and found.st_ino not in seen:
                 seen.add(found.st_ino)
@@ -66,16 +61,38 @@ def _sockets(processes: Sequence[Process]) -> int:
     """The number of sockets of processes with many open files; one inherited by a child counts once."""
     found = set()
     for process in processes:
-        place = f"/proc/{process.pid}/fd"
-        try:
-            names = os.listdir(place)
-        except OSError:  # it has ended
-            continue
-        for name in names if len(names) > MANY_FILES else ():
-            with contextlib.suppress(OSError):  # it has been closed
-                link = os.readlink(f"{place}/{name}")
-                found |= {link} if link.startswith("socket:") else set()
+        with contextlib.suppress(OSError):  # it has ended
+            found |= process.read(_sockets_in)
     return len(found)
+
+
+def _sockets_in(folder: str) -> set[str]:
+    """The sockets that are open in a process with many open files, by their names in /proc."""
+    found, names = set(), os.listdir(f"{folder}/fd")
+    for name in names if len(names) > MANY_FILES else ():
+        with contextlib.suppress(OSError):  # it has been closed
+            link = os.readlink(f"{folder}/fd/{name}")
+            found |= {link} if link.startswith("socket:") else set()
+    return found
+
+
+def _opened(folder: str) -> list[os.stat_result]:
+    """What is known of each file that is open in a process."""
+    found = []
+    for name in os.listdir(f"{folder}/fd"):
+        with contextlib.suppress(OSError):  # it has been closed
+            found.append(os.stat(f"{folder}/fd/{name}"))
+    return found
+
+
+def _own_pages_of(process: Process) -> int:
+    """As `_own_pages`; if the first thread has ended and no other can be read, all that the process has mapped in."""
+    if process.thread == process.pid:
+        return _own_pages(process.pid)
+    try:
+        return process.read(_rollup)
+    except OSError:
+        return process.resident
 
 
 def _own_pages(pid: int) -> int:
@@ -84,14 +101,24 @@ def _own_pages(pid: int) -> int:
     So the sum over a process and its descendants is their total.
     """
     try:
-        with open(f"/proc/{pid}/smaps_rollup", "rb") as file:
-            text = file.read()
+        return _rollup(f"/proc/{pid}")
     except FileNotFoundError:
         return _resident(pid) if not os.path.exists("/proc/self/smaps_rollup") else 0
     except OSError:  # it has ended, or does not let us look
         return _resident(pid)
+
+
+def _rollup(folder: str) -> int:
+    """Bytes of memory without a file of a process. Raises OSError."""
+    with open(f"{folder}/smaps_rollup", "rb") as file:
+        text = file.read()
     found = PER_PAGE.findall(text) if b"Pss_Anon" in text else WHOLE.findall(text)
     return sum(map(int, found)) << 10
+
+
+def _maps(folder: str) -> bytes:
+    with open(f"{folder}/maps", "rb") as file:
+        return file.read()
 
 
 def _resident(pid: int) -> int:
@@ -106,8 +133,7 @@ def _shared_of_no_file(processes: Sequence[Process]) -> int:
     extents: dict[bytes, int] = {}
     for process in processes:
         try:
-            with open(f"/proc/{process.pid}/maps", "rb") as file:
-                text = file.read()
+            text = process.read(_maps)
         except OSError:
             continue
         own: dict[bytes, int] = {}

@@ -139,7 +139,7 @@ SIGNALS: Table = {
 ARCHITECTURES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}  # column above, and the kernel's own number
 SECOND_X86_TABLE = 0x40000000  # x32: the same calls under other numbers
 
-LOAD, IF_EQUAL, IF_AT_LEAST, IF_ANY_BIT, RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
+LOAD, IF_EQUAL, IF_AT_LEAST, IF_ANY_BIT, KEEP_BITS, RETURN = 0x20, 0x15, 0x35, 0x45, 0x54, 0x06
 ALLOW, KILL, FAIL = 0x7FFF0000, 0x80000000, 0x00050000  # to FAIL an error number is added; without one: "done"
 NUMBER, ARCHITECTURE, ARGUMENTS = 0, 4, 16  # offsets in what a filter sees; of an argument the lower half counts
 
@@ -202,6 +202,26 @@ class AllOf:
 
 
 @dataclass(frozen=True)
+class Byte:
+    """A system call that is denied unless the lowest byte of an argument has one of some values. Other rules still
+    apply."""
+
+    numbers: tuple[int | None, int | None]
+    argument: int
+    values: tuple[int, ...]
+
+    def program(self, number: int) -> Iterator[tuple[int, int, int, int]]:
+        """The instructions of the filter."""
+        yield IF_EQUAL, 0, len(self.values) + 4, number
+        yield LOAD, 0, 0, _low(self.argument)
+        yield KEEP_BITS, 0, 0, 0xFF
+        for place, value in enumerate(self.values):
+            yield IF_EQUAL, len(self.values) - place, 0, value
+        yield RETURN, 0, 0, FAIL | errno.EPERM
+        yield LOAD, 0, 0, NUMBER
+
+
+@dataclass(frozen=True)
 class LimitsOnlyRead:
     """prlimit64, which sets limits where its third argument points to some. Other rules for it still apply."""
 
@@ -236,6 +256,8 @@ def _cannot_end_itself(process: int) -> Iterator[AllOf]:
 
 FROM_OUTSIDE = (signal.SIGKILL, signal.SIGTERM, signal.SIGHUP)  # what ends a process that has done nothing itself
 IN_ARGUMENTS = (
+    # At its end a child sends its parent the signal in this byte: SIGKILL would end the parent as if from outside.
+    Byte((56, 220), 0, (0, SIGCHLD)),  # clone
     Only((56, 220), 0, errno.EPERM, bits=NEW_NAMESPACES),  # clone
     # Installing a SIGCHLD handler silently has no effect: children that nobody has to wait for leave no account of
     # their processor time. Said to be done, since torch's DataLoader asks for a handler and can do without.

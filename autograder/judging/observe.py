@@ -4,7 +4,9 @@ The other side may be hostile. Only those parts of a reply that have the request
 anything else ends the questions (`EndpointGone`), only in our own words.
 """
 
+import contextlib
 import math
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
@@ -13,18 +15,23 @@ import torch
 
 from autograder.catalogue.exercise import Block, Case, Exercise, Probe
 from autograder.inside import parameter_order, recorder, responder, wire
+from autograder.inside.escaping import escaped
 from autograder.judging import compare
+from autograder.judging.callback_limits import memory_limit
 from autograder.judging.closeness import distance, same
 from autograder.judging.observation import Observation, Part, Raised, Structure
 from autograder.judging.parameter_matching import blocks, roles, stacks
 
 MAX_CALLBACKS = 10_000
 MAX_CALLBACK_NUMBERS = 100_000  # given to the functions that an exercise hands over, in all of its probes together
-MAX_RECEIVED = (4 * wire.MAX_HEADER_BYTES, 4 * wire.MAX_BODY_BYTES)  # of one exercise, by headers and bodies
+MAX_CALLBACK_INT = 1_000_000  # a function may make that many numbers of it
+MAX_CALLBACK_SECONDS, MAX_CALLBACK_BYTES = 60.0, 1 << 30  # of processor time in all; of memory, for each call
+MAX_RECEIVED = (8 * wire.MAX_HEADER_BYTES, 4 * wire.MAX_BODY_BYTES)  # of one exercise, by headers and bodies
 MAX_PARAMETERS, MAX_PARAMETER_NUMBERS = 1_000, 10_000_000
 MUCH_NEARER = 0.5  # than the most likely way to read the parameters
 MAX_NAME = 100
 MAX_SIZE = 10**9  # of an axis that, by a reply, met another
+UNNAMED = "Exception"  # said instead of the type of an error whose name cannot be a class's
 UNREADABLE = "the notebook's process sent an answer that cannot be read"
 
 
@@ -42,7 +49,7 @@ class LocalEndpoint:
     """Objects in this process. Values are copied in both directions as if they were sent."""
 
     def __init__(self, namespace: Mapping[str, Any]) -> None:
-        self._answerer, self._counted = responder.Responder(namespace), _Counted()
+        self._answerer, self._counted = responder.Responder(namespace), _Counted(memory=None)
 
     def ask(self, request: dict[str, Any]) -> dict[str, Any]:
         proxies: list[wire.Proxy] = []
@@ -88,10 +95,13 @@ class RemoteEndpoint:
 
 class _Counted:
     """Calls functions that were passed to the answer, in this process, with a learner's arguments, which may be
-    anything."""
+    anything.
 
-    def __init__(self) -> None:
-        self._numbers = 0
+    memory: bytes that a call may need; None means no limit, for a learner's own process.
+    """
+
+    def __init__(self, memory: int | None = MAX_CALLBACK_BYTES) -> None:
+        self._numbers, self._seconds, self._memory = 0, 0.0, memory
 
     def call(self, proxies: list[wire.Proxy], message: dict[str, Any]) -> dict[str, Any]:
         """The result or the error of one call, as a reply."""
@@ -100,10 +110,22 @@ class _Counted:
             self._numbers += sum(map(_size, arguments))
             if self._numbers > MAX_CALLBACK_NUMBERS:
                 raise ValueError(f"expected at most {MAX_CALLBACK_NUMBERS:,} numbers in all")
-            return {"value": proxies[message["callback"]](*arguments)}
+            if any(type(value) is int and abs(value) > MAX_CALLBACK_INT for value in arguments):
+                raise ValueError(f"expected integers of at most {MAX_CALLBACK_INT:,}")
+            if self._seconds > MAX_CALLBACK_SECONDS:
+                raise ValueError(f"expected calls that take at most {MAX_CALLBACK_SECONDS:g} seconds in all")
+            return {"value": self._result(proxies[message["callback"]], arguments)}
         except Exception as error:
             text = f"the function that was passed in stopped with {type(error).__name__}: {error}"
             return {"error": text[: responder.MAX_MESSAGE]}
+
+    def _result(self, function: wire.Proxy, arguments: Sequence[Any]) -> Any:
+        began = time.thread_time()
+        try:
+            with contextlib.nullcontext() if self._memory is None else memory_limit(self._memory):
+                return function(*arguments)
+        finally:
+            self._seconds += time.thread_time() - began
 
 
 def _size(value: Any) -> int:
@@ -143,7 +165,7 @@ class Candidate:
         reply = self._ask("look", names=list(self._exercise.names))
         kinds = reply.get("kinds")
         return {
-            name: str(kinds.get(name, "missing"))[:MAX_NAME] if isinstance(kinds, dict) else "missing"
+            name: escaped(str(kinds.get(name, "missing"))[:MAX_NAME]) if isinstance(kinds, dict) else "missing"
             for name in self._exercise.names
         }
 
@@ -348,6 +370,8 @@ def _shapes(parameters: list) -> dict[str, tuple[int, ...]]:
             raise EndpointGone(UNREADABLE)
         if len(shape) > wire.MAX_AXES or any(not 0 <= size <= MAX_PARAMETER_NUMBERS for size in shape):
             raise EndpointGone(f"a parameter has more than {wire.MAX_AXES} axes, or an axis that is too long")
+        if not name.isprintable():  # reports show it, and it names the parameter when values are loaded
+            raise EndpointGone("a parameter's name has characters that cannot be printed")
         shapes[name[:MAX_NAME]] = tuple(shape)
     if sum(map(math.prod, shapes.values())) > MAX_PARAMETER_NUMBERS:
         raise EndpointGone(f"the answer's parameters hold more than {MAX_PARAMETER_NUMBERS:,} numbers")
@@ -356,7 +380,7 @@ def _shapes(parameters: list) -> dict[str, tuple[int, ...]]:
 
 def _names(sent: Any, most: int = MAX_PARAMETERS) -> tuple[str, ...]:
     sent = sent if isinstance(sent, list) else []
-    return tuple(name[:MAX_NAME] for name in sent[:most] if isinstance(name, str))
+    return tuple(escaped(name[:MAX_NAME]) for name in sent[:most] if isinstance(name, str))
 
 
 def _unused(shapes: Mapping[str, tuple], used: Sequence[str]) -> tuple[str, ...]:
@@ -373,11 +397,13 @@ def _are_blocks(wanted: tuple) -> bool:
 def _raised(reply: dict[str, Any]) -> Raised:
     error = _field(reply, "error", dict)
     kind, message, source = (
-        _field(error, name, str)[: responder.MAX_MESSAGE] for name in ("type", "message", "source")
+        escaped(_field(error, name, str)[: responder.MAX_MESSAGE]) for name in ("type", "message", "source")
     )
+    kind = kind if kind.isidentifier() else UNNAMED
     line = error.get("line")
     kinds, about = (_names(error.get(name)) for name in ("kinds", "about"))
     parameters = _names(error.get("parameters"), responder.MAX_PARAMETERS)
+    kinds = tuple(name for name in kinds if name.isidentifier())
     if not all(map(str.isidentifier, parameters)):  # a report shows them, and no function has such names
         parameters = ()
     line = line if type(line) is int else 0
@@ -390,6 +416,6 @@ def _named_shapes(sent: Any) -> tuple[tuple[str, tuple[int, ...]], ...]:
     return tuple(
         (name[:MAX_NAME], tuple(shape))
         for name, shape in pairs[: responder.MAX_SHAPES]
-        if isinstance(name, str) and isinstance(shape, list) and len(shape) <= wire.MAX_AXES
+        if isinstance(name, str) and name.isidentifier() and isinstance(shape, list) and len(shape) <= wire.MAX_AXES
         if all(type(size) is int and 0 <= size <= MAX_SIZE for size in shape)
     )

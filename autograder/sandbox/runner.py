@@ -25,9 +25,10 @@ from autograder import course
 from autograder.catalogue.exercise import Assignment
 from autograder.inside import safe_rmtree, wire
 from autograder.inside.cpu_time import ASLEEP, DISK, SIGNAL
+from autograder.inside.escaping import escaped
 from autograder.inside.limits import Limits
 from autograder.inside.local_socket import short_address
-from autograder.judging.observe import EndpointGone
+from autograder.judging.observe import UNNAMED, EndpointGone
 from autograder.sandbox import backends
 from autograder.sandbox.backends import Backend, SandboxError
 from autograder.sandbox.private_folder import PrivateFolder
@@ -436,6 +437,11 @@ def _text(value: Any) -> str:
 def _described(error: Any) -> dict[str, Any] | None:
     if not isinstance(error, dict):
         return None
-    texts: Sequence[str] = [str(error.get(name, ""))[:400] for name in ("type", "message", "source")]
+    texts: Sequence[str] = [escaped(_text(error.get(name, ""))[:400]) for name in ("type", "message", "source")]
     line = error.get("line")
-    return {"type": texts[0], "message": texts[1], "source": texts[2], "line": line if type(line) is int else 0}
+    return {
+        "type": texts[0] if texts[0].isidentifier() else UNNAMED,
+        "message": texts[1],
+        "source": texts[2],
+        "line": line if type(line) is int else 0,
+    }

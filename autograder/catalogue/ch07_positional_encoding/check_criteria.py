@@ -3,19 +3,36 @@
 from collections.abc import Callable
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
+from autograder.catalogue.ch07_positional_encoding.encodings import (
+    Encoding,
+    constant,
+    downward,
+    far_and_late,
+    laps,
+    levels_off,
+    logarithm,
+    loud_weekdays,
+    nearly_weekdays,
+    numbered,
+    one_number_grows,
+    one_row_grows,
+    random_table,
+    root,
+    share_beyond_ten,
+    share_of_the_sentence,
+    sinusoid,
+    small_step,
+    weekdays,
+)
 from autograder.catalogue.ch07_positional_encoding.shared import sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise
 from autograder.catalogue.known_answers import answer, correct, mistake
 from autograder.catalogue.normal_forms import bools
 from autograder.catalogue.probes import PROMISED, SECOND_CALL, UNTOUCHED, hidden, visible
-from transformer_ref.model.positional_encoding import sinusoidal_table
 
 CRITERIA, OPTIONS = sections("criteria options")
-
-Encoding = Callable[[int, int], Tensor]
 
 
 def check_criteria(fn: Encoding) -> dict[str, bool]:
@@ -43,112 +60,6 @@ def _consistent(fn: Encoding) -> bool:
         if seen.max() - seen.min() > 1e-3:
             return False
     return True
-
-
-def numbered(T: int, d: int) -> Tensor:
-    """The position itself, in every column."""
-    return torch.arange(T).float()[:, None].expand(T, d).clone()
-
-
-def share_of_the_sentence(T: int, d: int) -> Tensor:
-    """The position divided by the length: from 0 to 1 in every sentence."""
-    return numbered(T, d) / max(T - 1, 1)
-
-
-def sinusoid(T: int, d: int) -> Tensor:
-    return sinusoidal_table(T, d)
-
-
-def weekdays(T: int, d: int) -> Tensor:
-    """A clock with one hand and period 7: position 7 equals position 0."""
-    angle = (torch.arange(T) % 7).double()[:, None] * 2 * torch.pi / 7
-    return torch.where(torch.arange(d) % 2 == 0, angle.sin(), angle.cos()).float()
-
-
-def loud_weekdays(T: int, d: int) -> Tensor:
-    """Bounded, though far from 1."""
-    return 50 * weekdays(T, d)
-
-
-def nearly_weekdays(T: int, d: int) -> Tensor:
-    """Position 7 equals position 0, except for the last digits."""
-    return weekdays(T, d).double() + 1e-8 * torch.arange(T)[:, None]
-
-
-def far_and_late(T: int, d: int) -> Tensor:
-    """One-hot rows: equal rows are at distance 0, all others at 1.414. The first ten repeat after five positions,
-    later ones after six: distances differ from start to start only for gaps of 5 and more, from the fourth start on.
-    """
-    places = torch.arange(T)
-    column = torch.where(places < 10, places % 5, (places - 11) % 6)
-    return F.pad(torch.eye(6)[column], (0, d - 6))
-
-
-def one_number_grows(T: int, d: int) -> Tensor:
-    """Ones, except for the last number of the row in the middle: at T = 10,000 it is 20, at T = 1,000 it is 2."""
-    table = torch.ones(T, d)
-    table[T // 2, -1] = T / 500
-    return table
-
-
-def root(T: int, d: int) -> Tensor:
-    """Unbounded, though slowly growing; distances shrink."""
-    return numbered(T, d).sqrt()
-
-
-def downward(T: int, d: int) -> Tensor:
-    """The negative position: its largest number is 0, and it is unbounded."""
-    return -numbered(T, d)
-
-
-def one_row_grows(T: int, d: int) -> Tensor:
-    """Ones, except for the last row: its size is a tenth of the length."""
-    return torch.cat([torch.ones(T - 1, d), torch.full((1, d), T / 10)])
-
-
-def share_beyond_ten(T: int, d: int) -> Tensor:
-    """The share of the sentence, where it has more than ten words; a ninth of the position in a shorter one."""
-    return numbered(T, d) / max(T - 1, 9)
-
-
-def laps(T: int, d: int) -> Tensor:
-    """A clock with one hand and period 49: among the first 50 rows, the last equals the first."""
-    angle = (torch.arange(T) % 49).double()[:, None] * 2 * torch.pi / 49
-    return torch.where(torch.arange(d) % 2 == 0, angle.sin(), angle.cos())
-
-
-def small_step(T: int, d: int) -> Tensor:
-    """Rows that differ by 0.000007 and more, and distances that differ by 0.0013 or not at all: their standard
-    deviation is below 0.001 for each gap. The distances are the same for every d."""
-    places = numbered(T, d).double()
-    return (6e-5 * places + 1.3e-3 * (places >= 2)) / d**0.5
-
-
-def logarithm(T: int, d: int) -> Tensor:
-    """At T = 10,000 it is 3.8 times as large as at T = 10. Every row has the sum 0."""
-    return numbered(T, d).log1p() * torch.where(torch.arange(d) % 2 == 0, 1, -1)
-
-
-def levels_off(T: int, d: int) -> Tensor:
-    """At T = 10,000 it is 2.7 times as large as at T = 10, far from 1 and below 0."""
-    return -50 * numbered(T, d) / (numbered(T, d) + 15)
-
-
-def constant(T: int, d: int) -> Tensor:
-    return torch.ones(T, d)
-
-
-def random_table(seed: int) -> Encoding:
-    """A different table at each call, except for its first row, without equal numbers in a column."""
-    generator = torch.Generator().manual_seed(seed)
-
-    def fn(T: int, d: int) -> Tensor:
-        places = torch.stack([torch.randperm(T, generator=generator) for _ in range(d)], dim=1)
-        table = (places + 0.5 * torch.rand(T, d, generator=generator)) / T
-        table[0] = -0.1
-        return table
-
-    return fn
 
 
 def drawn(g: torch.Generator, make: Callable[[int], Encoding]) -> Case:

@@ -1,5 +1,6 @@
 """Whatever a process answers instead of a reply, the judge reaches a verdict: none of it raises, none of it earns."""
 
+import json
 import math
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -20,10 +21,12 @@ from autograder.judging import observe
 from autograder.judging.judge import draw_key
 from autograder.judging.observe import MAX_CALLBACK_NUMBERS, EndpointGone, LocalEndpoint, RemoteEndpoint
 from autograder.judging.verdict import Verdict
+from autograder.sandbox import runner
 
 STAGED = ["generate", "residual-trace", "freeze-except", "linear-attention", "online-softmax"]
 KEY = draw_key(b"secret", "assignment", "exercise", ["submission"])
 EXERCISES = [catalogue.find(name) for name in ("attention-weights", "self-attention", "encode-decode", "build-vocab")]
+FORGED_ERROR = {"type": "Oops\x1b[2J", "message": "\x1b[2J", "source": "x  # \x1b[2J", "line": 1}
 GARBAGE = (
     None,
     True,
@@ -222,6 +225,8 @@ def test_a_handed_over_function_works_on_so_many_numbers_in_all():
         ["x"] * (MAX_CALLBACK_NUMBERS + 1),
         "x" * (MAX_CALLBACK_NUMBERS + 1),
         {"a": torch.ones(MAX_CALLBACK_NUMBERS)},
+        observe.MAX_CALLBACK_INT + 1,
+        -(2**62),
     ],
 )
 def test_a_handed_over_function_is_not_called_with_too_much(argument):
@@ -257,3 +262,49 @@ def test_a_learners_check_survives_every_garbage_too(capsys):
         namespace = {"attention_weights": lambda Q, K, garbage=garbage: garbage, "check": check.check}
         assert eval("check('attention-weights')", namespace) == 0
     assert "Traceback" not in capsys.readouterr().out
+
+
+def test_a_function_handed_over_has_only_some_memory():
+    request = {"callback": 0, "arguments": (torch.zeros(20_000, 1), torch.zeros(20_000))}
+    reply = observe._Counted().call([lambda a, b: (a + b).sum().item()], request)
+    assert "memory" in reply["error"]
+    assert observe._Counted().call([lambda a, b: a.numel()], request) == {"value": 20_000}
+
+
+def test_functions_handed_over_have_only_some_time(monkeypatch):
+    monkeypatch.setattr(observe, "MAX_CALLBACK_SECONDS", -1.0)
+    assert "seconds in all" in observe._Counted().call([lambda: 1], {"callback": 0, "arguments": ()})["error"]
+
+
+def test_no_encoding_of_positions_makes_a_table_of_any_size():
+    probes = catalogue.find("check-criteria").probes
+    handed_over = [probe.draw(torch.Generator().manual_seed(1)).arguments[0] for probe in probes]
+    assert len(handed_over) > 10
+    for fn in handed_over:
+        assert fn(10_000, 8).shape == (10_000, 8)
+        for T, d in ((250_000_000, 4), (0, 12_000_000), (-1, 8), (10**6, 512)):
+            with pytest.raises(ValueError, match="at most 1,000,000 numbers"):
+                fn(T, d)
+
+
+HOSTILE = "\x1b]52;c;cm0=\x07\x1b[2J\u202e\x9b"
+SENT_RAW = {
+    "its message": f"def row_normalize(x):\n    raise ValueError({HOSTILE!r})\n",
+    "its name": f"def row_normalize(x):\n    raise type('Oops' + {HOSTILE!r}, (Exception,), {{}})('x')\n",
+    "the type of a result": f"def row_normalize(x):\n    return type('Oops' + {HOSTILE!r}, (), {{}})()\n",
+    "a missing attribute": f"def row_normalize(x):\n    return getattr(x, {HOSTILE!r})\n",
+}
+
+
+@pytest.mark.parametrize("place", SENT_RAW)
+def test_no_report_holds_a_control_character_of_a_learners(place):
+    exercise = catalogue.find("row-normalize")
+    verdict = judge_and_explain(exercise, LocalEndpoint(namespace_of(SENT_RAW[place])), KEY)
+    for text in (as_text(verdict), explanation(verdict), json.dumps(as_record(verdict), ensure_ascii=False)):
+        assert not set("\x1b\x07\u202e\x9b") & set(text)
+
+
+def test_the_type_of_an_error_that_no_class_could_have_is_not_shown():
+    assert observe._raised({"error": FORGED_ERROR}).type == observe.UNNAMED
+    assert runner._described(FORGED_ERROR)["type"] == observe.UNNAMED
+    assert "\x1b" not in runner._described(FORGED_ERROR)["message"] + observe._raised({"error": FORGED_ERROR}).source

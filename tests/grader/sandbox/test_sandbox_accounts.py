@@ -217,6 +217,8 @@ BY_ITSELF = {  # ways to end a process with a signal that looks like one from ou
     "a child": "p = os.getpid()\nif os.fork() == 0:\n    os.kill(p, signal.SIGKILL)\n    os._exit(0)\nos.wait()",
     "a limit of processor time": "resource.setrlimit(resource.RLIMIT_CPU, (1, 1))\nwhile True: pass",
     "the same by the older call": "libc.syscall(160 if x86 else 164, 0, struct.pack('QQ', 1, 1))\nwhile True: pass",
+    "the end of a child": "p = libc.syscall(56 if x86 else 220, signal.SIGKILL, 0, 0, 0, 0)\nif p == 0:\n"
+    "    libc.syscall(231 if x86 else 94, 0)\ntime.sleep(0.5)",
     "a timer": "event = struct.pack('QiI', 0, signal.SIGKILL, 0) + bytes(48)\ntimer = ctypes.c_int()\n"
     "libc.syscall(222 if x86 else 107, 1, event, ctypes.byref(timer))\n"
     "libc.syscall(223 if x86 else 110, timer, 0, struct.pack('4q', 0, 0, 0, 10**8), None)\ntime.sleep(0.5)",
@@ -225,6 +227,40 @@ AROUND = (
     "import os, signal, ctypes, resource, struct, time, platform\nlibc = ctypes.CDLL(None)\n"
     "x86 = platform.machine() == 'x86_64'\n"
 )
+
+
+WITHOUT_FIRST_THREAD = (  # a child of which only a later thread lives, so that the kernel calls it a zombie
+    "import ctypes, os, platform, threading, time\nif os.fork() == 0:\n    threading.Thread(target=work).start()\n"
+    "    ctypes.CDLL(None).syscall(60 if platform.machine() == 'x86_64' else 93, 0)\n"
+)
+
+
+def test_memory_of_a_process_whose_first_thread_has_ended_counts(warm, patient):
+    hold = f"{FILL}def work():\n    held = fill(bytearray(300 << 20))\n    time.sleep(3600)\n"
+    with warm.submission() as submission, pytest.raises(Ended, match="more than 1 GiB of memory"):
+        for _ in range(5):
+            submission.run(f"{hold}{WITHOUT_FIRST_THREAD}time.sleep(1)")
+
+
+def test_a_file_without_a_name_counts_though_the_first_thread_of_its_process_has_ended(warm, patient):
+    if warm.backend != "landlock":
+        pytest.skip("elsewhere a file system of its own limits it")
+    write = (
+        "kept = []\ndef work():\n    for number in range(6):\n        kept.append(open(f'{number}', 'wb'))\n"
+        "        os.unlink(f'{number}')\n        kept[-1].write(bytes(60 << 20))\n        kept[-1].flush()\n"
+        f"    time.sleep(3600)\n{WITHOUT_FIRST_THREAD}time.sleep(10)"
+    )
+    with warm.submission() as submission, pytest.raises(Ended, match="more than 256 MiB"):
+        submission.run(write)
+
+
+def test_a_process_whose_first_thread_has_ended_ends_before_a_check(warm):
+    with warm.submission() as submission:
+        work = "r, w = os.pipe()\ndef work():\n    time.sleep(3600)\n"
+        submission.run(f"import os\n{work}{WITHOUT_FIRST_THREAD}os.close(w)\nos.set_blocking(r, False)")
+        assert shown(submission, "os.read(r, 1)").startswith("[Errno 11]")  # another process holds the other end
+        warm.order("alone")
+        assert shown(submission, "os.read(r, 1)") == "b''"
 
 
 @pytest.mark.parametrize("way", BY_ITSELF)
