@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from autograder.catalogue.defaults import FAR_AWAY
+from autograder.catalogue.exercise import Remark
 from autograder.diagnosis.evidence import Fact, Names, Seen, seen
 from autograder.judging.closeness import equal
 from autograder.judging.observation import Outcome, Raised
@@ -61,6 +62,7 @@ class SizeTells(Fact, name="size", doubt=""):
 
 
 MOST_SIZES = 4  # distinct sizes; where there are more, the reason is rarely the size
+ONLY_CHECKED_THERE = ("undrawn", "reseeded", "elsewhere")  # differences that the passing checks may not look for
 LARGE = 80.0  # beyond it a float32 exponential is soon infinite
 
 
@@ -72,7 +74,8 @@ def about_probes(outcomes: Sequence[Outcome], again: RepeatRun | None = None) ->
     asked = [outcome for outcome in outcomes if outcome.got is not None]
     failing = [outcome for outcome in asked if not outcome.passed]
     passing = [outcome for outcome in asked if outcome.passed]
-    if not passing:
+    remarks = [isinstance(outcome.difference.got, Remark) for outcome in failing]
+    if not passing or any(remarks) or any(outcome.difference.kind in ONLY_CHECKED_THERE for outcome in failing):
         return
     if (fact := _one_argument(failing, passing)) is not None:
         yield fact

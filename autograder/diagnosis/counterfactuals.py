@@ -23,7 +23,7 @@ from autograder.judging.observe import Candidate, EndpointGone, LocalEndpoint
 from autograder.judging.probe_inputs import right_answer
 
 FEWEST = 2  # questions that must bear a supposition out
-MOST = 10**5  # numbers in the arguments of a probe that is run again
+MOST = 250_000  # numbers in the arguments of a probe that is run again
 
 
 def suppose(exercise: Exercise, outcomes: Sequence[Outcome]) -> list[Supposed]:

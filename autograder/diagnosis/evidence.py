@@ -12,6 +12,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from autograder.catalogue.exercise import Evidence, Exercise, Misconception
 from autograder.diagnosis.one_change import OneChange
+from autograder.diagnosis.own_source import Written
 from autograder.judging.observation import Outcome
 from autograder.judging.verdict import Verdict
 
@@ -175,8 +176,9 @@ class Explained(Verdict):
 
     diagnosis: the known mistake, with the evidence for it. noticed: facts about a failure that no known mistake
     explains. failed_explanation: the traceback of an internal error that ended the explanation. counterexample: the
-    smallest failing input that was found. one_change: a change to the answer that makes all checks pass. alike: a
-    fingerprint of the answer's behavior, if no known mistake explains it (see `alike`).
+    smallest failing input that was found. one_change: a change to the answer that makes all checks pass. written: a
+    remark on the answer's own source. alike: a fingerprint of the answer's behavior, if no known mistake explains it
+    (see `alike`).
     """
 
     diagnosis: tuple[Misconception, Evidence | None] | None = None
@@ -184,6 +186,7 @@ class Explained(Verdict):
     failed_explanation: str = ""
     counterexample: Outcome | None = None
     one_change: OneChange | None = None
+    written: Written | None = None
     alike: tuple[str, ...] = ()
 
     @property

@@ -8,13 +8,16 @@ import traceback
 from collections.abc import Sequence
 from dataclasses import replace
 
-from autograder.catalogue.exercise import Exercise
+from autograder.catalogue.exercise import Exercise, Misconception, Remark
 from autograder.diagnosis.counterexample import smallest
 from autograder.diagnosis.evidence import Explained, explained
-from autograder.diagnosis.known_mistakes import diagnose, is_of_two
+from autograder.diagnosis.known_mistakes import SOME_CHECKS, diagnose, is_of_two
 from autograder.diagnosis.looking import looked_at
 from autograder.diagnosis.one_change import OneChange, one_change
 from autograder.diagnosis.output_patterns.lists import about_items
+from autograder.diagnosis.output_patterns.results import about_results
+from autograder.diagnosis.output_patterns.scale import OFFSET_BY_CHECK, SCALED_BY_CHECK, Offset, Scaled
+from autograder.diagnosis.own_source import BESIDE_KNOWN, written
 from autograder.judging.judge import judge
 from autograder.judging.observation import Raised
 from autograder.judging.observe import Endpoint, EndpointGone
@@ -27,7 +30,7 @@ def explain(verdict: Verdict) -> Explained:
         return explained(verdict)
     try:
         diagnosis = diagnose(verdict.exercise, verdict.outcomes)
-        if diagnosis and is_of_two(diagnosis[0]) and _items_tell(verdict):
+        if diagnosis and _is_doubtful(diagnosis[0]) and (_items_tell(verdict) or _is_a_multiple(verdict)):
             diagnosis = None
         noticed = () if diagnosis else tuple(looked_at(verdict.exercise, verdict.outcomes, verdict.again))
     except EndpointGone:  # the answer could not be asked once more, which says nothing about this module
@@ -35,6 +38,22 @@ def explain(verdict: Verdict) -> Explained:
     except Exception:
         return explained(verdict, failed_explanation=traceback.format_exc())
     return explained(verdict, diagnosis=diagnosis, noticed=noticed)
+
+
+def _is_doubtful(known: Misconception) -> bool:
+    """Whether two mistakes are named, or one that explains some failures only."""
+    claim = getattr(known, "claim", None)
+    return is_of_two(known) or (claim is not None and claim.extent == SOME_CHECKS)
+
+
+def _is_a_multiple(verdict: Verdict) -> bool:
+    """Whether every failing result is the correct one times one number, or plus one number."""
+    failing = [outcome for outcome in verdict.outcomes if not outcome.passed and outcome.got is not None]
+    if any(each.difference.kind != "value" or isinstance(each.difference.got, Remark) for each in failing):
+        return False
+    simple = (Scaled, Offset), (SCALED_BY_CHECK, OFFSET_BY_CHECK)
+    found = [fact for fact in about_results(failing) if fact.sure and not fact.partial and not fact.part]
+    return any(isinstance(fact, simple[0]) or fact in simple[1] for fact in found)
 
 
 def _items_tell(verdict: Verdict) -> bool:
@@ -56,8 +75,8 @@ def judge_and_explain(
     """The explained verdict on one answer; the arguments are those of `judge`.
 
     If no known mistake explains it, a smaller failing input is searched for among those that may be shown, and, given
-    the source of the answer, one change to it that makes all checks pass. (Two mistakes are seldom repaired by one
-    change: if that is possible, there is one.)
+    the source of the answer, a remark on it and one change to it that makes all checks pass. (Two mistakes are seldom
+    repaired by one change: if that is possible, there is one.)
     """
     verdict = explain(judge(exercise, endpoint, key, findings, stopped, disclosed))
     if verdict.passed or verdict.blank or not verdict.outcomes:
@@ -65,6 +84,9 @@ def judge_and_explain(
     try:
         if not verdict.diagnosis:
             verdict = replace(verdict, counterexample=smallest(exercise, endpoint, verdict.outcomes))
+        remark = written(source, verdict.outcomes, exercise.names) if source else None
+        if remark and (not verdict.diagnosis or remark.name in BESIDE_KNOWN):
+            verdict = replace(verdict, written=remark)
         if source and (not verdict.diagnosis or is_of_two(verdict.diagnosis[0])):
             return _with_one_change(verdict, one_change(exercise, endpoint, verdict.outcomes, source))
         return verdict

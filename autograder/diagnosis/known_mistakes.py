@@ -9,6 +9,8 @@ from functools import cache, cached_property
 from itertools import combinations, islice
 from typing import Any, ClassVar
 
+from torch import Tensor
+
 from autograder.catalogue.exercise import Case, Evidence, Exercise, Misconception, Probe
 from autograder.catalogue.known_answers import Answer
 from autograder.diagnosis.behavior import is_degenerate
@@ -119,11 +121,18 @@ def _two_at_once(
         if agreeing and not clashes:
             agreeing, clashes = _agreement(exercise, known, asked, pair=True)
         enough = loose and any(_agreement(exercise, single, asked[:1])[0] for single in (first, second))
-        if agreeing and not clashes and not enough:
+        if agreeing and not clashes and not enough and not _claims_a_missing_axis(first, second, in_values):
             first, second = (second, first) if second == one else (first, second)
             said = f"{NEARLY_TWO if loose else TWO} One: {_beside(first.message)} The other: {_beside(second.message)}"
             return _identified(known, Claim(), name=first.name, reread=first.reread, message=said), None
     return None
+
+
+def _claims_a_missing_axis(first: Misconception, second: Misconception, failures: Sequence[Outcome]) -> bool:
+    """Whether one of two mistakes is said to leave an axis of length 1, and no result has one."""
+    claimed = any("length 1" in each.message for each in (first, second))
+    shapes = [outcome.got.result.shape for outcome in failures if isinstance(outcome.got.result, Tensor)]
+    return claimed and bool(shapes) and not all(1 in shape for shape in shapes)
 
 
 def is_of_two(known: Misconception) -> bool:

@@ -36,8 +36,11 @@ def _looked_at(exercise: Exercise, outcomes: Sequence[Outcome], again: RepeatRun
     facts = notice(exercise, outcomes, again)
     if any(fact.settles and not fact.partial for fact in facts):
         return facts
-    ignored = any(isinstance(fact, Ignored) for fact in facts)  # which is certain, and two mistakes at once are not
+    by_check = any(fact in (scale.SCALED_BY_CHECK, scale.OFFSET_BY_CHECK) for fact in facts)  # certain as well
+    ignored = by_check or any(isinstance(fact, Ignored) for fact in facts)
     found = suppose(exercise, outcomes) or ([] if ignored else beside_known(exercise, outcomes))
+    if by_check and not found:
+        return _formula(exercise, outcomes) or facts
     if found or not all(isinstance(fact, Ignored) for fact in facts):
         return found or facts
     return [*(_in_one_setting(exercise, outcomes) or _formula(exercise, outcomes)), *facts]

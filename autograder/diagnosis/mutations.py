@@ -7,7 +7,7 @@ A change of a correct answer is a slip as people make it. One that repairs a wro
 import ast
 import random
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
@@ -83,10 +83,15 @@ class Program:
         """All changes, in the order of the source. Their number grows with the square of the source's length."""
         return list(_Finder(self._tree).changes())
 
-    def simplest_first(self) -> Iterator[Change]:
-        """The same changes in the order of their effort. Each is made when it is its turn, so memory stays small."""
-        for effort in range(1, MOST_EFFORT + 1):
-            yield from _Finder(self._tree, effort).changes()
+    def simplest_first(self, lines: Container[int] = ()) -> Iterator[Change]:
+        """The same changes in the order of their effort. Each is made when it is its turn, so memory stays small.
+
+        lines: in which an error stopped the code; changes there come earlier, like those of one effort less.
+        """
+        for effort in range(0, MOST_EFFORT + 1):
+            if lines:
+                yield from (each for each in _Finder(self._tree, effort + 1).changes() if each.line in lines)
+            yield from (each for each in _Finder(self._tree, effort).changes() if each.line not in lines)
 
     def code(self, change: Change) -> str:
         """The code that a change concerns, as it is written."""
@@ -242,6 +247,8 @@ class _Finder:
             yield from self._add("function", 1, node, node, attr=other)
 
     def _of_operator(self, node: ast.BinOp | ast.AugAssign | ast.BoolOp | ast.Compare) -> Iterator[Change]:
+        for half in (node.left, node.right) if isinstance(node, ast.BinOp) else ():
+            yield from self._put("side", 1, node, half)
         op = node.ops[0] if isinstance(node, ast.Compare) else node.op
         group = ARITHMETIC if isinstance(op, (*ARITHMETIC, ast.Pow)) else COMPARISONS if type(op) in COMPARISONS else ()
         others = [kind for kind in (*group, OPPOSITE.get(type(op))) if kind not in (None, type(op))]
@@ -251,8 +258,6 @@ class _Finder:
         if isinstance(node, ast.BinOp):
             if not isinstance(op, (ast.Add, ast.Mult, ast.BitAnd, ast.BitOr)):
                 yield from self._add("operands", 1, node, node, left=node.right, right=node.left)
-            for half in (node.left, node.right):
-                yield from self._put("part", 3, node, half)
 
     def _of_constant(self, node: ast.Constant, names: list[str]) -> Iterator[Change]:
         value = node.value
@@ -280,6 +285,8 @@ class _Finder:
             yield from self._add("argument too many", 2, node, node, keywords=rest)
         if given:
             yield from self._add("argument too many", 3, node, node, args=given[:-1])
+        if len(given) == 2 and isinstance(node.func, ast.Name) and node.func.id == "range":
+            yield from self._add("argument too many", 2, node, node, args=given[1:])
         method = node.func if isinstance(node.func, ast.Attribute) else None
         of_value = method is not None and not (isinstance(method.value, ast.Name) and method.value.id in MODULES)
         if of_value and not _is_self(method.value):

@@ -42,6 +42,7 @@ WORDS = {
     "call too many": "one call less in {code}",
     "bounds": "other bounds in {code}",
     "part": "only a part of {code}",
+    "side": "only one of the two sides of {code}",
     "opposite": "the opposite of {code}",
     "axes": "the axes of {code} in another order",
     "by one": "one more or less than {code}",
@@ -53,6 +54,14 @@ WORDS = {
     "indented": "this line after the block instead of inside it",
     "not indented": "this line inside the block before it",
 }
+LEAVING_OUT = (
+    "line too many",
+    "call too many",
+    "side",
+    "part",
+    "argument too many",
+)  # which say more than anything exchanged
+AT_THE_END = ("", "function", "call too many", "argument too many", "argument too few", "side", "part")
 
 
 @dataclass(frozen=True)
@@ -71,15 +80,21 @@ class OneChange:
 
     def say(self) -> str:
         """Return the sentence, to be read before the line of code."""
-        code, around = (
-            f"`{textwrap.shorten(each, MOST_CODE, placeholder=' ...')}`" for each in (self.code, self.around)
-        )
+        code, around = (f"`{_quoted(each, self.kind)}`" for each in (self.code, self.around))
         kind = "visible check" if self.visible else "check"
         passing = f"makes all {self.checks} {kind}s pass" if self.checks > 1 else f"makes the {kind} pass"
         if not self.kind:
             return f"One change to {code} {passing}."
         where = f", in {around}" if self.around else ""
         return f"One change {passing}: {WORDS[self.kind].format(code=code)}{where}."
+
+
+def _quoted(code: str, kind: str) -> str:
+    """Code that is not too long: where the change may be at its end, the end as well as the beginning."""
+    if len(code) <= MOST_CODE or kind not in AT_THE_END:
+        return textwrap.shorten(code, MOST_CODE, placeholder=" ...")
+    half = (MOST_CODE - len(" ... ")) // 2
+    return f"{code[:half].rstrip()} ... {code[-half:].lstrip()}"
 
 
 def one_change(exercise: Exercise, endpoint: Endpoint, outcomes: Sequence[Outcome], source: str) -> OneChange | None:
@@ -126,7 +141,8 @@ def _repairs(exercise: Exercise, endpoint: Endpoint, outcomes: Sequence[Outcome]
     until = time.monotonic() + MOST_SECONDS
     found: list[Change] = []
     tried = {program.definitions, ""}
-    for change in program.simplest_first():
+    errors = [each.got.result for each in outcomes if not each.passed and each.difference.kind == "error"]
+    for change in program.simplest_first({each.line for each in errors if isinstance(each, Raised)}):
         if time.monotonic() > until or (found and change.effort > found[0].effort + 1):
             break
         if found and change.line != found[0].line:
@@ -164,10 +180,11 @@ def _passes(exercise: Exercise, endpoint: Endpoint, outcomes: Sequence[Outcome],
 def _told(found: Sequence[Change], program: Program, source: str, exercise: Exercise, checks: int) -> OneChange:
     """What the changes that were found have in common."""
     line = found[0].line
-    places = {(each.kind, program.code(each)) for each in found}
+    simpler = [each for each in found if each.kind in LEAVING_OUT and each.effort <= found[0].effort]
+    simpler = [each for each in found if each.kind == "line too many"] or simpler
+    places = {(each.kind, program.code(each)) for each in simpler or found}
     kind, code = places.pop() if len(places) == 1 else ("", max((code for _, code in places), key=len))
     written = source.splitlines()[line - 1].strip()
-    around = (
-        program.around(found[0]) if kind and len(re.findall(rf"(?<!\w){re.escape(code)}(?!\w)", written)) > 1 else ""
-    )
+    twice = len(re.findall(rf"(?<!\w){re.escape(code)}(?!\w)", written)) > 1
+    around = program.around((simpler or found)[0]) if kind and twice else ""
     return OneChange(kind, code, around, line, written, checks, checks < len(exercise.probes))

@@ -21,6 +21,7 @@ NEW_FLOATS = (
     "Nothing in the input has the dtype that is expected here. Look at where your code makes tensors: torch.zeros, "
     "torch.ones, torch.empty and every division make floats."
 )
+EVERY_PAIR = "Did every item of one argument meet every item of the other, instead of its counterpart?"
 HALF = "float32 or float64 is expected, and this dtype keeps about three digits at most. Which line converts to it?"
 MADE_BY = {
     "coroutine": "A function that begins with `async def` returns a coroutine when it is called. Begin it with `def`.",
@@ -52,13 +53,26 @@ def about_dtype(outcome: Outcome) -> str:
     return OTHER_DTYPES.get(got, KEPT)
 
 
-def about_shape(parted: Difference) -> str:
-    """Return how the two shapes differ: an axis missing, too many, exchanged, too long; else what to look at."""
+def about_shape(parted: Difference, others: Sequence[Difference] = ()) -> str:
+    """Return how the two shapes differ: an axis missing, too many, exchanged, too long; else what to look at.
+
+    others: the shapes of further checks that fail. An axis is named only if leaving it out explains these as well.
+    """
     wanted, got = tuple(parted.expected), tuple(parted.got)
+    pairs = [(wanted, got), *((tuple(each.expected), tuple(each.got)) for each in others)]
+    if wanted and all(longer == (*shorter, *shorter) for shorter, longer in pairs):
+        return f"Yours has all the expected axes twice. {EVERY_PAIR}"
     if len(got) == len(wanted) - 1 and (axes := _left_out(wanted, got)):
-        return f"Yours is the expected shape without {_which(wanted, axes)}. {_how_lost(wanted[axes[0]])}"
+        if _explains(pairs, lost=True):
+            sizes = [longer[_left_out(longer, shorter)[0]] for longer, shorter in pairs]
+            return f"Yours is the expected shape without {_which(wanted, axes)}. {_how_lost(max(sizes))}"
+        return _of_two_checks(pairs, lost=True)
     if len(got) == len(wanted) + 1 and (axes := _left_out(got, wanted)):
-        return f"Yours has one axis more: without its {_which(got, axes)}, it is the expected shape."
+        if not _explains(pairs, lost=False):
+            return _of_two_checks(pairs, lost=False)
+        said = f"Yours has one axis more: without its {_which(got, axes)}, it is the expected shape."
+        table = len(axes) == 2 and any(longer[_left_out(longer, shorter)[0]] > 1 for shorter, longer in pairs)
+        return f"{said} {EVERY_PAIR}" if table else said
     if not got:
         return "Yours is a single number. Was it summed or averaged over all axes, or indexed once too often?"
     if sorted(got) != sorted(wanted) and math.prod(got) == math.prod(wanted) > 0:
@@ -89,7 +103,32 @@ def _left_out(longer: Sequence[int], shorter: Sequence[int]) -> list[int]:
 def _which(shape: Sequence[int], axes: Sequence[int]) -> str:
     """One axis, of the alternatives that are possible."""
     size = shape[axes[0]]
-    return f"axis {axes[0]}, of size {size}" if len(axes) == 1 else f"one axis of size {size}"
+    if len(axes) == 1:
+        return f"axis {axes[0]}, of size {size}"
+    return f"axis {', '.join(map(str, axes[:-1]))} or {axes[-1]}, each of size {size}"
+
+
+def _explains(pairs: Sequence[tuple], lost: bool) -> bool:
+    """Whether one axis is missing (or, if not lost, too many) in all checks, and it may be the same one, counted from
+    the front or from the end."""
+    ordered = [pair if lost else pair[::-1] for pair in pairs]
+    if any(len(longer) != len(shorter) + 1 for longer, shorter in ordered):
+        return False
+    found = [(set(_left_out(longer, shorter)), len(longer)) for longer, shorter in ordered]
+    from_front = set.intersection(*(each for each, _ in found))
+    from_end = set.intersection(*({axis - length for axis in each} for each, length in found))
+    return bool(from_front or from_end)
+
+
+def _of_two_checks(pairs: Sequence[tuple], lost: bool) -> str:
+    """That the shapes differ by more than the one axis that the first check shows, with those of another check."""
+    (wanted, got), *others = pairs
+    elsewhere = next((each for each in others if not _explains([(wanted, got), each], lost)), others[0])
+    table = any(longer == (*shorter, *shorter) for shorter, longer in (pairs[0], elsewhere))
+    return (
+        f"Here one axis is {'missing' if lost else 'too many'}, but in another check {elsewhere[0]} is expected and "
+        f"yours is {elsewhere[1]}. {EVERY_PAIR if table else 'Which axes of the input become those of your result?'}"
+    )
 
 
 def _how_lost(size: int) -> str:

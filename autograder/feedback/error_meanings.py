@@ -97,7 +97,7 @@ MEANINGS: dict[str, str] = {  # the beginning of a message, as a regular express
         "left out, or is a sign such as * missing?"
     ),
     r"(?:Subtraction|Negation), the `-` operator, (?:with|on) a bool": (
-        "A minus sign cannot invert a mask; ~ does. torch can neither subtract nor negate booleans."
+        "torch can neither subtract nor negate booleans. ~ inverts a mask; a conversion to floats makes it 1 and 0."
     ),
     r"iteration over a 0-d tensor|len\(\) of a 0-d tensor": "This tensor is a single number and has no axes.",
     r"object of type '(?:builtin_function_or_method|method|function)' has no len": UNCALLED,
@@ -107,6 +107,9 @@ MEANINGS: dict[str, str] = {  # the beginning of a message, as a regular express
     r"only integer tensors of a single element|only one element tensors|a Tensor with \d+ elements cannot": ONE_NUMBER,
     r"can only concatenate (\w+) \(not \"(\w+)\"\)": "Only a {0} can be added to a {0}, and this is of type {1}.",
     r"can't multiply sequence by non-int": "* repeats a list. Only the numbers of a tensor are multiplied by it.",
+    r"unsupported operand type\(s\) for .*'torch\.Size'|must be real number, not torch\.Size": (
+        "A shape is all lengths at once. An index selects one of them."
+    ),
     r"can only concatenate tuple .* to torch\.Size": "A shape is a tuple, and an index selects a length of it.",
     r"'[<>]=?' not supported between instances of '(\w+)' and '(\w+)'": (
         f"A value of type {{0}} and one of type {{1}} cannot be compared. {IN_THEIR_ORDER}"
@@ -228,7 +231,10 @@ RULES: dict[str, str] = {
         "A new shape keeps all numbers: the product of its lengths has to be {0}."
     ),
     r"The size of tensor a \(\d+\) must match": OVER,
-    r"The shape of the mask .* does not match": "Each axis of a boolean mask is as long as the axis it selects from.",
+    r"The shape of the mask .* does not match": (
+        "Each axis of a boolean mask is as long as the axis it selects from: unlike masked_fill and torch.where, an "
+        "index does not repeat axes of length 1."
+    ),
     r"stack expects each tensor to be equal size": "Tensors that are stacked have equal shapes.",
     r"index -?\d+ is out of bounds for dimension \d+ with size 0": "The index selects from an axis that is empty here.",
     r"Expected target size": "cross_entropy expects the scores of all classes along axis 1.",
@@ -243,8 +249,14 @@ RULES: dict[str, str] = {
     r"Index tensor must have the same number": "gather and scatter need an index with as many axes as the tensor.",
     r"split_with_sizes expects": "The lengths of the pieces sum to the length of the axis.",
     r"expand\(.*the number of sizes provided": "expand takes a length for each axis; those of new axes come first.",
+    r"The expanded size of the tensor \(0\)": (
+        "An axis of length 0 is to be filled: is it a slice that begins where the axis ends, or later?"
+    ),
     r"The expanded size of the tensor": "Only an axis of length 1 is repeated until it fits.",
-    r"Tensors must have same number": "cat joins tensors along an axis that all of them have. stack makes a new one.",
+    r"Tensors must have same number": (
+        "cat joins tensors along an axis that all of them have; stack makes a new one. Has one of them lost an axis, "
+        "by an index, a sum or an argmax?"
+    ),
     r"zero-dimensional tensor .* cannot": "cat joins along an axis, and a single number has none. stack makes one.",
     r"unflatten: Provided sizes": "The product of the new lengths is the length of the axis that is divided.",
     r"Given normalized_shape": "The norm was made for another length of the last axis.",

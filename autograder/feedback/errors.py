@@ -4,40 +4,21 @@ import inspect
 import math
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from difflib import get_close_matches
 from typing import Any
 
 import torch
 
-from autograder import catalogue
 from autograder.catalogue.exercise import Exercise
 from autograder.diagnosis.evidence import argument_names
 from autograder.feedback.error_meanings import NO_VALUE, OVER, meaning, rule_of_shapes
+from autograder.feedback.undefined_names import about_name
 from autograder.judging.observation import Outcome, Raised
-from autograder.judging.probe_inputs import question_of
 from autograder.judging.verdict import NO_FORWARD, UNWRITTEN
 
-SET_UP = {  # what the set-up cells of these chapters import or define; after "not", those of all others
-    "torch": "not",
-    "F": "not",
-    "nn": "not 00",
-    "math": "not 00 15",
-    "Counter": "02 11",
-    "pairwise": "02",
-    "softmax": "05 06 08 11 13 14 16",
-    "causal_mask": "11 13",
-    "padding_mask": "09",
-    "decoder_mask": "09",
-    "sinusoidal_pe": "09",
-    "MultiHeadAttention": "09 13",
-    "EncoderLayer": "14",
-    "ModelConfig": "09 10",
-    "Transformer": "10 12",
-    "pad_sequences": "12",
-}
-OF_MODULES = {"torch": torch, "F": torch.nn.functional, "nn": torch.nn, "math": math}
 OWNERS = {"Tensor": torch.Tensor, "Optimizer": torch.optim.SGD, "list": list, "dict": dict, "str": str}
+MOST_LAYERS = 8  # that are listed
 STOPPED_BY_SHAPES = ("IndexError", "RuntimeError", "ValueError")
 OF_SIZES = re.compile(
     r"siz|shape|dim|axes|axis|element|length|unpack|broadcast|operand|subscript|\d-?D\b", re.IGNORECASE
@@ -51,10 +32,9 @@ OF_DTYPES = re.compile(
     r"dtypes? .*to match|expected dtype"
 )
 BUILTIN_MAXIMUM = re.compile(r"(?<![\w.])(max|min)\(")
-UNDEFINED = re.compile(r"name '(\w+)' is not defined")
-UNSET = re.compile(r".*(?:local|free) variable '(\w+)'")
 RETURNED = re.compile(r"torch\.return_types\.(max|min|sort|topk|median|mode|kthvalue|cummax|cummin)\b")
 NO_ATTRIBUTE = re.compile(r"module '(torch[\w.]*|math)' has no attribute '(\w+)'")
+NEW_SHAPE = re.compile(r"shape '\[(.*)\]' is invalid for input of size (\d+)")
 NO_TENSOR = re.compile(r"must be Tensor, not (\w+)")
 OPERANDS = re.compile(r"unsupported operand type\(s\) for .+: '(\w+)' and '(\w+)'")
 BETWEEN = re.compile(r"[\w)\]]\s*[-+*/<>]")  # a sign between two things, not the one of a number
@@ -98,7 +78,6 @@ OVERWRITTEN = (
     "Make a new one at each step: a = a + b."
 )
 NUMPY = "Something was converted to NumPy on the way. Use torch throughout, so that gradients can flow back."
-UNUSED = "No exercise needs NumPy, and it is not imported. torch has such functions too, and gradients flow through."
 MAXIMUM = (
     "Python's max and min compare two whole tensors, and several numbers give no single answer. To compare them "
     "element by element, use torch's functions."
@@ -108,6 +87,7 @@ A_MASK = (
     "Arguments without a name are taken in the order of the signature."
 )
 MATH = "The functions of math take single numbers. For most, torch has functions of the same names for tensors."
+OF_A_NUMBER = "torch.{0} takes a tensor, and this is a plain number, of type {1}. The module math has one for numbers."
 PAIR = "{0} returns two tensors here, the values and their indices. Select one of them first."
 LAYER = (
     "nn.{0}(...) makes a layer and computes nothing yet: what is in its brackets are its settings. The layer that was "
@@ -197,7 +177,7 @@ def _about_facts(exercise: Exercise, outcome: Outcome, error: Raised) -> str:
     if error.about == ("handed over",):
         return "A function that the check passes to yours raised this error. Look at what your line calls it with."
     if error.about[:1] == ("attribute",) and len(error.about) == 3:
-        return _about_attribute(exercise, *error.about[1:])
+        return _about_attribute(exercise, *error.about[1:]) + _has_instead(exercise, outcome, error.about[1])
     if said := about_name(exercise, error, outcome):
         return said
     if isinstance(outcome.expected.result, Raised):
@@ -217,8 +197,20 @@ def _about_facts(exercise: Exercise, outcome: Outcome, error: Raised) -> str:
         why = (
             "Each tensor is a separate key, whatever number it holds. .item() returns that number." if is_tensor else ""
         )
+        if not why and (name := _holds_as_a_value(exercise, outcome, error.message)):
+            return (
+                f"{error.message} is one of the values in {name}, not a key. Is the way back from values to keys meant?"
+            )
         why = why or "Is it read before it is entered, or of a different type?"
         return f"Nothing is stored under the key {error.message}. {why}"
+    return ""
+
+
+def _holds_as_a_value(exercise: Exercise, outcome: Outcome, key: str) -> str:
+    """The argument, a dictionary, that has this key among its values and not among its keys; else nothing."""
+    for name, value in zip(argument_names(exercise, outcome), outcome.case.arguments, strict=False):
+        if isinstance(value, dict) and key in map(repr, value.values()) and key not in map(repr, value):
+            return name
     return ""
 
 
@@ -241,6 +233,9 @@ def _about_message(error: Raised) -> str:
             return LAYER.format(made[0])
         if kinds.re is NO_TENSOR and kinds[1] == "NoneType":
             return NO_VALUE
+        function = error.message.partition("(")[0]
+        if kinds.re is NO_TENSOR and kinds[1] in ("int", "float") and hasattr(math, function):
+            return OF_A_NUMBER.format(function, kinds[1])
         if kinds.re is NO_TENSOR:
             return f"One of the arguments there has to be a tensor, and it is of type {kinds[1]}."
     if error.type == "RuntimeError" and OF_DTYPES.search(error.message):
@@ -255,7 +250,22 @@ def _rule(error: Raised) -> str:
     """The rule of shapes that an error is about. torch raises the same error for a product and a linear layer."""
     if error.message.startswith(MATRICES):
         return EITHER if any(sign in error.source for sign in PRODUCTS) else LINEAR
+    if new := NEW_SHAPE.match(error.message):
+        return " ".join(filter(None, [rule_of_shapes(error.message), _left_out(new[1], int(new[2]))]))
     return rule_of_shapes(error.message)
+
+
+def _left_out(lengths: str, numbers: int) -> str:
+    """By which factor the lengths of a new shape are too few or too many; nothing if that is not a whole number."""
+    product = math.prod(int(length) for length in re.findall(r"-?\d+", lengths))
+    if product > 0 and numbers % product == 0:
+        return (
+            f"The product of yours is {product}, so a factor of {numbers // product} is missing. Is an axis left out, "
+            "such as the batch or the heads?"
+        )
+    if product > 0 and numbers and product % numbers == 0:
+        return f"The product of yours is {product}, which is {product // numbers} times that. Is an axis counted twice?"
+    return ""
 
 
 def _about_attribute(exercise: Exercise, kind: str, attribute: str) -> str:
@@ -276,67 +286,20 @@ def _about_attribute(exercise: Exercise, kind: str, attribute: str) -> str:
     return f"A value of type {kind} has no {attribute}. {asked}"
 
 
+def _has_instead(exercise: Exercise, outcome: Outcome, kind: str) -> str:
+    """The names of the layers of an argument, a model of this class, which the learner did not write."""
+    models = [each for each in outcome.case.arguments if isinstance(each, torch.nn.Module)]
+    found = [[name for name, _ in each.named_children()] for each in models if type(each).__name__ == kind]
+    if not found or not found[0] or kind in exercise.names:
+        return ""
+    return f" Its layers are called {', '.join(found[0][:MOST_LAYERS])}."
+
+
 def _similar(name: str, owner: Any) -> str:
     """The most similar name that a module or class has; empty if none is similar."""
     names = [each for each in dir(owner) if not each.startswith("_")]
     same = [each for each in names if each.lower().replace("_", "") == name.lower().replace("_", "")]
     return next(iter(same or get_close_matches(name, names, 1, cutoff=0.82)), "")
-
-
-def about_name(exercise: Exercise, error: Raised, outcome: Outcome | None = None) -> str:
-    """Return a sentence about a name that has no value; empty if the error is a different one. outcome: of the check in
-    which it was raised, if any."""
-    if "NameError" not in (error.type, *error.kinds) or error.about == ("raised",):
-        return ""
-    if unset := UNSET.match(error.message):
-        return (
-            f"{unset[1]} is used before it has a value: the line that gives it one comes later, or is in an `if` or a "
-            "loop that was not entered."
-        )
-    undefined = UNDEFINED.match(error.message)  # all that is known of an error outside of a check
-    name = error.about[1] if error.about[:1] == ("name",) else undefined[1] if undefined else "this name"
-    if name in ("np", "numpy"):
-        return UNUSED
-    if cell := _cell_of(exercise, name):
-        in_a_file = f" In a file of your own, write {name} there too." if cell.startswith("your cell") else ""
-        return f"{name} comes from {cell}: has it run since the kernel started?{in_a_file}"
-    if outcome is not None and name in _texts_of(exercise):
-        return f"Without quotes, {name} is the name of a variable, and there is none. The text is written '{name}'."
-    if comparing := re.match(rf"{re.escape(name)} *==", error.source):
-        return f"{comparing[0]} compares {name} with something. A single = gives it a value."
-    similar = get_close_matches(name, error.parameters, 1, cutoff=0.75)
-    if similar:
-        return f"No line that has run gives {name} a value. Is {similar[0]} meant?"
-    if exercise.is_class and name in _made_with(exercise):
-        return (
-            f"{name} is an argument of __init__. Other methods can use it only if it is stored there, as self.{name}."
-        )
-    owner = next((said for said, module in OF_MODULES.items() if len(name) > 2 and hasattr(module, name)), "")
-    usual = 'is "self." missing before it' if exercise.is_class else "does your argument have a different name"
-    torchs = f"is {owner}.{name} meant"
-    its = usual if not owner else f"{usual}, or {torchs}" if exercise.is_class else torchs
-    return f"No line that has run gives {name} a value: is it misspelled, or {its}?"
-
-
-def _made_with(exercise: Exercise) -> Sequence[str]:
-    """The names of the arguments of a class's constructor."""
-    return list(inspect.signature(exercise.reference[exercise.names[0]].__init__).parameters)[1:]
-
-
-def _texts_of(exercise: Exercise) -> set[str]:
-    """The texts in the arguments and the results of the visible checks, such as the names of kinds."""
-    questions = [question_of(exercise, probe, b"") for probe in exercise.visible]
-    return {text for case, expected, _ in questions for text in (*_texts(case.arguments), *_texts(expected.result))}
-
-
-def _texts(value: Any) -> Iterator[str]:
-    """The texts in a value, among them the keys of dictionaries."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict):
-        yield from (text for pair in value.items() for text in _texts(pair))
-    elif isinstance(value, (list, tuple)):
-        yield from (text for item in value for text in _texts(item))
 
 
 def _other_order(name: str, asked: Sequence[str], taken: Sequence[str]) -> str:
@@ -350,21 +313,6 @@ def _other_order(name: str, asked: Sequence[str], taken: Sequence[str]) -> str:
         f"The check calls {name}({', '.join(asked)}), and yours is {name}({', '.join(taken)}): {there} gets the value "
         f"that is meant for {moved[0]}. Keep the order of the signature in the task's cell."
     )
-
-
-def _cell_of(exercise: Exercise, name: str) -> str:
-    """The cell of the notebook that defines this name, in words; empty if unknown."""
-    if is_set_up(exercise.number[:2], name):
-        return "the set-up cell at the top of the notebook"
-    assignments = (each for each in catalogue.ASSIGNMENTS if exercise.id in each.exercise_ids)
-    makers = (each for assignment in assignments for each in assignment.exercises if name in each.names)
-    return next((f"your cell of {each.number}" for each in makers if each.id != exercise.id), "")
-
-
-def is_set_up(chapter: str, name: str) -> bool:
-    """Whether the set-up cell of a chapter's notebook defines a name."""
-    chapters = SET_UP.get(name, "").split()
-    return chapter.isdigit() and (chapter in chapters) != (chapters[:1] == ["not"])
 
 
 def may_be_of_shapes(error: Raised) -> bool:

@@ -14,12 +14,14 @@ import torch
 
 from autograder.catalogue.exercise import Evidence, Exercise, Misconception, Remark
 from autograder.diagnosis.behavior import IN_PLACE, NEW_VALUE, SWITCHED_BACK, WRITES
-from autograder.diagnosis.evidence import Fact, argument_names, explained
+from autograder.diagnosis.evidence import Explained, Fact, argument_names, explained
+from autograder.diagnosis.own_source import Written
 from autograder.diagnosis.sentences import noticed_in
 from autograder.feedback.about_types import about_dtype, about_shape, about_type, is_number, is_returned
 from autograder.feedback.error_meanings import meaning
-from autograder.feedback.errors import about_error, about_name
+from autograder.feedback.errors import about_error
 from autograder.feedback.structure import about_structure
+from autograder.feedback.undefined_names import about_name
 from autograder.feedback.values import called, cut, dtype_name, numbers_apart, tensors_apart
 from autograder.inside.responder import EARLIER, MODE
 from autograder.judging import forbidden
@@ -64,6 +66,7 @@ OF_A_CLASS = (
 )
 BY_HAND = "This is not one of the known mistakes. Work a small example by hand, and compare step by step."
 STEPS = "This is not one of the known mistakes. Print the shape and some numbers after each step."
+OF_THE_ERROR = ("unreached", "two tensors", "local", "length")  # remarks that explain the error themselves
 LOCATED = ("value", "length")  # differences whose general advice is of no use where the line is known
 SCORE = (
     "Read some of your translations next to their sources before you change anything: their mistakes say more than the "
@@ -111,12 +114,35 @@ def below_the_lines(verdict: Verdict) -> str:
     said, first = known(verdict), verdict.first_failure
     if said or first is None:
         return said
+    if verdict.written is not None:
+        return _with_the_source(verdict, first, verdict.written)
     located = verdict.one_change is not None and not verdict.noticed
     if located and first.difference.kind in LOCATED:
         return ""
     return " ".join(
-        filter(None, [_of_another(verdict.exercise, first), unexplained(verdict.exercise, first, verdict.noticed)])
+        filter(
+            None,
+            [
+                _of_another(verdict.exercise, first),
+                unexplained(verdict.exercise, first, verdict.noticed, _of_shapes(verdict, first)),
+            ],
+        )
     )
+
+
+def _of_shapes(verdict: Verdict, first: Outcome) -> list[Difference]:
+    """The differences of the other failures that may be shown, if they are of shapes in the same part of a result."""
+    shown = [each for each in verdict.outcomes if not each.passed and each is not first and not each.secret]
+    alike = [each.difference for each in shown if each.difference.kind == "shape"]
+    where = [[part for part in each.where if part.kind == "result"] for each in (first.difference, *alike)]
+    return [each for each, there in zip(alike, where[1:], strict=True) if there == where[0]]
+
+
+def _with_the_source(verdict: Explained, first: Outcome, remark: Written) -> str:
+    """A remark on the learner's own source, before the facts instead of general advice; after what an error means."""
+    if first.difference.kind == "error" and remark.name not in OF_THE_ERROR:
+        return f"{unexplained(verdict.exercise, first, verdict.noticed)} {remark.sentence}"
+    return f"{remark.sentence} {noticed_in(verdict.exercise, first, verdict.noticed)}".strip()
 
 
 def _of_another(exercise: Exercise, outcome: Outcome) -> str:
@@ -144,8 +170,8 @@ def known(verdict: Verdict) -> str:
         in_which = isinstance(raised, Raised) and raised.line and verdict.exercise.is_class  # of several methods
         line = f" in line {raised.line}" if in_which else ""
         return f"The answer still raises NotImplementedError{line}: write it where the TODO is, and remove that line."
-    found = explained(verdict).diagnosis
-    return _explained(*found) if found else ""
+    found, remark = explained(verdict).diagnosis, explained(verdict).written
+    return " ".join([_explained(*found), *([remark.sentence] if remark else [])]) if found else ""
 
 
 def seen(exercise: Exercise, outcome: Outcome) -> str:
@@ -162,8 +188,13 @@ def seen(exercise: Exercise, outcome: Outcome) -> str:
     return results + _parted(exercise, outcome, parted)
 
 
-def unexplained(exercise: Exercise, outcome: Outcome, noticed: Sequence[Fact] = ()) -> str:
-    """Sentences about the first failure, to be read after the line that shows it, and facts about all failures."""
+def unexplained(
+    exercise: Exercise, outcome: Outcome, noticed: Sequence[Fact] = (), others: Sequence[Difference] = ()
+) -> str:
+    """Sentences about the first failure, to be read after the line that shows it, and facts about all failures.
+
+    others: the differences of further failures that may be shown, where the shapes differ as well.
+    """
     facts = noticed_in(exercise, outcome, noticed)
     kind, result = outcome.difference.kind, outcome.got.result if outcome.got is not None else None
     if outcome.got is None:
@@ -198,7 +229,7 @@ def unexplained(exercise: Exercise, outcome: Outcome, noticed: Sequence[Fact] = 
     if kind == "dtype":
         return about_dtype(outcome)
     if kind == "shape":
-        return about_shape(outcome.difference)
+        return about_shape(outcome.difference, others)
     return about_type(exercise, outcome.difference) if kind == "type" else VISIBLE.get(kind, "")
 
 

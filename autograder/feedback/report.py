@@ -17,7 +17,7 @@ from autograder.feedback import render
 from autograder.feedback.errors import may_be_of_shapes
 from autograder.feedback.messages import below_the_lines, said_by, seen
 from autograder.feedback.parts import Example, Head, Line, Part, Reread, Row, Source
-from autograder.feedback.values import cut, dtype_name, plainly, tensors_apart, written
+from autograder.feedback.values import LEAST_DIGITS, cut, digits_apart, dtype_name, plainly, tensors_apart, written
 from autograder.judging.compare import inputs_difference
 from autograder.judging.observation import Difference, Outcome, Raised, Structure
 from autograder.judging.verdict import BLANK, WRONG, Verdict
@@ -59,7 +59,7 @@ def _report(verdict: Explained, parts: list[Part]) -> list[Part]:
     if verdict.counterexample is not None and (example := _example(verdict.exercise, verdict.counterexample)):
         parts.append(example)
     if (change := verdict.one_change) is not None:
-        parts += [Line(change.say(), ours=True), _source(change.line, change.source)]
+        parts += [Line(change.say(), ours=True), _source(change.line, _around(change.code, change.source))]
     if verdict.state in (WRONG, BLANK):
         parts.append(Reread(_section(verdict), _hint(verdict)))
     return parts + _hidden(verdict)
@@ -236,6 +236,16 @@ def _source(number: int, text: str) -> Source:
     return Source(number, textwrap.shorten(text, MAX_SOURCE, placeholder=" ..."))
 
 
+def _around(code: str, text: str) -> str:
+    """A line to the end of the code that it is about, without its beginning where both are too long."""
+    start = text.find(code)
+    end = start + len(code)
+    if start < 0 or len(text) <= MAX_SOURCE or end <= MAX_SOURCE - 4:
+        return text
+    begin = min(end + 4, len(text)) - MAX_SOURCE + 4
+    return f"... {text[begin : begin + MAX_SOURCE - 4]}"
+
+
 def _passed_in(exercise: Exercise, outcome: Outcome, most: int = MAX_INPUT) -> Line:
     """The arguments of a check, each with at most this many letters."""
     if exercise.methods:
@@ -325,7 +335,8 @@ def _example(exercise: Exercise, outcome: Outcome) -> Example | None:
     if parted.kind == "dtype":
         right, yours = f"{right} ({dtype_name(parted.expected)})", f"{yours} ({dtype_name(parted.got)})"
     by_dtype = parted.kind == "dtype" or isinstance(got, Raised)  # as where float32 meets float64
-    values = [_with_dtype(value) if by_dtype else plainly(value) for value in outcome.case.arguments]
+    digits = max(map(digits_apart, outcome.case.arguments), default=LEAST_DIGITS)
+    values = [_with_dtype(value) if by_dtype else plainly(value, digits) for value in outcome.case.arguments]
     arguments = tuple(zip(names, values, strict=False))
     longest = max(map(len, (right, yours, *(value for _, value in arguments))))
     if right == yours or longest > MAX_EXAMPLE or outcome.probe.hide_expected:

@@ -8,6 +8,8 @@ from autograder.catalogue.numbers import number
 from autograder.inside import wire
 
 MAX_DECIMALS = 9
+LEAST_DIGITS, MOST_DIGITS = 4, 9  # of a number in a small example
+MAX_COMPARED = 100  # numbers of a tensor
 
 
 def called(value: Any) -> str:
@@ -64,15 +66,27 @@ def numbers_apart(one: float, other: float) -> tuple[str, str]:
     return texts
 
 
-def plainly(value: Any) -> str:
-    """A small value as Python: a tensor as nested lists, numbers with at most four digits."""
+def digits_apart(value: Any) -> int:
+    """How many digits show that the numbers of a small tensor differ; `LEAST_DIGITS` where `MOST_DIGITS` do not."""
+    if not isinstance(value, torch.Tensor) or not value.is_floating_point() or value.numel() > MAX_COMPARED:
+        return LEAST_DIGITS
+    numbers = set(value.flatten().tolist())
+    for digits in range(LEAST_DIGITS, MOST_DIGITS + 1):
+        if len({f"{number:.{digits}g}" for number in numbers}) == len(numbers):
+            return digits
+    return LEAST_DIGITS
+
+
+def plainly(value: Any, digits: int = LEAST_DIGITS) -> str:
+    """A small value as Python: a tensor as nested lists, numbers with at most this many digits."""
     if isinstance(value, torch.Tensor):
-        return plainly(value.tolist())
+        return plainly(value.tolist(), digits)
     if isinstance(value, float):
-        return f"{value:.4g}"
+        return f"{value:.{digits}g}"
     if isinstance(value, (list, tuple)):
-        inner = ", ".join(map(plainly, value))
+        inner = ", ".join(plainly(each, digits) for each in value)
         return f"[{inner}]" if isinstance(value, list) else f"({inner}{',' if len(value) == 1 else ''})"
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{plainly(key)}: {plainly(each)}" for key, each in value.items()) + "}"
+        pairs = (f"{plainly(key, digits)}: {plainly(each, digits)}" for key, each in value.items())
+        return "{" + ", ".join(pairs) + "}"
     return repr(value) if value is None or isinstance(value, (int, str)) else called(value)

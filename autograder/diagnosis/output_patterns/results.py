@@ -8,7 +8,7 @@ from torch import Tensor
 from autograder.catalogue.defaults import FAR_AWAY
 from autograder.diagnosis.evidence import FEWEST, Fact
 from autograder.diagnosis.output_patterns import axes, order, scale
-from autograder.diagnosis.output_patterns.by_argument import by_argument
+from autograder.diagnosis.output_patterns.by_argument import Quotient, by_argument
 from autograder.diagnosis.output_patterns.lists import about_items, about_numbers
 from autograder.diagnosis.output_patterns.pairs import is_comparable, tensors
 from autograder.diagnosis.output_patterns.reductions import Afterward, afterward
@@ -85,6 +85,8 @@ def _about_part(failures: Sequence[Outcome], part: int) -> list[Fact]:
     pairs = [pair for pair in pairs if not (part and near(*pair))]  # a later result may be correct
     in_some: list[Fact] = []
     for pattern in PATTERNS:
+        if pattern is scale.by_check and any(isinstance(fact, Quotient) for fact in in_some):
+            continue  # a factor that is known, though not where it is 1
         shown = [(list(dict.fromkeys(pattern(*pair))), pair[1]) for pair in pairs]
         telling = [facts for facts, expected in shown if _tells(expected, pattern in WHOLE)]
         telling = telling or [facts for facts, expected in shown if _may_tell(facts, expected)]

@@ -11,6 +11,7 @@ from autograder.diagnosis.evidence import Fact, Names, seen
 from autograder.judging.closeness import near
 from autograder.judging.observation import Outcome
 
+MUCH = 0.1  # of an error: a pattern leaves less than this of it
 LITTLE = 0.01  # of a number: by no more than this are those wrong that are nearly right
 INFINITE = seen(
     "infinite",
@@ -110,7 +111,8 @@ def affine(got: Tensor, expected: Tensor, outcome: Outcome) -> Iterator[Fact]:
         ends = torch.stack([expected.argmax(), expected.argmin()])
         (at_high, at_low), (top, bottom) = got.flatten()[ends], expected.flatten()[ends]
         factor = (at_high - at_low) / (top - bottom)
-        if abs(float(factor)) > LITTLE and near(got, at_low + factor * (expected - bottom), outcome):
+        made = at_low + factor * (expected - bottom)
+        if abs(float(factor)) > LITTLE and near(got, made, outcome) and _is_exact(got, made, expected):
             yield AFFINE
 
 
@@ -125,8 +127,14 @@ def by_line(got: Tensor, expected: Tensor, outcome: Outcome, least: int = 1) -> 
             more = (got - expected).mean(axis, keepdim=True)
             times = (got * expected).sum(axis, keepdim=True) / expected.square().sum(axis, keepdim=True)
             for fact, made in ((OFFSET_BY_LINE, expected + more), (SCALED_BY_LINE, expected * times)):
-                if torch.allclose(got, made, rtol=1e-4, atol=1e-4 * float(got.abs().max())):
+                close = torch.allclose(got, made, rtol=1e-4, atol=1e-4 * float(got.abs().max()))
+                if close and _is_exact(got, made, expected):
                     yield LINES_OF_0 if fact == SCALED_BY_LINE and _is_0_or_1(times) else fact
+
+
+def _is_exact(got: Tensor, made: Tensor, expected: Tensor) -> bool:
+    """Whether what is left of the error is small against the error itself, which may be as small as a tolerance."""
+    return bool((got - made).abs().max() <= MUCH * (got - expected).abs().max())
 
 
 def _is_0_or_1(factors: Tensor) -> bool:
@@ -135,10 +143,12 @@ def _is_0_or_1(factors: Tensor) -> bool:
 
 def by_check(got: Tensor, expected: Tensor, outcome: Outcome) -> Iterator[Fact]:
     """A result that is the correct one plus a number or times a number, different for each check."""
-    if comparable(got, expected) and got.unique().numel() > 1:
-        if near(got, expected + (got - expected).mean(), outcome):
+    if comparable(got, expected) and bool(got.any()):
+        shifted = expected + (got - expected).mean()
+        times = expected * (got * expected).sum() / expected.square().sum()
+        if near(got, shifted, outcome) and _is_exact(got, shifted, expected):
             yield OFFSET_BY_CHECK
-        if near(got, expected * (got * expected).sum() / expected.square().sum(), outcome):
+        if near(got, times, outcome) and _is_exact(got, times, expected):
             yield SCALED_BY_CHECK
 
 

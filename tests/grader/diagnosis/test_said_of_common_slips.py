@@ -138,7 +138,7 @@ def test_a_text_of_another_check_without_its_quotes_is_told_the_same() -> None:
         ((3, 4, 3, 3), (3, 4, 6, 5), "Axis 2 is 3 too long, and axis 3 is 2 too long."),
         ((2, 5), (5,), "Yours is the expected shape without axis 0, of size 2. Was it summed, averaged or indexed"),
         ((2, 1, 5), (2, 5), "Yours is the expected shape without axis 1, of size 1. Was it squeezed away"),
-        ((3, 3), (3,), "Yours is the expected shape without one axis of size 3."),
+        ((3, 3), (3,), "Yours is the expected shape without axis 0 or 1, each of size 3."),
         ((2, 5), (1, 2, 5), "Yours has one axis more: without its axis 0, of size 1, it is the expected shape."),
         ((2, 5), (7, 7, 7), SHAPE),
         ((2, 5), (), "Yours is a single number."),

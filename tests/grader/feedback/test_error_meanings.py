@@ -16,7 +16,7 @@ from torch import nn
 
 from autograder import catalogue
 from autograder.diagnosis.explain import judge_and_explain
-from autograder.feedback import error_meanings, errors, messages
+from autograder.feedback import error_meanings, errors, messages, undefined_names
 from autograder.feedback.error_meanings import meaning, rule_of_shapes
 from autograder.judging.observation import Raised
 from autograder.judging.observe import LocalEndpoint
@@ -122,8 +122,11 @@ MEANT = {
     "x.bool() & x": "torch has no such operation for this dtype.",
     "2 ^ 0.5": "^ is not the power operator in Python.",
     "torch.max(0, x)": "torch's max compares two tensors.",
-    "1 - (ids > 1)": "A minus sign cannot invert a mask",
-    "-(ids > 1)": "A minus sign cannot invert a mask",
+    "1 - (ids > 1)": "torch can neither subtract nor negate booleans. ~ inverts a mask",
+    "-(ids > 1)": "torch can neither subtract nor negate booleans. ~ inverts a mask",
+    "x.shape ** 0.5": "A shape is all lengths at once.",
+    "math.sqrt(x.shape)": "A shape is all lengths at once.",
+    "x[2:, 3:] = torch.ones(2, 2)": "An axis of length 0 is to be filled: is it a slice that begins where the axis",
     "~x": "~ turns a boolean mask around",
     "x[{}]": error_meanings.AN_INDEX,
     "x.gather(1, x)": "gather takes whole numbers as its index.",
@@ -148,7 +151,7 @@ MEANT = {
     "x.reshape(4, 2)": "A new shape keeps all numbers: the product of its lengths has to be 6.",
     "x + x.T": error_meanings.OVER,
     "torch.where(x > 0, x, x.T)": error_meanings.OVER,
-    "x[torch.tensor([True, False, True])]": "Each axis of a boolean mask is as long as the axis it selects from.",
+    "x[torch.tensor([True, False, True])]": "Each axis of a boolean mask is as long as the axis it selects from:",
     "torch.stack([x, x.T])": "Tensors that are stacked have equal shapes.",
     "F.cross_entropy(torch.ones(2, 3, 4), torch.ones(2, 3).long())": "cross_entropy expects the scores of all classes",
     "F.cross_entropy(x, torch.tensor([1]))": "cross_entropy needs one label for each row of scores.",
@@ -217,7 +220,7 @@ MEANT = {
     "x.split([1, 1], 1)": "The lengths of the pieces sum to the length of the axis.",
     "x.expand(3)": "expand takes a length for each axis",
     "x.expand(2, 5)": "Only an axis of length 1 is repeated until it fits.",
-    "torch.cat([x, x[0]])": "cat joins tensors along an axis that all of them have.",
+    "torch.cat([x, x[0]])": "cat joins tensors along an axis that all of them have; stack makes a new one.",
     "torch.cat([x.sum(), x.sum()])": "cat joins along an axis, and a single number has none.",
     "x.unflatten(1, (2, 2))": "The product of the new lengths",
     "F.layer_norm(x, (4,))": "The norm was made for another length of the last axis.",
@@ -276,6 +279,10 @@ def said_of(body: str, exercise: str = "attention-weights") -> str:
         ("return torch.softmax([Q].append(K), -1)", "A function without a return gives None"),
         ("return nn.Linear(3, 2)(Q)", "The last axis of a linear layer's input is as long as the first size"),
         ("scores == Q", "scores == compares scores with something. A single = gives it a value."),
+        ("return Q.reshape(Q.shape[1], -1).reshape(2, 2)", "The product of yours is 4, so a factor of 2 is missing."),
+        ("return Q.reshape(4, 4)", "The product of yours is 16, which is 2 times that. Is an axis counted twice?"),
+        ("return Q / torch.sqrt(2)", "torch.sqrt takes a tensor, and this is a plain number, of type int."),
+        ("return rearrange(Q)", "is it misspelled, is its import missing, or does your argument"),
         ("return query", "No line that has run gives query a value: is it misspelled"),
         ("return matmul(Q, K.mT)", "is it misspelled, or is torch.matmul meant?"),
         ("return [0] * len(Q.sum)", "round brackets are missing"),
@@ -403,4 +410,5 @@ def test_the_names_of_a_set_up_cell_are_those_that_the_notebook_defines_there(as
     imported = (node.names for node in ast.walk(code) if isinstance(node, (ast.Import, ast.ImportFrom)))
     bound = {name.asname or name.name for names in imported for name in names}
     bound |= {node.id for node in ast.walk(code) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
-    assert {name for name in errors.SET_UP if errors.is_set_up(assignment[:2], name)} == bound & set(errors.SET_UP)
+    set_up = {name for name in undefined_names.SET_UP if undefined_names.is_set_up(assignment[:2], name)}
+    assert set_up == bound & set(undefined_names.SET_UP)
