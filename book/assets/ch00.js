@@ -37,7 +37,7 @@
     html("tbody", {}, ...target.map((token, row) => html("tr", { class: row === chosen ? "chosen" : null },
       rowHead(html("button", { type: "button", "aria-pressed": row === chosen ? "true" : "false", onclick: () => choose(row) }, plain(token))),
       ...weights[row].map((share) => html("td", { class: share >= WHITE_FROM ? "strong" : null, style: `--share:${share.toFixed(3)}` },
-        share.toFixed(2)))))));
+        share.toFixed(2).replace(/^0/, "")))))));
 
   // The three words that were likeliest at one step.
   const likely = ({ target, likeliest }, step) => {

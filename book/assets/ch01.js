@@ -127,7 +127,8 @@
 
   const PLOT = { left: 56, right: 14, top: 14, bottom: 34 };
   const DECADES = 10; // the axis of powers of ten runs from 10^-10 to 10^10
-  const digits = (number) => (number >= 0.001 && number < 10000 ? number.toPrecision(3) : number.toExponential(2).replace("e", " · 10^").replace("+", "").replace("-", "−"));
+  const raised = (power) => String(power).replace(/./g, (sign) => (sign === "-" ? "⁻" : "⁰¹²³⁴⁵⁶⁷⁸⁹"[sign]));
+  const digits = (number) => (number >= 0.001 && number < 10000 ? number.toPrecision(3) : number.toExponential(2).replace(/e\+?(.*)/, (_, power) => ` · 10${raised(power)}`));
 
   const gradientMeter = (root) => {
     let weight = 0.9, length = 50, powers = false;
@@ -145,7 +146,7 @@
     const text = (at, line, anchor, words) => svg("text", { x: at, y: line, "text-anchor": anchor, "font-size": 13, style: INK }, words);
 
     const axes = () => {
-      const marks = powers ? [-10, -5, 0, 5, 10].map((exponent) => [10 ** exponent, exponent === 0 ? "1" : `10^${exponent}`.replace("-", "−")])
+      const marks = powers ? [-10, -5, 0, 5, 10].map((exponent) => [10 ** exponent, exponent === 0 ? "1" : `10${raised(exponent)}`])
         : [0, 0.5, 1, 1.5, 2].map((value) => [value, String(value)]);
       return [
         ...marks.flatMap(([value, label]) => [
@@ -161,7 +162,7 @@
       picture.replaceChildren(...axes(),
         svg("polyline", { points: points.join(" "), style: "fill:none;stroke:var(--figure-ink)", "stroke-width": 2.5 }),
         svg("circle", { cx: x(1), cy: y(reached), r: 6, style: `fill:var(${beyond ? "--figure-ink" : "--figure-paper"});stroke:var(--figure-ink)`, "stroke-width": 2 }));
-      const told = `w to the power of T − 1 = ${weight.toFixed(2)}^${length - 1} = ${digits(reached)}`;
+      const told = `w to the power of T − 1 = ${weight.toFixed(2)}${raised(length - 1)} = ${digits(reached)}`;
       picture.setAttribute("aria-label", `A curve from word 1 to word ${length}: what a change of that word's state does to the last state. At word 1: ${told}.`);
       output.textContent = `Word 1: ${told}${beyond ? ", above the picture" : ""}.`;
       w.show(weight, weight.toFixed(2));

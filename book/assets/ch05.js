@@ -76,6 +76,17 @@
 
     const move = (index, point) => { points[index] = point.map(clamp); draw(); };
 
+    let named = []; // where names are written: left, right and baseline of each
+    // The first baseline for a name where no other name is: the first choice, or above the mark, a line higher each time.
+    const free = (text, x, first, above, anchor) => {
+      const width = 9 * text.length, left = anchor === "end" ? x - width : x;
+      const taken = (y) => named.some(([from, to, base]) => left < to + 4 && from < left + width + 4 && Math.abs(base - y) < 16);
+      let y = first;
+      for (let line = 0; taken(y); line++) y = above - 17 * line;
+      named.push([left, left + width, y]);
+      return y;
+    };
+
     const dot = (index, row) => {
       const [x, y] = pixel(points[index]);
       const color = index === asks ? "var(--query)" : "var(--value)";
@@ -90,8 +101,10 @@
       svg("circle", { cx: x, cy: y, r: 8, style: `fill:${color};stroke:var(--figure-ink)`, "stroke-width": 1.5 }));
       if (first === index) {
         const below = points[index][1] < 0.5; // beside the axis, names stand under it
-        node.append(svg("text", { x: low ? x - 6 : below ? x - 8 : x + 13, y: below ? pixel([0, 0])[1] + 17 : y - 12, "text-anchor": low ? "end" : "start", "font-size": 16,
-          style: "fill:var(--figure-ink);paint-order:stroke;stroke:var(--figure-paper);stroke-width:4px" }, companions.join(", ")));
+        const text = companions.join(", "), anchor = low ? "end" : "start", left = low ? x - 6 : below ? x - 8 : x + 13;
+        const base = free(text, left, below ? pixel([0, 0])[1] + 17 : y - 12, y - 12, anchor);
+        node.append(svg("text", { x: left, y: base, "text-anchor": anchor, "font-size": 16,
+          style: "fill:var(--figure-ink);paint-order:stroke;stroke:var(--figure-paper);stroke-width:4px" }, text));
       }
       return node;
     };
@@ -132,6 +145,7 @@
     const draw = () => {
       const weights = weightsOf(points, points), moved = mix(weights, points)[asks];
       const order = sentence.words.map((_, index) => index).sort((a, b) => (a === asks) - (b === asks));
+      named = [];
       picture.replaceChildren(...background(), ...pulls(weights[asks]).filter(Boolean),
         ...order.map((index) => dot(index, weights[asks])), ...arrow(points[asks], moved).filter(Boolean));
       fillTable(weights);

@@ -30,7 +30,7 @@
           ...row.map(([letter, share], place) => html("td", { class: letter === next[place] ? "right" : "", style: `--share:${share.toFixed(3)}` },
             html("b", {}, sign(letter)), " ", html("small", {}, share.toFixed(2))))))));
       const last = rows.map((row) => row.at(-1));
-      said.textContent = `After “${read.map(sign).join("")}” it would write: ${last.map(([letter, share], depth) => `${depth ? `block ${depth}` : "start"} ${sign(letter)} ${share.toFixed(2)}`).join(", ")}.`;
+      said.textContent = `After “${read.map(sign).join("")}” it would write: ${last.map(([letter, share], depth) => `${depth ? `block ${depth}` : "start"} “${sign(letter)}” ${share.toFixed(2)}`).join(", ")}.`;
     };
     const input = html("input", { type: "text", id: "W13c-text", maxlength: 190, value: first.text, autocomplete: "off", spellcheck: "false" });
     const ask = async (event) => {

@@ -1,5 +1,5 @@
 /* What the list of chapters knows of the reader: how far each chapter was read, as front.js notes it in this browser.
-   And a table that is wider than a phone can be scrolled by key. */
+   A table that is wider than a phone can be scrolled by key. And paper is light, whatever the screen is. */
 
 (() => {
   "use strict";
@@ -39,9 +39,23 @@
       block.setAttribute("aria-label", "Text that is wider than the page");
     }
   };
-  reach();
-  addEventListener("resize", reach);
-  document.addEventListener("toggle", reach, true); // what was folded had no width
+  // A map of a widget that goes on beyond its right edge fades there.
+  const fade = () => {
+    for (const map of document.querySelectorAll(".live-map, .ch13-scroll")) {
+      map.classList.toggle("goes-on", map.scrollWidth - map.clientWidth - map.scrollLeft > 1);
+    }
+  };
+  const measure = () => { reach(); fade(); };
+  measure();
+  addEventListener("resize", measure);
+  document.addEventListener("toggle", measure, true); // what was folded had no width
+  document.addEventListener("scroll", fade, { capture: true, passive: true });
+  const article = document.querySelector("article");
+  if (article) new MutationObserver(fade).observe(article, { childList: true, subtree: true }); // widgets draw again
+
+  let onScreen; // the theme of the screen, while the page is printed
+  addEventListener("beforeprint", () => { onScreen ??= document.documentElement.dataset.theme; document.documentElement.dataset.theme = "light"; });
+  addEventListener("afterprint", () => { if (onScreen) document.documentElement.dataset.theme = onScreen; onScreen = undefined; });
 
   addEventListener("storage", (event) => { if (event.key === READ) show(); });
 })();

@@ -3,7 +3,9 @@
 The first place on a chapter's page where a term is in running text becomes a link to the glossary, and the
 definitions of the page's terms travel with the page. assets/front.js shows them in a bubble; without JavaScript the
 link leads to the glossary. Words that also have an everyday meaning are linked only from the chapter on that explains
-them (FROM_THEN_ON), or in that chapter alone (ONLY_THERE); WINDOWS, which the course's four words are about, never.
+them (FROM_THEN_ON), or only in that chapter (ONLY_THERE); WINDOWS, which the course's four words are about, never.
+Some words have two technical meanings: a chapter that uses the one that the glossary does not explain has no link
+(NOT_IN), and neither has a phrase in which the word means something else (OTHER_SENSES).
 """
 
 import json
@@ -20,10 +22,22 @@ from sphinx.environment import BuildEnvironment
 PAGE = "notation"  # where the glossary is
 WINDOWS = {"window"}
 FROM_THEN_ON = set(
-    "attention batch benchmark bottleneck checkpoint freezing head id key leak mask norm offset pad pipeline position "
-    "query sampling score shape stride temperature".split()
+    "attention batch benchmark bottleneck checkpoint freezing head id key leak mask offset pad pipeline position "
+    "query sampling score shape temperature".split()
 )
-ONLY_THERE = set("alignment chunk cue hypothesis label memory merge probability saturation signature value".split())
+ONLY_THERE = {"feature map"} | set(
+    "alignment chunk cue hypothesis label memory merge norm probability saturation signature stride value".split()
+)
+NOT_IN = {  # term -> chapters that mean something else by it
+    "head": {13, 15},  # the last layer of a model
+    "offset": {9},  # the one that layer norm adds
+    "score": {10, 11, 12, 13, 15},  # logits, and BLEU
+}
+OTHER_SENSES = {  # term -> phrases in which it means something else
+    "head": r"(?:linear|output) heads?",
+    "key": r"(?:Tab|Enter|Escape|arrow) keys?",
+    "mask": r"mask (?:a |the )?words?",
+}
 WITHOUT_CHAPTER = 5  # query, key, value and score name no section; chapter 05 is about them
 QUIET = (
     nodes.reference,
@@ -75,8 +89,15 @@ class Glossary:
             known = self.terms[name]
             too_early = name in FROM_THEN_ON and chapter < known.chapter
             elsewhere = name in ONLY_THERE and chapter != known.chapter
-            if not (name in WINDOWS or too_early or elsewhere):
+            differs = chapter in NOT_IN.get(name, ()) or has_other_sense(name, text, found)
+            if not (name in WINDOWS or too_early or elsewhere or differs):
                 yield found, name, known
+
+
+def has_other_sense(name: str, text: str, found: re.Match) -> bool:
+    """Whether the term found in a text is part of a phrase in which it means something else."""
+    phrases = re.finditer(rf"\b{OTHER_SENSES[name]}\b", text) if name in OTHER_SENSES else ()
+    return any(phrase.start() <= found.start() and found.end() <= phrase.end() for phrase in phrases)
 
 
 def terms_of(doctree: nodes.document) -> Iterator[tuple[str, Definition]]:

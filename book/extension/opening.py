@@ -3,7 +3,7 @@
 - A chapter's number is by itself in its title, in the list of chapters and at the foot of its neighbors; its time
   follows its question.
 - A line of code or output that is too long for a phone goes on below its own beginning, unless its columns are
-  below others. A formula keeps the full stop or comma that follows it on its line.
+  below others. A formula keeps the full stop or comma that follows it on its line, and a number its percent sign.
 - The style that travels with every table of numbers stands on a page once.
 - A module's long name in the list of a page's sections goes on in the next line behind a dot, not within a word.
 - A phone's home screen gets its own logo.
@@ -12,6 +12,7 @@
 import re
 from collections.abc import Callable
 
+from definitions import is_running_text
 from docutils import nodes
 from sphinx.application import Sphinx
 
@@ -36,6 +37,19 @@ def put_time_below_question(app: Sphinx, doctree: nodes.document) -> None:
         questions[0]["classes"].append("chapter-question")
         place = questions[0].parent.index(questions[0])
         questions[0].parent.insert(place + 1, times[0])
+
+
+def keep_percents(app: Sphinx, doctree: nodes.document, page: str) -> None:
+    """Let no line of running text break between a number and its percent sign."""
+    for text in [node for node in doctree.findall(nodes.Text) if is_running_text(node)]:
+        kept = with_kept_percents(text.astext())
+        if kept != text.astext():
+            text.parent.replace(text, nodes.Text(kept))
+
+
+def with_kept_percents(text: str) -> str:
+    """Return a text with a no-break space between each number and its percent sign."""
+    return re.sub(r"(?<=\d)[ \n]%(?!\w)", "\N{NO-BREAK SPACE}%", text)
 
 
 def hanging(code: str) -> str:
@@ -106,6 +120,7 @@ def broken_at_dots(list_of_sections: Callable) -> Callable:
 def setup(app: Sphinx) -> dict[str, bool]:
     """Register everything above."""
     app.connect("doctree-read", put_time_below_question)
+    app.connect("doctree-resolved", keep_percents)
     app.connect("html-page-context", number_chapters, priority=950)
     app.add_js_file("look.js", loading_method="defer")
     return {"parallel_read_safe": True, "parallel_write_safe": True}

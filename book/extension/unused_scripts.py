@@ -12,6 +12,8 @@ from sphinx.application import Sphinx
 # Sets light or dark before anything is drawn; the theme's own waits for a script, and calls an empty mode an error.
 # And asks for the serif before the style sheet does, since text is set in it only if it has arrived when the page is
 # first drawn; a page opened from the disk has it at hand, and browsers forbid it to ask ahead.
+# Without JavaScript a page is light: the theme's colors and ours are both those of `data-theme`, which the page is
+# written with. `data-mode` says that scripts run.
 AT_ONCE = """<script>(() => {
   let mode = "auto";
   try { mode = localStorage.getItem("mode") || mode; } catch { /* storage is forbidden: follow the system */ }
@@ -27,6 +29,7 @@ AT_ONCE = """<script>(() => {
 
 # pattern, what takes its place
 EVERYWHERE = (
+    (r"<html(?![^>]*data-theme)", '<html data-theme="light"'),
     (r'<script data-cfasync="false">.*?</script>', AT_ONCE),
     (r"\s*<!-- So that users can add custom icons -->\s*<script src=[^>]*fontawesome[^>]*></script>", ""),
     (r'\s*<link rel="preload" as="script"[^>]*>', ""),  # they are needed last and would come first

@@ -96,7 +96,7 @@ class _Attention:
         bottom = self.top + len(self.words) * HIGH
         drawing = Drawing(PAGE, bottom + 84, alt)
         for row, (role, (color, meaning)) in enumerate(ROLES.items()):
-            y = 20 + 24 * row
+            y = 12 + 21 * row  # above the words of Kᵀ
             drawing.rectangle(8, y - 8, 16, 16, color, opacity=0.25, stroke=color, radius=3)
             drawing.text(32, y, role, anchor="start", bold=True)
             drawing.text(82, y, meaning, anchor="start", size=13)

@@ -1,17 +1,21 @@
-"""Draw what a check says about a wrong answer: diagnosis.svg, which README shows.
+"""Draw what a check says about a wrong answer: diagnosis.svg, which README shows, and diagnosis_narrow.svg for phones.
 
     python -m book.recorded.diagnosis
 
 The answer is run and judged as in a learner's notebook; the picture is its code and the report, word for word, on a
-card of its own, so that it reads on a light page and on a dark one.
+card of its own, so that it reads on a light page and on a dark one. On the narrow picture long lines are broken.
 """
 
 import html
+import re
+import textwrap
 from pathlib import Path
 
 from autograder.notebook.own_check import judge_in_notebook
 
 PICTURE = Path(__file__).resolve().parents[1] / "assets" / "diagnosis.svg"
+NARROW = PICTURE.with_name("diagnosis_narrow.svg")
+COLUMNS = 49  # of the narrow picture: on a phone its letters are as large as those of the page's code
 EXERCISE = "attention-weights"
 ANSWER = """\
 def attention_weights(Q, K):
@@ -31,6 +35,22 @@ def report() -> str:
     setting = "import math\nimport torch\n"
     exec(setting + ANSWER.split("\n\n")[0], namespace)
     return judge_in_notebook(EXERCISE, namespace)["text"].rstrip()
+
+
+def narrow(text: str) -> str:
+    """Return the text with no line longer than COLUMNS; what lines have in columns stays in columns."""
+    text = re.sub(r"^ {20,}(yours is )", r"    \1", text, flags=re.MULTILINE)
+    text = re.sub(r"(should be) ((?:[\d.]+ ?)+)$", rf"\1\n{' ' * len('    yours is ')}\2", text, flags=re.MULTILINE)
+    text = re.sub(r"(?<=[^\s]) {5,}(?=\S)", "   ", text)  # between the name and the points
+    text = re.sub(r"(?<=[\w.*])\n  (?=[\w*])(?!Reread|Your)", " ", text)  # sentences, in one line each
+    in_brackets = r"^( +)(.{40,}\()([^()]+)\)$"  # a long line of code
+    text = re.sub(in_brackets, r"\1\2\n\1    \3\n\1)", text, flags=re.MULTILINE)
+    lines = []
+    for line in text.split("\n"):
+        indent = " " * (len(line) - len(line.lstrip()))
+        further = indent + ("  " if line.lstrip()[:1] in "✓✗" else "")
+        lines += textwrap.wrap(line.strip(), COLUMNS, initial_indent=indent, subsequent_indent=further) or [""]
+    return "\n".join(lines)
 
 
 def svg(code: str, said: str) -> str:
@@ -67,4 +87,6 @@ def ink(line: str) -> str:
 
 if __name__ == "__main__":
     PICTURE.write_text(svg(ANSWER, report()), encoding="utf-8")
-    print(f"{PICTURE}: {PICTURE.stat().st_size:,} bytes")
+    NARROW.write_text(svg(narrow(ANSWER), narrow(report())), encoding="utf-8")
+    for picture in (PICTURE, NARROW):
+        print(f"{picture}: {picture.stat().st_size:,} bytes")

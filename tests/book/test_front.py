@@ -11,6 +11,8 @@ from types import SimpleNamespace
 import pytest
 from playwright.sync_api import expect
 
+from book.recorded import diagnosis
+
 ROOT = Path(__file__).resolve().parents[2]
 CHAPTERS = re.findall(r"- file: (\d\d_\S+)", (ROOT / "_toc.yml").read_text(encoding="utf-8"))
 SETTINGS = ("COURSE_REPOSITORY", "ATTENTION_BY_HAND_BOOK", "GITHUB_REPOSITORY")
@@ -279,6 +281,55 @@ def test_a_word_with_an_everyday_meaning_is_linked_where_it_is_explained(book):
     assert "memory" in linked("09_blocks") and "memory" not in linked("10_training") | linked("11_inference")
     assert "query" in linked("05_self_attention") and "query" not in linked("00_start_here") | linked("03_similarity")
     assert not {"window", "windows"} & set().union(*map(linked, CHAPTERS))
+
+
+@pytest.fixture
+def mentioned(extension):
+    """mentioned(chapter, text): the terms that a chapter with this text would link."""
+    definitions = extension("definitions")
+    glossary = object.__new__(definitions.Glossary)
+    chapters = {"key": 5, "score": 5, "head": 6, "mask": 1, "stride": 0, "offset": 7, "feature map": 16, "norm": 3}
+    glossary.terms = {name: definitions.Definition(name, "", chapter) for name, chapter in chapters.items()}
+    return lambda chapter, text: [name for _, name, _ in glossary.mentions(text, chapter)]
+
+
+@pytest.mark.parametrize(
+    ("chapter", "text"),
+    [
+        (5, "Reach it with the Tab key and move it with the arrow keys."),
+        (9, "The scale and the offset are forgotten."),
+        (9, "Before it comes one more norm."),
+        (12, "Is the score good because the model is good?"),
+        (13, "So the head has no parameters of its own."),
+        (14, "They use a convolution with kernel p and stride p."),
+        (14, "In the middle, the feature map has become small."),
+        (14, "Apply a last norm and a linear head."),
+        (15, "Take a sentence, mask a word, and ask which word it was."),
+        (15, "When only the head learns, the norm learns too."),
+    ],
+)
+def test_a_word_that_means_something_else_in_a_phrase_or_chapter_is_not_linked(mentioned, chapter, text):
+    assert mentioned(chapter, text) == []
+
+
+def test_the_same_words_are_linked_where_the_glossary_explains_them(mentioned):
+    assert mentioned(5, "With the Tab key you reach it. Its key is orange.") == ["key"]
+    assert mentioned(0, "The strides are the note.") == ["stride"] and mentioned(3, "The norm of a word.") == ["norm"]
+    assert mentioned(7, "The offset is 3.") == ["offset"]
+    assert mentioned(16, "The feature map is positive.") == ["feature map"]
+    assert mentioned(14, "A linear head reads what twelve heads wrote.") == ["head"]
+    assert mentioned(15, "Only the mask differs.") == ["mask"] and mentioned(9, "The scores are high.") == ["score"]
+
+
+def test_the_narrow_picture_of_a_check_says_the_same_in_shorter_lines():
+    for text in (diagnosis.ANSWER, diagnosis.report()):
+        narrow = diagnosis.narrow(text)
+        assert max(map(len, narrow.splitlines())) <= diagnosis.COLUMNS
+        assert "".join(narrow.split()) == "".join(text.split())
+    drawn = diagnosis.svg(diagnosis.narrow(diagnosis.ANSWER), diagnosis.narrow(diagnosis.report()))
+    assert diagnosis.NARROW.read_text(encoding="utf-8") == drawn
+    sheet = (ROOT / "book" / "assets" / "front.css").read_text(encoding="utf-8")
+    assert f'url("{diagnosis.NARROW.name}")' in sheet
 
 
 # --- in a browser

@@ -28,6 +28,7 @@ def module(path: Path):
     return loaded
 
 
+sys.path.append(str(BOOK / "extension"))  # a module there imports its neighbors
 opening, logo = module(BOOK / "extension" / "opening.py"), module(BOOK / "tools" / "logo.py")
 
 
@@ -56,6 +57,18 @@ def test_a_module_s_name_in_the_list_of_sections_is_broken_behind_its_dots_alone
 def test_only_what_stands_in_columns_is_scrolled_instead_of_broken():
     assert "class" not in set_code("step 1: a sentence that is long\nstep 2: another  one").pre.attrs
     assert set_code("      loss  right\n  50  4.284  22.1%\n 100  1.911  58.6%").pre["class"] == ["columns"]
+
+
+def test_a_number_keeps_its_percent_sign_on_its_line():
+    assert opening.with_kept_percents("in only 46 % of 5 %, or\n90\n%.") == "in only 46\xa0% of 5\xa0%, or\n90\xa0%."
+    assert opening.with_kept_percents("7 %d, a % b") == "7 %d, a % b"
+
+
+@pytest.mark.parametrize("sheet", ["course.css", "front.css"])
+def test_room_is_reserved_for_a_widget_only_where_scripts_run(sheet):
+    rules = (BOOK / "assets" / sheet).read_text(encoding="utf-8").splitlines()
+    reserved = [line for line in rules if re.search(r"#live-translator[\w.]* \{ min-height", line)]
+    assert reserved and all("html[data-mode] #live-translator" in line for line in reserved)
 
 
 @every_chapter
@@ -150,3 +163,25 @@ def test_on_a_phone_code_needs_no_scrolling_and_on_a_desktop_cards_and_tables_st
     assert len(set(left)) == 1 and len(set(right)) == 1
     aside = desktop.evaluate("document.querySelector('#pst-secondary-sidebar').getBoundingClientRect().right")
     assert 1440 - aside < 40  # the list of sections ends where the window ends
+
+
+@pytest.mark.browser
+def test_without_javascript_a_page_has_its_colors_and_on_paper_it_is_light(address, browser):
+    context = browser.new_context(java_script_enabled=False, color_scheme="dark")
+    page = context.new_page()
+    page.goto(f"{address}/05_self_attention.html")
+    title = page.locator(".your-turn > .admonition-title").first
+    assert title.evaluate("node => getComputedStyle(node).color") == "rgb(255, 255, 255)"
+    assert title.evaluate("node => getComputedStyle(node).backgroundColor") == "rgb(22, 25, 29)"
+    page.goto(f"{address}/index.html")
+    assert page.locator("#live-translator").bounding_box()["height"] < 300
+    context.close()
+    context = browser.new_context(color_scheme="dark")
+    page = context.new_page()
+    page.goto(f"{address}/05_self_attention.html", wait_until="load")
+    themes = []
+    for event in ("beforeprint", "afterprint"):
+        page.evaluate(f"dispatchEvent(new Event('{event}'))")
+        themes.append(page.evaluate("document.documentElement.dataset.theme"))
+    assert themes == ["light", "dark"]
+    context.close()

@@ -225,6 +225,27 @@ def test_every_exercise_of_the_chapter_is_announced_where_its_idea_is_taught(boo
         assert exercise.number in titles
 
 
+def paragraphs(path: Path) -> list[str]:
+    """Return the paragraphs of a page's source, without its front matter and its fences of backticks."""
+    text = re.sub(r"\A---\n.*?\n---\n", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)
+    return re.sub(r"^(`{3,}).*?^\1$", "", text, flags=re.MULTILINE | re.DOTALL).split("\n\n")
+
+
+def test_no_line_of_running_text_begins_with_a_percent_sign_which_would_make_it_a_comment():
+    for path in sorted((ROOT / "book").glob("*.md")):
+        hidden = [part for part in paragraphs(path) if re.search(r"^ {0,3}%", part, re.MULTILINE)]
+        assert not hidden, f"{path.name}: {hidden}"
+
+
+def test_every_asterisk_of_an_emphasis_has_its_partner():
+    for path in sorted((ROOT / "book").glob("*.md")):
+        for part in paragraphs(path):
+            plain = re.sub(r"\*\*|^\s*\* ", "", re.sub(r"`[^`]*`|\$[^$]*\$|\\\*", "x", part), flags=re.MULTILINE)
+            pairs = re.findall(r"\*[^*]*\*", plain)
+            assert plain.count("*") == 2 * len(pairs), f"{path.name}: {part}"
+            assert not [pair for pair in pairs if re.search(r"^\*[\s,.;:]|\s\*$", pair)], f"{path.name}: {part}"
+
+
 @every_chapter
 def test_every_chapter_asks_five_questions_with_folded_answers(book, chapter):
     questions = book.section(chapter, f"sec-{chapter[:2]}-self-check").select(".predict, details.sd-dropdown")

@@ -80,6 +80,14 @@ def test_a_page_keeps_the_scripts_that_it_needs_and_runs_none_before_it_is_read(
     assert plain.count("viewport") == 1 and '<script defer src="_static/doctools.js">' in plain
 
 
+def test_a_page_is_written_light_so_that_it_has_colors_without_scripts(book_code):
+    lightened = book_code[0].lighten(
+        '<html lang="en" data-content_root="./">\n<head><meta name="viewport" content="a" /></head></html>'
+    )
+    assert lightened.startswith('<html data-theme="light" lang="en"')
+    assert book_code[0].lighten(lightened).count("data-theme") == 1
+
+
 def test_the_zip_holds_the_site_and_every_exercise(book, book_code, tmp_path):
     whole = book_code[2].pack(book.site, ROOT / "exercises", tmp_path)
     with zipfile.ZipFile(whole) as packed:
