@@ -158,7 +158,7 @@ EXERCISE = Exercise(
         mistake("rows of b summed", RIGHT.but("a @ b", 'torch.einsum("bnd,bdm->bdm", a, b)'), PRODUCT,
             "The sum ran over the rows n of a, and d is still there. d is the size that a and b share; it is the one "
             "to disappear.",
-            quotes=sizes),
+            quotes=cell),
         mistake("largest instead of sum", ADDED.but("sum", "amax"), PRODUCT,
             "Each cell holds the *largest* of its products. A matrix product adds them all.", quotes=cell),
         mistake("mean instead of sum", ADDED.but("sum", "mean"), PRODUCT,

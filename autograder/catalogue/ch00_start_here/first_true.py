@@ -107,9 +107,9 @@ EXERCISE = Exercise(
     omits={"precision": "a mask holds truth values", "falsy values": "a mask holds truth values"},
     mistakes=(
         mistake("argmax alone", CHOSEN.but(CHOICE, "found"), TRUE,
-            """A row without any True gives 0, the same as a row that begins with True. (argmax has to return *some*
-            index, a loop that finds nothing leaves a 0 that was written before, and a check of the whole mask misses
-            single rows.) Such a row should give T.""", quotes=answers, shows=gives_0_for_none),
+            """A row without any True gives 0, the same as a row that begins with True; it should give T. Three things
+            do that. argmax has to return *some* index. A loop that finds nothing leaves a 0 that was written before. A
+            check of the whole mask misses single rows.""", quotes=answers, shows=gives_0_for_none),
         mistake("argmax of truth values", CHOSEN.but(CHOICE, "found").but("mask.int()", "mask"), TRUE,
             """argmax compares numbers, and True and False are not numbers. Turn them into 1 and 0 first. (And mind the
             row without any True.)"""),
@@ -124,8 +124,9 @@ EXERCISE = Exercise(
             that was True. Return the first one, and T if there is none.""", quotes=answers),
         mistake("smallest of places and zeros", RIGHT.but(COUNT, "(mask * torch.arange(mask.shape[1])).amin(dim=1)"),
                 TRUE,
-            """Every index is 0. If the indices are multiplied by the mask, each False gives 0, and 0 is the smallest of
-            all: give the Falses a number that can never be the smallest.""", quotes=answers),
+            """Every index is 0, whatever is in the mask. Is there something in front of the mask that is always found
+            first? Or are the indices multiplied by the mask? Then each False gives 0, and 0 is the smallest of all:
+            give the Falses a number that can never be the smallest.""", quotes=answers),
         mistake("0 taken for none", CHOSEN.but("mask.any(dim=1)", "found != 0"), TRUE,
             """A row that *begins* with True gives T: you took its 0 for *none*. 0 is an index like any other; check
             whether the row has a True.""", quotes=answers),

@@ -118,9 +118,9 @@ EXERCISE = Exercise(
                  "Not every line has a shape yet. All five lines run, so each has one: a tuple of whole numbers, "
                  "such as (7, 2)."),
         mistake("a list of shapes", returning(list(LINES.values())), SHAPE,
-            "A list or a tuple came back. Return a dictionary with the shape of each of the five names. (A comma after "
-            "the closing brace makes a tuple of it.)",
-            shows=lambda evidence: isinstance(evidence.got, (list, tuple))),
+            "A list, a tuple or a set came back. Return a dictionary with the shape of each of the five names. (A "
+            "comma after the closing brace makes a tuple of it; a comma in place of a colon makes a set.)",
+            shows=lambda evidence: isinstance(evidence.got, (list, tuple)) or is_set(evidence.got)),
         line("swap", "nothing moved", [(2, 3, 4)], TURN,
              "That is the shape of x itself. transpose(0, 1) exchanges the sizes of axes 0 and 1."),
         line("swap", "all axes turned", [(4, 3, 2), (4, 2, 3), (3, 4, 2)], TURN,

@@ -119,9 +119,9 @@ EXERCISE = Exercise(
            "falsy values": "all numbers are positive"},
     mistakes=(
         mistake("row sums that lie flat", RIGHT.but(", keepdim=True", ""), SPREAD,
-            """The row sums have shape (n,). Broadcasting aligns shapes from the *right*, so (n,) is taken for a row and
-            meets the columns. With 2 rows of 3 that stops with an error; with 3 rows of 3 it silently divides *columns*
-            by row sums. The sums need the shape (n, 1)."""),
+            """The row sums have the shape (n,), or (1, n). Broadcasting aligns shapes from the *right*, so they are
+            taken for a row and meet the columns. With 2 rows of 3 that stops with an error; with 3 rows of 3 it
+            silently divides *columns* by row sums. The sums need the shape (n, 1)."""),
         mistake("column sums", RIGHT.but("dim=1, keepdim=True", "dim=0"), SPREAD,
             """Each *column* was divided by its sum. `dim` names the axis that disappears: to add up along a row, the
             axis of the columns has to go.""", quotes=both_sums),
@@ -145,7 +145,7 @@ EXERCISE = Exercise(
             differs from row to row.""", quotes=both_sums),
         mistake("softmax", RIGHT.but("x / sums", "torch.softmax(x, dim=1)"), SPREAD,
             """Your rows sum to 1, but the fractions are wrong: softmax takes exponentials first, and that is chapter
-            04. Here 2 gets twice as much as 1.""", quotes=wrong_row),
+            04. Plain fractions give a 2 twice as much as a 1.""", quotes=wrong_row),
         mistake("mean taken away", RIGHT.but("x.sum", "x.mean").but("x / sums", "x - sums"), SPREAD,
             """The mean was subtracted from each row, so each row sums to 0. Dividing keeps proportions; subtracting
             does not.""", quotes=both_sums),

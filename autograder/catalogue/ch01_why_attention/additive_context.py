@@ -122,6 +122,14 @@ def all_of_them_zero(evidence: Evidence) -> bool:
     return bool(zero.any()) and large and not bool(evidence.got[1].isnan().any())
 
 
+def nan_without_words(evidence: Evidence) -> bool:
+    """Whether both results are NaN for sentences without a word, and correct for all others."""
+    words = evidence.arguments[5].any(1)
+    pairs = list(zip(evidence.got, evidence.expected, strict=True))
+    lost = not words.all() and all(got[~words].isnan().all() for got, _ in pairs)
+    return bool(lost) and all(torch.allclose(got[words], wanted[words], rtol=1e-3) for got, wanted in pairs)
+
+
 def context_size(evidence: Evidence) -> str:
     return (
         f"Your context vector has shape {tuple(evidence.got[0].shape)}, where {tuple(evidence.expected[0].shape)} was "
@@ -223,7 +231,8 @@ EXERCISE = Exercise(
             exactly 0?""", quotes=on_pads),
         mistake("NaN where nothing may be attended", RIGHT.without(ZEROS), SHARES,
             """Right wherever there is a word. A sentence of only pads gives 0 divided by 0, NaN; it should get weights
-            of 0 and a context vector of 0."""),
+            of 0 and a context vector of 0. (A check of the whole mask misses single sentences.)""",
+            shows=nan_without_words),
         mistake("shares for pads where there is no word", RIGHT.but("-math.inf", "-1e30").without(ZEROS), SHARES,
             """Right wherever there is a word. In a sentence of only pads, all scores are equally low, so the weights of
             the pads sum to 1 after all; there they should be 0."""),

@@ -116,7 +116,7 @@ EXERCISE = Exercise(
     probes=(
         visible("a rotation that shrinks by 0.9, T = 6", Case((ROTATION, 6))),
         visible("a shear, T = 4", Case((SHEAR, 4))),
-        *usual_probes(matrix, other=(5, 7), smallest=(3, 1), common=(4, 6), precise=large, gradients=False),
+        *usual_probes(matrix, other=(5, 24), smallest=(3, 1), common=(4, 6), precise=large, gradients=False),
         hidden("one state, in float64", matrix, 3, 1, dtype=torch.float64, announced_by="at least 1"),
         hidden("one number, below 0", one_number, announced_by="(D, D)"),
         hidden("a matrix whose powers die out", dying_out, announced_by="(D, D), any numbers"),
@@ -166,9 +166,9 @@ EXERCISE = Exercise(
             """One value is missing: t runs up to T itself, where the derivative of the last state with respect to
             itself is the identity.""", quotes=sizes),
         mistake("power of the norm", RIGHT.but(NORM, "torch.linalg.matrix_norm(W, 2) ** n"), GRADIENT,
-            """This is the norm of one step, raised to a power, which is only an upper bound: two steps need not stretch
-            the same direction. (The same numbers come out when W and its transpose take turns.) Multiply the same W
-            each time, take the norm last.""", quotes=yours),
+            """This is the norm of one step, raised to a power, or W and its transpose take turns, which gives the same
+            numbers. Such a power is only an upper bound: two steps need not stretch the same direction. Multiply the
+            same W each time, take the norm last.""", quotes=yours),
         mistake("power of the largest eigenvalue", RIGHT.but(NORM, "torch.linalg.eigvals(W).abs().max() ** n"),
                 GRADIENT,
             """Your numbers are the largest absolute eigenvalues of the powers of W. They give the growth rate over many

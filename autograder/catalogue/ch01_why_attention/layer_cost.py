@@ -121,7 +121,7 @@ EXERCISE = Exercise(
     mistakes=(
         mistake("attention as a recurrent step", RIGHT.but(ATTENTION, "return n * d * d"), COST,
             """Doubling n must quadruple attention: every word attends to every word. Yours only doubles. One pair of
-            words costs one dot product of d numbers; how many pairs are there?""", quotes=priced),
+            words costs one dot product of two vectors of d numbers; how many pairs are there?""", quotes=priced),
         mistake("pairs only", RIGHT.but(ATTENTION, "return n * n"), COST,
             """That is the number of pairs. Each pair costs a dot product, and a dot product of two vectors of d numbers
             takes d multiplications.""", quotes=priced),
@@ -279,9 +279,8 @@ EXERCISE = Exercise(
     ),
     hints=(
         "for each kind ask: how many small products are there, and how many multiplications does one of them take?",
-        "a vector times a (d, d) matrix takes d times d; a dot product of d numbers takes d. n words; n times n "
-        "pairs; k "
-        "matrices a window.",
+        "a vector times a (d, d) matrix takes d times d; a dot product of two vectors of d numbers takes d. "
+        "n words; n times n pairs; k matrices a window.",
         '`"recurrent"`: n times d times d; `"convolution"`: k times that; `"attention"`: n times n times d. Set the '
         "first equal to the last and solve for n.",
     ),

@@ -89,7 +89,7 @@ EXERCISE = Exercise(
         hidden("windows of 9 that end exactly on the word", apart, "window", 3, 11, 9, times=4,
                announced_by="odd and at least 3"),
         hidden("windows without a given k", apart, "window", 11, 40, first=True, announced_by="k=3"),
-        hidden("a far word in windows of 101", apart, "window", 300, 700, 101, times=50, more=13,
+        hidden("a far word in windows of 3001", apart, "window", 30, 60, 3001, times=1500, more=1,
                announced_by="from 0 to 100,000"),
         hidden("attention, the later word first", apart, "attention", 200, 2_000, 1, back=True, first=True,
                announced_by="in any order"),

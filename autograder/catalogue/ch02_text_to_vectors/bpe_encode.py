@@ -134,7 +134,7 @@ EXERCISE = Exercise(
                announced_by="Repeat until"),
         hidden("letters no merge has seen", inputs, "?abB?7.a", "a b, a </w>, b a",
                announced_by="A letter that no merge has seen"),
-        hidden("a pair several times", inputs, "banana", "a n, an a, b an, a </w>",
+        hidden("a pair several times", inputs, "banana" * 12, "a n, an a, b an, a </w>",
                announced_by="everywhere, from left to right"),
         hidden("a repeated letter", inputs, "aaaaaaa", "a a, aa a, aa </w>, aa aa", announced_by="from left to right"),
         hidden("pieces that end like a pair", inputs, "nest", "n e, e s, s t, es t",

@@ -1,5 +1,7 @@
 """02.5: learning which letters belong together, from how often they are neighbors."""
 
+from collections import Counter
+from itertools import pairwise
 from string import ascii_lowercase, ascii_uppercase, digits
 from typing import Any
 
@@ -16,7 +18,7 @@ RULES, TRAIN = sections("bpe-rules bpe-train")
 
 
 def bpe_train(corpus: dict[str, int], n: int) -> list[tuple[str, str]]:
-    """The first n merges (Sennrich et al. 2016, algorithm 1), ties by the smaller pair."""
+    """The first n merges (Sennrich et al. 2016, algorithm 1), ties by the smallest pair."""
     return byte_pair_encoding.learn_merges(corpus, n)
 
 
@@ -60,6 +62,30 @@ def crosses_words(evidence: Evidence) -> bool | None:
         return None
     crosses = any(first.endswith("</w>") and not second.startswith("</w>") for first, second in evidence.got)
     return (crosses and any(second.endswith("</w>") for _, second in evidence.got)) or None
+
+
+def counts_without_overlap(evidence: Evidence) -> bool:
+    """Whether these are the merges if a piece that was counted in a pair is passed over: only in a pair of equal pieces
+    that follows itself, or in every pair."""
+    corpus, n = evidence.arguments
+    without_overlap = [learned_without_overlap(corpus, n, every) for every in (False, True)]
+    return evidence.got != evidence.expected and evidence.got in without_overlap
+
+
+def learned_without_overlap(corpus: dict[str, int], n: int, every: bool) -> list[tuple[str, str]]:
+    merges: list[tuple[str, str]] = []
+    while len(merges) < n:
+        counts: Counter[tuple[str, str]] = Counter()
+        for word, count in corpus.items():
+            last = None
+            for pair in pairwise(byte_pair_encoding.encode_word(word, merges)):
+                counted = last is None or (not every and pair != last)
+                counts[pair] += count if counted else 0
+                last = pair if counted else None
+        if not any(counts.values()):
+            break
+        merges.append(min(counts, key=lambda pair: (-counts[pair], pair)))
+    return merges
 
 
 LEARN = """
@@ -117,10 +143,13 @@ EXERCISE = Exercise(
     probes=(
         visible("ten merges of low, lower, newest, widest", Case((CORPUS, 10))),
         visible("three words, four merges", Case(({"hug": 4, "pug": 5, "hugs": 2}, 4))),
-        hidden("short words, many ties", short_words, announced_by="the smaller pair"),
+        hidden("short words, many ties", short_words, announced_by="the smallest pair"),
         hidden("equally frequent pairs", inputs, 6, {"bd": 3, "ab": 3, "cb": 3, "da": 3, "bca": 1},
-               announced_by="the smaller pair"),
-        hidden("equally frequent pieces", inputs, 4, {"abc": 3, "ab": 2, "ad": 3}, announced_by="the smaller pair"),
+               announced_by="the smallest pair"),
+        # in the end, e meets pieces that begin alike: ig</w>, ih</w>, ij</w>
+        hidden("equally frequent pieces", inputs, 13,
+               {"abc": 3, "ab": 2, "ad": 3, "eig": 10, "eih": 10, "eij": 10, "ig": 25, "ih": 25, "ij": 25},
+               announced_by="the smallest pair"),
         hidden("a repeated letter", inputs, 5, {"aaaa": 2, "bc": 9, "aaaaaaa": 1}, announced_by="in *aaaa*"),
         hidden("an odd number of one letter", inputs, 3, {"aaab": 4, "ba": 1}, announced_by="from left to right"),
         hidden("a pair twice in a word", inputs, 4, {"banana": 3, "nab": 4, "bab": 2},
@@ -211,8 +240,9 @@ EXERCISE = Exercise(
                       if pair != last:
                           counts[pair] = counts.get(pair, 0) + count
                       last = None if pair == last else pair"""), RULES,
-            """In aaaa you counted the pair (a, a) twice. Counting looks at every two neighbors, so it is three; only
-            merging may not overlap."""),
+            """Your pairs do not overlap: in aaaa you counted the pair (a, a) twice. Counting looks at every two
+            neighbors, so it is three, and in abc both (a, b) and (b, c) are pairs. Only merging may not overlap.""",
+            shows=counts_without_overlap),
         mistake("once for each word", RIGHT.but("zip(pieces, pieces[1:])", "set(zip(pieces, pieces[1:]))"), RULES,
             """A pair that occurs twice in one word (an in banana) was counted once. Every occurrence counts, times the
             word's own count."""),
@@ -351,7 +381,7 @@ EXERCISE = Exercise(
             "answer is a list of pairs.",
         "repeat n times: count all neighbors in all words, each times its word's count; stop if there are "
         "none; take the "
-            "largest count, ties by the smaller pair; write it down; rebuild every word, joining the pair from left "
+            "largest count, ties by the smallest pair; write it down; rebuild every word, joining the pair from left "
             "to right.",
     ),
 )

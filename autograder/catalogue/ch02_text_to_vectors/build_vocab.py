@@ -32,11 +32,12 @@ def inputs(g: torch.Generator, min_freq: int, *lines: str, specials: list[str] =
 
 
 def many_words(g: torch.Generator) -> Case:
-    """Eighteen words, nine of which occur once, so that there are many ties; one occurs 12 times, which as a text comes
-    before 2."""
-    alphabet = "abcdefgh"
-    words = letters(g, *[f"{alphabet[n // 8]}{alphabet[n % 8]}{'xyz'[n % 3]}" for n in choose(g, 0, 64, 18)])
-    counts = [1] * 9 + [2] * 4 + [3] * 3 + [5, 12]
+    """Eighteen words, nine of which occur once, so that there are many ties, most of which the fifth letter decides;
+    one occurs 110 times, which as a text comes before 2, and one half as often, though it is first in the alphabet."""
+    alphabet = "abcdefghijklmnop"
+    words = letters(g, *[f"{'abcd'[n // 16]}aba{alphabet[n % 16]}{'xyz'[n % 3]}" for n in choose(g, 0, 64, 18)])
+    words[-2:] = sorted(words[-2:])
+    counts = [1] * 9 + [2] * 4 + [3] * 3 + [55, 110]
     text = [word for word, count in zip(words, counts, strict=True) for _ in range(count)]
     text = [text[place] for place in choose(g, 0, len(text), len(text))]
     return Case(([text[:7], text[7:8], text[8:21], text[21:]], 1, SPECIALS))

@@ -92,7 +92,7 @@ EXERCISE = Exercise(
         hidden("tensors instead of lists", tensors, 91, 3, 7, 5, 1, checks=UNTOUCHED, announced_by="a 1-D tensor"),
         hidden("the longest comes last", int32_tensors, 92, 2, 3, 5, 11,
                announced_by="a 1-D tensor of any integer dtype"),
-        hidden("real tokens with id 0", with_zeros, announced_by="may be a real token"),
+        hidden("real tokens with id 0", with_zeros, announced_by="A real token may have the id 0"),
         hidden("pad = -100", inputs, -100, 5, 2, 4, announced_by="`pad` may be negative"),
         hidden("one sentence", inputs, 93, 6, announced_by="B sequences"),
         hidden("exactly one pad", inputs, 98, 3, 2, 3, announced_by="T the length of the longest"),

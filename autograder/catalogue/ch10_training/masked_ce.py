@@ -217,8 +217,8 @@ EXERCISE = Exercise(
         mistake("exponentials without care",
                 RIGHT.but("torch.log_softmax(logits, dim=-1)",
                           "logits - torch.log(torch.exp(logits).sum(dim=-1, keepdim=True))"), LOSS,
-            """With large scores exp overflows, and infinity comes back. Subtract the largest score of each position
-            first, or use what does (chapter 04)."""),
+            """With large scores exp overflows, and infinity or NaN comes back. Subtract the largest score of each
+            position first, or use what does (chapter 04)."""),
         mistake("softmax over the places", RIGHT.but("dim=-1)\n", "dim=1)\n"), LOSS,
             """The softmax runs over the *positions* of a sentence. At each position it should run over the vocabulary,
             the last axis.""", quotes=the_number),

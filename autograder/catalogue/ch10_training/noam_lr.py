@@ -65,7 +65,7 @@ EXERCISE = Exercise(
         hidden("the last step of the warm-up",
                lambda g: Case((step := int(torch.randint(50, 900, (), generator=g)), 300, step)),
                announced_by=PROMISED, **EXACT),
-        hidden("a step of a hundred million", Case((2**27, 96, 30)), announced_by="step: from 1, however large",
+        hidden("a step of a quadrillion", Case((2**50, 96, 30)), announced_by="step: from 1, however large",
                **EXACT),
         hidden("a warm-up of one step", some, (2, 40), (1, 2), announced_by="1 or more", **EXACT),
         hidden("a step below 0", Case((-3, 64, 10)), announced_by="Raises ValueError for a step below 1", **EXACT),

@@ -174,7 +174,8 @@ def _told(questions: dict[str, Any], scores: list[Tensor], said: Tensor) -> dict
         "sure": float(sound.softmax(-1).amax(-1)[real].mean()), "finite": bool(sound.isfinite().all()),
         "are shares": bool((sound >= 0).all() and ((sound.sum(-1) - 1).abs() < 1e-3).all()),
         "padding": gap(padded, sound[questions["order"]]), "future": gap(changed[:, :place], sound[:, :place]),
-        "heard": gap(one_word[:, place + 1 :], other_word[:, place + 1 :]), "again": gap(again, sound),
+        "heard": gap(*(each[:, place + 1 :].log_softmax(-1) for each in (one_word, other_word))),
+        "again": gap(again, sound),
         "source": gap(other, sound), "order": gap(reordered, sound[questions["order"]]),
         "alone": float(torch.tensor([0.0, *alone_gaps]).max()),  # NaN if one of them is
     }  # fmt: skip

@@ -276,8 +276,8 @@ EXERCISE = Exercise(
             "There is an empty batch: one that was closed before anything was in it, or begun and never filled. No "
             "loss can be averaged over it.", shows=only("empty batches")),
         mistake("unsorted", UNSORTED, BATCHES,
-            """The sentences were taken in their order, so short ones are next to long ones and are padded to their
-            length. Put sentences of similar length together.""", quotes=padding, shows=only("too much padding")),
+            """Short sentences share a batch with long ones and are padded to their length. Sort all sentences by length
+            before you divide them into batches.""", quotes=padding, shows=only("too much padding")),
         mistake("one sentence a batch", RIGHT.but(TEST, "if batch:"), BATCHES,
             "Every sentence has a batch of its own. No pads, and no gain either: fill each batch up to "
             "max_tokens cells.", quotes=count,

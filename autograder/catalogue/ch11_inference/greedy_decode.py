@@ -125,7 +125,7 @@ EXERCISE = Exercise(
     probes=(
         visible("answers of 2, 1 and 4 words", scripted, (2, 1, 4), 7),
         visible("one answer is longer than max_len", scripted, (1, 7, 2), 5),
-        hidden("other words, other ids", scripted, (3, 5, 1, 2, 6, 4), 12, bos=7, eos=9, pad=11, S=7,
+        hidden("other words, other ids", scripted, (3, 17, 1, 2, 6, 4), 20, bos=7, eos=9, pad=11, S=7,
                announced_by="bos, eos, pad: ids, any three"),
         hidden("one sentence of one word", scripted, (3,), 5, S=1, announced_by=PROMISED),
         hidden("one step only", scripted, (1, 3), 1,

@@ -18,7 +18,7 @@ from transformer_ref.decoding.sampling import sampling_probabilities
 SAMPLE, TEMPERATURE, NUCLEUS = sections("sample temperature nucleus")
 SHARES = torch.tensor([0.4, 0.25, 0.15, 0.1, 0.06, 0.04])  # no sum of the first few is near one of the top_p below
 MANY, FEWER = 20_000, 4_000  # draws, of two kinds; a share near a half then differs by 0.007 and 0.016 by chance
-# of which top_p = 0.93 keeps one token more, with tau = 0.5
+# of which top_p = 0.93 keeps two tokens more, with tau = 0.16
 FLATTER = torch.tensor([0.28, 0.24, 0.2, 0.14, 0.08, 0.06])
 CHANCE = {MANY: 0.045, FEWER: 0.1}  # six times as much, which chance never does
 SMALL = 1_000  # with fewer rows, the ids themselves are compared
@@ -164,7 +164,7 @@ EXERCISE = Exercise(
         hidden("a top_p that the first token crosses", draws, FEWER, 1.5, None, 0.05,
                announced_by="The token with which the sum reaches p stays too", **among(FEWER)),
         hidden("top_p = 1", draws, FEWER, 1.0, None, 1.0, announced_by="above 0 and at most 1", **among(FEWER)),
-        hidden("tau, then top_p", draws, FEWER, 0.5, None, 0.93, second=FLATTER,
+        hidden("tau, then top_p", draws, FEWER, 0.16, None, 0.93, second=FLATTER,
                announced_by="First tau, then top_k, then top_p", **among(FEWER)),
         hidden("top_k, then top_p", draws, FEWER, 1.0, 3, 0.45,
                announced_by="the probabilities of the tokens that top_k keeps", **among(FEWER)),

@@ -228,7 +228,8 @@ EXERCISE = Exercise(
         visible("a model with more positions than the context", told, 2, 3, 6, 4, 0, 11, False, 12),
         hidden("tau = 1, by the generator g", drawn, 1.0, 2, 5, 3, 5, 3.0, looks=True, checks={"generator"},
                announced_by="drawn only with g", **CHANCE),
-        hidden("tau = 0.25, beyond the context", drawn, 0.25, 3, 4, 2, 2, 0.8, announced_by="tau: 0 or more", **CHANCE),
+        hidden("tau = 0.25, beyond the context", drawn, 0.25, 3, 4, 2, 2, 0.8, looks=True,
+               announced_by="tau: 0 or more", **CHANCE),
         # Logits so close to each other that only tau = 0 itself, and no small tau in its place, finds the largest.
         hidden("other sizes", told, 4, 5, 9, 6, 0, 17, sharp=0.01, announced_by=PROMISED),
         hidden("a context of one token", told, 3, 2, 4, 1, announced_by="context: at least 1"),

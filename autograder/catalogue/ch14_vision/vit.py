@@ -393,8 +393,8 @@ EXERCISE = Exercise(
         mistake("a dropout of another strength",
                 RIGHT.but("[Layer(d_model, h, d_ff, dropout)", "[Layer(d_model, h, d_ff, 0.1)"), VIT,
             """In training with dropout 1 all tokens are 0 up to the last norm, so every image gets the same logits.
-            Yours differ: one of the dropouts has a different rate, such as the .1 of the library's layer. All of them
-            use `dropout`.""",
+            Yours differ: a dropout is missing, or has a different rate, such as the .1 of the library's layer. All of
+            them use `dropout`.""",
             shows=something_is_left),
     ),
     correct=(

@@ -54,8 +54,9 @@ def _in_words(case: Case, judged: dict[str, Any]) -> str:
     def beyond(some: Any, others: Any) -> list[str]:
         return [name for name in some if name not in others]
 
-    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        names = named  # its type is reported
+    unnamed = isinstance(names, (list, tuple)) and not all(isinstance(name, str) for name in names)
+    if unnamed or not isinstance(names, list):
+        names = named  # if it is no list at all, its type is reported
     faults = (
         ("{}: requires_grad is True, but should be False", beyond(learns, named)),
         ("{}: requires_grad is False, but should be True", beyond(named, learns)),
@@ -65,6 +66,7 @@ def _in_words(case: Case, judged: dict[str, Any]) -> str:
         ("no longer in the mode in which the model came: {}", modes),
         ("the list that came back holds {}; it should hold the full names of what learns", beyond(names, named)),
         ("the list that came back lacks {}", beyond(named, names)),
+        ("the list that came back holds {}; it should hold full names", ["other things than texts"] * unnamed),
     )
     return next((InWords(told.format(listed(found))) for told, found in faults if found), "as expected")
 

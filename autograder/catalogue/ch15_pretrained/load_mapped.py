@@ -321,8 +321,8 @@ EXERCISE = Exercise(
             parameter, without an error. Compare the shapes, and refuse what does not fit."""),
         mistake("asserted", HAND.but('raise ValueError("sd: other entries than expected")', "assert False").but(UNKNOWN,
             "assert False"), STRICT,
-            "An assertion fails where an error should be raised. Python skips assertions under -O; then half a file is "
-            "loaded without an error."),
+            "An assertion fails where an error should be raised. Python skips assertions under -O; then a file may "
+            "be loaded that does not fit."),
         HEAD_REFUSED(RIGHT.but(SKIP, 'if name.endswith(".attn.mask"):'), MAP),
         HEAD_REFUSED(RIGHT.but(SKIP, 'if name.endswith(".attn.mask"):').but(UNKNOWN, "raise KeyError(name)"), MAP,
                      name="the head looked up"),
@@ -429,8 +429,8 @@ EXERCISE = Exercise(
                   "if parameter.shape != ours[name].shape:", "if False:").but(UNKNOWN, "continue").but(COPIED,
                   "parameter.copy_(ours.get(name, parameter))"), STRICT,
             """A file that does not fit was loaded without an error. Three things make a file unfit: an entry that is
-            missing, one that is in no line of the table, and one of a different shape, which copy_ may repeat until it
-            fits. Refuse each.""",
+            missing and one that is in no line of the table, both of which strict=False accepts; and one of a different
+            shape, which copy_ may repeat until it fits. Refuse each, and leave out only what the table leaves out.""",
             quotes=what_got_through,
             shows=lambda evidence: evidence.got.get(REFUSED) == LOADED),
     ),

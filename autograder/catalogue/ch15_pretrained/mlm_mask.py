@@ -21,6 +21,7 @@ UNCOUNTED = -100
 ROWS, LENGTH = 400, 50
 CHANCE = 0.045  # at least five times as much as such a share differs by chance
 SMALL = 1_000  # with fewer tokens, only what chance has no part in is looked at
+MANY_ROWS = 300  # from so many sentences on, chance alone never makes their shares as alike as a fixed number does
 FORM, RIGHT_FORM = "what came back", "two tables, both (B, T) and long"
 COVERED, STAYED, OTHER = (
     "share of the chosen that becomes the mask", "share of the chosen that stays",
@@ -28,6 +29,7 @@ COVERED, STAYED, OTHER = (
 )
 CHOSEN = "share of the words that is chosen"
 BY_SENTENCE = "one draw decides for many words of a sentence"
+FIXED = "as many words are chosen in one sentence as in another"
 BY_PLACE = "one draw decides for a place in many sentences"
 FATES = "one fate for many words of a sentence"
 WORDS = "ordinary words that never come as another word"
@@ -46,6 +48,7 @@ MUST_NOT = {
     **dict.fromkeys((LABELS, A_LABEL), "a label is not the original id of its word"),
     **dict.fromkeys((UNCHOSEN, AN_UNCHOSEN), "a word was changed that has no label"),
     BY_SENTENCE: "words of one sentence are not chosen independently",
+    FIXED: "the number of chosen words is fixed for each sentence, so they are not chosen independently",
     BY_PLACE: "words at one position of many sentences are not chosen independently",
     FATES: "what replaces the chosen words of one sentence is not drawn independently",
 }
@@ -87,7 +90,7 @@ def what_happened(case: Case, result: Any) -> Any:
         found |= {CHOSEN: _share(chosen, ~special), COVERED: _share(covered, chosen), OTHER: _share(other, chosen),
                   STAYED: _share(stayed, chosen)}
         by_sentence = _shared(chosen, ~special, 1) or _together(chosen, ~special)
-        found |= {BY_SENTENCE: by_sentence, BY_PLACE: _shared(chosen, ~special, 0),
+        found |= {BY_SENTENCE: by_sentence, FIXED: _fixed(chosen, ~special), BY_PLACE: _shared(chosen, ~special, 0),
                   FATES: _shared(covered, chosen, 1)}
         followed = other[:, :-1].any() if other.shape[1] > 1 else False
         came = inputs[other]
@@ -159,12 +162,25 @@ def _shared(some: Tensor, of: Tensor, axis: int) -> bool:
     """Whether the shares along an axis lie farther apart than independent draws let them. Their squared distances from
     the mean, in units of what chance gives, are 1 on average; twice that never comes by chance here.
     """
+    away = _away(some, of, axis)
+    return away is not None and bool(away.mean() > 2.5)
+
+
+def _fixed(some: Tensor, of: Tensor) -> bool:
+    """Whether the shares of many sentences are closer together than independent draws let them be, since a fixed number
+    is chosen in each."""
+    away = _away(some, of, 1)
+    return away is not None and len(away) >= MANY_ROWS and bool(away.mean() < 0.5)
+
+
+def _away(some: Tensor, of: Tensor, axis: int) -> Tensor | None:
+    """The squared distances of the shares along an axis from their mean, in units of what chance gives; None if there
+    is nothing to compare."""
     sizes, share = of.sum(axis).double(), _share(some, of)
     if not 0 < share < 1 or of.shape[1 - axis] < 2:
-        return False
+        return None
     kept = sizes > 0
-    away = (some.sum(axis)[kept] / sizes[kept] - share).square() * sizes[kept] / (share * (1 - share))
-    return bool(away.mean() > 2.5)
+    return (some.sum(axis)[kept] / sizes[kept] - share).square() * sizes[kept] / (share * (1 - share))
 
 
 def _together(some: Tensor, of: Tensor) -> bool:
@@ -228,6 +244,42 @@ def shares(evidence: Evidence) -> str:
             f"word, and {got[STAYED]:.0%} stayed.")  # fmt: skip
 
 
+def shares_and_reason(evidence: Evidence) -> str:
+    """What became of the chosen words, and the slip that leads to exactly these shares."""
+    got = evidence.got
+    if not isinstance(got, dict) or COVERED not in got:
+        return ""
+    reason = ""
+    if got[COVERED] < 0.06 and abs(got[OTHER] - 0.88) < 0.03:
+        reason = ("That is what happens if random ids replace the word wherever the draw is below .9: they overwrite "
+                  "the masks below .8. Their interval is .8 to .9.")
+    elif abs(got[COVERED] - 0.8) < CHANCE and abs(got[OTHER] - 0.02) < 0.012:
+        reason = ("2 % is a tenth of the 20 % that are not masked. If a second draw decides about these, half of them "
+                  "become a random id.")
+    return f"{shares(evidence)} {reason}".strip()
+
+
+def another_id(evidence: Evidence) -> bool:
+    """Whether one id is where the mask should be."""
+    inputs, labels, ids = evidence.got.told["inputs"], evidence.got.told["labels"], evidence.arguments[0]
+    others = inputs[(labels != UNCOUNTED) & (inputs != ids)]
+    one = len(others) > 0 and int(others.bincount().max()) > 0.7 * len(others)
+    return one and near(evidence, CHOSEN) and evidence.got[COVERED] < 0.06 and evidence.got[OTHER] > 0.75
+
+
+def others_everywhere(evidence: Evidence) -> bool | None:
+    """Whether about one in ten of the ordinary words without a label was replaced by some other word. None where
+    these are few, so that chance may decide."""
+    inputs, labels = evidence.got.told["inputs"], evidence.got.told["labels"]
+    specials = torch.tensor(evidence.arguments[5], dtype=inputs.dtype)
+    left = (labels == UNCOUNTED) & ~torch.isin(evidence.arguments[0], specials)
+    if int(left.sum()) < SMALL:
+        return None
+    changed = left & (inputs != evidence.arguments[0])
+    covered = changed & (inputs == evidence.arguments[3])
+    return 0.07 < _share(changed, left) < 0.13 and _share(covered, changed) < 0.2
+
+
 def tables(evidence: Evidence) -> str:
     """The first sentence's ids, inputs and labels."""
     if not isinstance(evidence.got, JudgedParts) or not evidence.got.told:
@@ -270,13 +322,15 @@ def near(evidence: Evidence, *shares: str) -> bool:
 
 
 def only_covered(evidence: Evidence) -> bool:
-    """Whether there are labels only at the masks, though other words changed, in a small table
-    perhaps none."""
+    """Whether there are labels only at the masks, except at a few that came as a random id, though other words changed,
+    in a small table perhaps none."""
     inputs, labels = evidence.got.told["inputs"], evidence.got.told["labels"]
-    covered = inputs == evidence.arguments[3]
+    asked, covered = labels != UNCOUNTED, inputs == evidence.arguments[3]
+    came = covered & (evidence.arguments[0] != evidence.arguments[3])
     changed = (inputs != evidence.arguments[0]) & ~covered
     exchanged = bool(changed.any()) or inputs.numel() < SMALL
-    return bool(((labels != UNCOUNTED) == covered).all()) and exchanged and bool(covered.any())
+    few = int((came & ~asked).sum()) < 0.02 * int(came.sum())
+    return not bool((asked & ~covered).any()) and few and exchanged
 
 
 def only_changed(evidence: Evidence) -> bool:
@@ -411,8 +465,8 @@ EXERCISE = Exercise(
             "80 % of *all* words became the mask, whether they were chosen or not. Choose first, and then divide the "
             "chosen ones."),
         mistake("other words everywhere", RIGHT.but("chosen & (fate >= 0.9)", "~special & (fate >= 0.9)"), EIGHTY,
-            "Words that were not chosen were replaced by others too, though no label holds the original. Only chosen "
-            "words change."),
+            """Words that were not chosen were replaced by random ids too: about one in ten of those that have no label.
+            Only chosen words change.""", shows=others_everywhere),
         ONE_DRAW(RIGHT.without(FATE).but(DRAWN, "fate = torch.rand(ids.shape, generator=g)\n    chosen = fate < p"),
                  EIGHTY),
         ONE_DRAW(RIGHT.without(FATE).but(DRAWN, "fate = torch.rand(ids.shape, generator=g)\n    chosen = fate < p").but(
@@ -485,9 +539,7 @@ EXERCISE = Exercise(
         mistake("another mask", RIGHT.but("mask_id, ids)", "V - 1, ids)"), EIGHTY,
             """There is a different id where the mask should be, such as the last of the vocabulary or one of the
             specials. The mask's id is the fourth argument.""",
-            quotes=tables,
-            shows=lambda evidence: near(evidence, CHOSEN) and evidence.got[COVERED] < 0.06
-            and evidence.got[OTHER] > 0.75),
+            quotes=tables, shows=another_id),
         mistake("the mask never chosen", RIGHT.but(REAL, "chosen = chosen & ~special & (ids != mask_id)"), MLM,
             """Words whose id is that of the mask were never chosen. Only the specials are left out, and the mask need
             not be one of them."""),
@@ -524,6 +576,7 @@ EXERCISE = Exercise(
             other.""", quotes=tables),
         mistake("other shares", RIGHT.but("fate < 0.8", "fate < 0.9").but("fate >= 0.9", "fate >= 0.95"), EIGHTY,
             """Of the chosen words 80 % become the mask, 10 % another word, and 10 % stay.""",
+            quotes=shares_and_reason,
             shows=lambda evidence: near(evidence, CHOSEN) and not near(evidence, COVERED, STAYED, OTHER)),
         mistake("another share than p", RIGHT.but("generator=g) < p", "generator=g) < p ** 0.5"), MLM,
             """The fraction of chosen words is not p. Each word is chosen independently, with probability p. (Or words

@@ -8,7 +8,17 @@ from autograder.catalogue.ch15_pretrained.shared import sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise
 from autograder.catalogue.families import Family, in_place, usual_mistakes
 from autograder.catalogue.known_answers import answer, correct, mistake
-from autograder.catalogue.probes import FAR, GRADIENTS, PROMISED, hidden, normal, turned, usual_probes, visible
+from autograder.catalogue.probes import (
+    FAR,
+    GRADIENTS,
+    PROMISED,
+    UNTOUCHED,
+    hidden,
+    normal,
+    turned,
+    usual_probes,
+    visible,
+)  # fmt: skip
 from autograder.catalogue.quotes import row, sizes
 from transformer_ref.beyond.pretrained import pool
 
@@ -147,7 +157,7 @@ EXERCISE = Exercise(
                       floats=False),
         # a count of 1 + 1e-8 is right too
         hidden("float64, transposed in memory", far_and_turned, rtol=1.2e-8, announced_by=PROMISED),
-        hidden("max of other sizes", inputs, 3, 7, 4, "max", announced_by=PROMISED),
+        hidden("max of other sizes", inputs, 3, 7, 4, "max", checks=UNTOUCHED, announced_by=PROMISED),
         hidden("cls of other sizes", inputs, 4, 3, 5, "cls", announced_by=PROMISED),
         hidden("max, float64 far below zero", inputs, 3, 5, 4, "max", torch.float64, -FAR, rtol=0.0,
                announced_by=PROMISED),
@@ -157,7 +167,7 @@ EXERCISE = Exercise(
         hidden("gradients of cls", inputs, 3, 5, 4, "cls", torch.float64, checks=GRADIENTS, announced_by=PROMISED),
         hidden("mean, pads anywhere", inputs, 3, 8, 4, "mean", holes=True,
                announced_by="Pads may be anywhere after position 0"),
-        hidden("max, pads anywhere", inputs, 3, 8, 4, "max", holes=True,
+        hidden("max, pads anywhere", inputs, 3, 8, 4, "max", holes=True, checks=UNTOUCHED,
                announced_by="Pads may be anywhere after position 0"),
         hidden("mean of a sentence without a real token", inputs, 3, 4, 5, "mean", empty=True,
                announced_by="A sentence of nothing but pads gives zeros"),
@@ -202,8 +212,9 @@ EXERCISE = Exercise(
         mistake("pads in the max", RIGHT.but(HIDDEN, "hidden = h"), POOL,
             "A pad won: its vector took part in the maximum. Pads must lose against everything."),
         mistake("pads as zeros in the max", RIGHT.but(HIDDEN, "hidden = h * real"), POOL,
-            "The pads were set to 0, and where all words are negative the 0 is the maximum. A pad's value must be "
-            "below every real value."),
+            """Where all words are negative, 0 came out as the maximum. Either the pads were set to 0: their value must
+            be below every real value. Or negative results were cut off at 0 afterwards: only a sentence of nothing but
+            pads gets zeros."""),
         mistake("pads not low enough", RIGHT.but('float("-inf")', "-1e4"), POOL,
             """The pads were set to a number that is low, but not below everything: your fill wins where the words'
             numbers are lower still. Minus infinity loses against all."""),

@@ -55,9 +55,9 @@ def far_away(g: torch.Generator, scores_by: float, values_by: float) -> Case:
     return Case(([(turned(scores + scores_by), turned(values + values_by)) for scores, values in blocks],))
 
 
-def high(g: torch.Generator, Tq: int, sizes: tuple[int, ...], d_v: int) -> Case:
+def high(g: torch.Generator, Tq: int, sizes: tuple[int, ...], d_v: int, **options: Any) -> Case:
     """Scores of which exp is infinite in float32."""
-    return Case(([(scores + 200, values) for scores, values in drawn(g, Tq, sizes, d_v)],))
+    return Case(([(scores + 200, values) for scores, values in drawn(g, Tq, sizes, d_v, **options)],))
 
 
 def low(g: torch.Generator) -> Case:
@@ -214,9 +214,10 @@ ALL_DIVIDED = "mixed = (mixed * rescale + shares @ values) / total.masked_fill(t
 NAN_IS_0 = "return torch.where(total > 0, mixed / torch.where(total > 0, total, 1.0), 0.0)"
 
 # fmt: off
-WRONG_WAY = Family("rescaled the wrong way", """The factor is the wrong way round. Old sums *shrink* when a larger score
-    comes: they are multiplied by exp(old maximum - new), at most 1. With exp(new - old) they grow; where the old
-    maximum is minus infinity this factor is infinite, and infinity times 0 is NaN.""")
+WRONG_WAY = Family("rescaled the wrong way", """In the first block the old maximum is minus infinity, and an exponential
+    of minus the old maximum is infinite: infinity times 0 is NaN. Either the factor is the wrong way round: old sums
+    *shrink* when a larger score comes, so they are multiplied by exp(old maximum - new), at most 1. Or the new
+    exponentials are measured by the old maximum: the new one, which counts the block itself, is to be subtracted.""")
 OWN_MAXIMUM = Family("max of block only", """Each block was measured by its own maximum, also where an earlier one is
     larger. Then the sums of earlier blocks grow and can overflow. The maximum is that of everything so far.""")
 NEW_RESCALED = Family("the new ones rescaled too", """The new block's exponentials were rescaled together with the old
@@ -259,7 +260,7 @@ EXERCISE = Exercise(
         hidden("float64, scores far from 0", far_away, FAR, 0.0, rtol=0.0, announced_by="computed in it"),
         hidden("float64, values far from 0", far_away, 0.0, FAR, rtol=0.0, announced_by="computed in it"),
         hidden("gradients", learning, announced_by="Gradients flow"),
-        hidden("30 blocks", inputs, 3, (21, 18, 17, 15, 19) * 6, 2, slope=0.2, announced_by="never holds all scores"),
+        hidden("30 blocks", high, 3, (21, 18, 17, 15, 19) * 6, 2, slope=0.2, announced_by="never holds all scores"),
         second_call(inputs, 4, (5, 2, 6), 3),
     ),
     mistakes=(
@@ -284,10 +285,13 @@ EXERCISE = Exercise(
         WRONG_WAY(RIGHT.but("torch.exp(largest - safe)", "torch.exp(safe - largest)"), RESCALE),
         WRONG_WAY(RIGHT.but("torch.exp(largest - safe)", "torch.exp(safe - largest)").but(RETURNED, NAN_IS_0), RESCALE,
                   name="rescaled the wrong way, and NaN made 0"),
-        WRONG_WAY(RIGHT.but("largest = torch.full_like(scores[:, :1], -torch.inf)",
-                            "largest = scores.amax(dim=-1, keepdim=True)").but(
-                      "torch.exp(largest - safe)", "torch.exp(new - largest)").but("scores - safe", "scores - new"),
-                  RESCALE, name="rescaled the wrong way, from the first block's maximum"),
+        mistake("rescaled the wrong way, from the first block's maximum",
+                RIGHT.but("largest = torch.full_like(scores[:, :1], -torch.inf)",
+                          "largest = scores.amax(dim=-1, keepdim=True)").but(
+                  "torch.exp(largest - safe)", "torch.exp(new - largest)").but("scores - safe", "scores - new"),
+                RESCALE,
+            """The factor is the wrong way round. Old sums *shrink* when a larger score comes: they are multiplied by
+            exp(old maximum - new), at most 1. With exp(new - old) they grow."""),
         mistake("rescaled twice",
                 RIGHT.but("mixed * rescale + shares @ values", "mixed * rescale * rescale + shares @ values"), RESCALE,
             "What the values are mixed into was rescaled twice."),
@@ -320,7 +324,8 @@ EXERCISE = Exercise(
                   "scores - safe", "scores - new"), RESCALE,
             """Where a query has seen no key yet, its maximum is minus infinity, and minus infinity minus itself is NaN,
             which stays for ever. As long as there is no maximum, subtract 0 instead, inside exp and nowhere else:
-            exp(minus infinity) is 0 as it should be. The maximum that you keep stays minus infinity."""),
+            exp(minus infinity) is 0 as it should be. The maximum that you keep stays minus infinity. (To divide by its
+            sum so far, which is 0, gives NaN too.)"""),
         mistake("NaN made 0 at the end",
                 RIGHT.without(SAFE).but("largest - safe", "largest - new").but("scores - safe", "scores - new").but(
                   RETURNED, "return (mixed / total).nan_to_num(0.0)"), RESCALE,

@@ -143,6 +143,15 @@ def test_what_a_tokenizer_does_wrong_is_said_in_words(source, told):
     assert told in report and "at key" not in report
 
 
+def test_a_sum_written_into_the_newest_state_loses_the_visible_point_too():
+    in_place = average_checkpoints.RIGHT.but(
+        average_checkpoints.DIVIDED, "mean[name] = tensor.copy_((total / k).to(tensor.dtype))"
+    )
+    found = verdict("average-checkpoints", in_place)
+    assert found.points < 4
+    assert "states was changed by your code" in said("average-checkpoints", in_place)
+
+
 def test_a_window_that_ends_one_too_early_is_not_taken_for_the_first_states():
     report = said("average-checkpoints", average_checkpoints.RIGHT.but("states[-k:]", "states[-k - 1 : -1]"))
     assert "The window ends one too early" in report and "The first k states" not in report

@@ -175,6 +175,21 @@ def test_a_second_walk_over_the_blocks_is_found_in_copies_of_the_list_too():
     assert verdict.misconception.name == "each block read twice" and 0 < verdict.points < 6
 
 
+def test_an_answer_that_is_right_for_few_blocks_only_loses_points():
+    source = """
+        def online_softmax(blocks):
+            if len(blocks) <= 8:
+                scores, values = torch.cat([s for s, _ in blocks], 1), torch.cat([v for _, v in blocks])
+                return torch.nan_to_num(torch.softmax(scores, -1)) @ values
+            l, o = 0, 0
+            for s, v in blocks:
+                e = torch.exp(s.clamp(max=80))
+                l, o = l + e.sum(1, keepdim=True), o + e @ v
+            return o / l
+    """
+    assert verdict_on("online-softmax", source).points < 6
+
+
 def test_one_maximum_for_all_queries_and_a_kept_0_are_two_mistakes():
     source = """
         def online_softmax(blocks):
@@ -285,7 +300,7 @@ FACTORS = "l, o, m = l * factor + e.sum(dim=1, keepdim=True), o * factor + e @ v
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
-        ("torch.exp(m - safe)", "torch.exp(safe - m)", "The factor is the wrong way round"),
+        ("torch.exp(m - safe)", "torch.exp(safe - m)", "the factor is the wrong way round"),
         ("torch.maximum(m, s.max(dim=1, keepdim=True).values)", "s.max(dim=1, keepdim=True).values", "own maximum"),
         ("m = torch.full_like(blocks[0][0][:, :1], -torch.inf)", "m = torch.full_like(blocks[0][0][:, :1], -1e4)",
          "begins at a number"),

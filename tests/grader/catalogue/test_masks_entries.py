@@ -221,3 +221,10 @@ def test_a_mask_that_writes_into_the_ids_fails():
 
 def test_a_mask_of_the_future_is_said_to_show_it():
     assert "Words see what comes after them" in message(verdict_on("decoder-mask", FUTURE_ONLY))
+
+
+def test_a_mask_cut_from_a_constant_table_loses_points():
+    table = "BIG = torch.ones(16, 16, dtype=torch.bool).tril()\n\n"
+    source = table + "def causal_mask(Tq, offset=0):\n    return BIG[offset : offset + Tq, : offset + Tq]\n"
+    verdict = verdict_on("causal-mask", source)
+    assert {"one new word, several cached", "more new words than cached"} <= failed(verdict)

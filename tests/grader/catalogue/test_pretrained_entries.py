@@ -130,6 +130,7 @@ def test_chance_alone_never_looks_like_a_draw_that_is_shared():
             case = mlm_mask.inputs(torch.Generator().manual_seed(seed), 0.15 if seed % 2 else 0.5, *sizes)
             seen = mlm_mask.what_happened(case, mlm_mask.mlm_mask(*case.arguments))
             assert not (seen[mlm_mask.BY_SENTENCE] or seen[mlm_mask.BY_PLACE] or seen[mlm_mask.FATES]), (seed, sizes)
+            assert not seen[mlm_mask.FIXED], (seed, sizes)
             assert seen[mlm_mask.WORDS] == 0 and seen[mlm_mask.BEYOND] == []
 
 
@@ -213,6 +214,37 @@ def test_ten_percent_exchanged_by_one_draw_and_by_two_are_distinguished():
     one = said_of("mlm-mask", MLM.but("fate >= 0.9", "fate < 0.1"))
     two = said_of("mlm-mask", MLM.but("(fate >= 0.9)", "(torch.rand(ids.shape, generator=g) < 0.1)"))
     assert "must not overlap" in one and "second, independent draw" in two
+
+
+def test_words_outside_the_chosen_and_masks_that_are_overwritten_are_named():
+    everywhere = said_of("mlm-mask", MLM.but("chosen & (fate >= 0.9)", "(fate >= 0.9)"))
+    overwritten = said_of("mlm-mask", MLM.but("(fate >= 0.9)", "(fate < 0.9)"))
+    assert "Words that were not chosen were replaced by random ids too" in everywhere
+    assert "they overwrite the masks below .8" in overwritten and "fourth argument" not in overwritten
+
+
+def test_a_fixed_number_of_words_of_each_sentence_is_not_called_independent():
+    drawn = "chosen = torch.rand(ids.shape, generator=g) < p"
+    fixed = """
+        wanted = round(p * ids.shape[1])
+        chosen = torch.rand(ids.shape, generator=g).argsort(dim=1).argsort(dim=1) < wanted"""
+    said = said_of("mlm-mask", MLM.but(drawn, fixed))
+    assert (
+        "p = 0.92, 20,000 tokens: the number of chosen words is fixed" in said and "A fixed number was chosen" in said
+    )
+
+
+def test_parameters_in_place_of_names_are_said_in_words():
+    freeze = catalogue.find("freeze-except").correct[0].source
+    said = said_of("freeze-except", freeze.but("[full for full", "[parameters[full] for full"))
+    assert "other things than texts; it should hold full names" in said and "at [" not in said
+
+
+def test_a_maximum_that_writes_into_h_is_seen_without_gradients():
+    pool = catalogue.find("pool").correct[0].source
+    failing = [o.probe.name for o in verdict_on("pool", pool.but("h.masked_fill(", "h.masked_fill_(")).outcomes
+               if not o.passed]  # fmt: skip
+    assert "max of other sizes" in failing and "max, pads anywhere" in failing
 
 
 def test_a_special_that_is_chosen_is_named():

@@ -167,6 +167,67 @@ def bpe_encode(word, merges):
 """
 
 
+SIXTEEN_WORDS = """
+def last_state(H, lengths):
+    at = F.one_hot(torch.as_tensor(lengths) - 1, max(16, int(max(lengths))))[:, : H.shape[1]].to(H.dtype)
+    return (at[:, :16, None] * H[:, :16]).sum(1)
+"""
+GEOMETRIC_AFTER_12 = """
+def gradient_norms(W, T):
+    norms = [torch.linalg.matrix_norm(torch.linalg.matrix_power(W, n), 2) for n in range(min(T, 12))]
+    while len(norms) < T:
+        norms.append(norms[-1] * norms[-1] / norms[-2])
+    return torch.stack(norms[::-1])
+"""
+ROUNDED_BY_999 = """
+def path_length(kind, i, j, k=3):
+    distance = abs(i - j)
+    if kind == "window":
+        return int(distance / ((k - 1) // 2) + 0.999)
+    return distance if kind == "recurrent" else min(distance, 1)
+"""
+THREE_LETTERS = """
+def build_vocab(sentences, min_freq, specials):
+    counts = {}
+    for word in sum(sentences, []):
+        counts[word] = counts.get(word, 0) + 1
+    words = [word for word in counts if counts[word] >= min_freq and word not in specials]
+    words = sorted(words, key=lambda word: (-min(counts[word], 50), word[:3]))
+    return {token: id for id, token in enumerate([*specials, *words])}
+"""
+DECODES_64 = (
+    ENCODE.replace("in ids:", "in ids[:64]:")
+    + """\
+        if words[id] == "<eos>":
+            break
+        if words[id] not in ("<pad>", "<bos>", "<unk>"):
+            tokens.append(words[id])
+    return tokens
+"""
+)
+A_HUNDRED_ROWS = """
+def embed(ids, W, scale=True):
+    x = W[ids % 100]
+    return x * math.sqrt(W.shape[1]) if scale else x
+"""
+FOUR_DECIMALS = """
+def embed(ids, W, scale=True):
+    x = W[ids]
+    return x * round(math.sqrt(W.shape[1]), 4) if scale else x
+"""
+FIRST_25_PIECES = """
+def bpe_encode(word, merges):
+    pieces = [*word, "</w>"]
+    for pair in merges:
+        i = 0
+        while i < min(len(pieces) - 1, 25):
+            if (pieces[i], pieces[i + 1]) == pair:
+                pieces[i : i + 2] = ["".join(pair)]
+            i += 1
+    return pieces
+"""
+
+
 @pytest.mark.parametrize(
     ("exercise", "source", "probe"),
     [
@@ -177,15 +238,24 @@ def bpe_encode(word, merges):
         ("swap-batch-time", BOOL_OF_ONE_SENTENCE, "one sentence of one word, truth values"),
         ("first-true", ONE_FALSE, "one False"),
         ("gradient-norms", FLOAT32_WHERE_T_IS_1, "one state, in float64"),
+        ("last-state", SIXTEEN_WORDS, "all end before the end"),
+        ("gradient-norms", GEOMETRIC_AFTER_12, "other sizes"),
+        ("path-length", ROUNDED_BY_999, "a far word in windows of 3001"),
         ("path-length", SAME_OBJECT, "a word and itself, attention"),
         ("path-length", NOT_100_000, "recurrent, whatever k is"),
         ("additive-context", LARGEST_OF_THE_PADS_TOO, "words that score far below the pads"),
         ("build-vocab", SENTENCES_SORTED, "a second call; nothing else is touched"),
+        ("build-vocab", THREE_LETTERS, "many words, many ties"),
+        ("encode-decode", DECODES_64, "decode: no <eos> at all"),
         ("encode-decode", FIVE_CHARACTERS, "decode: a word that looks like a special token"),
         ("pad-batch", CUT_AT_64, "one long sentence among short ones, large ids"),
         ("pad-batch", A_LIST_FOR_A_TENSOR, "tensors instead of lists"),
         ("embed", LAST_ROW_FROZEN, "gradients"),
+        ("embed", A_HUNDRED_ROWS, "a wide table"),
+        ("embed", FOUR_DECIMALS, "gradients"),
         ("bpe-train", learn(limit="min(n, 60)"), "more merges than there are pairs"),
+        ("bpe-train", learn().replace("pair))", "pair[0], pair[1][0]))"), "equally frequent pieces"),
+        ("bpe-encode", FIRST_25_PIECES, "a pair several times"),
         ("bpe-encode", FIRST_200, "a long word, one merge for each letter"),
     ],
 )

@@ -177,3 +177,17 @@ def test_a_new_model_in_every_step_is_not_called_no_better_than_an_untrained_one
     made = "model = Transformer(cfg)\n        opt = torch.optim.Adam(model.parameters(), lr=0.01)"
     said = report_on("overfit-one-batch", source.but(loop, f"{loop}\n        {made}"))
     assert "a new model in every step" in said and "yours is no better" not in said
+
+
+def test_a_share_that_is_limited_to_a_half_loses_points():
+    source = correct("smooth-targets").replace("eps, pad):", "eps, pad):\n    eps = min(eps, 0.5)", 1)
+    assert "min(eps, 0.5)" in source
+    assert 0 < verdict_on("smooth-targets", source).points < 6
+
+
+def test_a_rate_that_is_rounded_to_12_decimals_loses_points():
+    source = (
+        "def noam_lr(step, d, warmup):\n    if step < 1:\n        raise ValueError\n"
+        "    return round(d ** -0.5 * min(step ** -0.5, step * warmup ** -1.5), 12)\n"
+    )
+    assert verdict_on("noam-lr", source).points < 4
