@@ -10,7 +10,7 @@ from torch import Tensor
 from transformer_ref.model.positional_encoding import sinusoidal_table
 
 Encoding = Callable[[int, int], Tensor]
-MOST, WIDEST = 1_000_000, 10_000  # numbers of a table, and of its rows, that an encoding makes
+MOST, WIDEST = 16_000_000, 10_000  # numbers of a table, and of its rows, that an encoding makes
 
 
 def sized(fn: Encoding) -> Encoding:
