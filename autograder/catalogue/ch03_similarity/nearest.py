@@ -87,10 +87,11 @@ def in_any_order_where_equal(case: Case, result: Any) -> Any:
 
 
 def few_and_many(g: torch.Generator) -> Case:
-    """Words with one large feature among words with several: another norm would change their order."""
+    """Words with one large feature among words with several: another norm would change their order. Some vectors are
+    short: a length must not be taken for a larger one."""
     W = torch.tensor([[3.0, 1, 0, 0], [2, 0.3, 0, 0], [1, 1, -0.2, 0.1], [1, 1.2, 0.9, 0.4], [1, -0.2, 0.9, 0.8],
                       [0.1, 0.2, 1, 0]])
-    W = W * (0.5 + 4 * torch.rand(len(W), 1, generator=g))
+    W = W * (0.05 + 0.4 * torch.rand(len(W), 1, generator=g))
     return Case(("sun", {"sun": 0, "rain": 1, "wind": 2, "snow": 3, "fog": 4, "hail": 5}, W, 5))
 
 

@@ -22,12 +22,12 @@ def softmax(x: Tensor, dim: int) -> Tensor:
 
 
 def far_apart(g: torch.Generator) -> Case:
-    """Scores 120 apart within one row: the small probability is 0 in float32, the large one must still be correct. One
-    score is about 200, half of which is still too much for an exponential; half of 120 is not."""
-    x = normal(g, 2, 3, 5)
+    """Scores 120 apart within one row: the small probability is 0 in float32, the large one must still be correct. Two
+    scores are about 200, half of which is still too much for an exponential; half of 120 is not."""
+    x = normal(g, 2, 9, 5)
     x[0, 0, 1] += 120
     x[0, :, 3] += 80
-    x[0, 2, 3] += 120
+    x[0, 7:, 3] += 120
     x[1, 2, 4] -= 120
     return Case((x, 1))
 

@@ -66,7 +66,7 @@ EXERCISE = Exercise(
     probes=(
         visible("four words", Case((TABLE[None], EMBEDDINGS[None]), WORDS)),
         visible("4 queries, 6 keys, 7 features", inputs, 2, 4, 6, 7),
-        *usual_probes(inputs, other=(5, 6, 4, 3), smallest=(1, 3, 1, 7), common=(2, 4, 6, 7), precise=far_away),
+        *usual_probes(inputs, other=(9, 6, 4, 3), smallest=(1, 3, 1, 7), common=(2, 4, 6, 7), precise=far_away),
         hidden("equal values come back", equal_values, announced_by="each times its weight"),
         hidden("a weight of 1 copies a value", one_hot, announced_by="each times its weight"),
     ),

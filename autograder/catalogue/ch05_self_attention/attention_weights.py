@@ -81,7 +81,7 @@ EXERCISE = Exercise(
     probes=(
         visible("four words", Case((EMBEDDINGS[None], EMBEDDINGS[None]), WORDS), laws=(ROWS_SUM_TO_ONE,)),
         visible("4 queries, 6 keys, d_k = 5", inputs, 2, 4, 6, 5),
-        *usual_probes(inputs, other=(3, 5, 7, 10), smallest=(1, 1, 4, 6), common=(2, 5, 5, 6), precise=far_away),
+        *usual_probes(inputs, other=(3, 5, 7, 90), smallest=(1, 1, 4, 6), common=(2, 5, 5, 6), precise=far_away),
         hidden("float64", inputs, 1, 3, 4, 5, dtype=torch.float64, rtol=0.0, atol=1e-8,
                announced_by="sum to 1 over the keys, up to rounding"),
         hidden("large scores", large_scores, announced_by="±1,000 must not give NaN"),

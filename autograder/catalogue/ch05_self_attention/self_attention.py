@@ -101,7 +101,7 @@ EXERCISE = Exercise(
         visible("four words, weights given", FOUR_WORDS, laws=(sums_to_one("every query's weights sum to 1", part=1),)),
         visible("two sentences, d_model 6, d_k 5, d_v 7", inputs, 2, 4, (6, 5, 7)),
         # Two words share out 1 by one number. Small words keep their scores near 1, where every mistake moves it.
-        *usual_probes(inputs, other=(3, 6, (8, 3, 4)), smallest=(1, 2, (4, 6, 5), 0.5), common=(2, 4, (7, 4, 6)),
+        *usual_probes(inputs, other=(3, 6, (8, 90, 4)), smallest=(1, 2, (4, 6, 5), 0.5), common=(2, 4, (7, 4, 6)),
                       precise=far_away),
         hidden("large scores", inputs, 2, 5, (9, 4, 9), first=30.0, dtype=torch.float64, checks="gradients",
                announced_by="must not give NaN"),
