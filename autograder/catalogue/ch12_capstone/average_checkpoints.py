@@ -154,8 +154,8 @@ EXERCISE = Exercise(
     id="average-checkpoints", number="12.4", difficulty=1, minutes=40, visible_points=1, hidden_points=4,
     reference=average_checkpoints, section=AVERAGE,
     probes=(
-        visible("by hand: the last two of 1, 4, 10", by_hand([1.0, 4.0, 10.0], 2), checks=UNTOUCHED),
-        visible("six states, the last three", inputs, 6, 3, checks=UNTOUCHED),
+        visible("by hand: the last two of 1, 4, 10", by_hand([1.0, 4.0, 10.0], 2)),
+        visible("six states, the last three", inputs, 6, 3),
         visible("a name that one of them lacks", misfit, "lacks"),
         hidden("seven states, the last five", inputs, 7, 5, 3, checks=UNTOUCHED,
                announced_by="the mean of the last k"),

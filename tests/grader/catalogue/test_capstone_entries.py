@@ -143,12 +143,12 @@ def test_what_a_tokenizer_does_wrong_is_said_in_words(source, told):
     assert told in report and "at key" not in report
 
 
-def test_a_sum_written_into_the_newest_state_loses_the_visible_point_too():
+def test_a_sum_written_into_the_newest_state_costs_more_than_one_check():
     in_place = average_checkpoints.RIGHT.but(
         average_checkpoints.DIVIDED, "mean[name] = tensor.copy_((total / k).to(tensor.dtype))"
     )
     found = verdict("average-checkpoints", in_place)
-    assert found.points < 4
+    assert found.points < 4.3
     assert "states was changed by your code" in said("average-checkpoints", in_place)
 
 

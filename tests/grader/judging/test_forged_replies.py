@@ -139,8 +139,8 @@ def test_garbage_in_place_of_all_that_a_stage_says_is_wrong(name, garbage):
     assert judged(catalogue.find(name), forge).points == 0
 
 
-def test_a_parameter_of_two_hundred_thousand_axes_is_refused_at_once():
-    shape = [["w", [1] * 100_000, True]]
+def test_a_parameter_of_twenty_thousand_axes_is_refused_at_once():
+    shape = [["w", [1] * 20_000, True]]
     verdict = judged(
         catalogue.find("self-attention"),
         lambda reply: {**reply, "parameters": shape} if "parameters" in reply else reply,
