@@ -149,7 +149,7 @@ def test_a_sum_written_into_the_newest_state_costs_more_than_one_check():
     )
     found = verdict("average-checkpoints", in_place)
     assert found.points < 4.3
-    assert "states was changed by your code" in said("average-checkpoints", in_place)
+    assert "written into the newest state, which is the caller's" in said("average-checkpoints", in_place)
 
 
 def test_a_window_that_ends_one_too_early_is_not_taken_for_the_first_states():

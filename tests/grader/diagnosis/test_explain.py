@@ -211,7 +211,7 @@ def test_a_reworded_message_hint_or_comment_outdates_no_grade(old, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "old", ["hidden_points=5", "other=(3, 5, 7, 10)", "attention.attention_weights(Q, K)", "FUSED,\n"]
+    "old", ["hidden_points=5", "other=(3, 5, 7, 90)", "attention.attention_weights(Q, K)", "FUSED,\n"]
 )
 def test_other_points_probes_references_and_rules_outdate_grades(old, tmp_path):
     new = {"hidden_points=5": "hidden_points=6", "FUSED,\n": "(),\n"}.get(
