@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from transformer_ref.config import TrainingConfig, fields_from
+from transformer_ref.config import ModelConfig, TrainingConfig, fields_from
 from transformer_ref.data.parallel_text import Parallel
 from transformer_ref.device import choose_device
 from transformer_ref.faster import freed_memory_kept
@@ -65,12 +65,16 @@ def learn(
     filled = [i for i, pair in enumerate(zip(sources, targets, strict=True)) if not any(map(is_blank, pair))]
     if len(filled) < 2:
         raise ValueError(f"targets: expected at least two pairs with text on both sides, got {len(filled)}")
-    held_back = min(max(int(HELD_BACK * len(filled)), 1), MOST_HELD_BACK)
-    drawn = set(random.Random(config.seed).sample(filled, held_back))  # a list may be sorted
-    places = [[i for i in range(len(sources)) if (i in drawn) == validates] for validates in (False, True)]
-    parts = [Parallel([sources[i] for i in part], [targets[i] for i in part]) for part in places]
     where = choose_device(device)
     begin = None if start is None else open_model(start)
+    sizes = ModelConfig(VOCABULARY, VOCABULARY, **recipe.model) if begin is None else begin.model.config
+    longest = min(sizes.max_length, config.tokens_per_batch) - 1
+    # A word is at least one token: of a pair with more words than that nothing could be validated.
+    fitting = [i for i in filled if max(len(sources[i].split()), len(targets[i].split())) <= longest] or filled
+    held_back = min(max(int(HELD_BACK * len(filled)), 1), MOST_HELD_BACK, len(fitting))
+    drawn = set(random.Random(config.seed).sample(fitting, held_back))  # a list may be sorted
+    places = [[i for i in range(len(sources)) if (i in drawn) == validates] for validates in (False, True)]
+    parts = [Parallel([sources[i] for i in part], [targets[i] for i in part]) for part in places]
     with freed_memory_kept():
         run = prepare(CORPUS, *parts, languages, config, where, recipe, start=begin)
         train(run, Path(folder), watchers)

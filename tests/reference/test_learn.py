@@ -193,3 +193,17 @@ def test_pairs_with_an_empty_side_are_never_all_that_is_validated(tmp_path, monk
             learn(sources, targets, tmp_path, seed=seed)
     with pytest.raises(ValueError, match="targets: expected at least two pairs with text on both sides, got 1"):
         learn(["a", "b", ""], ["c", "", "d"], tmp_path)
+
+
+def test_pairs_with_more_words_than_positions_are_never_all_that_is_validated(tmp_path, monkeypatch):
+    import transformer_ref.learn as module
+
+    def prepare(corpus, train, validation, *rest, **named):
+        assert len(validation.source) == 1 and len(validation.target[0].split()) == 1 and len(train.source) == 59
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(module, "prepare", prepare)
+    sources, targets = [str(i) for i in range(60)], [" ".join([str(i)] * (40 if i % 2 else 1)) for i in range(60)]
+    for seed in range(12):
+        with pytest.raises(KeyboardInterrupt):
+            learn(sources, targets, tmp_path, seed=seed, model=dict(max_length=32))
