@@ -80,6 +80,25 @@ def judged(
     return judge, {name: round(right(judge, *test), 3) for name, test in tests.items()}
 
 
+def _without_results(vocabulary: int) -> dict[str, Any]:
+    """What was run, with empty places for what came out."""
+    return {
+        "command": "python -m book.recorded.pretrained",
+        "versions": {"torch": torch.__version__, "python": platform.python_version()},
+        "seeds": SEEDS,
+        "texts": TEXTS,
+        "steps": STEPS,
+        "labels": LABELS,
+        "judged": JUDGED,
+        "vocabulary": vocabulary,
+        "runs": [],
+        "pooling": [],
+        "losses": {},
+        "sides": {},
+        "guesses": {},
+    }
+
+
 def main() -> None:
     """Train, evaluate, and write both records."""
     torch.set_num_threads(1)
@@ -93,21 +112,7 @@ def main() -> None:
         "labeled words": batch(words, write_reviews(JUDGED, seed=2, words=SEEN)),
         "other words": batch(words, write_reviews(JUDGED, seed=3, words=UNSEEN)),
     }
-    record: dict[str, Any] = {
-        "command": "python -m book.recorded.pretrained",
-        "versions": {"torch": torch.__version__, "python": platform.python_version()},
-        "seeds": SEEDS,
-        "texts": TEXTS,
-        "steps": STEPS,
-        "labels": LABELS,
-        "judged": JUDGED,
-        "vocabulary": len(words.tokens),
-        "runs": [],
-        "pooling": [],
-        "losses": {},
-        "sides": {},
-        "guesses": {},
-    }
+    record = _without_results(len(words.tokens))
     for seed in SEEDS:
         for kind in ("new", "built-in", "reviews"):
             g = torch.Generator().manual_seed(seed)

@@ -150,6 +150,13 @@ def test_feedback_tells_blank_missing_forbidden_and_unchecked_apart(feedback):
     assert "nothing to check yet" in part(feedback("ian"), "attend")
 
 
+def test_a_cell_without_an_answer_is_not_said_to_have_been_handed_in(feedback):
+    """A missing cell is graded as it was released, and nobody wrote that."""
+    assert "The cell that was graded" in part(feedback("eve"), "attend")
+    assert "What you handed in" not in part(feedback("eve"), "attend")
+    assert "What you handed in" in part(feedback("ada"), "attend")
+
+
 @pytest.mark.parametrize("student", ["ben", "jon"])
 def test_every_number_on_a_feedback_page_comes_from_a_visible_check_or_the_answer_itself(feedback, student):
     work = next(work for work in ROSTER if work.id == student)
