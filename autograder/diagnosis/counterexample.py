@@ -32,6 +32,7 @@ OF_THE_CODE = (
 )
 MOST_QUESTIONS = 250  # put to the answer
 MOST_NUMBERS = 16  # of all arguments together, and of a result: what is read at a glance
+LEAST_DIGITS, MOST_DIGITS = 4, 9  # of a number of the input, as it is shown
 PLAIN = (int, float, str, bool, type(None))
 
 
@@ -96,7 +97,19 @@ class _Search:
         """Shrink the input until nothing smaller fails."""
         while self._left > 0 and any(self._accepts(case) for case in _smaller(self._best.case)):
             pass
+        self._round()
         return self._best
+
+    def _round(self) -> None:
+        """Round the numbers to as few digits as it takes to fail: the input fails as it is shown."""
+        self._left += MOST_DIGITS
+        for digits in range(LEAST_DIGITS, MOST_DIGITS):
+            case = self._best.case
+            arguments = tuple(rounded(value, digits) for value in case.arguments)
+            if self._best is self._first or _equal(arguments, case.arguments):
+                return
+            if self._accepts(replace(case, arguments=arguments)):
+                return
 
     def _accepts(self, case: Case) -> bool:
         if self._left <= 0 or not _keeps(self._first.case.arguments, case.arguments):
@@ -141,6 +154,28 @@ def _is_finite(result: Any) -> bool:
     if isinstance(result, (list, tuple)):
         return all(map(_is_finite, result))
     return not isinstance(result, Tensor) or not result.is_floating_point() or bool(result.isfinite().all())
+
+
+def rounded(value: Any, digits: int) -> Any:
+    """The value with this many significant digits in every number."""
+    if isinstance(value, float):
+        return float(f"{value:.{digits}g}")
+    if isinstance(value, Tensor) and value.is_floating_point():
+        numbers = [float(f"{each:.{digits}g}") for each in value.flatten().tolist()]
+        return torch.tensor(numbers, dtype=value.dtype).reshape(value.shape)
+    if isinstance(value, (list, tuple)):
+        return type(value)(rounded(each, digits) for each in value)
+    if isinstance(value, dict):
+        return {key: rounded(each, digits) for key, each in value.items()}
+    return value
+
+
+def _equal(one: Any, other: Any) -> bool:
+    if isinstance(one, Tensor):
+        return torch.equal(one, other)
+    if isinstance(one, dict):
+        return all(_equal(each, other[key]) for key, each in one.items())
+    return all(map(_equal, one, other)) if isinstance(one, (list, tuple)) else one == other
 
 
 # --- smaller inputs --------------------------------------------------------------------------------------------------

@@ -102,6 +102,8 @@ def _pattern_beside(exercise: Exercise, known: Misconception, asked: Sequence[Ou
         found = [fact for fact in about_results(alike) if fact.exact and not fact.partial]
         if not found or 2 * mistaken < len(some):  # where it is not a mistake at all it explains nothing
             return None
+        if getattr(found[0], "left_over", False):
+            return None  # the mistake's sum, mean or selection is not in the answer
         if found[0].part and not any(_is_wrong(outcome, found[0].part) for outcome in some):
             return None
     passes = (outcome for outcome in asked if outcome.passed)

@@ -23,13 +23,11 @@ from autograder.judging.probe_inputs import asks_everybody, question_of
 
 FEWEST = 2  # failures that two mistakes at once must explain
 FEW = 4  # different texts that an argument may be, to count as a setting
-MORE = "Elsewhere something else is wrong as well: fix this first, then check again."
-TWO = "Two known mistakes together give exactly your results. Each is described as if it were the only one."
-NEARLY_TWO = (  # where the tolerance is large
-    "Two known mistakes together come close to your results. Each is described as if it were the only one."
-)
-SOME = "Some of your results, though not all, match a known mistake:"
-NOT_ALL = "Not every check fails in this way: fix this first, then check again."
+MORE = "Other checks fail as well, for the same reason or a different one: fix this first, then check again."
+TWO = "Two known mistakes together give exactly your results."
+NEARLY_TWO = "Two known mistakes together come close to your results."  # where the tolerance is large
+SOME = "Some of your wrong results, but not all, match a known mistake:"
+FIX_IT = "Fix this first, then check again."
 LOOSE = 0.01  # a tolerance, relative or not, from which on results agree by chance, as of a measurement
 MOST_PAIRS = 1_400  # of a class, which takes a millisecond each; of a whole model it is ten
 MOST_TRIED = 400  # pairs that are not kept: a number and no time, so that all machines say the same
@@ -85,7 +83,7 @@ def diagnose(exercise: Exercise, outcomes: Sequence[Outcome]) -> tuple[Misconcep
         known, evidence = best
         said = known  # a mark may be hidden
         if known.shows is None:
-            said = _identified(known, Claim(SOME_CHECKS), message=f"{SOME} {known.message} {NOT_ALL}")
+            said = _identified(known, Claim(SOME_CHECKS), message=f"{SOME} {known.message} {FIX_IT}")
         both = _two_at_once(exercise, failures_first, known)
         return both or _in_one_setting(exercise, failures_first) or (said, evidence)
     return _two_at_once(exercise, failures_first) or _in_one_setting(exercise, failures_first)
@@ -123,7 +121,10 @@ def _two_at_once(
         enough = loose and any(_agreement(exercise, single, asked[:1])[0] for single in (first, second))
         if agreeing and not clashes and not enough and not _claims_a_missing_axis(first, second, in_values):
             first, second = (second, first) if second == one else (first, second)
-            said = f"{NEARLY_TWO if loose else TWO} One: {_beside(first.message)} The other: {_beside(second.message)}"
+            alone = (
+                f"The first, taken alone: {_beside(first.message)} The second, taken alone: {_beside(second.message)}"
+            )
+            said = f"{NEARLY_TWO if loose else TWO} {alone}"
             return _identified(known, Claim(), name=first.name, reread=first.reread, message=said), None
     return None
 

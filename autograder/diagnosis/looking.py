@@ -18,7 +18,7 @@ from autograder.diagnosis.counterfactuals import FEWEST, beside_known, can_be_as
 from autograder.diagnosis.evidence import Fact, about_values
 from autograder.diagnosis.known_mistakes import setting, settings
 from autograder.diagnosis.output_patterns import scale
-from autograder.diagnosis.output_patterns.axes import CutShort, GoesOn
+from autograder.diagnosis.output_patterns.axes import ANOTHER_SHAPE, CutShort, GoesOn
 from autograder.diagnosis.output_patterns.formulas import about_formulas, formula
 from autograder.diagnosis.output_patterns.lengths import about_lengths
 from autograder.diagnosis.output_patterns.results import about_results
@@ -62,17 +62,19 @@ def notice(exercise: Exercise, outcomes: Sequence[Outcome], again: RepeatRun | N
         return [*(fact for fact in facts if not isinstance(fact, Ignored)), *back]
     values = [o for o in failures if o.difference.kind in ("value", "shape", "length") or _items(o)]
     found = [*about_formulas(values), *about_results(values)]
-    if not found or isinstance(found[0], (CutShort, GoesOn)):
+    stops = len(values) < len(about_values(failures))  # others are errors, say, in which no pattern of values can hold
+    in_some = bool(found) and (stops or found[0].partial)
+    if not found or isinstance(found[0], (CutShort, GoesOn)) or (in_some and found[0].name == ANOTHER_SHAPE.name):
         found = [*about_lengths(values), *found]
     if values[:1] != failures[:1]:
         found = []
-    elif len(values) < len(about_values(failures)):  # others are errors, say, in which no pattern of values can hold
+    elif stops:
         found = [replace(fact, partial=True) for fact in found if len(values) > 1 or fact.once]
     if any(isinstance(fact, Ignored) for fact in facts):  # why whole lines are wrong
         found = [fact for fact in found if fact not in (scale.OFFSET_BY_LINE, scale.SCALED_BY_LINE)]
     if any(isinstance(fact, Differs) for fact in facts):  # then this result, and which probes fail, say nothing
         return facts
-    return [*facts, *[*fixed(values), *found][:1], *about_probes(outcomes, again)][:3]
+    return [*facts, *[*fixed(values), *found][:1], *about_probes(outcomes, again, exercise)][:3]
 
 
 def _items(outcome: Outcome) -> bool:

@@ -94,12 +94,32 @@ class Program:
             yield from (each for each in _Finder(self._tree, effort).changes() if each.line not in lines)
 
     def code(self, change: Change) -> str:
-        """The code that a change concerns, as it is written."""
-        return self._written(change._shown)
+        """The code that a change concerns, as it is written; of a method, its name and arguments, as in `.exp()`."""
+        shown = change._shown
+        is_method = change.kind == "method too many" and isinstance(shown, ast.Call)
+        attribute = shown.func if is_method else shown
+        if isinstance(attribute, ast.Attribute) and (is_method or change.kind == "function"):
+            if is_method or not isinstance(attribute.value, ast.Name):
+                return self._after(attribute.value, shown)
+        return self._written(shown)
 
     def around(self, change: Change) -> str:
-        """The call, operation or statement that this code is a part of."""
-        return self._written(change._around)
+        """The call, operation or statement that this code is a part of; of a method's arguments, its call as in
+        `.tril(2)`."""
+        around = change._around
+        if isinstance(around, ast.Call) and isinstance(around.func, ast.Attribute):
+            is_argument = not any(each is change._shown for each in ast.walk(around.func))
+            if is_argument and isinstance(around.func.value, ast.Call):
+                return self._after(around.func.value, around)
+        return self._written(around)
+
+    def _after(self, value: ast.expr, whole: ast.expr) -> str:
+        """What follows a value in the code of an attribute of it, or of a call of its method."""
+        rest = ast.Pass(
+            lineno=value.end_lineno, col_offset=value.end_col_offset,
+            end_lineno=whole.end_lineno, end_col_offset=whole.end_col_offset,
+        )  # fmt: skip
+        return self._written(rest).lstrip(") ")
 
     def _written(self, node: ast.AST) -> str:
         return " ".join((ast.get_source_segment(self._source, node) or ast.unparse(node)).split())
@@ -135,7 +155,7 @@ def _height(node: ast.stmt) -> int:
 class _Finder:
     """Finds the changes of one program. They are made of parts of its tree, which they share.
 
-    effort: of the changes that are wanted; None for all.
+    effort: of the changes to return; None for all.
     """
 
     def __init__(self, tree: ast.Module, effort: int | None = None) -> None:
@@ -290,7 +310,7 @@ class _Finder:
         method = node.func if isinstance(node.func, ast.Attribute) else None
         of_value = method is not None and not (isinstance(method.value, ast.Name) and method.value.id in MODULES)
         if of_value and not _is_self(method.value):
-            yield from self._put("call too many", 2, node, method.value)
+            yield from self._put("method too many", 2, node, method.value)
         if len(given) == 1 and not isinstance(given[0], ast.Starred):
             yield from self._put("call too many", 2, node, given[0])
         if method is not None and method.attr in REDUCTIONS:

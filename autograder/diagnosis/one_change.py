@@ -39,7 +39,8 @@ WORDS = {
     "arguments": "two arguments of {code} exchanged",
     "argument too many": "one argument less in {code}",
     "argument too few": "one argument more in {code}",
-    "call too many": "one call less in {code}",
+    "call too many": "only the argument of {code}, without the call",
+    "method too many": "leaving out {code}",
     "bounds": "other bounds in {code}",
     "part": "only a part of {code}",
     "side": "only one of the two sides of {code}",
@@ -57,11 +58,21 @@ WORDS = {
 LEAVING_OUT = (
     "line too many",
     "call too many",
+    "method too many",
     "side",
     "part",
     "argument too many",
 )  # which say more than anything exchanged
-AT_THE_END = ("", "function", "call too many", "argument too many", "argument too few", "side", "part")
+AT_THE_END = (
+    "",
+    "function",
+    "call too many",
+    "method too many",
+    "argument too many",
+    "argument too few",
+    "side",
+    "part",
+)
 
 
 @dataclass(frozen=True)
@@ -185,6 +196,7 @@ def _told(found: Sequence[Change], program: Program, source: str, exercise: Exer
     places = {(each.kind, program.code(each)) for each in simpler or found}
     kind, code = places.pop() if len(places) == 1 else ("", max((code for _, code in places), key=len))
     written = source.splitlines()[line - 1].strip()
-    twice = len(re.findall(rf"(?<!\w){re.escape(code)}(?!\w)", written)) > 1
+    before = r"(?<!\w)" if code[:1].isidentifier() else ""
+    twice = len(re.findall(rf"{before}{re.escape(code)}(?!\w)", written)) > 1
     around = program.around((simpler or found)[0]) if kind and twice else ""
     return OneChange(kind, code, around, line, written, checks, checks < len(exercise.probes))

@@ -1,34 +1,42 @@
 """What a wrong answer's own source shows by itself: a `return` that ends a loop, a result that nothing keeps.
 
 Each remark is true of the source as it is written, whatever the input, and fits the kind of the first failure. So it
-replaces general advice, and where the code stopped with an error it follows what is said about that error.
+replaces general advice, and where the code stopped with an error it follows the text about that error.
 """
 
 import ast
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 
 from torch import Tensor
 
+from autograder.diagnosis import python_slips
+from autograder.diagnosis.remarks import VALUES, Remark, Written
+from autograder.diagnosis.remarks import raised as _raised
+from autograder.diagnosis.remarks import remark as _remark
 from autograder.judging.observation import Outcome, Raised
 
 PURE = {  # methods of tensors and functions of torch that change nothing in place and have no other effect
     "masked_fill", "transpose", "permute", "reshape", "view", "unsqueeze", "squeeze", "flatten", "unflatten",
     "softmax", "log_softmax", "clone", "contiguous", "clamp", "tril", "triu", "repeat", "repeat_interleave", "expand",
     "flip", "roll", "swapaxes", "detach", "index_fill", "scatter", "exp", "log", "sqrt", "abs", "matmul", "bmm",
-    "cat", "stack", "cumsum", "strip", "lower", "upper",
+    "cat", "stack", "cumsum", "strip", "lower", "upper", "replace", "removeprefix", "removesuffix", "masked_select",
+    "argsort", "logsumexp", "relu",
 }  # fmt: skip
 PAIRS = {"max", "min", "sort", "topk", "median", "mode", "kthvalue", "cummax", "cummin"}  # with an axis
 BESIDE_KNOWN = {"swallowed", "not kept"}  # why code that looks right shows a known mistake
 PARTS = {"values", "indices"}
 ANY_ERROR = {"Exception", "BaseException"}
-VALUES = ("value", "shape", "length", "nan", "keys")
 IN_A_LOOP = "Line {line} returns in the first pass of its loop, so there is no second pass."
+IN_A_LOOP_WITH_A_BREAK = (
+    "Line {line} is inside the loop and returns at the end of its first pass, if no break ends the loop before. There "
+    "is never a second pass."
+)
 NOT_KEPT = "Line {line} computes a new value and does not keep it: {name} changes nothing in place."
 SWALLOWED = "The `raise` in line {line} is inside a `try`, and your own `except` in line {other} catches it."
 NO_RAISE = "Your code has no `raise`, so no such input is refused."
+RETURNED_ERROR = "Line {line} returns {name} like any result. It stops the caller only if it is raised, with `raise`."
 UNREACHED = (
     "This error is not your own: line {line}, which raises {name}, was not reached. Does its condition hold for this "
     "input, and does it come before the line that stopped?"
@@ -57,16 +65,6 @@ LENGTH = (
     "it from there."
 )
 UNDEFINED = re.compile(r"name '(\w+)' is not defined")
-Remark = Callable[[ast.AST, Outcome], Iterator["Written"]]
-
-
-@dataclass(frozen=True)
-class Written:
-    """A remark on the source of an answer. name: of its kind, in tests; line: in the learner's cell."""
-
-    name: str
-    line: int
-    sentence: str
 
 
 def written(source: str, outcomes: Sequence[Outcome], names: Sequence[str]) -> Written | None:
@@ -93,17 +91,6 @@ def _answer(tree: ast.Module, names: Sequence[str]) -> ast.Module:
     return ast.Module([defined[name] for name in reached], [])
 
 
-def _remark(kind: str, node: ast.AST, sentence: str, **values: object) -> Written:
-    line = getattr(node, "lineno", 0)
-    return Written(kind, line, sentence.format(line=line, **values))
-
-
-def _raised(outcome: Outcome) -> Raised | None:
-    """The error that ended the first failing call."""
-    result = outcome.got.result
-    return result if outcome.difference.kind == "error" and isinstance(result, Raised) else None
-
-
 def _refused(tree: ast.AST, outcome: Outcome) -> Iterator[Written]:
     """Where an error is expected: it is caught by the code itself, or raised nowhere, or not reached."""
     expected, error = outcome.expected.result, _raised(outcome)
@@ -112,12 +99,21 @@ def _refused(tree: ast.AST, outcome: Outcome) -> Iterator[Written]:
     raises = [node for node in ast.walk(tree) if isinstance(node, ast.Raise)]
     if error is None and outcome.difference.kind in ("not raised", "type", "value", "shape"):
         yield from _swallowed(tree)
+        yield from _returned_error(tree)
         if not raises and not any(isinstance(node, ast.Assert) for node in ast.walk(tree)):
             yield Written("no raise", 0, NO_RAISE)
     if error is not None and error.about != ("raised",):
         own = [node for node in raises if _raises(node) == expected.type]
         if len(own) == 1 and error.line and error.line != own[0].lineno:
             yield _remark("unreached", own[0], UNREACHED, name=expected.type)
+
+
+def _returned_error(tree: ast.AST) -> Iterator[Written]:
+    for node in ast.walk(tree):
+        value = node.value if isinstance(node, ast.Return) else None
+        kind = value.func if isinstance(value, ast.Call) else value
+        if isinstance(kind, ast.Name) and kind.id.endswith(("Error", "Exception")):
+            yield _remark("returned error", node, RETURNED_ERROR, name=kind.id)
 
 
 def _swallowed(tree: ast.AST) -> Iterator[Written]:
@@ -149,11 +145,12 @@ def _in_a_loop(tree: ast.AST, outcome: Outcome) -> Iterator[Written]:
     """A `return` that every first pass of a loop reaches."""
     if outcome.difference.kind not in (*VALUES, "type"):
         return
-    for loop in (node for node in ast.walk(tree) if isinstance(node, ast.For)):
+    for loop in (node for node in ast.walk(tree) if isinstance(node, (ast.For, ast.While))):
         last = loop.body[-1]
         inside = [node for each in loop.body for node in ast.walk(each)]
-        if isinstance(last, ast.Return) and not any(isinstance(node, (ast.Continue, ast.Break)) for node in inside):
-            yield _remark("return in a loop", last, IN_A_LOOP)
+        if isinstance(last, ast.Return) and not any(isinstance(node, ast.Continue) for node in inside):
+            left = any(isinstance(node, ast.Break) for node in inside)
+            yield _remark("return in a loop", last, IN_A_LOOP if not left else IN_A_LOOP_WITH_A_BREAK)
 
 
 def _not_kept(tree: ast.AST, outcome: Outcome) -> Iterator[Written]:
@@ -307,4 +304,5 @@ REMARKS: tuple[Remark, ...] = (  # the most certain to be the reason first
     _classes,
     _power,
     _overwritten,
+    *python_slips.REMARKS,
 )

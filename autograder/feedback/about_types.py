@@ -1,7 +1,7 @@
 """Sentences about a result of another type, dtype or shape than the expected one."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import torch
@@ -95,6 +95,41 @@ def about_shape(parted: Difference, others: Sequence[Difference] = ()) -> str:
     return f"Only axis {apart[0]} differs: it is {_longer(more)}.{short}"
 
 
+def about_lengths(names: Sequence[str], failures: Sequence[Outcome]) -> str:
+    """Return which axis of which argument a wrong axis is as long as, if it is one, and the same in all these checks.
+
+    names: of the arguments.
+    """
+    shapes = [(tuple(each.difference.expected), tuple(each.difference.got)) for each in failures]
+    if any(len(got) != len(wanted) or sorted(got) == sorted(wanted) for wanted, got in shapes):
+        return ""
+    said: dict[tuple[int, int], list[int]] = {}  # the axes of the result, by the axis of an argument
+    for axis in range(len(shapes[0][0])):
+        wrong = [each for each in failures if each.difference.expected[axis] != each.difference.got[axis]]
+        as_long = [set(_axes_of_length(each, each.difference.got[axis])) for each in wrong]
+        common = set.intersection(*as_long) if len(wrong) == len(failures) else set()
+        if len(common) == 1:
+            said.setdefault(common.pop(), []).append(axis)
+    told = [
+        f"{_called(axes)} as long as axis {of_it} of {names[place]}"
+        for (place, of_it), axes in said.items()
+        if place < len(names)
+    ]
+    return f"In yours, {', and '.join(told)}." if told else ""
+
+
+def _called(axes: Sequence[int]) -> str:
+    """The name of one axis or of several, with the verb."""
+    return f"axis {axes[0]} is" if len(axes) == 1 else f"axes {' and '.join(map(str, axes))} are"
+
+
+def _axes_of_length(outcome: Outcome, length: int) -> Iterator[tuple[int, int]]:
+    """The axes of the arguments, each with the position of its argument, that are so long; none for a length of 1."""
+    for place, value in enumerate(outcome.case.arguments):
+        if isinstance(value, torch.Tensor) and length > 1:
+            yield from ((place, axis) for axis, size in enumerate(value.shape) if size == length)
+
+
 def _left_out(longer: Sequence[int], shorter: Sequence[int]) -> list[int]:
     """The axes any one of which can be left out of the longer shape to make the shorter one."""
     return [axis for axis in range(len(longer)) if (*longer[:axis], *longer[axis + 1 :]) == tuple(shorter)]
@@ -133,7 +168,10 @@ def _of_two_checks(pairs: Sequence[tuple], lost: bool) -> str:
 
 def _how_lost(size: int) -> str:
     if size == 1:
-        return "Was it squeezed away, or is a keepdim=True or an unsqueeze missing?"
+        return (
+            "Was it squeezed away, is a keepdim=True or an unsqueeze missing, or are results joined with cat where "
+            "stack is meant?"
+        )
     return "Was it summed, averaged or indexed away, or are results joined with cat where stack is meant?"
 
 

@@ -53,6 +53,9 @@ MEANINGS: dict[str, str] = {  # the beginning of a message, as a regular express
     r"(\w+)\(\) received an invalid combination of arguments": (
         "{0} does not take arguments of these types together. Is one missing, one too many, or one of another type?"
     ),
+    r"(\w+)\(\): argument '\w+' .*(?:,but got|but found element of type) (?:[\w.]*\.)?Generator": (
+        "{0} takes a generator only by its name, generator. Without the name it is taken for one of the sizes."
+    ),
     r"(\w+)\(\): argument '(\w+)' .*(?:,but got|but found element of type) (?:[\w.]*\.)?(\w+)": (
         "{0} expects whole numbers as its argument {1}, and one of them is of type {2}."
     ),
@@ -88,10 +91,14 @@ MEANINGS: dict[str, str] = {  # the beginning of a message, as a regular express
     ),
     r"bytes must be in range\(0, 256\)": "A byte is a whole number from 0 to 255, and one of these is not.",
     r"unhashable type: 'slice'|slice\(": "A dictionary has keys and no order of positions, so it cannot be sliced.",
+    r"can only concatenate \w+ \(not \"NoneType\"\)": NO_VALUE,
     r"'NoneType' object is not|cannot unpack non-iterable NoneType|.*\b(?:not supported|operand).*'NoneType'": NO_VALUE,
     r"'(?:int|float|bool)' object is not iterable|cannot unpack non-iterable (?:int|float|bool)\b": A_NUMBER,
     r"'(?:int|float|bool)' object is not subscriptable": "A single number has no entries that [...] could select.",
     r"'(?:function|method|builtin_function_or_method|type)' object is not subscriptable": ROUND,
+    r"'torch\.Size' object is not callable": (
+        "shape is not a method: it has no round brackets. An index selects one of its lengths. (size() is a method.)"
+    ),
     r"'([\w.]+)' object is not callable": (
         "The value before the round brackets is of type {0} and cannot be called. Should the brackets be square or "
         "left out, or is a sign such as * missing?"
@@ -106,6 +113,34 @@ MEANINGS: dict[str, str] = {  # the beginning of a message, as a regular express
     r"'\w+' object cannot be interpreted as an int|list indices must be int": "A whole number is needed there.",
     r"only integer tensors of a single element|only one element tensors|a Tensor with \d+ elements cannot": ONE_NUMBER,
     r"can only concatenate (\w+) \(not \"(\w+)\"\)": "Only a {0} can be added to a {0}, and this is of type {1}.",
+    r"sequence item \d+: expected str instance, (\w+) found": (
+        "join puts texts together, and one of the items is of type {0}. Make a text of each item first."
+    ),
+    r"unsupported operand type\(s\) for (?:/|-|\*\*|//|/=|-=|%): 'list' and|"
+    r"unsupported operand type\(s\) for .*: '(?:int|float)' and 'list'": (
+        "A list does not compute entry by entry, as a tensor does. Make a tensor of it, or compute each item in a loop."
+    ),
+    r"unsupported operand type\(s\) for .*: '(?:int|float)' and 'str'": (
+        "A text does not count as a number, even if it consists of digits. int() or float() converts it."
+    ),
+    r"'(tuple|str|range|bytes)' object does not support item assignment": (
+        "No item of a {0} can be changed. Change a list, or make a new {0}."
+    ),
+    r"'set' object is not subscriptable": (
+        "A set has neither keys nor an order of positions. Curly brackets with commas, but without colons, make a set."
+    ),
+    r"string indices must be integers": (
+        "The value before [...] is a text, and its positions are whole numbers. A loop over a dictionary yields "
+        "its keys, one over a text its characters."
+    ),
+    r"string index out of range": "A text of length n has the indices 0 to n - 1, an empty one has none.",
+    r"dictionary changed size during iteration|dictionary keys changed|Set changed size|deque mutated": (
+        "The loop goes over something whose items the loop adds or removes. Go over a copy, such as a list of it."
+    ),
+    r"list\.(?:remove|index)\(x\): x not in list|.* is not in list|substring not found": (
+        "remove and index stop with an error if what they search for does not occur. Check with `in` first."
+    ),
+    r"zip\(\) argument 2 is": "zip goes through several sequences at once. These two have different lengths.",
     r"can't multiply sequence by non-int": "* repeats a list. Only the numbers of a tensor are multiplied by it.",
     r"unsupported operand type\(s\) for .*'torch\.Size'|must be real number, not torch\.Size": (
         "A shape is all lengths at once. An index selects one of them."
@@ -187,6 +222,10 @@ MEANINGS: dict[str, str] = {  # the beginning of a message, as a regular express
         "kept in an nn.ParameterList."
     ),
     r"ModuleList\.extend should be called with": "A ModuleList is made from a list of layers.",
+    r"`(\w+)` is not an nn\.Module": (
+        "get_submodule finds modules only, and {0} is something else, such as a parameter of a layer."
+    ),
+    r"\w+ has no attribute `(\w+)`": "No part of this module is called {0}.",
     r"Module \[(\w+)\] is missing the required \"forward\"": (
         "A {0} only holds its layers and cannot be called. Call them one after the other, in a loop."
     ),

@@ -103,6 +103,10 @@ LENGTH_FIRST = (
     "PyTorch's attention takes the first axis for the length and the second for the batch, and so does its "
     "Transformer. When you make the layer, you can say that the batch comes first."
 )
+MASK_OF_FOUR_AXES = (
+    "nn.MultiheadAttention takes a mask of two axes, (query, key), or of three, (batch * heads, query, key), and True "
+    "means *hidden* there. A mask of four axes in which True means *may attend* has to be converted first, as in 08.6."
+)
 TORCH_SAYS = {  # how torch's words begin, where nothing else tells one of its errors from another
     "Error(s) in loading state_dict for": NAMES_OF_STATES,
     "Boolean value of Tensor with more than one value is ambiguous": TRUTH,
@@ -111,6 +115,7 @@ TORCH_SAYS = {  # how torch's words begin, where nothing else tells one of its e
     "cannot assign parameters before Module.__init__() call": UNMADE,
     "Expected tensor for argument #1 'indices'": OF_IDS,
     "The shape of the 2D attn_mask is": LENGTH_FIRST,
+    "For batched (3-D) `query`, expected `attn_mask` to be `None`, 2-D or 3-D but found 4-D": MASK_OF_FOUR_AXES,
     "the batch number of src and tgt must be equal": LENGTH_FIRST,
     "Expected key_padded_mask.shape[0] to be": LENGTH_FIRST,
     "a leaf Variable that requires grad": LEAF,
@@ -282,8 +287,16 @@ def _about_attribute(exercise: Exercise, kind: str, attribute: str) -> str:
     if kind in exercise.names:
         return f"Your {kind} has no {attribute}: is it set in __init__, or defined as a method, under this very name?"
     similar = _similar(attribute, OWNERS[kind]) if kind in OWNERS else ""
-    asked = f"Is {similar} meant?" if similar else "What did you expect there?"
+    asked = f"Is {similar} meant?" if similar else _of_another(kind, attribute)
     return f"A value of type {kind} has no {attribute}. {asked}"
+
+
+def _of_another(kind: str, attribute: str) -> str:
+    """A sentence about a type that does have this attribute, else a question."""
+    having = [name for name in ("Tensor", "list", "dict", "str") if name != kind and hasattr(OWNERS[name], attribute)]
+    if not having:
+        return "What did you expect there?"
+    return f"A {having[0]} has: should the value before the dot be one, or is {attribute} called on the wrong value?"
 
 
 def _has_instead(exercise: Exercise, outcome: Outcome, kind: str) -> str:

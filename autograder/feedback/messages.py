@@ -17,7 +17,7 @@ from autograder.diagnosis.behavior import IN_PLACE, NEW_VALUE, SWITCHED_BACK, WR
 from autograder.diagnosis.evidence import Explained, Fact, argument_names, explained
 from autograder.diagnosis.own_source import Written
 from autograder.diagnosis.sentences import noticed_in
-from autograder.feedback.about_types import about_dtype, about_shape, about_type, is_number, is_returned
+from autograder.feedback.about_types import about_dtype, about_lengths, about_shape, about_type, is_number, is_returned
 from autograder.feedback.error_meanings import meaning
 from autograder.feedback.errors import about_error
 from autograder.feedback.structure import about_structure
@@ -130,11 +130,11 @@ def below_the_lines(verdict: Verdict) -> str:
     )
 
 
-def _of_shapes(verdict: Verdict, first: Outcome) -> list[Difference]:
-    """The differences of the other failures that may be shown, if they are of shapes in the same part of a result."""
+def _of_shapes(verdict: Verdict, first: Outcome) -> list[Outcome]:
+    """The other failures that may be shown, if they are of shapes in the same part of a result."""
     shown = [each for each in verdict.outcomes if not each.passed and each is not first and not each.secret]
-    alike = [each.difference for each in shown if each.difference.kind == "shape"]
-    where = [[part for part in each.where if part.kind == "result"] for each in (first.difference, *alike)]
+    alike = [each for each in shown if each.difference.kind == "shape"]
+    where = [[part for part in each.difference.where if part.kind == "result"] for each in (first, *alike)]
     return [each for each, there in zip(alike, where[1:], strict=True) if there == where[0]]
 
 
@@ -189,11 +189,11 @@ def seen(exercise: Exercise, outcome: Outcome) -> str:
 
 
 def unexplained(
-    exercise: Exercise, outcome: Outcome, noticed: Sequence[Fact] = (), others: Sequence[Difference] = ()
+    exercise: Exercise, outcome: Outcome, noticed: Sequence[Fact] = (), others: Sequence[Outcome] = ()
 ) -> str:
     """Sentences about the first failure, to be read after the line that shows it, and facts about all failures.
 
-    others: the differences of further failures that may be shown, where the shapes differ as well.
+    others: further failures that may be shown, where the shapes differ as well.
     """
     facts = noticed_in(exercise, outcome, noticed)
     kind, result = outcome.difference.kind, outcome.got.result if outcome.got is not None else None
@@ -214,12 +214,12 @@ def unexplained(
         return facts
     if facts and kind in ("value", "shape", "length", "keys", "inputs", "no gradient", "gradient"):
         return facts
+    if isinstance(outcome.difference.got, Remark):
+        return ""
     if kind == "value" and exercise.roles is not None:  # its weights are drawn: nobody works it by hand
         return OF_A_CLASS
     if kind == "value" and (not isinstance(result, torch.Tensor) or result.ndim < 2):
         return STEPS if _draws(outcome) else BY_HAND  # a list, a text or a vector has no rows
-    if isinstance(outcome.difference.got, Remark):
-        return ""
     if kind == "score":
         return "" if outcome.difference.expected.is_nearly_full(outcome.difference.got) else SCORE
     if kind == "inputs" and _is_model(outcome):
@@ -229,7 +229,8 @@ def unexplained(
     if kind == "dtype":
         return about_dtype(outcome)
     if kind == "shape":
-        return about_shape(outcome.difference, others)
+        lengths = about_lengths(argument_names(exercise, outcome), [outcome, *others])
+        return f"{about_shape(outcome.difference, [each.difference for each in others])} {lengths}".strip()
     return about_type(exercise, outcome.difference) if kind == "type" else VISIBLE.get(kind, "")
 
 
@@ -358,7 +359,8 @@ def _beside(exercise: Exercise, outcome: Outcome, parted: Difference) -> str:
 
 def _other_type(exercise: Exercise, parted: Difference) -> str:
     wanted, got, found = parted.expected, parted.got, _found(exercise, parted)
-    if isinstance(wanted, dict) and exercise.normalize is not None and not parted.where:
+    made = exercise.normalize is not None and not getattr(exercise.normalize, "keeps_type", False)
+    if isinstance(wanted, dict) and made and not parted.where:
         return f"got {found}, of which the check can read nothing"  # what is compared is made of the result
     if isinstance(wanted, torch.Tensor):
         return f"expected a tensor, got {found}"

@@ -17,7 +17,7 @@ from autograder.feedback import render
 from autograder.feedback.errors import may_be_of_shapes
 from autograder.feedback.messages import below_the_lines, said_by, seen
 from autograder.feedback.parts import Example, Head, Line, Part, Reread, Row, Source
-from autograder.feedback.values import LEAST_DIGITS, cut, digits_apart, dtype_name, plainly, tensors_apart, written
+from autograder.feedback.values import LEAST_DIGITS, cut, digits_exact, dtype_name, plainly, tensors_apart, written
 from autograder.judging.compare import inputs_difference
 from autograder.judging.observation import Difference, Outcome, Raised, Structure
 from autograder.judging.verdict import BLANK, WRONG, Verdict
@@ -335,8 +335,8 @@ def _example(exercise: Exercise, outcome: Outcome) -> Example | None:
     if parted.kind == "dtype":
         right, yours = f"{right} ({dtype_name(parted.expected)})", f"{yours} ({dtype_name(parted.got)})"
     by_dtype = parted.kind == "dtype" or isinstance(got, Raised)  # as where float32 meets float64
-    digits = max(map(digits_apart, outcome.case.arguments), default=LEAST_DIGITS)
-    values = [_with_dtype(value) if by_dtype else plainly(value, digits) for value in outcome.case.arguments]
+    digits = max(map(digits_exact, outcome.case.arguments), default=LEAST_DIGITS)
+    values = [_with_dtype(value, digits) if by_dtype else plainly(value, digits) for value in outcome.case.arguments]
     arguments = tuple(zip(names, values, strict=False))
     longest = max(map(len, (right, yours, *(value for _, value in arguments))))
     if right == yours or longest > MAX_EXAMPLE or outcome.probe.hide_expected:
@@ -344,10 +344,10 @@ def _example(exercise: Exercise, outcome: Outcome) -> Example | None:
     return Example(arguments, right, yours)
 
 
-def _with_dtype(value: Any) -> str:
+def _with_dtype(value: Any, digits: int) -> str:
     """A small value, and its dtype where that is not the default one."""
     unusual = isinstance(value, torch.Tensor) and value.is_floating_point() and value.dtype != torch.float32
-    return f"{plainly(value)} ({dtype_name(value.dtype)})" if unusual else plainly(value)
+    return f"{plainly(value, digits)} ({dtype_name(value.dtype)})" if unusual else plainly(value, digits)
 
 
 def _hint(verdict: Explained) -> str:

@@ -5,10 +5,10 @@ from typing import Any
 import torch
 
 from autograder.catalogue.numbers import number
+from autograder.diagnosis.counterexample import LEAST_DIGITS, MOST_DIGITS, rounded
 from autograder.inside import wire
 
 MAX_DECIMALS = 9
-LEAST_DIGITS, MOST_DIGITS = 4, 9  # of a number in a small example
 MAX_COMPARED = 100  # numbers of a tensor
 
 
@@ -66,14 +66,18 @@ def numbers_apart(one: float, other: float) -> tuple[str, str]:
     return texts
 
 
-def digits_apart(value: Any) -> int:
-    """How many digits show that the numbers of a small tensor differ; `LEAST_DIGITS` where `MOST_DIGITS` do not."""
-    if not isinstance(value, torch.Tensor) or not value.is_floating_point() or value.numel() > MAX_COMPARED:
-        return LEAST_DIGITS
-    numbers = set(value.flatten().tolist())
-    for digits in range(LEAST_DIGITS, MOST_DIGITS + 1):
-        if len({f"{number:.{digits}g}" for number in numbers}) == len(numbers):
-            return digits
+def digits_exact(value: Any) -> int:
+    """How many digits give the numbers of a small value back when they are read again; `MOST_DIGITS` if none do."""
+    if isinstance(value, torch.Tensor):
+        if not value.is_floating_point() or value.numel() > MAX_COMPARED:
+            return LEAST_DIGITS
+        fits = (digits for digits in range(LEAST_DIGITS, MOST_DIGITS) if torch.equal(rounded(value, digits), value))
+        return next(fits, MOST_DIGITS)
+    if isinstance(value, float):
+        return digits_exact(torch.tensor(value, dtype=torch.float64))
+    if isinstance(value, (list, tuple, dict)):
+        parts = value.values() if isinstance(value, dict) else value
+        return max(map(digits_exact, parts), default=LEAST_DIGITS)
     return LEAST_DIGITS
 
 

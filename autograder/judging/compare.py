@@ -16,7 +16,8 @@ from autograder.judging.observation import Difference, Observation, Part, Raised
 
 def difference(expected: Observation, got: Observation, probe: Probe) -> Difference | None:
     """The first difference that the probe checks, or None if the answer is correct."""
-    if got.dictionaries - expected.dictionaries:  # what `normalize` makes of a result is no result itself
+    made = got.dictionaries - expected.dictionaries  # what `normalize` makes of a result is not a result itself
+    if made and not isinstance(expected.result, Raised):
         found = Difference("type", expected=expected.result, got=got.result)
     elif probe.scale is not None and isinstance(expected.result, list) and not isinstance(got.result, Raised):
         found = _below_full(expected.result, got.result, probe.scale)

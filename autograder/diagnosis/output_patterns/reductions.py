@@ -144,8 +144,8 @@ SENTENCES = {  # {0}: the axis in words; {1}: its number
     "sigmoid": "Your result is the correct one after a sigmoid.",
     "tanh": "Your result is the correct one after tanh.",
     "degrees": "These are the angles, in degrees, whose cosines are the correct values.",
-    "lower triangle": "Only the diagonal and the entries below it are filled; above it you have 0.",
-    "upper triangle": "Only the diagonal and the entries above it are filled; below it you have 0.",
+    "lower triangle": "Above the diagonal you have only 0 or False; all other entries are correct.",
+    "upper triangle": "Below the diagonal you have only 0 or False; all other entries are correct.",
     "lower triangle shared": "Above the diagonal you have 0, and the rest of each row was normalized again: that is a "
     "causal mask, which hides later positions.",
     "upper triangle shared": "Below the diagonal you have 0, and the rest of each row was normalized again: a mask "

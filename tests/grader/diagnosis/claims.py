@@ -5,6 +5,7 @@ Each kind of fact has an oracle of its own here, written from its sentence and n
 detector's tables, since the name of such a change is its definition; whether they hold is computed here.
 """
 
+import inspect
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -14,12 +15,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from autograder.diagnosis.conditions import ArgumentIs, SizeTells
-from autograder.diagnosis.evidence import Explained, Fact
+from autograder.diagnosis.conditions import ArgumentIs, AxisFull, DtypeTells, SizeTells
+from autograder.diagnosis.evidence import Explained, Fact, argument_names
 from autograder.diagnosis.known_mistakes import namespace_of, setting
 from autograder.diagnosis.output_patterns.by_argument import COUNTS, MEASURES, MoreOrLess, Quotient
 from autograder.diagnosis.output_patterns.formulas import Formula
-from autograder.diagnosis.output_patterns.lengths import Length
+from autograder.diagnosis.output_patterns.lengths import Length, Lengths
 from autograder.diagnosis.output_patterns.reductions import BY_LINE, CHANGES
 from autograder.diagnosis.suppositions import Supposed
 from autograder.inside import wire
@@ -86,7 +87,7 @@ def _known(verdict: Explained, failing: Sequence[Outcome], passing: Sequence[Out
 
 def _extent(message: str) -> str:
     """Before claims were data: what the words say."""
-    if message.startswith("Some of your results"):
+    if message.startswith("Some of your wrong results"):
         return "some"
     return "setting" if re.match(r"(Where \w+ is .{1,20}|In \w+)(, and only there)?: ", message) else "every"
 
@@ -126,7 +127,11 @@ def _fact(verdict, endpoint, fact: Fact, failing: Sequence[Outcome], passing: Se
     if isinstance(fact, ArgumentIs):
         return _of_argument(verdict, endpoint, fact, failing, passing)
     if isinstance(fact, SizeTells):
-        return _of_object(fact, failing, passing)
+        return _of_object(exercise, fact, failing, passing)
+    if isinstance(fact, (AxisFull, DtypeTells)):
+        holds = _is_full if isinstance(fact, AxisFull) else _has_none_of
+        right = not any(holds(fact, each) for each in failing) and all(holds(fact, each) for each in passing)
+        return [] if right else ["the checks that fail or pass say otherwise"]
     if fact.name in SEEN_ONCE:
         return []
     if fact.name in REPEATED:
@@ -153,16 +158,17 @@ def _fact(verdict, endpoint, fact: Fact, failing: Sequence[Outcome], passing: Se
 
 def _of_argument(verdict, endpoint, fact, failing, passing) -> list[str]:
     """Fails where an argument is so, and only there: no other value of it may fail in the same place."""
-    holds = VALUES[fact.value]
-    value = lambda each: each.case.arguments[fact.argument]  # noqa: E731
+    holds, exercise = VALUES[fact.value], verdict.exercise
+    value = lambda each: _with_defaults(exercise, each.case, fact.of_constructor)[fact.argument]  # noqa: E731
     if not all(holds(value(each)) for each in failing) or any(holds(value(each)) for each in passing):
         return ["the checks that fail or pass say otherwise"]
-    exercise, candidate = verdict.exercise, Candidate(verdict.exercise, endpoint)
+    candidate = Candidate(verdict.exercise, endpoint)
     for outcome in failing[:2]:
         for other in passing[:3]:
-            arguments = list(outcome.case.arguments)
+            arguments = list(_with_defaults(exercise, outcome.case, fact.of_constructor))
             arguments[fact.argument] = value(other)
-            case = replace(outcome.case, arguments=tuple(arguments))
+            changed = {"construct" if fact.of_constructor else "arguments": tuple(arguments)}
+            case = replace(outcome.case, **changed)
             expected = right_answer(exercise, outcome.probe, case)
             if isinstance(expected.result, Raised):
                 continue
@@ -174,6 +180,34 @@ def _of_argument(verdict, endpoint, fact, failing, passing) -> list[str]:
     return []
 
 
+def _with_defaults(exercise, case, of_constructor: bool) -> tuple:
+    """The arguments of a call or a constructor, with the defaults of those left out."""
+    values, reference = (
+        case.construct if of_constructor else case.arguments,
+        exercise.reference[case.function or exercise.names[0]],
+    )
+    if isinstance(reference, type):
+        reference = reference.__init__ if of_constructor else reference.forward
+    parameters = [each for each in inspect.signature(reference).parameters.values() if each.name != "self"]
+    return (*values, *(each.default for each in parameters[len(values) :]))
+
+
+def _is_full(fact, outcome: Outcome) -> bool:
+    made = outcome.case.construct
+    size = made[fact.of] if isinstance(fact.of, int) else next(getattr(c, fact.of) for c in made if hasattr(c, fact.of))
+    return outcome.case.arguments[fact.argument].shape[fact.axis] == size
+
+
+def _has_none_of(fact, outcome: Outcome) -> bool:
+    def tensors(value):
+        if isinstance(value, Tensor):
+            return [value]
+        parts = value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else ()
+        return [each for part in parts for each in tensors(part)]
+
+    return not {str(each.dtype) for each in tensors(outcome.case.arguments)} & {f"torch.{d}" for d in fact.dtypes}
+
+
 def _passes(exercise, probe, case, expected, source) -> bool:
     """Whether an answer returns the expected result."""
     got = Candidate(exercise, LocalEndpoint(namespace_of(source))).observe(probe, case, expected)
@@ -182,6 +216,7 @@ def _passes(exercise, probe, case, expected, source) -> bool:
 
 VALUES: dict[str, Callable[[Any], bool]] = {
     "None": lambda value: value is None,
+    "given": lambda value: value is not None,
     "True": lambda value: value is True,
     "False": lambda value: value is False,
     "0": lambda value: type(value) in (int, float) and value == 0,
@@ -191,10 +226,13 @@ VALUES: dict[str, Callable[[Any], bool]] = {
 }
 
 
-def _of_object(fact, failing, passing) -> list[str]:
+def _of_object(exercise, fact, failing, passing) -> list[str]:
     def size(outcome):
         if isinstance(fact.of, int):
             return outcome.case.construct[fact.of]
+        if not any(hasattr(each, fact.of) for each in outcome.case.construct):  # an argument
+            named = argument_names(exercise, outcome).index(fact.of)
+            return _with_defaults(exercise, outcome.case, False)[named]
         return next(getattr(each, fact.of) for each in outcome.case.construct if hasattr(each, fact.of))
 
     right = {*map(size, failing)} == {*fact.fails} and {*map(size, passing)} == {*fact.passes}
@@ -378,8 +416,8 @@ def _shows(fact: Fact, outcome: Outcome) -> bool:
         return False
     if isinstance(fact, Formula):
         return _reckoned(fact, outcome, got, expected)
-    if isinstance(fact, Length):
-        return _sized(fact, outcome, got, expected)
+    if isinstance(fact, (Length, Lengths)):
+        return all(_sized(each, outcome, got, expected) for each in getattr(fact, "each", (fact,)))
     if fact.name in ITEMS:
         alike = type(got) is type(expected) and isinstance(got, (list, str))
         return alike and ITEMS[fact.name](list(got), list(expected))
@@ -613,12 +651,12 @@ def _by_argument(fact: Fact, outcome: Outcome, got: Tensor, expected: Tensor, ne
 
 
 def _sized(fact, outcome: Outcome, got: Any, expected: Any) -> bool:
-    """Which length an axis has that is wrong, and that no other is."""
+    """Which length an axis has that is wrong."""
     if not isinstance(got, Tensor) or not isinstance(expected, Tensor) or got.ndim != expected.ndim:
         return False
     wrong = [axis for axis in range(got.ndim) if got.shape[axis] != expected.shape[axis]]
     length, right = got.shape[fact.axis], expected.shape[fact.axis]
-    if wrong != [fact.axis]:
+    if fact.axis not in wrong:
         return False
     value = outcome.case.arguments[fact.argument] if fact.argument < len(outcome.case.arguments) else None
     items = [len(each) for each in value if hasattr(each, "__len__")] if isinstance(value, list) else []
@@ -627,6 +665,9 @@ def _sized(fact, outcome: Outcome, got: Any, expected: Any) -> bool:
         "twice": lambda: length == 2 * right,
         "multiple": lambda: length == -(-right // fact.second) * fact.second,
         "axis": lambda: length == value.shape[fact.second],
+        "product": lambda: length == value.shape[fact.second] * value.shape[fact.third],
+        "times": lambda: length == value.shape[fact.second] * outcome.case.arguments[fact.third],
+        "divided": lambda: length * outcome.case.arguments[fact.third] == value.shape[fact.second],
         "count": lambda: length == len(value),
         "together": lambda: length == sum(items),
         "shortest": lambda: length == min(items),

@@ -1,5 +1,8 @@
 """Where no known mistake explains an answer, its own check shows the smallest input on which it still fails."""
 
+import ast
+from dataclasses import replace
+
 import pytest
 import torch
 
@@ -12,6 +15,7 @@ from autograder.diagnosis.known_mistakes import namespace_of
 from autograder.feedback import render
 from autograder.feedback import report as written
 from autograder.feedback.report import as_text, report
+from autograder.feedback.values import digits_exact, plainly
 from autograder.judging import compare
 from autograder.judging.judge import judge
 from autograder.judging.observe import Candidate, LocalEndpoint
@@ -195,3 +199,30 @@ def test_an_answer_is_asked_only_what_every_known_answer_agrees_on(monkeypatch):
     asked.clear()
     monkeypatch.setattr(counterexample, "_agrees", lambda *given: False)
     assert smallest(exercise, endpoint, outcomes) is None and not asked
+
+
+def read_again(value):
+    """A value as it is read from the example: a tensor of the printed numbers."""
+    printed = torch.tensor(ast.literal_eval(plainly(value, digits_exact(value))), dtype=value.dtype)
+    return printed.reshape(value.shape)
+
+
+@pytest.mark.parametrize(
+    ("exercise_id", "source"),
+    [
+        ("temperature", "def temperature(x, tau):\n    if tau < 0:\n        raise ValueError('tau')\n    if tau == 0:\n"
+         "        return torch.softmax(100 * x, -1).round()\n    return torch.softmax(x / tau, -1)\n"),
+        ("softmax", STRANGE["softmax"]),
+        ("attend", STRANGE["attend"]),
+    ],
+)  # fmt: skip
+def test_the_example_still_fails_if_its_numbers_are_read_from_the_report(exercise_id, source):
+    exercise, found = catalogue.find(exercise_id), own_check(exercise_id, source).counterexample
+    assert found is not None
+    case = replace(
+        found.case,
+        arguments=tuple(read_again(each) if isinstance(each, torch.Tensor) else each for each in found.case.arguments),
+    )
+    expected = right_answer(exercise, found.probe, case)
+    got = Candidate(exercise, LocalEndpoint(namespace_of(source))).observe(found.probe, case, expected)
+    assert compare.difference(expected, got, found.probe) is not None

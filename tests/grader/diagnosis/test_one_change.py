@@ -97,6 +97,32 @@ def test_the_report_quotes_the_line_in_text_in_html_and_in_one_sentence():
     assert "not one of the known mistakes" not in as_text(verdict)
 
 
+QUOTED = {  # a long call with a slip -> what is quoted of it
+    "def f(q, k):\n    return torch.softmax(q @ k.transpose(1, 2) / 8, dim=-1).detach()\n": (
+        "method too many", "leaving out `.detach()`", "",
+    ),
+    "def f(q, k):\n    return (q[:, None].square() - k[None].square()).abs().max(dim=1).values.sum()\n": (
+        "function", "another function where `.sum` stands", "",
+    ),
+    "def f(c, t):\n    return torch.ones(c, t + c, dtype=torch.bool).tril(c)\n": (
+        "name", "another name where `c` stands", "`.tril(c)`",
+    ),
+    "def f(x):\n    return nn.Linear(4, 4)(x)\n": (
+        "call too many", "only the argument of `nn.Linear(4, 4)(x)`, without the call", "",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("source", QUOTED)
+def test_of_a_long_call_the_part_that_is_changed_is_quoted(source):
+    kind, words, around = QUOTED[source]
+    program = Program(source)
+    changes = [each for each in program.changes() if each.kind == kind]
+    told = [(WORDS[kind].format(code=f"`{program.code(each)}`"), f"`{program.around(each)}`") for each in changes]
+    assert any(each[0] == words and around in ("", each[1]) for each in told), told
+    assert all(program.code(each) in source for each in changes)
+
+
 def test_a_known_mistake_a_right_answer_and_a_blank_one_need_no_search(monkeypatch):
     monkeypatch.setattr(explain, "one_change", lambda *given: pytest.fail("searched"))
     exercise = catalogue.find("softmax")

@@ -1,14 +1,17 @@
 """Sentences that were false, or sent a learner to the wrong line, for slips that are easily made."""
 
 import re
+from types import SimpleNamespace
 
 import pytest
+import torch
 from explanations import said
 
 from autograder import catalogue
 from autograder.diagnosis.explain import judge_and_explain
 from autograder.diagnosis.known_mistakes import namespace_of
-from autograder.feedback.about_types import SHAPE, about_shape
+from autograder.diagnosis.output_patterns import lengths
+from autograder.feedback.about_types import SHAPE, about_lengths, about_shape
 from autograder.feedback.report import as_text
 from autograder.judging import forbidden
 from autograder.judging.observation import Difference
@@ -148,6 +151,40 @@ def test_a_text_of_another_check_without_its_quotes_is_told_the_same() -> None:
 )
 def test_how_two_shapes_differ_is_said(wanted: tuple, got: tuple, told: str) -> None:
     assert about_shape(Difference("shape", expected=wanted, got=got)).startswith(told)
+
+
+def test_an_axis_of_1_that_is_lost_may_come_of_cat_as_well() -> None:
+    assert "joined with cat where stack is meant" in about_shape(Difference("shape", expected=(1,), got=()))
+
+
+def test_a_wrong_axis_as_long_as_one_of_an_argument_is_said_to_be() -> None:
+    outcome = lambda got, *shapes: SimpleNamespace(  # noqa: E731
+        difference=Difference("shape", expected=(2, 3, 3), got=got),
+        case=SimpleNamespace(arguments=tuple(map(torch.ones, shapes))),
+    )
+    names = ["source", "target"]
+    told = about_lengths(names, [outcome((2, 5, 5), (2, 5), (2, 4))])
+    assert told == "In yours, axes 1 and 2 are as long as axis 1 of source."
+    assert about_lengths(names, [outcome((2, 5, 3), (2, 5), (5, 4))]) == ""  # it may be either
+    elsewhere = outcome((2, 6, 6), (2, 5), (2, 4))
+    assert about_lengths(names, [outcome((2, 5, 5), (2, 5), (2, 4)), elsewhere]) == ""
+
+
+def test_a_length_that_is_a_product_or_a_fixed_number_is_said_to_be() -> None:
+    shaped = lambda *shape: SimpleNamespace(result=torch.ones(shape))  # noqa: E731
+    outcome = lambda z, h, got, wanted: SimpleNamespace(  # noqa: E731
+        case=SimpleNamespace(arguments=(torch.ones(z), h)), got=shaped(*got), expected=shaped(*wanted)
+    )
+    merged = [outcome((2, 3, 5), 1, (2, 15, 7), (2, 5, 8)), outcome((2, 4, 6), 1, (2, 24, 7), (2, 6, 9))]
+    (fact,) = lengths.about_lengths(merged)
+    names = SimpleNamespace(argument=lambda place: ("z", "h")[place])
+    assert fact.say(names) == (
+        "Axis 1 of your result is as long as axes 1 and 2 of z multiplied. Axis 2 of your result is 7 long wherever it "
+        "is wrong, though its length should vary: is a number written into the code?"
+    )
+    by_h = [outcome((2, 12), 3, (2, 4), (2, 3)), outcome((2, 10), 2, (2, 5), (2, 2))]
+    (fact,) = lengths.about_lengths(by_h)
+    assert fact.say(names) == "Axis 1 of your result is as long as axis 1 of z divided by h."
 
 
 def test_where_the_checks_own_line_stopped_no_line_above_is_named() -> None:

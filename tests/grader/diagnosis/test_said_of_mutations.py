@@ -74,7 +74,7 @@ def test_of_two_mistakes_each_message_is_said_of_the_mistake_by_itself() -> None
         "attention-weights",
         "def attention_weights(Q, K):\n    return torch.softmax(Q @ K.transpose(1, 2) * Q.shape[-1], dim=-1)\n",
     )
-    assert "Each is described as if it were the only one." in told and "too flat" in told, told
+    assert "The first, taken alone: " in told and "The second, taken alone: " in told and "too flat" in told, told
 
 
 def test_that_nothing_was_done_is_not_said_where_something_was() -> None:

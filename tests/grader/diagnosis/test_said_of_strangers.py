@@ -169,9 +169,9 @@ def test_a_known_mistake_beside_another_is_named_with_it_or_said_not_to_be_all()
     told = said("temperature", unsigned)
     assert told.count("Two known mistakes") == 1 and "A negative tau is accepted" in told
     told = said("temperature", tau.but("argmax", "argmin").but("-1), x", "-1) * 0, x"))
-    assert "Some of your results, though not all, match a known mistake: " in told
-    assert "multiplied by tau" in told and "Not every check fails in this way" in told
-    assert "Not every check fails" not in said("temperature", tau)
+    assert "Some of your wrong results, but not all, match a known mistake: " in told
+    assert "multiplied by tau" in told and told.count("not all") == 1 and "Fix this first, then check again." in told
+    assert "Some of your wrong results" not in said("temperature", tau)
 
 
 def test_measured_numbers_that_agree_by_chance_name_no_second_mistake() -> None:
@@ -329,7 +329,7 @@ def test_the_sign_of_a_number_is_not_taken_for_a_difference(monkeypatch) -> None
 
 def test_rows_that_are_right_but_for_one_column_are_not_called_wrong() -> None:
     source = catalogue.find("sinusoidal-pe").correct[0].source
-    told = said("sinusoidal-pe", source.but("return table", "table[:, d - d % 2 :] = 0\n    return table"))
+    told = said("sinusoidal-pe", source.but("return table", "table[:, d - d % 2 :] *= 2\n    return table"))
     assert "Everything is correct except the last number of each row." in told and "Only the first row" not in told
 
 

@@ -157,8 +157,25 @@ MEANT = {
     "F.cross_entropy(x, torch.tensor([1]))": "cross_entropy needs one label for each row of scores.",
     "(x > 1).nonzero()[0]": "The index selects from an axis that is empty here.",
     "x[0, 0, 0]": "Square brackets take at most one index for each axis.",
-    "x.shape(0)": "The value before the round brackets is of type torch.Size",
+    "x.shape(0)": "shape is not a method: it has no round brackets.",
+    "[1] + [2].sort()": error_meanings.NO_VALUE,
     "[1] * [2]": "* repeats a list.",
+    "torch.randn(2, 3, torch.Generator())": "randn takes a generator only by its name",
+    "' '.join([1, 2])": "join puts texts together, and one of the items is of type int.",
+    "[1, 2] / 2": "A list does not compute entry by entry, as a tensor does.",
+    "2 - [1, 2]": "A list does not compute entry by entry, as a tensor does.",
+    "1 + '2'": "A text does not count as a number",
+    "(1, 2)[0] = 3": "No item of a tuple can be changed.",
+    "y = 'ab'; y[0] = 'c'": "No item of a str can be changed.",
+    "{'a', 'b'}['a']": "A set has neither keys nor an order of positions.",
+    "'ab'['a']": "The value before [...] is a text",
+    "'ab'[2]": "A text of length n has the indices 0 to n - 1",
+    "y = {1: 2}\nfor each in y:\n    y[each + 1] = 3": "The loop goes over something whose items",
+    "y = {1}\nfor each in y:\n    y.add(each + 1)": "The loop goes over something whose items",
+    "[1].remove(2)": "remove and index stop with an error",
+    "[1].index(2)": "remove and index stop with an error",
+    "'ab'.index('c')": "remove and index stop with an error",
+    "[*zip([1], [1, 2], strict=True)]": "zip goes through several sequences at once.",
     "x.shape + 1": "A shape is a tuple",
     "x.shape[2]": "A list of length n",
     "F.dropout(x, '.1')": "A value of type str and one of type float cannot be compared.",
@@ -189,6 +206,8 @@ MEANT = {
     "nn.ModuleDict({'a.b': small})": "The name of a layer or a parameter contains no dot.",
     "nn.Sequential(torch.relu)": "Sequential, ModuleList and ModuleDict hold layers only.",
     "nn.ModuleList(small)": "A ModuleList is made from a list of layers.",
+    "small.get_submodule('map.bias')": "get_submodule finds modules only, and bias is something else",
+    "small.get_submodule('layers')": "No part of this module is called layers.",
     "nn.ModuleList([small])(x)": "A ModuleList only holds its layers and cannot be called.",
     "torch.optim.SGD([], lr=1)": "The model has no parameters",
     "torch.optim.SGD([leaf * 2], lr=1)": "An optimizer takes parameters, not what is computed from them.",
@@ -239,7 +258,7 @@ MEANT = {
 
 
 def message_of(statement: str) -> str:
-    kinds = (ArithmeticError, AssertionError, EOFError, ImportError, LookupError, OSError, RuntimeError)
+    kinds = (ArithmeticError, AssertionError, AttributeError, EOFError, ImportError, LookupError, OSError, RuntimeError)
     kinds += (SyntaxError, TypeError, ValueError)
     with pytest.raises(kinds) as raised:
         exec(compile(statement, "<a cell>", "exec", dont_inherit=True), dict(NAMES))
@@ -307,6 +326,8 @@ def said_of(body: str, exercise: str = "attention-weights") -> str:
         ("return (Q, K).scores", "A tuple has no scores. Its items are unpacked"),
         ("return nn.Linear(3, 2)(Q @ K.mT @ Q)", "In A @ B the last axis of A must be"),
         ("return F.linear(Q, torch.ones(3, 3))", "F.linear takes its weight as (outputs, inputs)"),
+        ("return [Q].shape", "A Tensor has: should the value before the dot be one"),
+        ("return Q.append(K)", "A list has: should the value before the dot be one"),
         ("return Q.output", "A value of type Tensor has no output. What did you expect there?"),
         ("return Q.max(-1).exp()", "max returns two tensors here, the values and their indices."),
         ("return nn.ModuleDict({'keys': nn.Linear(2, 2)})", "A module has something else called keys"),

@@ -360,6 +360,7 @@ def test_torch_still_says_what_we_know_its_errors_by():
         lambda: Unmade(torch.nn.Parameter(torch.ones(2))),
         lambda: torch.nn.Embedding(3, 2)(torch.ones(2)),
         lambda: torch.nn.MultiheadAttention(4, 1)(*[torch.ones(2, 3, 4)] * 3, attn_mask=torch.ones(3, 3)),
+        lambda: torch.nn.MultiheadAttention(4, 1)(*[torch.ones(2, 3, 4)] * 3, attn_mask=torch.ones(3, 1, 2, 2)),
         lambda: torch.nn.Transformer(4, 1, 1, 1, 4)(torch.ones(2, 3, 4), torch.ones(2, 5, 4)),
         lambda: torch.nn.MultiheadAttention(4, 1)(*[torch.ones(2, 3, 4)] * 3, key_padding_mask=torch.ones(2, 3) > 2),
         lambda: torch.ones(2, requires_grad=True).add_(1),

@@ -193,7 +193,7 @@ def test_a_value_that_took_the_name_of_a_function_of_pythons_is_named(run, befor
 def test_two_known_mistakes_in_one_answer_are_both_named(run):
     _, report = run("def attention_weights(Q, K):\n    return torch.softmax(Q @ K.mT / Q.shape[-1], dim=1)\n")
     said = " ".join(report.split())
-    assert "Two known mistakes together give exactly your results. Each is described as if" in said
+    assert "Two known mistakes together give exactly your results. The first, taken alone: " in said
     assert "divided by d_k itself" in said and "those of each key sum to 1 over the queries" in said
 
 
