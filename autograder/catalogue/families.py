@@ -121,8 +121,8 @@ NO_DROPOUT = Family("no dropout", """Evaluation is right, but in training nothin
     Dropout acts on the output of each sub-layer, before the sum.""")
 DROPOUT_NEVER_OFF = Family("dropout that never sleeps", """Numbers are dropped in evaluation too. F.dropout does that
     unless you pass it the module's mode; nn.Dropout checks the mode itself.""")
-DROPOUT_ON_THE_SUM = Family("dropout after the sum", """Dropout was put on the sum, so x itself is dropped with it. It
-    belongs on the output of a sub-layer, before the sum: x itself passes unchanged.""")
+DROPOUT_ON_THE_SUM = Family("dropout after the sum", """In training x itself is dropped: dropout was put on a sum, or
+    on x. It belongs on the output of each sub-layer, before the sum: x itself passes unchanged.""")
 FEED_FORWARD_NOT_DROPPED = Family("dropout on attention alone", """In training no dropout acts on the output of the
     feed-forward network. Both sub-layers have one.""")
 EMBEDDINGS_NOT_DROPPED = Family("no dropout on the embeddings", """In training the embedded {words} are not dropped.

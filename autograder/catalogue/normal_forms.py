@@ -1,11 +1,14 @@
 """Forms of a result that count as one, for `Exercise.normalize`."""
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from autograder.catalogue.exercise import Case, Remark
+
+Normal = Callable[[Case, Any], Any]
 
 
 class JudgedParts(dict):
@@ -30,6 +33,13 @@ class InWords(Remark):
         return hash(InWords)
 
 
+def of_same_form(normalize: Normal) -> Normal:
+    """Mark a normal form in which a correct result keeps its type, so that a report can name the type expected."""
+    normalize.keeps_type = True  # type: ignore[attr-defined]
+    return normalize
+
+
+@of_same_form
 def bools(case: Case, result: Any) -> Any:
     """Convert a tensor that holds one bool to that bool, in a dictionary too: `bool` and `if` accept either."""
     if isinstance(result, dict):

@@ -52,6 +52,12 @@ def one_layer_more(evidence: Evidence) -> bool:
     return kind == "window" and abs(i - j) % reach == 0 and evidence.got == evidence.expected + 1
 
 
+def window_not_met(evidence: Evidence) -> bool:
+    """Whether windows get the answer of attention, or none at all."""
+    kind, i, j, *_ = evidence.arguments
+    return kind == "window" and (evidence.got is None or evidence.got == min(abs(i - j), 1))
+
+
 def one_step_more(evidence: Evidence) -> bool:
     """Whether a recurrent result is one step too large."""
     return evidence.arguments[0] == "recurrent" and evidence.got == evidence.expected + 1
@@ -155,8 +161,9 @@ EXERCISE = Exercise(
             """In your stack each layer reaches twice as far as the one below it: such windows are *dilated*. Here every
             layer has the same plain windows, so each adds the same number of words.""", quotes=said),
         mistake("windows taken for attention", RIGHT.but("window", "convolution"), PATHS,
-            """For windows you answered as for attention. Is the kind spelled as the description above the cell spells
-            it? Here it is "window".""", quotes=said),
+            """For windows you answered as for attention, or with nothing: is the condition of that branch never true,
+            or does the branch end without a `return`? Is the kind spelled as the description above the cell spells it?
+            Here it is "window".""", quotes=said, shows=window_not_met),
         mistake("one number for every kind", RIGHT.but('kind == "recurrent"', 'kind == "recurrent" or "window"'), PATHS,
             """Every kind gets the same number, how far the words are apart. Is the condition of your first `if` always
             true? (`kind == "a" or "b"` is: a string that is not empty counts as true.)""", quotes=said),

@@ -1,12 +1,13 @@
 """02.6: cutting a word into the pieces that were learned, in the order of learning."""
 
+from itertools import pairwise
 from string import ascii_letters, ascii_lowercase
 
 import torch
 
 from autograder.catalogue import families
 from autograder.catalogue.ch02_text_to_vectors.shared import CORPUS, choose, letters, returned, sections
-from autograder.catalogue.exercise import Case, Exercise
+from autograder.catalogue.exercise import Case, Evidence, Exercise
 from autograder.catalogue.known_answers import answer, correct, mistake
 from autograder.catalogue.probes import PROMISED, UNTOUCHED, hidden, visible
 from transformer_ref.text import byte_pair_encoding
@@ -49,6 +50,40 @@ def long_chain(g: torch.Generator) -> Case:
 def other_merges_first(g: torch.Generator) -> Case:
     word, merges = inputs(g, "abab", "b a, a b, ab </w>").arguments
     return Case((word, merges), before=(word, merges[::-1]))
+
+
+def a_merge_is_left(evidence: Evidence) -> bool | None:
+    """Whether the pieces come of one reading, of the pairs that the word had at first, or of the merges tried once, the
+    longest first. None where no merge is left in them."""
+    word, merges = evidence.arguments
+    longest_first = sorted(merges, key=lambda pair: -len(pair[0] + pair[1]))
+    first = set(pairwise([*word, "</w>"]))
+    pieces: list[str] = []
+    rest = [*word, "</w>"]
+    while rest:
+        size = 2 if tuple(rest[:2]) in merges else 1
+        pieces, rest = [*pieces, "".join(rest[:size])], rest[size:]
+    ways = (pieces, once_through(word, [pair for pair in merges if pair in first]), once_through(word, longest_first))
+    left = any(pair in merges for pair in pairwise(evidence.got))
+    return evidence.got in ways and (left or None)
+
+
+def the_merge_that_is_left(evidence: Evidence) -> str:
+    """What came back, and two neighbors in it that are a merge."""
+    left, right = next(pair for pair in pairwise(evidence.got) if pair in evidence.arguments[1])
+    return f"{returned(evidence)} {left!r} and {right!r} are neighbors in it."
+
+
+def once_through(word: str, merges: list[tuple[str, str]]) -> list[str]:
+    """The word's pieces if each merge is applied once, in this order."""
+    pieces = [*word, "</w>"]
+    for pair in merges:
+        i = 0
+        while i < len(pieces) - 1:
+            if (pieces[i], pieces[i + 1]) == pair:
+                pieces[i : i + 2] = ["".join(pair)]
+            i += 1
+    return pieces
 
 
 RIGHT = answer("""
@@ -173,8 +208,10 @@ EXERCISE = Exercise(
             """Of the pairs present you merged the smallest. The alphabet decided ties while learning; now only the
             order of learning counts.""", quotes=returned),
         mistake("one reading of the word", RIGHT.but(") == best", ") in rank").but(MERGED, "return merged"), CUT,
-            """The word was read once. Merges build on each other: est</w> needs est, which needs es. Go on until no
-            pair of the word is a merge.""", quotes=returned),
+            """Two neighbors in your result are a merge. Merges build on each other: est</w> needs est, which needs es.
+            Was the word read once, or were its pairs collected once, at the start? Or were the longest merges tried
+            first, before the pieces that they need were there? Go on until no pair of the word is a merge.""",
+            quotes=the_merge_that_is_left, shows=a_merge_is_left),
         mistake("one merge only", RIGHT.but(MERGED, "return merged"), CUT,
             "You stopped after one merge. Go on until no pair of the word is a merge: `return` inside a loop "
             "ends all of it.",

@@ -1,6 +1,7 @@
 """02.5: learning which letters belong together, from how often they are neighbors."""
 
 from collections import Counter
+from collections.abc import Callable
 from itertools import pairwise
 from string import ascii_lowercase, ascii_uppercase, digits
 from typing import Any
@@ -41,10 +42,28 @@ def short_words(g: torch.Generator) -> Case:
 
 
 def pairs_of_tuples(case: Case, result: Any) -> Any:
-    """A remark instead of pairs that are lists: a pair of neighbors, a tuple, would never be found among them."""
-    if isinstance(result, list) and any(isinstance(pair, list) for pair in result):
+    """A remark instead of pairs that are lists: a pair of neighbors, a tuple, would never be found among them. Also
+    instead of words cut into pieces, and of small letters where the corpus has only the capital one."""
+    if not isinstance(result, list):
+        return result
+    if _are_words(result, case.arguments[0]):
+        return Remark("the words came back, cut into pieces, where the list of merges is expected")
+    if any(isinstance(pair, list) for pair in result):
         return Remark("the pairs that came back are lists, where tuples are expected")
+    corpus = set("".join(case.arguments[0]))
+    came = {letter for pair in result if isinstance(pair, tuple) for piece in pair if isinstance(piece, str)
+            for letter in piece.replace("</w>", "")}  # fmt: skip
+    if any(letter not in corpus and letter.upper() in corpus for letter in came):
+        return Remark("a small letter came back where the corpus has only the capital one; capitals stay as they are")
     return result
+
+
+def _are_words(result: list, corpus: dict[str, int]) -> bool:
+    """Whether these are lists of pieces, perhaps each with a count, that spell the words of the corpus."""
+    pieces = [each[0] if isinstance(each, tuple) and each else each for each in result]
+    if len(corpus) < 2 or len(pieces) != len(corpus) or not all(isinstance(each, list) for each in pieces):
+        return False
+    return {"".join(map(str, each)).replace("</w>", "") for each in pieces} == corpus.keys()
 
 
 def first_other_merge(evidence: Evidence) -> str:
@@ -73,15 +92,39 @@ def counts_without_overlap(evidence: Evidence) -> bool:
 
 
 def learned_without_overlap(corpus: dict[str, int], n: int, every: bool) -> list[tuple[str, str]]:
+    def count_in(counts: Counter[tuple[str, str]], pieces: list[str], count: int) -> None:
+        last = None
+        for pair in pairwise(pieces):
+            counted = last is None or (not every and pair != last)
+            counts[pair] += count if counted else 0
+            last = pair if counted else None
+
+    return learned(corpus, n, count_in)
+
+
+def some_not_counted(evidence: Evidence) -> bool:
+    """Whether these are the merges if a pair counts once in each word, or only in the last word that holds it."""
+
+    def once(counts: Counter[tuple[str, str]], pieces: list[str], count: int) -> None:
+        for pair in set(pairwise(pieces)):
+            counts[pair] += count
+
+    def written_over(counts: Counter[tuple[str, str]], pieces: list[str], count: int) -> None:
+        for pair in pairwise(pieces):
+            counts[pair] = count
+
+    corpus, n = evidence.arguments
+    others = [learned(corpus, n, count_in) for count_in in (once, written_over)]
+    return evidence.got != evidence.expected and evidence.got in others
+
+
+def learned(corpus: dict[str, int], n: int, count_in: Callable[[Counter, list[str], int], None]) -> list[tuple]:
+    """The merges that are learned if `count_in` adds the pairs of a word to the counts."""
     merges: list[tuple[str, str]] = []
     while len(merges) < n:
         counts: Counter[tuple[str, str]] = Counter()
         for word, count in corpus.items():
-            last = None
-            for pair in pairwise(byte_pair_encoding.encode_word(word, merges)):
-                counted = last is None or (not every and pair != last)
-                counts[pair] += count if counted else 0
-                last = pair if counted else None
+            count_in(counts, byte_pair_encoding.encode_word(word, merges), count)
         if not any(counts.values()):
             break
         merges.append(min(counts, key=lambda pair: (-counts[pair], pair)))
@@ -208,8 +251,10 @@ EXERCISE = Exercise(
             """You counted once, at the start. After es has become one piece, the pair (s, t) no longer exists and (es,
             t) does: merge in every word, then count again.""", quotes=first_other_merge),
         mistake("position not skipped", RIGHT.but("i += 2", "i += 1"), RULES,
-            """After a merge your reading moved on by one piece and met the second half again: aaaa became three pieces
-            aa (and low became lo, ow). A merged pair is passed over whole.""", quotes=first_other_merge),
+            """After a merge the second half of the pair was still there. Either your reading moved on by one piece and
+            met it again: aaaa became three pieces aa (and low became lo, ow). Or the new piece was written over the
+            first half, and the second stayed in the list: low became lo, o, w. A merged pair is passed over
+            whole.""", quotes=first_other_merge),
         mistake("one merge too few", RIGHT.but("< n:", "< n - 1:"), TRAIN,
             "One merge is missing at the end: the loop ran n − 1 times.", quotes=first_other_merge),
         mistake("one merge too many", RIGHT.but("< n:", "< n + 1:"), TRAIN,
@@ -244,8 +289,10 @@ EXERCISE = Exercise(
             neighbors, so it is three, and in abc both (a, b) and (b, c) are pairs. Only merging may not overlap.""",
             shows=counts_without_overlap),
         mistake("once for each word", RIGHT.but("zip(pieces, pieces[1:])", "set(zip(pieces, pieces[1:]))"), RULES,
-            """A pair that occurs twice in one word (an in banana) was counted once. Every occurrence counts, times the
-            word's own count."""),
+            """Some occurrences of a pair were not counted. Either a pair that occurs twice in one word (an in banana)
+            was counted once there, or each word's count was written over that of the word before. Every occurrence
+            counts, times the word's own count, and all are added up.""",
+            quotes=first_other_merge, shows=some_not_counted),
         families.TEXT_REPLACED(TEXTS, RULES),
         mistake("only the first place in a word", IN_PLACE.after('pieces[i:i + 2] = ["".join(best)]', "break"), RULES,
             "In each word only the first occurrence of the pair was merged, so banana keeps an unmerged an. All of "

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from autograder.catalogue import families
-from autograder.catalogue.ch03_similarity.shared import EMBEDDINGS, WORDS, sections
+from autograder.catalogue.ch03_similarity.shared import EMBEDDINGS, SMALL_PRINT, WORDS, sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise, Law
 from autograder.catalogue.families import in_place, usual_mistakes
 from autograder.catalogue.known_answers import answer, correct, formula, mistake
@@ -68,6 +68,17 @@ def less_where_short(evidence: Evidence) -> bool:
     ratio = ratio[telling]
     varied = ratio.numel() == 1 or bool(ratio.max() < 0.1) or bool(ratio.max() - ratio.min() > 1e-5)
     return grows and varied and bool(ratio.min() >= 0) and bool(ratio.max() < 1 + 1e-4)
+
+
+def by_one_square(evidence: Evidence) -> bool:
+    """Whether each dot product is divided by the squared length of its vector in A, or of the one in B; where that
+    length is 0, the result may be anything."""
+    A, B = evidence.arguments
+    squares = (A.pow(2).sum(dim=-1)[:, None].expand_as(evidence.got), B.pow(2).sum(dim=-1).expand_as(evidence.got))
+    if all(torch.allclose(each, torch.ones(()), rtol=1e-3) for each in squares):
+        return False  # the lengths are 1 already
+    divided = [torch.where(each > 0, A @ B.T / each, evidence.got) for each in squares]
+    return any(torch.allclose(evidence.got, each, rtol=1e-4, atol=1e-5, equal_nan=True) for each in divided)
 
 
 def angles(evidence: Evidence) -> bool:
@@ -248,9 +259,9 @@ EXERCISE = Exercise(
             "One length was taken for the whole table A. Each *row* of it has a length of its own.", quotes=first_row),
         mistake("divided by the squared lengths of B alone", RIGHT.but(A, "A").but(
                   B, "B / B.pow(2).sum(-1, keepdim=True).clamp(min=1e-12)"), COSINE,
-            "Your numbers were divided by the squared lengths of B. Each of the two vectors has its own length, and a "
-            "root in it.",
-            quotes=first_row),
+            """Each pair was divided by the squared length of one of its two vectors, and not by the length of the other
+            one. Each of the two vectors has a length of its own, which is a root.""",
+            quotes=first_row, shows=by_one_square),
         mistake("mean of squares in the length", RIGHT.ending_in(" * A.shape[-1]"), COSINE,
             """Your numbers are d times too large, as if a length held the *mean* of the squares. The length of an arrow
             is the root of their sum.""", quotes=first_row),
@@ -268,10 +279,11 @@ EXERCISE = Exercise(
             means a right angle.""", quotes=first_row),
         mistake("squared", RIGHT.ending_in(".square()"), COSINE,
             "The cosines were squared, so opposite looks like alike. Return the cosine itself.", quotes=first_row),
-        mistake("lengths cut off from the gradient", OUTSIDE.but("lengths.clamp", "lengths.detach().clamp"), MANY,
+        mistake("lengths cut off from the gradient", OUTSIDE.but("lengths.clamp", "lengths.detach().clamp"),
+                SMALL_PRINT,
             """The values are right, but the gradient treats the lengths as constants: they were detached. A length
             changes with its vector."""),
-        in_place("A", RIGHT.before("a = " + A, "A /= A.norm(dim=-1, keepdim=True).clamp(min=1e-12)"), MANY),
+        in_place("A", RIGHT.before("a = " + A, "A /= A.norm(dim=-1, keepdim=True).clamp(min=1e-12)"), SMALL_PRINT),
         mistake("short arrows taken for zero", OUTSIDE.but("1e-12", "1e-3"), COSINE,
             """Your guard against 0 is too large: short arrows have a direction too, and came out as hardly alike. Only
             a length of exactly 0 needs a guard; something like 1e-12 is enough."""),
@@ -290,7 +302,8 @@ EXERCISE = Exercise(
         mistake("divided by the root of d as well", RIGHT.but("a @ b.T", "a @ b.T / A.shape[-1] ** 0.5"), COSINE,
             """A vector's similarity to itself should be 1. The two lengths were divided away, and the root of d on top
             of them; that belongs to 03.4."""),
-        *usual_mistakes(RIGHT, arguments="A B", detached=MANY, float32=MANY, squeezed=TABLE, viewed=TABLE),
+        *usual_mistakes(RIGHT, arguments="A B", detached=SMALL_PRINT, float32=SMALL_PRINT, squeezed=TABLE,
+                        viewed=TABLE),
     ),
     correct=(
         correct("F.normalize", RIGHT),

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from autograder.catalogue.ch03_similarity.shared import EMBEDDINGS, sections, whole
+from autograder.catalogue.ch03_similarity.shared import EMBEDDINGS, SMALL_PRINT, sections, whole
 from autograder.catalogue.exercise import Case, Evidence, Exercise
 from autograder.catalogue.families import in_place, usual_mistakes
 from autograder.catalogue.known_answers import answer, correct, formula, mistake
@@ -149,7 +149,7 @@ EXERCISE = Exercise(
         mistake("a Python number", RIGHT.ending_in(".item()"), MANY,
             """.item() hands over a plain number: it fails for more than one pair, and no gradient flows through it.
             Return a tensor, even for one pair."""),
-        in_place("a", RIGHT.but("products = a * b", "a *= b").but("products.sum", "a.sum"), MANY,
+        in_place("a", RIGHT.but("products = a * b", "a *= b").but("products.sum", "a.sum"), SMALL_PRINT,
                  "It also fails where a is smaller than the result."),
         mistake("a loop over the first axis",
                 RIGHT.but(SUM, "torch.stack([products[i].sum() for i in range(a.shape[0])])"), DOT,
@@ -199,7 +199,8 @@ EXERCISE = Exercise(
             "Axis 1 is the last axis only when there are two; in a deeper batch it counts something else. Count from "
             "the end.",
             quotes=single),
-        *usual_mistakes(RIGHT, arguments="a b", detached=MANY, float32=MANY, single=MANY, squeezed=DOT, viewed=MANY),
+        *usual_mistakes(RIGHT, arguments="a b", detached=SMALL_PRINT, float32=SMALL_PRINT, single=SMALL_PRINT,
+                        squeezed=DOT, viewed=MANY),
     ),
     correct=(
         correct("multiply and sum", RIGHT),

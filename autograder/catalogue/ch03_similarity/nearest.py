@@ -7,14 +7,14 @@ import torch
 from torch import Tensor
 
 from autograder.catalogue import families
-from autograder.catalogue.ch03_similarity.shared import EMBEDDINGS, WORDS, sections
+from autograder.catalogue.ch03_similarity.shared import EMBEDDINGS, SMALL_PRINT, WORDS, sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise
 from autograder.catalogue.families import in_place
 from autograder.catalogue.known_answers import answer, correct, mistake
 from autograder.catalogue.probes import hidden, normal, second_call, visible
 from transformer_ref.model import similarity
 
-COSINE, MANY, NEAREST = sections("cosine many nearest")
+COSINE, NEAREST = sections("cosine nearest")
 
 NAMES = ("door", "glass", "roof", "screen", "mouse", "keyboard", "garden", "cable", "curtain", "balcony", "wall",
          "shutter", "lamp")
@@ -87,11 +87,12 @@ def in_any_order_where_equal(case: Case, result: Any) -> Any:
 
 
 def few_and_many(g: torch.Generator) -> Case:
-    """Words with one large feature among words with several: another norm would change their order. Some vectors are
-    short: a length must not be taken for a larger one."""
+    """Words with one large feature among words with several: another norm would change their order. Lengths are from
+    0.02 to 3,000, in no order: one must not be taken for a larger one, or a constant be added to it."""
     W = torch.tensor([[3.0, 1, 0, 0], [2, 0.3, 0, 0], [1, 1, -0.2, 0.1], [1, 1.2, 0.9, 0.4], [1, -0.2, 0.9, 0.8],
                       [0.1, 0.2, 1, 0]])
-    W = W * (0.05 + 0.4 * torch.rand(len(W), 1, generator=g))
+    lengths = torch.tensor([0.05, 0.021, 2.0, 0.04, 2_800.0, 60.0]) * (1 + 0.05 * torch.rand(len(W), generator=g))
+    W = torch.nn.functional.normalize(W, dim=-1) * lengths[:, None]
     return Case(("sun", {"sun": 0, "rain": 1, "wind": 2, "snow": 3, "fog": 4, "hail": 5}, W, 5))
 
 
@@ -145,7 +146,8 @@ EXERCISE = Exercise(
         hidden("a vector of zeros for the word itself", search, 2, 5, (0.7, 0.3, -0.2, -0.6), own_zero=True,
                announced_by="A vector of zeros"),
         hidden("float64", search, 3, 7, NEARLY_EQUAL, dtype=torch.float64, announced_by="(V, d)"),
-        hidden("few and many features, of any length", few_and_many, announced_by="by cosine"),
+        hidden("few and many features, of any length", few_and_many,
+               announced_by="from 0.02 to 3,000 long"),
         second_call(search, 3, 5),
     ),
     omits={"a batch of one": "there is one word, with others to find",
@@ -247,7 +249,7 @@ EXERCISE = Exercise(
         families.MEAN_TAKEN_AWAY(
             RIGHT.but("F.normalize(W, dim=-1)", "F.normalize(W - W.mean(dim=-1, keepdim=True), dim=-1)"),
             COSINE, quotes=list_of, vector="word's numbers"),
-        in_place("W", RIGHT.before(DIRECTIONS, "W /= W.norm(dim=-1, keepdim=True).clamp(min=1e-12)"), MANY,
+        in_place("W", RIGHT.before(DIRECTIONS, "W /= W.norm(dim=-1, keepdim=True).clamp(min=1e-12)"), SMALL_PRINT,
                  "After one search the caller's embeddings are lost."),
         mistake("everything with the same vector left out", RIGHT.but("i != own", "not torch.equal(W[i], W[own])"),
                 NEAREST,

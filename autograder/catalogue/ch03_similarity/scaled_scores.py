@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from autograder.catalogue.attention_scores import wrong_scores
-from autograder.catalogue.ch03_similarity.shared import EMBEDDINGS, WORDS, sections, whole
+from autograder.catalogue.ch03_similarity.shared import EMBEDDINGS, SMALL_PRINT, WORDS, sections, whole
 from autograder.catalogue.exercise import Case, Evidence, Exercise, Law
 from autograder.catalogue.families import in_place, usual_mistakes
 from autograder.catalogue.known_answers import answer, correct, formula, mistake
@@ -150,9 +150,9 @@ EXERCISE = Exercise(
         mistake("products not added", RIGHT.but("Q @ K.T", "Q * K"), TABLE,
             """The numbers were multiplied cell by cell, and nothing was added. Each cell of the result is a whole dot
             product, of one query with one key."""),
-        in_place("Q", RIGHT.without(DIVISION).before("scores = Q @ K.T", "Q /= Q.shape[-1] ** 0.5"), MANY,
+        in_place("Q", RIGHT.without(DIVISION).before("scores = Q @ K.T", "Q /= Q.shape[-1] ** 0.5"), SMALL_PRINT,
                  "(When K is the same tensor, it changes as well.)"),
-        in_place("K", RIGHT.without(DIVISION).before("scores = Q @ K.T", "K /= K.shape[-1] ** 0.5"), MANY,
+        in_place("K", RIGHT.without(DIVISION).before("scores = Q @ K.T", "K /= K.shape[-1] ** 0.5"), SMALL_PRINT,
                  "(When Q is the same tensor, it changes as well.)"),
         mistake("divided by twice d", RIGHT.but("** 0.5", "** 1 / 2"), ROOT,
             """Your divisor is twice d. Python computes a power first, and then goes from left to right: x / d ** 1 / 2
@@ -191,8 +191,8 @@ EXERCISE = Exercise(
             scaled.""", quotes=last_row),
         mistake("the root of d taken away", RIGHT.but("scores / Q", "scores - Q"), ROOT,
             "The root of d was subtracted from the scores. They are *divided* by it.", quotes=last_row),
-        *usual_mistakes(RIGHT, arguments="Q K", detached=MANY, float32=MANY, single=MANY, squeezed=TABLE, viewed=TABLE,
-                        rounded=ROOT, root=ROOT_OF_D),
+        *usual_mistakes(RIGHT, arguments="Q K", detached=SMALL_PRINT, float32=SMALL_PRINT, single=SMALL_PRINT,
+                        squeezed=TABLE, viewed=TABLE, rounded=ROOT, root=ROOT_OF_D),
     ),
     correct=(
         correct("matrix product", formula("scaled_scores(q, k)", "q @ k.T / math.sqrt(q.shape[-1])")),

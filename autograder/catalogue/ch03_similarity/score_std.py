@@ -146,7 +146,8 @@ EXERCISE = Exercise(
             were divided by the root of d. Measure the plain dot product, to see how it grows.""",
             quotes=yours),
         mistake("variance", RIGHT.but("products.std", "products.var"), MEASURE,
-            "This is the variance: it grows like d. The standard deviation is its square root.", quotes=yours),
+            "Your number is about d. That is the variance of the dot products: their standard deviation is its square "
+            "root.", quotes=yours),
         mistake("scaled twice, or cosines", RIGHT.but("dim=-1)", "dim=-1) / d"), MEASURE,
             """Your number *shrinks* when d grows, like 1 over the root of d. The dot products were divided by d (the
             root twice), or the vectors were brought to length 1 first. Measure the plain dot product.""",

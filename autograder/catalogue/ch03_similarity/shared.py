@@ -15,3 +15,4 @@ def whole(g: torch.Generator, *shape: int) -> Tensor:
 
 
 sections = of_chapter("03")
+(SMALL_PRINT,) = of_chapter("00")("contract")  # dtypes, changed inputs and gradients

@@ -71,7 +71,7 @@ EXERCISE = Exercise(
         hidden("float64", positive, 7, dtype=torch.float64, rtol=0.0, atol=1e-9, announced_by="(n,)"),
         hidden("a negative score and a positive sum", one_negative, announced_by="one of them is negative"),
         hidden("some scores are 0, the others small", with_zeros,
-               announced_by="even where the scores sum to only 1e-11"),
+               announced_by="their sum may be as small as 1e-11"),
         hidden("all scores are 0", Case((torch.zeros(1),)), announced_by="when the sum is 0"),
     ),
     omits={"precision": "the scores may be small; the probe in float64 compares nine decimals",
@@ -82,9 +82,10 @@ EXERCISE = Exercise(
             no score is negative and not all are 0; anything else should raise ValueError. (An error that is only
             printed stops nothing: it has to be raised.)"""),
         mistake("only a sum of zero is refused", RIGHT.but(REASONS, "total == 0"), SUM,
-            """A sum of 0 is rejected, but a negative score among positive ones passes. Its proportion would be
-            negative, and without its sign it would be a different score. Check every score, and reject any that is
-            negative. (If you check for both reasons: does one of them suffice in your code, or does it need both?)"""),
+            """A negative score passes where the sum is not 0. Its proportion would be negative, and without its sign
+            it would be a different score. Check every score, and reject any that is negative, whatever the sum is;
+            a sum of 0 is a second reason. (If you check for both: does one of them suffice in your code, or does it
+            need both?)"""),
         mistake("only negative scores are refused", RIGHT.but(REASONS, "(x < 0).any()"), SUM,
             "Negative scores are refused, but scores that are all 0 come back as NaN: their sum is 0 as well."),
         mistake("a score of zero is refused", RIGHT.but("x < 0", "x <= 0"), SUM,
@@ -102,7 +103,7 @@ EXERCISE = Exercise(
             """The smallest score was subtracted from all, so the least similar word always gets exactly nothing,
             however similar it is."""),
         mistake("divided by the largest", RIGHT.but("/ total", "/ x.max()"), SUM,
-            """You divided by the largest score, so the largest result is 1 and nothing is left for the others. Divide
+            """You divided by the largest score, so the largest result alone is 1, and the others come on top. Divide
             by the sum.""", quotes=sums),
         mistake("divided by how many there are", RIGHT.but("/ total", "/ len(x)"), SUM,
             "You divided by the *number* of scores. The results must sum to 1 whatever the scores are, so divide by "

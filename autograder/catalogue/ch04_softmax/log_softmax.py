@@ -170,8 +170,9 @@ EXERCISE = Exercise(
         in_place("x", SHORT.but("return x - total", "x -= total\n    return x"), CONTRACT),
         mistake("maximum taken away twice",
                 RIGHT.but("return shifted", "return shifted - x.amax(dim=dim, keepdim=True)"), LOGARITHM,
-            """The maximum was subtracted twice: from the score and again with the logarithm of the sum. Once is
-            enough."""),
+            """The maximum was subtracted once too often. Subtracting it from every score changes nothing if the sum is
+            that of the *shifted* exponentials: is yours that of the unshifted ones, or is the maximum subtracted a
+            second time?"""),
         mistake("base 2 for the sum alone", RIGHT.but("torch.log(", "torch.log2("), LOGARITHM,
             "The logarithm of the sum has base 2, but the exponentials have base e. The natural logarithm undoes the "
             "exponential."),

@@ -189,7 +189,7 @@ EXERCISE = Exercise(
             "probability.",
             quotes=first_row),
         mistake("not divided", RIGHT.but("powers / total", "powers"), POSITIVE,
-            """The largest of each row is 1, so nothing is left for the others: these are exponentials, not yet
+            """The largest of each row alone is 1, and the others come on top: these are exponentials, not yet
             probabilities, or exponentials divided by the largest of them. Divide by their sum.""", quotes=sums),
         mistake("plain powers", NAIVE.but("powers / total", "powers"), POSITIVE,
             "These are the exponentials, all positive, but not yet probabilities: divide them by their "

@@ -30,14 +30,16 @@ def saturated(g: torch.Generator) -> Case:
 
 
 def one_factor(evidence: Evidence) -> bool | None:
-    """Whether each entry off the diagonal is minus one of the two probabilities; None where there is no such entry."""
+    """Whether each entry off the diagonal is minus one of the two probabilities, or minus the square of its row's; None
+    where there is no such entry."""
     (p,) = evidence.arguments
     if len(p) < 2:
         return None
     off = ~torch.eye(len(p), dtype=torch.bool)
     table = p.expand(len(p), len(p))
+    tables = (table, table.T, table.T**2)
     on = torch.allclose(evidence.got.diagonal(), evidence.expected.diagonal(), atol=1e-4)
-    return on and any(torch.allclose(evidence.got[off], -factors[off], atol=1e-4) for factors in (table, table.T))
+    return on and any(torch.allclose(evidence.got[off], -factors[off], atol=1e-4) for factors in tables)
 
 
 RIGHT = answer("""
@@ -69,8 +71,9 @@ EXERCISE = Exercise(
             sum to 1, so it must lower them.""", quotes=wrong_row),
         mistake("one factor missing off the diagonal", RIGHT.but(
                   SLOPES, "torch.diag(2 * p - p * p) - p.expand(len(p), len(p))"), SLOPE,
-            """The diagonal is right, but off it a factor is missing: how much probability i falls when score j rises
-            depends on both probabilities.""", quotes=wrong_row, shows=one_factor),
+            """The diagonal is right, but off it a factor is missing, or one probability is multiplied by itself: how
+            much probability i falls when score j rises depends on both probabilities.""", quotes=wrong_row,
+            shows=one_factor),
         mistake("one slope for each share", RIGHT.but(SLOPES, "p * (1 - p)"), SLOPE,
             """These are the n derivatives of each probability with respect to its *own* score. Every probability also
             depends on every other score: n times n derivatives.""", quotes=sizes),

@@ -33,11 +33,13 @@ def far_away(g: torch.Generator) -> Case:
 
 
 def near_ties(g: torch.Generator) -> Case:
-    """At tau = 0 the largest score takes everything, however near the next one is, in a row of negative scores too."""
+    """At tau = 0 the largest score takes everything, however little it exceeds the second largest, in a row of
+    negative scores too."""
     x = normal(g, 3, 2, 6)
     x[..., 1], x[..., 4] = -10.0, -9.0  # the one is the largest without its sign, the other not the largest so far
     x[..., 4] = x.amax(dim=-1) + 1e-4
     x[0, 0] -= 20
+    x[:, 1] = x[:, 1].roll(2, dims=-1)  # the largest of the other row of each pair is elsewhere
     x *= torch.tensor([1.0, 1e-5, 1e10])[:, None, None]  # a lead of 1e-9, and scores that overflow if divided by 1e-30
     return Case((x, 0.0))
 
@@ -110,8 +112,9 @@ EXERCISE = Exercise(
     ),
     mistakes=(
         mistake("multiplied by tau", RIGHT.but("x / tau", "x * tau"), TEMPERATURE,
-            """Hotter should be *flatter*, and yours gets sharper: the scores were multiplied by tau. (That number is
-            called beta, one over tau.)""", quotes=first_row),
+            """Hotter should be *flatter*, and yours gets sharper: the scores were multiplied by tau, or the
+            probabilities raised to the power tau, which is the same. (A number that multiplies scores is called beta;
+            it is one over tau.)""", quotes=first_row),
         mistake("multiplied by tau, nothing special", UNCHECKED.but("x / tau", "x * tau"), TEMPERATURE,
             """Hotter should be *flatter*, and yours gets sharper: the scores were multiplied by tau. And at tau = 0 all
             probabilities come out equal, where the coldest temperature should give everything to the largest score.""",

@@ -140,8 +140,9 @@ EXERCISE = Exercise(
             nn.Linear in the constructor makes them trainable."""),
         mistake("queries and keys exchanged", RIGHT.but(PROJECTED, "q, k, v = self.W_k(x), self.W_q(x), self.W_v(x)"),
                 PARAMETERS,
-            """The projection named for the query makes your keys and the other way round, so rows and columns of the
-            scores are exchanged."""),
+            """Rows and columns of the scores are exchanged: there should be one row for each query. Either the product
+            is that of the keys with the queries, or the projection named for the query makes your keys and the other
+            way round."""),
         mistake("values not projected", RIGHT.without(V_LAYER).but("self.W_v(x)", "x"), PARAMETERS,
             """The words themselves were mixed: there is no projection to d_v. What a word *is found by* (its key) and
             what it *passes on* (its value) are different things; the value projection makes the second."""),

@@ -84,7 +84,7 @@ EXERCISE = Exercise(
         hidden("beta 0 gives the mean", alike, announced_by="at β = 0 every entry counts alike"),
         hidden("a large beta is a dictionary", far_apart, 1000.0,
                announced_by="for a very large β only the best one does"),
-        hidden("two close keys and a large beta", close_together, 300.0, announced_by="score = β · (key · q)"),
+        hidden("two close keys and a large beta", close_together, 1e6, announced_by="score = β · (key · q)"),
     ),
     mistakes=(
         mistake("beta after the softmax", RIGHT.but(SCORES, "keys @ q").but("shares @", "beta * shares @"), LOOKUP,

@@ -1,6 +1,7 @@
 """06.5: three numbers that say what each head looks at."""
 
 import math
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
@@ -69,10 +70,14 @@ def low_entropy(evidence: Evidence) -> bool | None:
     return bool((value <= right + 1e-5).all() and (value > right - 0.3).all())
 
 
-def one_key(key: str, name: str, source: str, message: str) -> Misconception:
-    """A mistake in the value of one key; other keys may be wrong too."""
-    namespace: dict = {"torch": torch, "math": math}
-    exec(compile(source, "<mistake>", "exec"), namespace)
+def one_key(
+    key: str, name: str, source: str, message: str, also: Sequence[str] = (), alone: bool = False
+) -> Misconception:
+    """A mistake in the value of one key; other keys may be wrong too. also: other sources of the same mistake; alone:
+    which count only where the other keys are right."""
+    namespaces: list[dict] = [{"torch": torch, "math": math} for _ in (source, *also)]
+    for each, namespace in zip((source, *also), namespaces, strict=True):
+        exec(compile(each, "<mistake>", "exec"), namespace)
 
     def quotes(evidence: Evidence) -> str:
         got, wanted = (found[key].flatten()[:3].tolist() for found in (evidence.got, evidence.expected))
@@ -82,8 +87,10 @@ def one_key(key: str, name: str, source: str, message: str) -> Misconception:
 
     def shows(evidence: Evidence) -> bool:
         got, expected = evidence.got[key], evidence.expected[key]
-        mistaken = namespace["head_stats"](evidence.arguments[0])[key]
-        same = got.shape == mistaken.shape and torch.allclose(got, mistaken.to(got.dtype), 1e-4, 1e-5, equal_nan=True)
+        same = False
+        for namespace in namespaces if not alone or wrong_keys(evidence) == [key] else namespaces[:1]:
+            mistaken = namespace["head_stats"](evidence.arguments[0])[key].to(got.dtype)
+            same |= got.shape == mistaken.shape and torch.allclose(got, mistaken, 1e-4, 1e-5, equal_nan=True)
         return same and (got.shape != expected.shape or not torch.allclose(got, expected, 1e-4, 1e-5))
 
     return mistake(name, source, STATS, message, quotes, shows)
@@ -103,6 +110,13 @@ RIGHT = answer("""
 SURPRISE = "surprise = torch.where(A > 0, -A * torch.log(A.clamp_min(1e-30)), torch.zeros_like(A))"
 ENTROPY, DISTANCE = "surprise.sum(dim=-1).mean(dim=-1)", "(A * apart).sum(dim=-1).mean(dim=-1)"
 APART, DIAGONAL = "(position[:, None] - position[None, :]).abs()", "A.diagonal(dim1=-2, dim2=-1).mean(dim=-1)"
+
+
+def one_of(name: str, values: str) -> list[Answer]:
+    """The correct answer with one query's value, or the median, instead of the mean over the queries."""
+    line = {"entropy": ENTROPY, "distance": DISTANCE}[name]
+    return [RIGHT.but(line, values + part) for part in (
+        ".amax(dim=-1)", ".amin(dim=-1)", "[..., 0]", "[..., -1]", ".median(dim=-1).values")]
 
 
 def ending(part: str) -> Answer:
@@ -163,8 +177,8 @@ EXERCISE = Exercise(
                           "keepdim=True).clamp_min(1e-30)).sum(dim=-2)"),
             "The columns were taken for the weights. A *row* holds the weights of one query."),
         one_key("entropy", "entropy summed over the queries", RIGHT.but(ENTROPY, "surprise.sum(dim=(-2, -1))"),
-            "The entropies of all queries were added up. Return the mean over the queries, or long sentences look "
-            "flatter."),
+            """The entropies of a head's queries were added up, or only one of them was taken, such as the largest.
+            Return the mean over the queries.""", also=one_of("entropy", "surprise.sum(dim=-1)")),
         one_key("entropy", "entropy averaged over the keys too", RIGHT.but(ENTROPY, "surprise.mean(dim=(-2, -1))"),
             "The entropy was divided by the number of keys as well. Within a row it is a sum; only over the rows is "
             "it a mean."),
@@ -172,18 +186,25 @@ EXERCISE = Exercise(
                 RIGHT.but(ENTROPY, ENTROPY + " / max(math.log(T), 1e-9)"),
             "The entropy was divided by its largest possible value, log T. Return it in nats, as it is."),
         one_key("entropy", "exponential of the entropy", RIGHT.but(ENTROPY, f"torch.exp({ENTROPY})"),
-            "The exponential of the entropy came back (the number of equal weights with that entropy). Return the "
-            "entropy itself."),
+            """There is an exponential too many: of the entropy itself (which gives the number of equal weights with
+            that entropy), or of the weights, as a softmax takes it. They are probabilities already: return their
+            entropy as it is.""", also=[RIGHT.but(SURPRISE, f"surprise = {again}") for again in (
+                "torch.special.entr(torch.softmax(A, dim=-1))", "-A * torch.log_softmax(A, dim=-1)")], alone=True),
         one_key("mean_distance", "signed distance", RIGHT.but(APART, "position[:, None] - position[None, :]"),
-            "The distance has a sign, so looking back and looking ahead cancel. It is |i − j|."),
+            """The distance has a sign, so looking back and looking ahead cancel, or only one of the two counts. It is
+            |i − j|.""", also=[RIGHT.but(APART, other) for other in (
+                "(position[None, :] - position[:, None])", "(position[:, None] - position[None, :]).clamp(min=0)",
+                "(position[None, :] - position[:, None]).clamp(min=0)")]),
         one_key("mean_distance", "sign lost after the sum",
                 RIGHT.but(APART, "position[:, None] - position[None, :]").but(
                   DISTANCE, "(A * apart).sum(dim=-1).abs().mean(dim=-1)"),
             """The absolute value was taken after the sum, when distances to earlier and later words had already
             canceled. Each distance |i − j| is positive before it is weighted."""),
         one_key("mean_distance", "distance 0 everywhere", RIGHT.but(APART, "(position - position).abs()"),
-            """Every distance came out as 0. Is each position subtracted from itself? A tensor with one axis stays the
-            same when it is transposed. One of the two needs one more axis, so that all pairs of positions meet."""),
+            """Your distances do not depend on the query. Is each position subtracted from itself, which gives 0, or are
+            they measured from one fixed position, such as the first or the last? A tensor with one axis stays the same
+            when it is transposed. One of the two needs one more axis, so that all pairs of positions meet.""",
+            also=[RIGHT.but(APART, key) for key in ("position", "position + 1", "T - position", "T - 1 - position")]),
         one_key("mean_distance", "squared distance", RIGHT.but(".abs()", " ** 2"),
             "The distance was squared. It is |i − j|, in words."),
         one_key("mean_distance", "distance without weights",
@@ -191,14 +212,18 @@ EXERCISE = Exercise(
             "All distances count alike, so every head gets the same number. Each counts as much as its weight."),
         one_key("mean_distance", "distance averaged over the keys too",
                 RIGHT.but(DISTANCE, "(A * apart).mean(dim=(-2, -1))"),
-            """The distance was divided by the number of keys as well (a mean over the keys does that too). The weights
-            of a row sum to 1 already, and the distance is measured in words."""),
+            """The distance was divided by the number of keys as well, or by one less (a mean over the keys divides,
+            too). The weights of a row sum to 1 already, and the distance is measured in words.""",
+            also=[RIGHT.but(DISTANCE, f"{DISTANCE} / max(T - 1, 1)")]),
         one_key("mean_distance", "distance summed over the queries",
                 RIGHT.but(DISTANCE, "(A * apart).sum(dim=(-2, -1))"),
-            "The distances of all queries were added up. Return the mean over the queries."),
+            """The distances of a head's queries were added up, or only one of them was taken, such as the largest.
+            Return the mean over the queries.""", also=one_of("distance", "(A * apart).sum(dim=-1)")),
         one_key("mean_distance", "distance to the strongest word",
                 RIGHT.but(DISTANCE, "(A.argmax(-1) - position).abs().to(A.dtype).mean(-1)"),
-            "Only the word with the largest weight was looked at. Every word counts, by its weight."),
+            "Only the word with the largest weight was looked at. Every word counts, by its weight.",
+            also=[RIGHT.but(DISTANCE, f"{signed}.to(A.dtype).mean(-1)") for signed in (
+                "(A.argmax(-1) - position)", "(position - A.argmax(-1))")]),
         one_key("mean_distance", "words counted from one another", RIGHT.but(".abs()", ".abs() + 1"),
             "A word is at distance 1 from itself in your count. |i − j| is 0 there."),
         one_key("diagonal_share", "diagonal summed", RIGHT.but(DIAGONAL, "A.diagonal(dim1=-2, dim2=-1).sum(dim=-1)"),
@@ -206,7 +231,9 @@ EXERCISE = Exercise(
         one_key("diagonal_share", "diagonal divided by all cells",
                 RIGHT.but("A.diagonal(dim1=-2, dim2=-1).mean(dim=-1)",
                           "A.diagonal(dim1=-2, dim2=-1).sum(dim=-1) / T ** 2"),
-            "The diagonal was divided by all T·T cells. There are T queries: divide by T."),
+            """The diagonal was divided by too many: by all T·T cells, or by the number of heads or of sentences as
+            well. There are T queries: divide by T.""",
+            also=[RIGHT.but(DIAGONAL, f"{DIAGONAL} / {more}") for more in ("h", "B", "(B * h)")]),
         one_key("diagonal_share", "the other diagonal", RIGHT.but("A.diagonal", "A.flip(-1).diagonal"),
             "You took the diagonal from top right to bottom left. A word meets itself on the one from top left."),
         one_key("diagonal_share", "the largest weight of each row", RIGHT.but(DIAGONAL, "A.amax(dim=-1).mean(dim=-1)"),

@@ -3,8 +3,8 @@
 import torch
 from torch import Tensor
 
-from autograder.catalogue.ch06_multi_head_attention.shared import THREE_WORDS, labeled, sections, stands
-from autograder.catalogue.exercise import Case, Exercise
+from autograder.catalogue.ch06_multi_head_attention.shared import THREE_WORDS, in_other_rows, labeled, sections, stands
+from autograder.catalogue.exercise import Case, Evidence, Exercise
 from autograder.catalogue.families import usual_mistakes
 from autograder.catalogue.known_answers import answer, correct, formula, mistake
 from autograder.catalogue.probes import FAR, hidden, normal, turned, usual_probes, visible
@@ -30,6 +30,11 @@ def far_away(g: torch.Generator) -> Case:
 def heads_of(x: Tensor, h: int) -> Tensor:
     """The heads of words, as 06.1 splits them."""
     return multi_head_attention.split_heads(x, h).contiguous()
+
+
+def of_other_words(evidence: Evidence) -> bool | None:
+    """Whether all numbers are there, and some are in rows of other words."""
+    return in_other_rows(evidence.got, evidence.expected)
 
 
 RIGHT = answer("""
@@ -115,9 +120,6 @@ EXERCISE = Exercise(
             "Head 0 is there h times. Each of the h pieces belongs to a different head.", quotes=stands),
         mistake("words first", RIGHT.but(MERGED, "z.permute(2, 0, 1, 3).reshape(T, B, h * d_k)"), MERGE,
             "The words came before the batch. The batch stays in front: (B, T, h·d_k).", quotes=sizes),
-        mistake("words and sentences mixed", RIGHT.but("transpose(1, 2)", "permute(2, 0, 1, 3)"), MERGE,
-            """The words were moved before the batch and the strip was cut as if they had not been. Only heads and words
-            change places, axes 1 and 2.""", quotes=stands),
         mistake("batch and words exchanged", RIGHT.but("transpose(1, 2)", "transpose(0, 2)"), MERGE,
             "The batch changed places with the words. Heads and words do: axes 1 and 2, counted from 0.",
             quotes=stands),
@@ -130,6 +132,9 @@ EXERCISE = Exercise(
             "A Python list came back. Return one tensor: (B, T, h·d_k)."),
         mistake("all words in one row", RIGHT.but("B, T, h * d_k", "B, T * h * d_k"), MERGE,
             "All words of a sentence are in one long row. Each word keeps its own: (B, T, h·d_k).", quotes=sizes),
+        mistake("words and sentences mixed", RIGHT.but("transpose(1, 2)", "permute(2, 0, 1, 3)"), MERGE,
+            """Some rows hold numbers of other words now: axes changed places that should not, or the strip was cut as
+            if they had not. Only heads and words change places, axes 1 and 2.""", quotes=stands, shows=of_other_words),
         *usual_mistakes(RIGHT, arguments="z", detached=MERGE, float32=MERGE, single=MERGE, squeezed=MERGE,
                         viewed=MERGE, quotes_size=sizes),
         mistake("z turned in place",

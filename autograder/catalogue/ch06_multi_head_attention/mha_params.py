@@ -45,6 +45,18 @@ def shows_three(evidence: Evidence) -> bool:
     return type(evidence.got) is int and 0 <= evidence.got - 3 * d * d < (4 * d if bias else 1)
 
 
+def counted_beyond_three(evidence: Evidence) -> str:
+    d, _, _ = evidence.arguments
+    more = evidence.got - 3 * d * d
+    return f"{counted(evidence)} That is 3 · d · d{f' and {more:,} more' if more else ''}."
+
+
+def shows_less_without_biases(evidence: Evidence) -> bool:
+    """Whether a count without biases is below that of the four matrices."""
+    d, _, bias = evidence.arguments
+    return not bias and type(evidence.got) is int and 0 <= evidence.got < 4 * d * d
+
+
 def shows_no_width(evidence: Evidence) -> bool | None:
     """Whether a count is that of the example or of the tensors in a module; a width of 1 cannot show it."""
     d, _, bias = evidence.arguments
@@ -90,14 +102,15 @@ EXERCISE = Exercise(
             "make one square.",
             counted),
         mistake("three matrices", RIGHT.but(WEIGHTS, "3 * d * d").but("4 * d if", "3 * d if"), OUTPUT,
-            "You counted three matrices. There is a fourth: W_O, once the heads are side by side.", counted,
-            shows_three),
+            """You counted three matrices. There is a fourth: W_O, once the heads are side by side. (Where there are
+            biases, each of the four has d numbers.)""", counted_beyond_three, shows_three),
         mistake("three matrices, four biases", RIGHT.but(WEIGHTS, "3 * d * d"), OUTPUT,
             "You counted three matrices and four biases. W_O is a matrix too.", counted),
         mistake("four matrices, three biases", RIGHT.but("4 * d if", "3 * d if"), COUNT,
             "Four matrices, but only three biases: W_O has one as well.", counted),
         mistake("no bias ever", RIGHT.but(BIASES, "0"), COUNT,
-            "The biases are missing: where there are any, each of the four projections adds d numbers.", counted),
+            """The biases are missing: where there are any, each of the four projections adds d numbers. (If you do add
+            them, is your condition ever true? `bias` is True or False, not a text.)""", counted),
         mistake("biases always", RIGHT.but(" if bias else 0", ""), COUNT,
             "The biases were counted although bias is False.", counted),
         mistake("bias the wrong way round", RIGHT.but("if bias", "if not bias"), COUNT,
@@ -143,8 +156,9 @@ EXERCISE = Exercise(
             "You counted one projection. There are four: queries, keys, values and output.", counted),
         mistake("the condition for the whole sum",
                 formula("mha_params(d, h, bias)", "4 * d * d + 4 * d if bias else 0"), COUNT,
-            "Without biases you return 0: `bias` decides about the whole sum, as in `a + b if bias else 0`. It should "
-            "decide about the biases only."),
+            """Without biases you count too little: `bias` decides about more than the biases. In
+            `a + b if bias else c`, it chooses between the whole sum a + b and c. It should decide about the biases
+            only.""", counted, shows_less_without_biases),
         mistake("the numbers of the example",
                 RIGHT.but("return weights + biases", "return 1_050_624 if bias else 1_048_576"), COUNT,
             """Your count does not depend on d: it is written into the code, as that of the example may be, or the
@@ -163,8 +177,8 @@ EXERCISE = Exercise(
             "Each bias was counted with d/h numbers, those of one head. A projection makes d features and adds d "
             "numbers.", counted),
         mistake("a float", RIGHT.ending_in(" / 1"), COUNT,
-            "The number is right, but it came as a float. A count is a whole number: // divides without leaving the "
-            "integers."),
+            """The number is right, but it came as a float. A count is a whole number. A single /, a factor such as 1.0
+            and functions such as math.pow and math.sqrt give floats; //, * and ** stay within the integers."""),
         families.A_TEXT(RIGHT.but("return weights + biases", 'return f"{weights + biases:,}"'), COUNT),
         families.A_TENSOR_FOR_A_COUNT(RIGHT.but("return weights + biases", "return torch.tensor(weights + biases)"),
             COUNT),

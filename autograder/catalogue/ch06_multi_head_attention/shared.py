@@ -20,6 +20,19 @@ def labeled(B: int, T: int, D: int) -> Tensor:
         dtype=torch.float32)
 
 
+def in_other_rows(got: object, expected: Tensor) -> bool | None:
+    """Whether all numbers are there, and some are in rows of other words; (B, T, D). Numbers that occur twice cannot
+    show it."""
+    if not isinstance(got, Tensor) or got.shape != expected.shape:
+        return False
+    if len(expected.unique()) < expected.numel():
+        return None
+    got = got.to(expected.dtype)
+    if not torch.equal(got.flatten().sort().values, expected.flatten().sort().values):
+        return False
+    return not torch.equal(got.sort(dim=-1).values, expected.sort(dim=-1).values)
+
+
 def digits(row: Tensor) -> str:
     """A row of labeled numbers, with three digits if there are sentences beyond the first."""
     return " ".join(number(value) for value in row.tolist())

@@ -4,8 +4,8 @@ import torch
 from torch import Tensor
 
 from autograder.catalogue import families
-from autograder.catalogue.ch06_multi_head_attention.shared import THREE_WORDS, labeled, sections, stands
-from autograder.catalogue.exercise import Case, Exercise
+from autograder.catalogue.ch06_multi_head_attention.shared import THREE_WORDS, in_other_rows, labeled, sections, stands
+from autograder.catalogue.exercise import Case, Evidence, Exercise
 from autograder.catalogue.families import usual_mistakes
 from autograder.catalogue.known_answers import answer, correct, mistake
 from autograder.catalogue.probes import FAR, hidden, normal, turned, usual_probes, visible
@@ -30,6 +30,35 @@ def far_away(g: torch.Generator) -> Case:
 
 def indivisible(g: torch.Generator, T: int, D: int, h: int) -> Case:
     return Case((normal(g, 2, T, D), h))
+
+
+def of_other_words(evidence: Evidence) -> bool | None:
+    """Whether all numbers are there, and some are in rows of other words."""
+    got, expected = evidence.got, evidence.expected
+    if not isinstance(got, Tensor) or got.shape != expected.shape:
+        return False
+    return in_other_rows(*(each.transpose(1, 2).flatten(2) for each in (got, expected)))
+
+
+def joined_axes(evidence: Evidence) -> bool | None:
+    """Whether batch and heads, or heads and words, are along one axis; with an axis of length 1, it may be lost."""
+    expected = evidence.expected
+    joined = [at for at in (0, 1) if _is_one_of(evidence, expected.flatten(at, at + 1))]
+    if joined and 1 in expected.shape[joined[0] : joined[0] + 2]:
+        return None
+    return bool(joined)
+
+
+def one_head(evidence: Evidence) -> bool | None:
+    """Whether the first head came back, or the last one, of several."""
+    heads = evidence.expected.unbind(1)
+    alone = _is_one_of(evidence, heads[0], heads[-1])
+    return None if alone and len(heads) == 1 else alone
+
+
+def _is_one_of(evidence: Evidence, *values: Tensor) -> bool:
+    got = evidence.got
+    return isinstance(got, Tensor) and any(torch.equal(got.to(value.dtype), value) for value in values)
 
 
 RIGHT = answer("""
@@ -88,10 +117,6 @@ EXERCISE = Exercise(
         mistake("d_k and words exchanged", RIGHT.but(".transpose(1, 2)", ".permute(0, 2, 3, 1)"), SPLIT,
             """The heads are right, but each is transposed: d_k comes before the words. The features of a word come
             last: (B, h, T, d_k).""", quotes=sizes),
-        mistake("features turned forward, then cut",
-                RIGHT.but(SPLIT_LINE, "x.transpose(1, 2).reshape(B, h, T, D // h)"), SPLIT,
-            """The features were moved before the words, and then the strip was cut: numbers of several words share a
-            row now. Cut the feature axis first, and let reshape touch nothing else.""", quotes=stands),
         mistake("pieces of h features", RIGHT.but("h, D // h).", "D // h, h)."), SPLIT,
             """There are D/h heads of h features instead of h heads of D/h features. In the new shape the number of
             heads comes first, then d_k.""", quotes=sizes),
@@ -107,14 +132,17 @@ EXERCISE = Exercise(
             "counted from 0.",
             quotes=sizes),
         mistake("batch and heads in one axis", RIGHT.ending_in(".reshape(B * h, T, -1)"), SPLIT,
-            "Batch and heads are along one axis, end to end. Keep four axes: (B, h, T, d_k).", quotes=sizes),
+            """Two axes are one now, end to end: batch and heads, or heads and words. Keep four axes:
+            (B, h, T, d_k).""", quotes=sizes, shows=joined_axes),
         mistake("cut back into the old shape", RIGHT.ending_in(".reshape(B, T, D)"), SPLIT,
             """After the heads were moved, the strip was cut back into (B, T, D), which scrambles it. The result has
             four axes: (B, h, T, d_k).""", quotes=sizes),
         mistake("heads in the opposite order", RIGHT.ending_in(".flip(1)"), SPLIT,
             "The heads are in the opposite order: head 0 gets the first d_k features, not the last.", quotes=stands),
         mistake("first head only", RIGHT.ending_in("[:, 0]"), SPLIT,
-            "Only head 0 came back. Return all h of them, along an axis of their own.", quotes=sizes),
+            """Only one head came back: head 0, or the last one. Return all h of them, along an axis of their own. (If
+            there is a loop, does it return in its first turn, or does each turn write over the one before?)""",
+            quotes=sizes, shows=one_head),
         mistake("first sentence only", RIGHT.but(SPLIT_LINE, "x[0].reshape(T, h, D // h).transpose(0, 1)"), SPLIT,
             "Only the first sentence was split: the batch axis is gone.", quotes=sizes),
         mistake("divided by the number of heads", RIGHT.ending_in(" / h"), SPLIT,
@@ -143,6 +171,11 @@ EXERCISE = Exercise(
         mistake("None for sizes that do not fit",
                 RIGHT.but('raise ValueError("D must be a multiple of h")', "return None"), SPLIT,
             "Where D is not a multiple of h you return None, which goes unnoticed. Raise a ValueError."),
+        mistake("features turned forward, then cut",
+                RIGHT.but(SPLIT_LINE, "x.transpose(1, 2).reshape(B, h, T, D // h)"), SPLIT,
+            """Some rows hold numbers of other words now: axes were moved before the strip was cut, or the wrong axes
+            were cut. Cut the feature axis first, and let reshape touch nothing else.""",
+            quotes=stands, shows=of_other_words),
         *usual_mistakes(RIGHT, arguments="x", detached=SPLIT, float32=SPLIT, single=SPLIT, squeezed=SPLIT,
                         viewed=SPLIT, quotes_size=sizes),
     ),

@@ -47,6 +47,71 @@ def same_row(evidence: Evidence) -> bool | None:
     return torch.allclose(added, added[:1, :1].expand_as(added), atol=1e-5) and bool(added.abs().max() > 1e-3)
 
 
+def called_with(evidence: Evidence) -> tuple[Tensor, Tensor, int]:
+    """The arguments, with the offset that is left out."""
+    x, pe, *offset = evidence.arguments
+    return x, pe, offset[0] if offset else 0
+
+
+def last_rows(evidence: Evidence) -> bool:
+    """Whether the last rows of the table were added."""
+    x, pe = evidence.arguments[:2]
+    got = evidence.got
+    if not isinstance(got, Tensor) or got.shape != x.shape:
+        return False
+    return torch.allclose(got.double(), x.double() + pe.double()[len(pe) - x.shape[1] :], atol=1e-5)
+
+
+def by_sentence(evidence: Evidence) -> bool:
+    """Whether sentence b got row offset + b for all of its words, or the rows from offset + b on."""
+    x, pe, offset = called_with(evidence)
+    got, (B, T, _) = evidence.got, x.shape
+    if not isinstance(got, Tensor) or got.shape != x.shape or offset + B > len(pe):
+        return False
+    rows = [pe.double()[offset : offset + B, None]]
+    if offset + B + T - 1 <= len(pe):
+        rows.append(torch.stack([pe.double()[offset + b : offset + b + T] for b in range(B)]))
+    return any(torch.allclose(got.double(), x.double() + added, atol=1e-5) for added in rows)
+
+
+def shifted_back(evidence: Evidence) -> bool | None:
+    """Whether row 0 was added at position `offset`, row 1 to the next one, and so on; a sentence that ends before that
+    position cannot show it."""
+    x, pe, offset = called_with(evidence)
+    got, T = evidence.got, x.shape[1]
+    if not isinstance(got, Tensor) or got.shape != x.shape:
+        return False
+    if T <= offset:
+        return None
+    return torch.allclose(got[:, offset:].double(), x[:, offset:].double() + pe[: T - offset].double(), atol=1e-5)
+
+
+def first_row(evidence: Evidence) -> int | None:
+    """The row of the table at which the added ones begin, if they follow one another."""
+    x, pe = evidence.arguments[:2]
+    got, T = evidence.got, x.shape[1]
+    if not isinstance(got, Tensor) or got.shape != x.shape:
+        return None
+    starts = (at for at in range(len(pe) - T + 1)
+              if torch.allclose(got.double(), x.double() + pe[at : at + T].double(), atol=1e-5))
+    return next(starts, None)
+
+
+def begins_elsewhere(evidence: Evidence) -> bool | None:
+    """Whether the rows of another position were added; where they begin with row 0, next to the right row, or as many
+    rows before the end, other mistakes look alike, unless it is twice the offset."""
+    x, pe, offset = called_with(evidence)
+    first, last = first_row(evidence), len(pe) - x.shape[1]
+    if first in (None, offset):
+        return False
+    alike = first in (0, offset - 1, offset + 1, last, last - offset)
+    return None if alike and first != 2 * offset else True
+
+
+def where_rows_begin(evidence: Evidence) -> str:
+    return f"With offset = {called_with(evidence)[2]} your rows begin at row {first_row(evidence)}."
+
+
 RIGHT = answer("""
     def add_positions(x, pe, offset=0):
         T = x.shape[1]
@@ -87,11 +152,9 @@ EXERCISE = Exercise(
         mistake("the number itself added", RIGHT.but(ROWS, "rows = pe[:T] + offset"), OFFSET,
             "The number `offset` was added to the rows of position 0 and on. It says which rows to take: those that "
             "begin at `offset`."),
-        mistake("offset twice", RIGHT.but(ROWS, "rows = pe[2 * offset:][:T]"), OFFSET,
-            "The rows begin at twice the offset: it was counted two times."),
         mistake("rolled the wrong way", RIGHT.but(ROWS, "rows = pe.roll(offset, 0)[:T]"), OFFSET,
-            "The table was rolled the wrong way: row 0 is at position `offset` now, and row `offset` should be at "
-            "position 0."),
+            """The table was rolled or shifted the wrong way: row 0 is at position `offset` now, and row `offset` should
+            be at position 0.""", shows=shifted_back),
         mistake("as many rows as features", RIGHT.but("x.shape[1]", "x.shape[-1]"), ADD,
             """As many rows were taken as a word has *features*. The words are counted by the second axis, x.shape[1]
             (in the example both are 4)."""),
@@ -99,8 +162,8 @@ EXERCISE = Exercise(
                 ADD,
             "With offset = 0 the whole table was added. 0 is an offset like any other: T rows, from row 0 on."),
         mistake("the last rows", RIGHT.but(ROWS, "rows = pe[len(pe) - T:]"), OFFSET,
-            "The last rows of the table were added. The first word of x is at position `offset`, which is 0 by "
-            "default."),
+            """The last rows of the table were added, perhaps only for some offsets. The first word of x is at position
+            `offset`, which is 0 by default: take T rows, from row `offset` on.""", shows=last_rows),
         mistake("as many rows as sentences", RIGHT.but(ROWS, "rows = pe[offset:offset + x.shape[0]]"), ADD,
             """As many rows were taken as there are *sentences*: x.shape[0] counts those. Words are counted by the
             second axis, x.shape[1]."""),
@@ -114,8 +177,9 @@ EXERCISE = Exercise(
             "The same row was added to every word, so all positions look alike. Each word gets the row of its own "
             "position.", shows=same_row),
         mistake("indexed by the sentence", RIGHT.but(ROWS, "rows = pe[offset:offset + x.shape[0], None]"), ADD,
-            "Sentence b got row b: the table was laid along the batch. Positions run along the words, "
-            "the second axis."),
+            """The rows depend on the sentence: sentence b got row b for all of its words, or rows that begin b rows
+            later. Positions run along the words, the second axis, and every sentence gets the same rows.""",
+            shows=by_sentence),
         mistake("put beside instead of added",
                 RIGHT.but("x + rows", "torch.cat([x, rows.expand(len(x), -1, -1)], dim=-1)"), ADD,
             "The rows were concatenated to the words, so D has doubled. They are added.", quotes=sizes),
@@ -133,6 +197,10 @@ EXERCISE = Exercise(
             another table may be."""),
         mistake("the words alone", RIGHT.but("x + rows", "x.clone()"), ADD,
                 "The words came back as they were: nothing was added."),
+        mistake("offset twice", RIGHT.but(ROWS, "rows = pe[2 * offset:][:T]"), OFFSET,
+            """The rows that were added follow one another in the table, but they begin at the wrong one: the word at
+            position `offset` gets row `offset`. Was the offset counted twice, or changed before it was used?""",
+            quotes=where_rows_begin, shows=begins_elsewhere),
         in_place("x", RIGHT.but("x + rows", "x.add_(rows)"), ADD),
         *usual_mistakes(RIGHT, detached=ADD, float32=ADD, squeezed=ADD, quotes_size=sizes),
     ),

@@ -67,15 +67,49 @@ def drawn(g: torch.Generator, make: Callable[[int], Encoding]) -> Case:
 
 
 def as_told(evidence: Evidence) -> str:
-    """The criteria whose answer is wrong: the answer and the truth."""
-    got, wanted = evidence.got, evidence.expected
+    """The criteria whose answer is wrong: the answer, the truth, and for the first two the numbers that decide it."""
+    (fn,), got, wanted = evidence.arguments, evidence.got, evidence.expected
     if not isinstance(got, dict):
         return ""
-    off = [key for key in wanted if got.get(key) != wanted[key]]
-    return (
-        f"You said {', '.join(f'{key} = {got.get(key)}' for key in off)}; it is "
-        f"{', '.join(str(wanted[key]) for key in off)}."
-    )
+    off = [key for key in wanted if isinstance(got.get(key), bool) and got[key] != wanted[key]]
+    told = [f"You said {key} = {got[key]}; it is {wanted[key]}: {FACTS[key](fn)}." for key in off[:2]]
+    return " ".join([*told, *(f"{key} is wrong, too." for key in off[2:])])
+
+
+def about_rows(fn: Encoding) -> str:
+    table = fn(50, 8)
+    same = (table[:, None] - table[None]).abs().amax(dim=-1).add(torch.eye(50)) <= 1e-6  # (pos, pos)
+    if not same.any():
+        return "no two of the first 50 rows agree"
+    first, second = sorted(same.nonzero()[0].tolist())
+    return f"rows {first} and {second} agree"
+
+
+def about_distances(fn: Encoding) -> str:
+    """A gap whose distances differ, or the distances of two gaps."""
+    tables = [torch.cdist(*[fn(length, 8).double()[None]] * 2)[0] for length in (5, 10, 20, 40)]
+    for gap in range(1, 20):
+        seen = torch.cat([table.diagonal(gap) for table in tables])
+        if seen.max() - seen.min() > 1e-3:
+            return f"two rows {gap} apart can have the distance {_number(seen.min())} or {_number(seen.max())} (d = 8)"
+    three, four = (_number(tables[0][0, gap]) for gap in (3, 4))
+    return f"all rows 3 apart have the distance {three}, and all rows 4 apart {four} (d = 8)"
+
+
+def about_size(fn: Encoding) -> str:
+    small, large = (_number(fn(T, 8).abs().max()) for T in (10, 10_000))
+    return f"the largest absolute value is {small} at T = 10 and {large} at T = 10,000"
+
+
+def about_calls(fn: Encoding) -> str:
+    return f"two calls return {'the same table' if torch.equal(fn(50, 8), fn(50, 8)) else 'different tables'}"
+
+
+def _number(value: Tensor) -> str:
+    return f"{value.item():,.4g}" if value < 1_000 else f"{value.item():,.0f}"
+
+
+FACTS = {"unique": about_rows, "consistent": about_distances, "bounded": about_size, "deterministic": about_calls}
 
 
 def option_two_passes(evidence: Evidence) -> bool | None:
@@ -114,14 +148,67 @@ def another_length(evidence: Evidence) -> bool:
     return any(not torch.equal(fn(T, 8), fn(T + 10, 8)[:T]) for T in (10, 50))
 
 
-def only_bounded(evidence: Evidence) -> bool:
-    """Whether only "bounded" is wrong."""
-    return _only(evidence, "bounded")
+WIDTHS = (8, 2, 4, 6, 10, 12, 16, 32, 64)
 
 
-def only_deterministic(evidence: Evidence) -> bool:
-    """Whether only "deterministic" is wrong."""
-    return _only(evidence, "deterministic")
+def bounded_or_d_first(evidence: Evidence) -> bool:
+    """Whether only "bounded" is wrong, or all is as where every call exchanges T and d, so that nothing grows."""
+    return _only(evidence, "bounded") or _as_d_first(evidence)
+
+
+def told_or_d_first(evidence: Evidence) -> str:
+    if not _only(evidence, "bounded") and _as_d_first(evidence):
+        return "Your result is that of calls with d first, such as fn(8, 50), which is a table of 8 rows."
+    return as_told(evidence)
+
+
+def _as_d_first(evidence: Evidence) -> bool:
+    (fn,), got = evidence.arguments, evidence.got
+    return isinstance(got, dict) and got.get("bounded") is True and any(_d_first(fn, d) == got for d in WIDTHS)
+
+
+def _d_first(fn: Encoding, d: int) -> dict[str, bool]:
+    """The result of a function that writes fn(d, T): its tables have d rows, and T columns."""
+    tables = [torch.cdist(*[fn(d, length).double()[None]] * 2)[0] for length in (5, 10, 20)]
+    of_gaps = [torch.cat([table.diagonal(gap) for table in tables]) for gap in range(1, d)]
+    return {
+        "unique": _unique(fn(d, 50)),
+        "consistent": all(bool(seen.max() - seen.min() <= 1e-3) for seen in of_gaps),
+        "bounded": bool(fn(d, 10_000).abs().max() <= 3 * fn(d, 10).abs().max()),
+        "deterministic": torch.equal(fn(d, 50), fn(d, 50)),
+    }
+
+
+def wrongly_random(evidence: Evidence) -> bool:
+    """Whether "deterministic" is wrong, and perhaps others."""
+    got, wanted = evidence.got, evidence.expected
+    return isinstance(got, dict) and got.get("deterministic") is (not wanted["deterministic"])
+
+
+def repeats_missed(evidence: Evidence) -> bool:
+    """Whether only "unique" is wrong, and is True."""
+    return _only(evidence, "unique") and evidence.got["unique"]
+
+
+def repeats_imagined(evidence: Evidence) -> bool | None:
+    """Whether only "unique" is wrong, and is False; one that is wrongly True cannot show it."""
+    return None if repeats_missed(evidence) else _only(evidence, "unique")
+
+
+def wrongly_inconsistent(evidence: Evidence) -> bool | None:
+    """Whether only "consistent" is wrong, and is False; one that is wrongly True cannot show it."""
+    return None if _wrongly_consistent(evidence) else _only(evidence, "consistent")
+
+
+def not_bools(evidence: Evidence) -> bool:
+    """Whether one of the four values is neither True nor False."""
+    got = evidence.got
+    return isinstance(got, dict) and any(not isinstance(got.get(key, True), bool) for key in evidence.expected)
+
+
+def other_names(evidence: Evidence) -> bool:
+    """Whether a dictionary has other keys."""
+    return isinstance(evidence.got, dict) and set(evidence.got) != set(evidence.expected)
 
 
 def _only(evidence: Evidence, key: str) -> bool:
@@ -205,9 +292,9 @@ EXERCISE = Exercise(
             shows=shrinking_passes),
         mistake("the neighbors only", RIGHT.but("range(i + 1, T)", "range(i + 1, min(i + 2, T))"), CRITERIA,
             """One of the encodings keeps the distances of small gaps, but not those of larger gaps later in the
-            sentence, and your function calls it consistent. Did you compare only neighbors, only small gaps, or only
-            the first starts? Compare the distances of *each* gap, two positions apart, three, and so on, at every
-            start.""",
+            sentence, and your function calls it consistent. Did you compare only neighbors, only small gaps, only the
+            first starts, or means, in which differences are lost? Compare the distances of *each* gap, two positions
+            apart, three, and so on, at every start.""",
             quotes=as_told),
         mistake("from the first place only", RIGHT.but("for i in range(T):", "for i in range(1):"), CRITERIA,
             """Your function notices when distances change with the length, but not when they differ within one
@@ -217,11 +304,6 @@ EXERCISE = Exercise(
             """Distances that need not agree were compared. Did you compare those of different gaps, such as 1 and 3? Or
             is one distance computed from all pairs of a gap at once, instead of one for each pair? Only the distances
             of one gap must agree, pair by pair.""", quotes=as_told),
-        mistake("growing with the gap", RIGHT.but(CONSISTENT, CONSISTENT + """ and all(
-                sum(seen[gap]) / len(seen[gap]) < sum(seen[gap + 1]) / len(seen[gap + 1]) for gap in range(1, 30))"""),
-                CRITERIA,
-            """You test whether distance grows with the gap. That is a different property, which the sinusoids do not
-            have: from position 0, position 4 is nearer than position 3.""", quotes=as_told),
         mistake("equal to the last digit", RIGHT.but("apart < 1e-6", "apart == 0"), CRITERIA,
             "Rows that differ by less than a millionth count as the same. Yours must be equal to the last digit."),
         mistake("distances equal to the last digit",
@@ -237,18 +319,13 @@ EXERCISE = Exercise(
         mistake("rows compared as objects",
                 RIGHT.but("not bool(same.any())", "len(set(table)) == len(table)"), CRITERIA,
             """Your function calls every encoding unique, even one whose rows are all the same. Does it compare the
-            numbers of the rows? A set compares tensors as objects, and every row is a separate object.""",
+            numbers of the rows? A set compares tensors as objects, and every row is a separate object. Or is it enough
+            that some two rows differ? All pairs must.""",
             quotes=as_told),
-        mistake("neighbors compared for uniqueness",
-                RIGHT.but("same = (apart < 1e-6) & ~torch.eye(50, dtype=torch.bool)",
-                                                            "same = (apart < 1e-6).diagonal(1)"), CRITERIA,
-            """A row that occurs twice was not found. Were only neighbors compared, or only the first few rows? An
-            encoding that repeats, as weekdays do, may do so later in the table. Or does a later comparison overwrite an
-            earlier False?"""),
         mistake("bounded at ten", RIGHT.but("fn(10000, 8)", "fn(10, 8)"), CRITERIA,
             """Your function calls every encoding bounded. Does it compare tables for T = 10,000 and for T = 10? Nothing
-            has grown by position 10, and everything is finite everywhere. (T is the *first* argument of fn: fn(8,
-            10000) is a table of only 8 positions.)""", quotes=as_told),
+            has grown by position 10, everything is finite everywhere, and a small number divided by a large one stays
+            small. (T is the *first* argument of fn: fn(8, 10000) is a table of only 8 positions.)""", quotes=as_told),
         mistake("bounded by one", RIGHT.but(BOUNDED, "bool(fn(10000, 8).abs().max() <= 1.0 + 1e-6)"), CRITERIA,
             """Bounded was taken for *at most 1*. The numbers of an encoding may be larger and still not grow: compare T
             = 10,000 with T = 10."""),
@@ -268,15 +345,12 @@ EXERCISE = Exercise(
             "Two rows count as the same as soon as one column agrees. They agree when *all* columns do: look at the "
             "largest difference.",
             quotes=as_told),
-        mistake("unique by the sum", RIGHT.but("(table[:, None] - table[None]).abs().amax(-1)",
-                                             "(table.sum(-1)[:, None] - table.sum(-1)[None]).abs()"), CRITERIA,
-            "Only the sums of the rows were compared. Different rows can have the same sum.", quotes=as_told),
         mistake("lengths in place of distances",
                 RIGHT.but("float((rows[i] - rows[j]).norm())", "float(rows[i].norm())"),
             CRITERIA, """Your function calls an encoding inconsistent whose rows get longer from position to position.
-            Does it compare the *lengths* of the rows, or their dot products? Two rows can be equally long and far
-            apart, and the other way round: compare the length of their difference.""", quotes=as_told,
-            shows=rows_grow),
+            Does it compare the *lengths* of the rows, their dot products or the angles between them? Two rows can be
+            equally long and far apart, and the other way round: compare the length of their difference.""",
+            quotes=as_told, shows=rows_grow),
         mistake("asked once", RIGHT.but("again = fn(50, 8)", "again = table"), CRITERIA,
             """Two calls return different tables, and your code does not notice. Was a table compared with itself, or
             only a single row? Or is one equal number enough? Call the function twice with the same T and d, and compare
@@ -291,9 +365,9 @@ EXERCISE = Exercise(
         mistake("deterministic and random exchanged",
                 RIGHT.but("bool(torch.allclose(table, again))", "not bool(torch.allclose(table, again))"),
                 CRITERIA,
-            """Only `deterministic` is wrong: True should mean that two equal calls return the same numbers. Is yours
-            the opposite, or never True? Two calls return two objects, so compare the numbers in the tables.""",
-            quotes=as_told, shows=only_deterministic),
+            """`deterministic` should be True where two equal calls return the same numbers. Is yours the opposite, or
+            never True? Two calls return two objects, so compare the numbers in the tables.""",
+            quotes=as_told, shows=wrongly_random),
         mistake("unique and repeated exchanged", RIGHT.but("not bool(same.any())", "bool(same.any())"), CRITERIA,
             "Your `unique` is the opposite: True should mean that no two positions share a row.", quotes=as_told),
         mistake("bounded and growing exchanged", RIGHT.but("<= 3 * fn", "> 3 * fn"), CRITERIA,
@@ -302,16 +376,38 @@ EXERCISE = Exercise(
         mistake("consistent and inconsistent exchanged", RIGHT.but(CONSISTENT, f"not {CONSISTENT}"), CRITERIA,
             "Your `consistent` is the opposite: True should mean that all distances of each gap agree.",
             quotes=as_told),
+        mistake("unique by the sum", RIGHT.but("(table[:, None] - table[None]).abs().amax(-1)",
+                                             "(table.sum(-1)[:, None] - table.sum(-1)[None]).abs()"), CRITERIA,
+            """Your function does not call an encoding unique whose first 50 rows all differ. Are whole rows compared,
+            entry by entry? Different rows can have the same sum, the same length or some equal entries. And two rows
+            that differ by 0.000001 or more in one entry are different.""",
+            quotes=as_told, shows=repeats_imagined),
+        mistake("neighbors compared for uniqueness",
+                RIGHT.but("same = (apart < 1e-6) & ~torch.eye(50, dtype=torch.bool)",
+                                                            "same = (apart < 1e-6).diagonal(1)"), CRITERIA,
+            """Two of the first 50 rows agree, and your function does not notice. Were only neighbors compared, or only
+            the first few rows? An encoding that repeats, as weekdays do, may do so later in the table. Or does a later
+            comparison overwrite an earlier False?""", quotes=as_told, shows=repeats_missed),
+        mistake("growing with the gap", RIGHT.but(CONSISTENT, CONSISTENT + """ and all(
+                sum(seen[gap]) / len(seen[gap]) < sum(seen[gap + 1]) / len(seen[gap + 1]) for gap in range(1, 30))"""),
+                CRITERIA,
+            """Your function calls an encoding inconsistent in which all pairs of rows with the same gap are equally far
+            apart. No more is required. Do you also require that distance grows with the gap, or in proportion to it?
+            (That of the sinusoids does not: from position 0, position 4 is nearer than position 3.) Or do you compare
+            something other than the Euclidean distance of two rows, such as its square, their dot product, their
+            difference vector or the sum of its entries? Or distances of different gaps, or for different d?""",
+            quotes=as_told, shows=wrongly_inconsistent),
         mistake("numbers instead of yes and no",
                 RIGHT.but("bool(torch.allclose(table, again))", "float((table - again).abs().max() > 0)"), CRITERIA,
-            "A number came back. Each of the four is True or False."),
+            """A value is neither True nor False. Each of the four must be one bool, not a number, a text, a tensor with
+            many entries or None. (== compares two tensors entry by entry; a criterion needs one answer for all entries
+            together. And a function that ends without `return` gives None.)""", shows=not_bools),
         mistake("another name", RIGHT.but("'unique'", "'uniqueness'"), CRITERIA,
-            "The four keys are unique, consistent, bounded and deterministic."),
+            "The four keys are unique, consistent, bounded and deterministic.", shows=other_names),
         mistake("bounded at other lengths", RIGHT.but("fn(10000, 8)", "fn(100, 8)"), CRITERIA,
-            """Only `bounded` is wrong. Does it compare exactly T = 10,000 with T = 10, and the largest absolute values
-            of the whole tables? Up to three times the value at T = 10 counts as bounded; anything larger does
-            not.""",
-            shows=only_bounded),
+            """Does `bounded` compare the largest absolute values of the whole tables for T = 10,000 and T = 10? The
+            limit is three times the value at T = 10: up to that counts as bounded, anything larger does not. (T is the
+            first argument of fn: fn(8, 10000) has only 8 rows.)""", quotes=told_or_d_first, shows=bounded_or_d_first),
     ),
     correct=(
         correct("loops", RIGHT),

@@ -10,6 +10,7 @@ from autograder.catalogue.ch07_positional_encoding.shared import in_single_preci
 from autograder.catalogue.exercise import Case, Evidence, Exercise
 from autograder.catalogue.known_answers import answer, correct, mistake
 from autograder.catalogue.probes import PROMISED, hidden, second_call, visible
+from autograder.catalogue.quotes import sizes
 from transformer_ref.model.positional_encoding import sinusoidal_table
 
 ROTATION, SPEEDS = sections("rotation speeds")
@@ -32,10 +33,15 @@ def some(g: torch.Generator, steps: tuple[int, int], halves: tuple[int, int]) ->
 
 
 def first_pair_only(evidence: Evidence) -> bool | None:
-    """Whether the first pair is rotated as it should be, and all others are left unchanged or left out."""
+    """Whether the first pair is rotated as it should be, and all others are left unchanged or left out; the matrix may
+    be that of the first pair."""
     _, d = evidence.arguments
     got, expected = evidence.got, evidence.expected
-    if not isinstance(got, Tensor) or got.shape != (d, d):
+    if not isinstance(got, Tensor):
+        return False
+    if got.shape == (2, 2):
+        return torch.allclose(got.double(), expected[:2, :2].double(), atol=1e-3)
+    if got.shape != (d, d):
         return False
     first = torch.zeros(d, d, dtype=torch.float64)
     first[:2, :2] = expected[:2, :2]
@@ -57,6 +63,39 @@ def fitted(evidence: Evidence) -> bool | None:
     pair = torch.arange(d) // 2
     mixed = got[pair[:, None] != pair].abs().max() > 1e-3
     return bool(mixed and ((first @ got.double() - later).abs() < 1e-2).all())
+
+
+def blocks_elsewhere(evidence: Evidence) -> bool:
+    """Whether the blocks are right and not along the diagonal of one matrix: each begins one row and column after the
+    one before, or they are stacked, or set side by side or one below the other."""
+    (_, d), got, expected = evidence.arguments, evidence.got, evidence.expected
+    if not isinstance(got, Tensor):
+        return False
+    blocks = torch.stack([expected[i : i + 2, i : i + 2] for i in range(0, d, 2)])
+    overlapping = torch.zeros_like(expected)
+    for i, block in enumerate(blocks):
+        overlapping[i : i + 2, i : i + 2] = block
+    apart = (blocks, blocks.permute(1, 2, 0), blocks.permute(1, 0, 2), blocks.flatten(0, 1), torch.cat(list(blocks), 1))
+    return any(
+        got.shape == found.shape and torch.allclose(got.to(found.dtype), found, atol=1e-3)
+        for found in (overlapping, *apart)
+    )
+
+
+def where_blocks_are(evidence: Evidence) -> str:
+    """Where the blocks are that are not along the diagonal."""
+    if evidence.got.shape == evidence.expected.shape:
+        return "The blocks overlap: each begins one row and column after the one before, and the last rows stay empty."
+    return f"{sizes(evidence)} These are the blocks, stacked or set next to each other."
+
+
+def of_rank_one(evidence: Evidence) -> bool:
+    """Whether all rows of the matrix are multiples of one row."""
+    (_, d), got = evidence.arguments, evidence.got
+    if not isinstance(got, Tensor) or got.shape != (d, d) or not got.is_floating_point():
+        return False
+    sizes_of = torch.linalg.svdvals(got.double())
+    return bool(sizes_of[0] > 1e-3 and sizes_of[1] < 1e-4 * sizes_of[0])
 
 
 def zeros_and_ones(evidence: Evidence) -> bool | None:
@@ -109,7 +148,8 @@ EXERCISE = Exercise(
             flipped, or the matrix is meant for the left side (then it is the transpose of the one for the right).""",
             quotes=off_row),
         mistake("one speed for all pairs", RIGHT.but(ANGLE, "k"), SPEEDS,
-            "Every pair is rotated by the same angle. Each hand has a speed of its own.", quotes=off_row),
+            """Every pair is rotated by the same angle. Each hand has a speed of its own. (Where // computes the
+            exponent, it is 0 for all.)""", quotes=off_row),
         mistake("a speed for every column pair by j", RIGHT.but("(i / d)", "(i / 2 / d)"), SPEEDS,
             "The speeds are those of i / d where 2i / d belongs: i counts pairs, and the even column's number is 2i.",
             quotes=off_row),
@@ -134,8 +174,9 @@ EXERCISE = Exercise(
             side by side, in columns 2i and 2i + 1.""", quotes=off_row),
         mistake("blocks that overlap", RIGHT.but(TOP, "j = i // 2\n        M[j, j], M[j, j + 1] = cos, -sin").but(
                   BOTTOM, "M[j + 1, j], M[j + 1, j + 1] = sin, cos"), ROTATION,
-            """The blocks overlap: each begins one row and column after the one before, and the last rows stay empty. A
-            pair takes two rows and two columns, 2i and 2i + 1.""", quotes=off_row),
+            """The blocks themselves are right, but not where they are. Pair i takes two rows and two columns of one
+            (d, d) matrix, 2i and 2i + 1, so the blocks follow one another along the diagonal, and the rest is 0.""",
+            quotes=where_blocks_are, shows=blocks_elsewhere),
         mistake("ones between the pairs", RIGHT.but("torch.zeros(d, d)", "torch.ones(d, d)"), ROTATION,
             "There are ones outside of the blocks, so hands of different speeds are mixed. Outside of the "
             "blocks all is 0.", quotes=off_row),
@@ -163,8 +204,9 @@ EXERCISE = Exercise(
             quotes=off_row),
         mistake("only the first pair", RIGHT.but("torch.zeros(d, d)", "torch.eye(d)").but("range(0, d, 2)", "range(1)"),
                 ROTATION,
-            """Only the first pair is rotated. Each of the d/2 pairs has its own block. (Does a loop over the
-            pairs return too early, or does // cut the slower pairs' angles to 0?)""",
+            """Only the first pair is rotated. Each of the d/2 pairs has its own block, with an angle of its own, on the
+            diagonal of a (d, d) matrix. (Does a loop over the pairs return too early, or does // cut the slower pairs'
+            angles to 0?)""",
             quotes=off_row, shows=first_pair_only),
         mistake("a speed for every column", """
             def shift_matrix(k, d):
@@ -194,8 +236,9 @@ EXERCISE = Exercise(
                     return torch.stack([torch.sin(t * speed), torch.cos(t * speed)], -1).flatten()
                 a, b = row(0), row(k)
                 return torch.outer(a, b / (a @ a)).float()
-        """, ROTATION, """This matrix takes the row of position 0 to that of k, and other rows to the same one. One
-            matrix must do it for *every* position.""", quotes=off_row),
+        """, ROTATION, """Your matrix takes *every* row of the table to a multiple of one and the same row. Was it made
+            from one pair of rows, such as those of positions 0 and k? One matrix must take each position t to t +
+            k.""", quotes=off_row, shows=of_rank_one),
         mistake("fitted in single precision", """
             def shift_matrix(k, d):
                 speed = 10000.0 ** (-torch.arange(0, d, 2) / d)

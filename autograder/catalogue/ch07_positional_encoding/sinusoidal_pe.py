@@ -86,6 +86,28 @@ def rounded(evidence: Evidence) -> bool | None:
     return bool((apart <= angle / 128 + 1e-6).all())
 
 
+def without_last_sine(evidence: Evidence) -> bool:
+    """Whether the last column of an odd d is left out or holds zeros."""
+    (T, d), got, expected = evidence.arguments, evidence.got, evidence.expected
+    if not isinstance(got, Tensor) or d % 2 == 0 or got.shape not in ((T, d), (T, d - 1)):
+        return False
+    before = torch.allclose(got[:, : d - 1].double(), expected[:, : d - 1].double(), atol=2e-3)
+    return before and not got[:, d - 1 :].any()
+
+
+def over_length(evidence: Evidence) -> bool:
+    """Whether the positions were divided by the length, or by one less."""
+    T, d = evidence.arguments
+    if not isinstance(evidence.got, Tensor) or evidence.got.shape != (T, d):
+        return False
+    column = torch.arange(d)
+    for length in (T, max(T - 1, 1)):
+        angle = torch.arange(T).double()[:, None] / length / 10_000 ** (column // 2 * 2 / d)
+        if torch.allclose(evidence.got.double(), torch.where(column % 2 == 0, angle.sin(), angle.cos()), atol=1e-4):
+            return True
+    return False
+
+
 EXERCISE = Exercise(
     id="sinusoidal-pe", number="07.1", difficulty=2, minutes=25, visible_points=2, hidden_points=5,
     reference=sinusoidal_pe, normalize=in_single_precision, section=TABLE,
@@ -214,7 +236,8 @@ EXERCISE = Exercise(
                   SINE, "table = torch.zeros(T, d)").but(COSINE, """
                   table[:, 0::2] = torch.sin(angle)
                   table[:, 1::2] = torch.cos(angle)
-            """), TABLE, "For an odd d a column is missing: the last one is a sine without a cosine."),
+            """), TABLE, "For an odd d the last column is missing, or it was never filled: it holds a sine, and has no "
+                         "cosine after it.", shows=without_last_sine),
         mistake("degrees", RIGHT.but("torch.sin(angle)", "torch.sin(torch.deg2rad(angle))").but("torch.cos(angle)",
             "torch.cos(torch.deg2rad(angle))"),
             TABLE, "The angles were taken for degrees. torch.sin and torch.cos take radians: position 1 turns the "
@@ -227,7 +250,7 @@ EXERCISE = Exercise(
         mistake("position over the length",
                 RIGHT.but("torch.arange(T).float()", "(torch.arange(T).float() / max(T - 1, 1))"), DISTANCE,
             """Positions were divided by the length, so position 2 gets a different row in each length. The position
-            itself turns the hands.""", quotes=off_row),
+            itself turns the hands.""", quotes=off_row, shows=over_length),
         mistake("sines alone", RIGHT.but(COSINE, "table[:, 1::2] = torch.sin(angle)[:, : d // 2]"), TABLE,
             "Both columns of a pair hold the sine. A hand needs two numbers, or its direction is unknown.",
             quotes=row_zero),

@@ -93,9 +93,8 @@ EXERCISE = Exercise(
             """Your mask has a row for every word so far. Only the Tq new words are queries: rows offset to offset + Tq
             - 1 of that square."""),
         mistake("cached keys at the end", RIGHT.but(RULE, "(key - offset <= query - 2 * offset) | (key >= Tq)"), CACHE,
-            "The open columns for the cached words are at the end. Those words came first, so their "
-            "columns come first.",
-            quotes=first_row),
+            """The open columns for the cached words are at the end. Those words came first, so their columns come
+            first. If you loop over the columns: does the loop reach all offset + Tq of them?""", quotes=first_row),
         mistake("cached keys hidden", RIGHT.but(RULE, "(key <= query) & (key >= offset)"), CACHE,
             "The keys of earlier steps are hidden: row 0 must see the cached words.", quotes=first_row),
         mistake("everything open with an offset", RIGHT.but(RULE, "(key <= query) | (offset > 0)"), CACHE,

@@ -80,9 +80,12 @@ def future(query: Tensor, key: Tensor) -> Tensor:
     return key >= query
 
 
-def not_all_changed(evidence: Evidence) -> bool:
-    """Whether a leak was missed that shows only if all tokens are changed, or where there is only one to change."""
+def not_all_changed(evidence: Evidence) -> bool | None:
+    """Whether a leak was missed that shows only if all tokens are changed, or where there is only one to change; None
+    where the result is correct, and something else fails."""
     model, ids, t = evidence.arguments
+    if evidence.got is evidence.expected:
+        return None
     missed = evidence.expected is True and evidence.got is False
     return missed and (isinstance(model, models.Count) or ids.shape[1] - t == 1)
 

@@ -341,11 +341,13 @@ EXERCISE = Exercise(
                 weights = weights * mask
                 weights = weights / (weights.sum(dim=-1, keepdim=True) + 1e-6)
         """), NOBODY,
-            """Rows whose allowed scores are very low came out as 0, or as too small. A softmax subtracts the largest
-            score of a row before the exponentials. If that is a hidden score, or a constant in its place that is not
-            low enough, the exponentials of the allowed scores are too small for a float. Without any subtraction they
-            are too small as well, and a constant such as 1e-6 in their sum outweighs them. The largest *allowed*
-            score is the one to subtract.""", shows=rows_too_small),
+            """Rows whose allowed scores are very low came out as 0, or as too small: their exponentials were too small
+            for a float, or next to nothing in a sum. Which of these is yours? A softmax over *all* scores, hidden ones
+            too, whose weights are then set to 0 and divided by the sum of the rest: it subtracts the largest score of
+            the row, which may be a hidden one. A constant for the hidden scores that is not low enough. Exponentials
+            of the scores as they are, with no maximum subtracted. A small constant, such as 1e-6, added to the sum.
+            The largest *allowed* score is the one to subtract: hide scores before the softmax.""",
+            shows=rows_too_small),
         *usual_mistakes(RIGHT, detached=SCORES, float32=SCORES, squeezed=SCORES),
     ),
     correct=(

@@ -360,8 +360,8 @@ EXERCISE = Exercise(
         mistake("no third norm",
                 RIGHT.but(NORMS, "self.norm1, self.norm2, self.norm3 = nn.LayerNorm(d), nn.LayerNorm(d), "
                                  "nn.Identity()"), NORM,
-            "Only two norms are used. There should be three: one for each sub-layer. In pre-norm no sub-layer reads y "
-            "as it is: each reads y through its own norm."),
+            "Only two norms are used. There should be three: one for each sub-layer. In pre-norm each sub-layer reads "
+            "y through its own norm; in post-norm each sum goes through its own."),
         families.DROPOUT_NEVER_OFF(RIGHT.but(DROP, "self.drop = lambda x: F.dropout(x, dropout)"), DECODER),
         families.NO_DROPOUT(RIGHT.but(DROP, "self.drop = nn.Identity()"), DECODER),
         FIXED_RATE(RIGHT.but(DROP, "self.drop = nn.Dropout(0.1)"), DECODER, rate="the argument dropout"),

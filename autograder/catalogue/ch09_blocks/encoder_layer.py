@@ -19,7 +19,7 @@ from autograder.catalogue.ch09_blocks.shared import (
     with_heads,
     wrong_word,
 )
-from autograder.catalogue.exercise import Block, Case, Exercise
+from autograder.catalogue.exercise import Block, Case, Evidence, Exercise
 from autograder.catalogue.families import usual_mistakes
 from autograder.catalogue.known_answers import correct, mistake
 from autograder.catalogue.probes import FAR, hidden, normal, usual_probes, visible
@@ -86,6 +86,16 @@ def hardly_spread(g: torch.Generator) -> Case:
     weights = {role: 0.002 * weight if role.startswith(("attention.output", "feed-forward.second")) else weight
                for role, weight in (case.weights or {}).items()}  # fmt: skip
     return Case((0.002 * case.arguments[0],), construct=case.construct, weights=weights)
+
+
+def x_is_dropped(evidence: Evidence) -> bool | None:
+    """Whether all words came out alike, though x comes through where all outputs are dropped; None where all words of x
+    are alike."""
+
+    def alike(words: Tensor) -> bool:
+        return torch.allclose(words, words[:1, :1].expand_as(words), atol=1e-6)
+
+    return None if alike(evidence.arguments[0]) else alike(evidence.got) and not alike(evidence.expected)
 
 
 OUTPUTS = {"attention.output bias": 1.0, "feed-forward.second bias": 4.0}
@@ -242,16 +252,16 @@ EXERCISE = Exercise(
         FIXED_RATE(RIGHT.but(DROP, "self.drop = nn.Dropout(0.1)"), LAYER, rate="the argument dropout"),
         FIXED_RATE(RIGHT.but(DROP, "self.drop = nn.Dropout()"), LAYER, name="a fixed dropout rate of one half",
                    rate="the argument dropout"),
-        families.DROPOUT_ON_THE_SUM(RIGHT.but(PRE_1, "x = self.drop(x + self.attention(seen, seen, mask))").but(PRE_2,
-                  "x = self.drop(x + self.think(seen))").but(
-                  POST_1, "x = self.norm1(self.drop(x + self.attention(x, x, mask)))").but(POST_2,
-                      "x = self.norm2(self.drop(x + self.think(x)))"),
-            RESIDUAL),
         mistake("dropout after the norm",
                 RIGHT.but(POST_1, "x = self.drop(self.norm1(x + self.attention(x, x, mask)))").but(
                   POST_2, "x = self.drop(self.norm2(x + self.think(x)))"), RESIDUAL,
             "In post-norm dropout was put on the normed sum, so x is dropped with it. It belongs on the output of the "
             "sub-layer, before the sum."),
+        families.DROPOUT_ON_THE_SUM(RIGHT.but(PRE_1, "x = self.drop(x + self.attention(seen, seen, mask))").but(PRE_2,
+                  "x = self.drop(x + self.think(seen))").but(
+                  POST_1, "x = self.norm1(self.drop(x + self.attention(x, x, mask)))").but(POST_2,
+                      "x = self.norm2(self.drop(x + self.think(x)))"),
+            RESIDUAL, shows=x_is_dropped),
         families.FEED_FORWARD_NOT_DROPPED(
                 RIGHT.but(PRE_2, PRE_2.replace("self.drop(self.think(seen))", "self.think(seen)")).but(
                   POST_2, POST_2.replace("self.drop(self.think(x))", "self.think(x)")), LAYER),

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from autograder.catalogue.ch09_blocks.shared import WORKED, first_number, sections, wrong_word
-from autograder.catalogue.exercise import Case, Exercise
+from autograder.catalogue.exercise import Case, Evidence, Exercise
 from autograder.catalogue.families import in_place, usual_mistakes
 from autograder.catalogue.known_answers import answer, correct, formula, mistake
 from autograder.catalogue.probes import FAR, hidden, normal, usual_probes, visible
@@ -45,6 +45,14 @@ def equal_numbers(g: torch.Generator) -> Case:
     x, scale, shift, eps = inputs(g, 2, 3, 4).arguments
     x[0, 1], x[1, 2] = 2.0, 0.0
     return Case((x, scale, shift, eps))
+
+
+def divides_one_of_two(evidence: Evidence) -> bool:
+    """Whether x was divided by the root and no mean subtracted, or the mean was divided before it was subtracted."""
+    x, g, b, eps = evidence.arguments
+    mean, root = x.mean(dim=-1, keepdim=True), torch.sqrt(x.var(dim=-1, correction=0, keepdim=True) + eps)
+    results = (x / root * g + b, (x - mean / root) * g + b, g * x - mean / root + b)
+    return any(torch.allclose(evidence.got, result, rtol=1e-3, atol=1e-4) for result in results)
 
 
 def two_features(g: torch.Generator) -> Case:
@@ -154,7 +162,9 @@ EXERCISE = Exercise(
             "Every feature was normalized over all words of the batch, which is batch norm. Each word is normalized "
             "separately, over its features."),
         mistake("the mean kept", RIGHT.but("normed = centered /", "normed = x /"), NORM,
-            "You divided x itself by the right root. Subtract the mean from x first."),
+            """Only one of x and its mean was divided by the root: x, with no mean subtracted, or the mean, where the
+            difference has no brackets (/ comes before -). Subtract the mean from x first, and divide the
+            difference.""", shows=divides_one_of_two),
         mistake("root mean square", RIGHT.but(CENTERED, "centered = x"), NORM,
             """The mean was kept: you divide by the root of the mean square. That is RMS norm, which newer models use.
             Layer norm subtracts the mean first."""),

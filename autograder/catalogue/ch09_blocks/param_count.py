@@ -48,6 +48,13 @@ def tied_the_wrong_way_round(evidence: Evidence) -> bool:
     return too_many in ((source + target, 2 * target) if cfg.tie_embeddings else (-source - target, -2 * target))
 
 
+def norms_left_out(evidence: Evidence) -> bool:
+    """Whether no norm was counted, or only one in each layer."""
+    cfg, missing = evidence.arguments[0], (evidence.expected - evidence.got) / (2 * evidence.arguments[0].d_model)
+    encoder, decoder = cfg.encoder_layers, cfg.decoder_layers
+    return missing in (2 * encoder + 3 * decoder + 2 * cfg.norm_first, encoder + 2 * decoder)
+
+
 RIGHT = answer("""
     def param_count(cfg):
         D, F = cfg.d_model, cfg.d_ff
@@ -105,8 +112,6 @@ EXERCISE = Exercise(
             "A decoder layer was given one attention. It has two: one to itself and one to the source."),
         mistake("cross-attention without queries", RIGHT.but("2 * attention +", "2 * attention - D * D - D +"), DECODER,
             "The second attention of a decoder layer was given three projections. It has all four."),
-        mistake("no norms", RIGHT.but(NORM, "norm = 0"), COUNT,
-            "The norms were left out: each has D scales and D shifts."),
         mistake("norms with a scale alone", RIGHT.but(NORM, "norm = D"), COUNT,
             "A norm was counted as D numbers. It has D scales and D shifts."),
         mistake("norms of two numbers", RIGHT.but(NORM, "norm = 2"), COUNT,
@@ -206,6 +211,9 @@ EXERCISE = Exercise(
             "The decoder was left out."),
         mistake("d_ff taken as four times D", RIGHT.but("cfg.d_model, cfg.d_ff", "cfg.d_model, 4 * cfg.d_model"), COUNT,
             "Your feed-forward networks are 4 D wide inside, whatever d_ff says. In the paper's model it is the same."),
+        mistake("no norms", RIGHT.but(NORM, "norm = 0"), COUNT,
+            "Norms were left out. Each sub-layer has its own, two in an encoder layer and three in a decoder layer, "
+            "and each norm has D scales and D shifts.", shows=norms_left_out),
         mistake("a float", RIGHT.ending_in(" / 1"), COUNT,
             "The number is right, but it came as a float. A count is a whole number."),
         families.A_TENSOR_FOR_A_COUNT(RIGHT.ending_in(" + torch.tensor(0)"), COUNT),

@@ -25,12 +25,35 @@ def some(g: torch.Generator, steps: tuple[int, int], warmups: tuple[int, int]) -
     return Case((step, d, warmup))
 
 
-def halved_afterwards(evidence: Evidence) -> bool:
-    """Whether a power of -1/2 or -3/2, or several, were computed as a power of -1 or -3 and then divided by 2."""
+HALVED = "-1/2 (or -3/2) after ** has no brackets: Python computes the power of -1 (or -3) first, and divides by 2"
+FLOORED = "-1 // 2 or -3 // 2 is a power: // rounds down, to -1 and -2"
+UNSIGNED = "a power, or more than one, lacks its minus sign: all three have one"
+ONE_DIVIDED = "the root of d divides only one of the two numbers. It divides whichever is smaller"
+
+
+def slip_in_a_power(evidence: Evidence) -> str:
+    """The slip in the powers that gives exactly this rate, as the end of "if ..."; "" where none does."""
+    if not isinstance(evidence.got, (int, float)):
+        return ""
     step, d, warmup = evidence.arguments
-    roots = ((step**-0.5, step**-1 / 2), (d**-0.5, d**-1 / 2), (warmup**-1.5, warmup**-3 / 2))
-    rates = [width * min(falling, step * rising) for falling, width, rising in product(*roots)]
-    return any(math.isclose(evidence.got, rate, rel_tol=1e-6) for rate in rates[1:])
+    falling, width, rising = step**-0.5, d**-0.5, warmup**-1.5
+    variants = {
+        HALVED: ((falling, step**-1 / 2), (width, d**-1 / 2), (rising, warmup**-3 / 2)),
+        FLOORED: ((falling, step**-1), (width, d**-1), (rising, warmup**-2)),
+        UNSIGNED: ((falling, 1 / falling), (width, 1 / width), (rising, 1 / rising)),
+    }
+    rates = {ONE_DIVIDED: [min(width * falling, step * rising), min(falling, width * step * rising)]} | {
+        slip: [by * min(fall, step * rise) for fall, by, rise in product(*powers)][1:]
+        for slip, powers in variants.items()
+    }
+    return next((slip for slip, found in rates.items()
+                 if any(math.isclose(evidence.got, rate, rel_tol=1e-6) for rate in found)), "")  # fmt: skip
+
+
+def rate_and_slip(evidence: Evidence) -> str:
+    """The rate, the correct one, and the slip in the powers that gives it."""
+    slip = slip_in_a_power(evidence)
+    return f"{the_number(evidence)} That is what comes out if {slip}." if slip else the_number(evidence)
 
 
 def rises_to_1(evidence: Evidence) -> bool:
@@ -121,8 +144,8 @@ EXERCISE = Exercise(
             "The line rises too fast: warmup has the power -2/3, a fraction upside down. With -3/2 it meets the "
             "falling curve exactly at step = warmup.", quotes=the_number),
         mistake("a power without brackets", RIGHT.but(WIDTH, "d ** -1 / 2"), SCHEDULE,
-            """Your rate is what comes out if -1/2 (or -3/2) after ** has no brackets: Python computes the power of -1
-            (or -3) first, and divides the result by 2.""", quotes=the_number, shows=halved_afterwards),
+            "Compare each power and each bracket of your formula with the one on the page.",
+            quotes=rate_and_slip, shows=lambda evidence: bool(slip_in_a_power(evidence))),
         mistake("counted from 0", RIGHT.but(CHECK, 'if step < 0:\n        raise ValueError\n    step = step + 1\n    '),
                 SCHEDULE,
             "Your steps are one further than they should be: 1 was added. Steps count from 1 here, and step "

@@ -72,6 +72,21 @@ def first_sum(evidence: Evidence) -> str:
     return f"Your first row is {row(evidence.got[0, 0])}, in all {row(evidence.got[0, 0].sum()[None])}."
 
 
+def labels_of_others(evidence: Evidence) -> bool:
+    """Whether each row has 1 - eps at all labels of its sentence, or at all of the batch."""
+    labels, V, eps, pad = evidence.arguments
+    if evidence.got.shape != evidence.expected.shape:
+        return False
+    own = torch.nn.functional.one_hot(labels, V).bool()
+    for here in (own.any(dim=1, keepdim=True), own.flatten(0, 1).any(dim=0)):
+        targets = torch.full_like(evidence.expected, eps / (V - 2)).masked_fill(here, 1 - eps)
+        targets[..., pad] = 0
+        targets[labels == pad] = 0
+        if torch.allclose(evidence.got, targets, atol=1e-5):
+            return True
+    return False
+
+
 SUMS = Law("the shares of a word sum to 1",
            lambda got: torch.allclose(got[0].sum(-1), torch.ones((), dtype=got.dtype), atol=1e-4))
 
@@ -179,8 +194,9 @@ EXERCISE = Exercise(
             "lose what the others get.",
             quotes=first_sum),
         mistake("1 - eps at the labels of all positions", RIGHT.but(SCATTER, "targets[:, :, labels] = 1 - eps"), SMOOTH,
-            """Each row has 1 - eps at *every* label of the batch, because the labels picked columns for all positions
-            at once. Each position has one label, and 1 - eps only there.""", quotes=first_sum),
+            """Rows have 1 - eps at labels of *other* positions too, those of their sentence or of the whole batch,
+            because the labels picked columns for several positions at once. Each position has one label, and 1 - eps
+            only there.""", quotes=first_sum, shows=labels_of_others),
         mistake("eps and 1 - eps exchanged", RIGHT.but(LABEL, "eps)").but(SHARE, "(1 - eps) / (V - 2)"), SMOOTH,
             "eps and 1 - eps are exchanged: the label has the small probability, all others together the large one.",
             quotes=first_row),

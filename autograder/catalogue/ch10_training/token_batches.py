@@ -89,7 +89,7 @@ def judged(case: Case, result: Any) -> Any:
                 f"{len(batches)} batches came back, where at most {most} are expected"),
         },
         {"padding": padding, "least": least, "batches": batches, "best": len(best), "beyond": beyond,
-         "limit": max_tokens, "gone": gone},
+         "limit": max_tokens, "gone": gone, "twice": twice},
     )  # fmt: skip
 
 
@@ -177,10 +177,14 @@ def padding(evidence: Evidence) -> str:
 
 def left_out(evidence: Evidence) -> str:
     """Which sentences are in no batch."""
-    gone = evidence.got.told["gone"]
-    if len(gone) == 1:
-        return f"Sentence {gone[0]} is in no batch."
-    return f"Sentences {listed(gone)} are in no batch." if gone else ""
+    gone, twice, lengths = evidence.got.told["gone"], evidence.got.told["twice"], evidence.arguments[0]
+    if not gone:
+        return ""
+    said = f"Sentence {gone[0]} is in no batch." if len(gone) == 1 else f"Sentences {listed(gone)} are in no batch."
+    if not twice or {lengths[i] for i in gone} != {lengths[i] for i in twice}:
+        return said
+    said += f" {listed(twice).capitalize()} {'is' if len(twice) == 1 else 'are'} there more than once instead, with "
+    return f"{said}the same lengths. (A search by length, as index() does, finds only the first of equal ones.)"
 
 
 def count(evidence: Evidence) -> str:

@@ -12,6 +12,7 @@ from autograder.catalogue.known_answers import answer, correct, mistake
 from autograder.catalogue.normal_forms import JudgedParts
 from autograder.catalogue.numbers import number
 from autograder.catalogue.probes import PROMISED, UNTOUCHED, hidden, normal, second_call, visible
+from autograder.inside.fixtures.base import SmallModel
 from transformer_ref.training.loss import masked_cross_entropy
 
 STEP, CLIP, AVERAGE, FORCING = sections("step clip average forcing")
@@ -105,6 +106,22 @@ def norms(evidence: Evidence) -> str:
     """The norms of the gradients at the optimizer's step."""
     return (f"When your optimizer stepped, its gradients had the norm {norm_of(evidence, 'step')[0]:.3g}; "
             f"the limit is {evidence.arguments[4]:g}.")  # fmt: skip
+
+
+def norms_added_up(evidence: Evidence) -> bool | None:
+    """Whether the gradients of the first step are as long as if the sum of all absolute numbers, or of the norms of the
+    matrices, were brought down to clip; None where they have the correct length."""
+    (at, *_), (wanted, *_) = norm_of(evidence, "step"), [
+        float(each.rpartition(" ")[2]) for each in evidence.expected.told["diary"] if each.startswith("step")]
+    if abs(at - wanted) < 0.002:
+        return None
+    given, (source, begun, labels), _, pad, clip = evidence.arguments
+    model = SmallModel({name: value for name, value in given.items() if isinstance(value, torch.Tensor)})
+    masked_cross_entropy(model(source, begun), labels, pad).backward()
+    gradients = [weight.grad for weight in model.parameters() if weight.grad is not None]
+    length = float(torch.stack([each.norm() for each in gradients]).norm())
+    sums = (float(sum(each.abs().sum() for each in gradients)), float(sum(each.norm() for each in gradients)))
+    return any(abs(at - length * min(1.0, clip / total)) < 0.002 for total in sums)
 
 
 def never_steps(evidence: Evidence) -> bool:
@@ -204,8 +221,9 @@ EXERCISE = Exercise(
             """), CLIP, "Gradients that are shorter than clip were made longer. clip is a limit: what is below it "
                         "stays as it is.", quotes=norms),
         mistake("another norm", RIGHT.but(CLIPPED, CLIPPED.replace("clip)", "clip, norm_type=1.0)")), CLIP,
-            "The absolute numbers were added up, which is another norm. The total norm is the root of the sum of the "
-            "squares.", quotes=norms),
+            "What was compared with clip is a different number than the total norm: the absolute numbers were added "
+            "up, or the norms of the matrices. The total norm is the root of the sum of the squares.", quotes=norms,
+            shows=norms_added_up),
         mistake("the largest number limited",
                 RIGHT.but(CLIPPED, CLIPPED.replace("clip)", 'clip, norm_type=float("inf"))')), CLIP,
             "The largest number of all gradients was brought down to clip. The total norm is the root of the sum of "
@@ -224,8 +242,8 @@ EXERCISE = Exercise(
             "The model came in evaluation mode and was trained in it: dropout never acted. Put it in "
             "training mode first.", quotes=diary),
         mistake("training mode after the forward pass", RIGHT.without(TRAIN).after(FORWARD, TRAIN), STEP,
-            """In your first step the model computed its logits in evaluation mode, where dropout is switched off: it
-            was put in training mode too late. Training mode comes before the model is called.""", quotes=diary),
+            """The first logits were computed in evaluation mode, where dropout is switched off: the model was put in
+            training mode too late. Training mode comes before the model is called.""", quotes=diary),
         mistake("pads counted", RIGHT.but(", ignore_index=pad", ""), AVERAGE,
             "The pads count as words, in the loss and in the gradients. The mean is only over the real labels.",
             quotes=losses),
@@ -275,8 +293,8 @@ EXERCISE = Exercise(
         mistake("a tensor without a graph", RIGHT.but("loss.item()", "loss.detach()"), STEP,
             "The loss came back as a tensor. Return a plain number, a float."),
         mistake("the number alone", RIGHT.but('{"loss": loss.item()}', "loss.item()"), STEP,
-            "The loss came back by itself. Return a dictionary that has it under `loss`; later steps will add more to "
-            "it."),
+            "The loss came back by itself. Return a dictionary that has it under `loss`: training loops often add more "
+            "to it, such as the norm of the gradients."),
         mistake("nothing", RIGHT.without(RETURNED), STEP, "Nothing came back. Return a dictionary with the loss."),
         mistake("another key", RIGHT.but('"loss"', '"Loss"'), STEP,
                 "The dictionary that came back has no `loss`, spelled exactly so."),

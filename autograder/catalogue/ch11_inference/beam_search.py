@@ -8,7 +8,14 @@ import torch
 from torch import Tensor
 
 from autograder.catalogue import families
-from autograder.catalogue.ch11_inference.searches import Language, agreed, clear, search, without_competition
+from autograder.catalogue.ch11_inference.searches import (
+    Language,
+    agreed,
+    clear,
+    search,
+    taken_apart,
+    without_competition,
+)
 from autograder.catalogue.ch11_inference.shared import BOS, EOS, ids_as_text, sections
 from autograder.catalogue.exercise import Case, Evidence, Exercise, Remark
 from autograder.catalogue.known_answers import answer, correct, mistake
@@ -62,7 +69,7 @@ def _in_words(plain: list, arguments: tuple) -> str:
     """The first hypothesis that is not the correct one, in words."""
     k = arguments[1]
     if len(plain) > k:
-        return InWords(f"{len(plain)} hypotheses came back, where at most {k} are expected")
+        return InWords(f"{len(plain)} hypotheses came back, where at most {k} are expected: only the k best count")
     expected = search(*arguments)[: agreed(*arguments)]
     for place, (ids, score) in enumerate(expected):
         name = "the best hypothesis" if place == 0 else f"hypothesis {place + 1} of {len(expected)}"
@@ -70,7 +77,9 @@ def _in_words(plain: list, arguments: tuple) -> str:
             return InWords(f"{name} is missing, which has the ids {_tokens(ids)}")
         found, its = plain[place]
         if not _are_ids(found) or found != ids:
-            return InWords(f"{name} should have the ids {_tokens(ids)}, yours has {_tokens(found)}")
+            added = ", with an eos behind it, though max_len cut it before an eos came" if (
+                found == [*ids, arguments[-1]] and ids[-1] != arguments[-1]) else ""
+            return InWords(f"{name} should have the ids {_tokens(ids)}, yours has {_tokens(found)}{added}")
         if isinstance(its, bool) or not isinstance(its, (int, float)):
             return InWords(f"the score of {name} should be a number, yours is of type {type(its).__name__}")
         if not math.isclose(its, score, rel_tol=1e-3, abs_tol=1e-5):
@@ -147,6 +156,19 @@ def counts_bos(evidence: Evidence) -> bool:
         if abs(score - log_p / len(ids) ** alpha) > 1e-3 * abs(score):
             return False
     return True
+
+
+def index_taken_apart(evidence: Evidence) -> bool:
+    """Whether the hypotheses are those of a search in which an index into the flattened table (n, V) gives the
+    hypothesis as its remainder by n, and the word as its remainder by V or as its quotient by n."""
+    found = evidence.got[HYPOTHESES]
+    for word in (lambda index, n, V: index % V, lambda index, n, V: index // n):
+        wrong = taken_apart(*evidence.arguments, lambda index, n, V, word=word: (index % n, word(index, n, V)))
+        same = [ids == its and math.isclose(score, other, rel_tol=1e-3, abs_tol=1e-5)
+                for (ids, score), (its, other) in zip(found, wrong, strict=False)]  # fmt: skip
+        if found and len(wrong) >= len(found) and all(same):
+            return True
+    return False
 
 
 RIGHT = answer("""
@@ -318,10 +340,6 @@ EXERCISE = Exercise(
                   KEPT, "for ids, total in candidates:"), BEAM,
             """Up to k continuations of *each* hypothesis were kept, so the beam grows with every step. The
             continuations of all hypotheses compete, and only k of them stay."""),
-        mistake("the wrong hypothesis continued", TENSORS.but("seqs[index // V]", "seqs[index % len(seqs)]"), BEAM,
-            """Words were appended to a different hypothesis than the one that they belong to. In the flattened table
-            (n, V), the row is the hypothesis and the column the word: which of the two is the quotient of the index and
-            V, and which the remainder?"""),
         mistake("greedy", RIGHT.but(KEPT, "for ids, total in candidates[:1]:"), BEAM,
             "Only the likeliest hypothesis was kept: that is greedy, whatever k is. Keep k."),
         mistake("one more than k", RIGHT.but(KEPT, "for ids, total in candidates[:k + 1]:"), BEAM,
@@ -403,6 +421,11 @@ EXERCISE = Exercise(
             "Count the steps."),
         families.ID_WRITTEN_IN(RIGHT.but("== eos", "== 2"), FINISHED, id="2", token="eos"),
         families.ID_WRITTEN_IN(RIGHT.but("[([bos], 0.0)]", "[([1], 0.0)]"), BEAM, id="1", token="bos"),
+        mistake("the wrong hypothesis continued", TENSORS.but("seqs[index // V]", "seqs[index % len(seqs)]"), BEAM,
+            """This comes out if an index is taken apart the wrong way: words are then appended to hypotheses that they
+            do not belong to, or different words are appended. In the flattened table (n, V), the row is the hypothesis
+            and the column the word: which of the two is the quotient of the index and V, and which the remainder? n is
+            not needed.""", shows=index_taken_apart),
         mistake("only the last word shown", RIGHT.but("[ids for ids, _ in live]", "[ids[-1:] for ids, _ in live]"),
                 BEAM,
             "The model was shown only the last word of each hypothesis. Show it the whole prefix, bos in front."),

@@ -102,6 +102,33 @@ def score(evidence: Evidence) -> str:
     return f"You got {number(evidence.got)}; by hand it is {number(evidence.expected)}."
 
 
+def counted(evidence: Evidence) -> tuple[list[int], list[int], float]:
+    """The matches and the n-grams of each length, and 100 times the brevity penalty."""
+    hyps, refs = evidence.arguments
+    matches, counts = [0] * LONGEST, [0] * LONGEST
+    for hyp, ref in zip(hyps, refs, strict=True):
+        for n in range(LONGEST):
+            here, wanted = (Counter(tuple(line[i : i + n + 1]) for i in range(len(line) - n)) for line in (hyp, ref))
+            matches[n] += (here & wanted).total()
+            counts[n] += here.total()
+    return matches, counts, 100 * math.exp(min(0.0, 1 - sum(map(len, refs)) / sum(map(len, hyps))))
+
+
+def adds_one(evidence: Evidence) -> bool:
+    """Whether this is the score with one added to every count."""
+    matches, counts, most = counted(evidence)
+    mean = sum(math.log((m + 1) / (t + 1)) for m, t in zip(matches, counts, strict=True)) / LONGEST
+    return math.isclose(evidence.got, most * math.exp(mean), rel_tol=1e-6)
+
+
+def leaves_out_zeros(evidence: Evidence) -> bool:
+    """Whether the mean is over the lengths with matches, divided by their number or by four."""
+    matches, counts, most = counted(evidence)
+    logs = [math.log(m / t) for m, t in zip(matches, counts, strict=True) if m]
+    scores = (most * math.exp(sum(logs) / by) for by in (LONGEST, max(1, len(logs))))
+    return 0 in matches and any(math.isclose(evidence.got, one, rel_tol=1e-6) for one in scores)
+
+
 RIGHT = answer("""
     from collections import Counter
 
@@ -282,14 +309,15 @@ EXERCISE = Exercise(
             "Your code stops where a precision is 0: there is no logarithm of 0. The geometric mean is then 0."),
         mistake("a precision of 0 left out", RIGHT.but(NONE, "if False:").but(
                   "for m, t in zip(matches, totals)) / 4", "for m, t in zip(matches, totals) if m) / 4"), BLEU,
-            "Where no n-gram of a length agrees, that length was left out. Without smoothing the score is then 0."),
+            "Where no n-gram of a length agrees, that length was left out. Without smoothing the score is then 0.",
+            shows=leaves_out_zeros),
         mistake("a precision of 0 smoothed",
                 RIGHT.but(NONE, "if False:").but("math.log(m / t)", "math.log((m or 1e-9) / t)"), BLEU,
             """A small number took the place of a precision of 0. That is smoothing, and its signature has to say so;
             here there is none: the score is 0."""),
         mistake("one added to every count",
                 RIGHT.but(NONE, "if False:").but("math.log(m / t)", "math.log((m + 1) / (t + 1))"), BLEU,
-            "One was added to every count. That is smoothing; here there is none."),
+            "One was added to every count. That is smoothing; here there is none.", shows=adds_one),
         mistake("n-grams as joined text", RIGHT.but("tuple(hyp[i:i + n])", '"".join(map(str, hyp[i:i + n]))').but(
                   "tuple(ref[i:i + n])", '"".join(map(str, ref[i:i + n]))'), CLIPPED,
             "The tokens of an n-gram were joined to one text, so 1 12 and 11 2 become the same text. Compare them "

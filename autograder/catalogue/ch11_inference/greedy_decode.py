@@ -49,11 +49,23 @@ def rows_of_ids(case: Case, result: Any) -> Any:
     right = greedy_decode(deepcopy(model), *case.arguments[1:])
     rows, expected = ([_until_end(row, eos, pad) for row in ids.tolist()] for ids in (result, right))
     wrong = [
-        Remark(f"row {place} should be {ids_as_text(want)}, yours is {ids_as_text(row)}")
+        Remark(
+            f"row {place} should be {ids_as_text(want)}, yours is {ids_as_text(row)}"
+            f"{_about_eos(row, want, eos, result.shape[1])}"
+        )
         for place, (row, want) in enumerate(zip(rows, expected, strict=True))
         if row != want
     ]
     return JudgedParts({"first wrong row": [*wrong, "none"][0], "rows": rows}, {"ids": result})
+
+
+def _about_eos(row: list[int], want: list[int], eos: int, columns: int) -> str:
+    """What is wrong with the eos at the end of a row, as the end of a sentence."""
+    if [*row, eos] == want and columns == len(row):
+        return ", without its eos: did the loop stop before that was appended?"
+    if [*want[:-1], eos] == row and len(want) > 1:
+        return ": an eos took the place of its last word. A row that max_len cuts ends without one"
+    return ""
 
 
 def _until_end(ids: list[int], eos: int, pad: int) -> list[int]:

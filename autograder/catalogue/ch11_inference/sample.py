@@ -60,8 +60,27 @@ def _in_words(case: Case, found: Tensor) -> str:
     rows = ("0, 2, 4", "1, 3, 5")[kind]
     return InWords(
         f"rows {rows} and so on hold the same logits. In these {len(logits) // 2:,} draws your tokens came with "
-        f"frequencies {row(found[kind])}; about {row(exact[kind])} would be correct"
+        f"frequencies {row(found[kind])}; about {row(exact[kind])} would be correct{_likely_rule(case, found, kind)}"
     )
+
+
+def _likely_rule(case: Case, found: Tensor, kind: int) -> str:
+    """A different rule that gives these tokens, as the end of the sentence; "" where none is known to."""
+    logits, tau, top_k, top_p, _ = case.arguments
+    exact, drawn = sampling_probabilities(logits[:2], tau, top_k, top_p) > 0, found > 0
+    if torch.equal(drawn, exact):
+        return ""
+    shares = sampling_probabilities(logits[:2], tau, top_k, None)
+    some_left_out = bool((drawn.sum(dim=1) < (shares > 0).sum(dim=1)).all())
+    if some_left_out and top_p and torch.equal(drawn, shares >= top_p * shares.amax(dim=1, keepdim=True)):
+        return (f". You drew exactly the tokens with at least {top_p:g} times the largest probability. That rule is "
+                "called min-p; top_p adds up the largest probabilities")  # fmt: skip
+    if top_p is not None and top_k is not None and torch.equal(drawn, shares > 0):
+        return ". You drew all tokens that top_k keeps: did top_p choose among them?"
+    if top_k is not None and int(drawn[kind].sum()) > top_k and torch.equal(drawn[1 - kind], exact[1 - kind]):
+        return (f". With top_k = {top_k}, {int(drawn[kind].sum())} different tokens came here, and in the rows between "
+                "the correct ones: does each row have a threshold of its own?")  # fmt: skip
+    return ""
 
 
 def draws(

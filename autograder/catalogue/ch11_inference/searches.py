@@ -111,6 +111,27 @@ def without_competition(
     return _scored(done or live, alpha)[:k]
 
 
+def taken_apart(
+    step: Callable[[Tensor], Tensor], k: int, max_length: int, alpha: float, bos: int, eos: int,
+    parts: Callable[[int, int, int], tuple[int, int]],
+) -> Found:  # fmt: skip
+    """A search over the flattened table (n, V). parts: (index, n, V) -> the hypothesis and the word."""
+    live: Found = [([bos], 0.0)]
+    done: Found = []
+    for _ in range(max_length):
+        table = step(torch.tensor([ids for ids, _ in live])).double()
+        sums = (torch.tensor([log_p for _, log_p in live], dtype=torch.float64)[:, None] + table).flatten()
+        best = sums.topk(min(k, len(sums)))
+        chosen = [parts(index, *table.shape) for index in best.indices.tolist()]
+        sums_kept = best.values.tolist()
+        grown = [([*live[row][0], word], log_p) for (row, word), log_p in zip(chosen, sums_kept, strict=True)]
+        done += [one for one in grown if one[0][-1] == eos]
+        live = [one for one in grown if one[0][-1] != eos]
+        if not live:
+            break
+    return _scored(done or live, alpha)[:k]
+
+
 def _scored(hypotheses: Found, alpha: float) -> Found:
     """The best first, by log p over a power of the number of generated tokens, eos among them."""
     scored = [(ids, log_p / (len(ids) - 1) ** alpha) for ids, log_p in hypotheses]

@@ -1,7 +1,10 @@
 """12.1: what is wrong with the data, before anything is trained on it."""
 
+import re
 import unicodedata
+from collections.abc import Callable
 from functools import partial
+from itertools import combinations
 
 import torch
 
@@ -12,7 +15,8 @@ from autograder.catalogue.probes import hidden, second_call, visible
 
 (DATA,) = sections("data")
 LONGEST = 50
-Splits = dict[str, list[tuple[str, str]]]
+Pairs = list[tuple[str, str]]
+Splits = dict[str, Pairs]
 
 
 def audit(splits: Splits) -> dict[str, int]:
@@ -138,6 +142,83 @@ def counted(evidence: Evidence) -> str:
     return ""
 
 
+Way = Callable[[Splits], int]
+
+
+def counts(name: str, *ways: Way) -> Callable[[Evidence], bool]:
+    """A mark: this count is wrong, and it is what one of the ways to count gives."""
+
+    def shows(evidence: Evidence) -> bool:
+        (splits,) = evidence.arguments
+        got = evidence.got.get(name)
+        return got != evidence.expected[name] and got in {way(splits) for way in ways}
+
+    return shows
+
+
+def _sound(pairs: Pairs) -> Pairs:
+    """The pairs of which neither line is empty."""
+    return [(a, b) for a, b in pairs if a.split() and b.split()]
+
+
+def _form(line: str) -> str:
+    return " ".join(unicodedata.normalize("NFC", line).lower().split())
+
+
+def _repeated(pairs: Pairs, form: Callable[[str], str] = _form) -> int:
+    """How many pairs repeat an earlier one, where lines are compared in this form."""
+    return len(pairs) - len({frozenset((form(a), form(b))) for a, b in pairs})
+
+
+def _repeated_if(spaces: Callable[[str], str]) -> Way:
+    """The duplicates of training, where this is done with the white space of a line."""
+    return lambda splits: _repeated(
+        _sound(splits["train"]), lambda line: spaces(unicodedata.normalize("NFC", line).lower())
+    )
+
+
+def _known_on_its_side(splits: Splits) -> int:
+    """The pairs of which the source is a source of training, or the target a target."""
+    train = _sound(splits["train"])
+    sources, targets = {_form(a) for a, _ in train}, {_form(b) for _, b in train}
+    return sum(_form(a) in sources or _form(b) in targets for a, b in _others(splits))
+
+
+def _among_sources(splits: Splits) -> int:
+    """The pairs of which one line is a source of training."""
+    sources = {_form(a) for a, _ in _sound(splits["train"])}
+    return sum(_form(a) in sources or _form(b) in sources for a, b in _others(splits))
+
+
+def _others(splits: Splits) -> Pairs:
+    return [pair for name, split in splits.items() if name != "train" for pair in _sound(split)]
+
+
+def _are_long(pairs: Pairs) -> int:
+    """How many lines, not pairs, have too many words."""
+    return sum(len(line.split()) > LONGEST for pair in pairs for line in pair)
+
+
+def all_pairs(splits: Splits) -> Pairs:
+    return [pair for split in splits.values() for pair in split]
+
+
+def by_name(evidence: Evidence) -> bool:
+    """Whether the overlap is that of some splits only, where there are splits with other names than the usual ones."""
+    (splits,) = evidence.arguments
+    others = [name for name in splits if name != "train"]
+    if {"validation", "test"} >= set(others) or evidence.got["overlap"] == evidence.expected["overlap"]:
+        return False
+    each = {name: audit({"train": splits["train"], name: splits[name]})["overlap"] for name in others}
+    sums = {sum(each[name] for name in some) for size in range(len(others)) for some in combinations(others, size)}
+    return evidence.got["overlap"] in sums
+
+
+def train_comes_later(evidence: Evidence) -> bool:
+    """Whether training is not the first of the splits."""
+    return next(iter(evidence.arguments[0])) != "train"
+
+
 SPELLINGS = small(
     train=[("She slept.", "Ha dormito."), ("she slept.", "ha dormito."), ("SHE slept.", "Ha dormito."),
            ("She slept.", "ha DORMITO."),
@@ -200,6 +281,13 @@ DISTINCT, DUPLICATES = "distinct = {tuple(sorted(pair)) for pair in train}", "du
 OVERLAP = "overlap = sum(normal(a) in known or normal(b) in known for a, b in others)"
 EMPTY, LONG = "not pair[0].strip() or not pair[1].strip()", "any(len(line.split()) > 50 for line in pair)"
 OTHERS = 'if name != "train" for pair in split'
+OTHER_SPACES: tuple[Callable[[str], str], ...] = (  # what is done with white space, though not all of it
+    str.strip,
+    lambda line: line.strip().replace("  ", " "),
+    lambda line: re.sub(" +", " ", line).strip(),
+    lambda line: re.sub(" +", " ", line.strip()),
+    lambda line: re.sub(r"\s\s+", " ", line).strip(),
+)
 
 EXERCISE = Exercise(
     id="audit", number="12.1", difficulty=2, minutes=45, visible_points=1, hidden_points=4,
@@ -250,8 +338,9 @@ EXERCISE = Exercise(
             """A line with two spaces, or with one at its end, counts as a different line in your code. Replace every
             run of white space by one space, and strip the ends.""", quotes=counted),
         mistake("only the ends are stripped", RIGHT.but(SPACES, "return line.strip()"), DATA,
-            "The ends are stripped, but two spaces inside a line still make it a different line. A run of white space "
-            "is one space.", quotes=counted),
+            """The ends are stripped, but not every run of white space inside a line becomes one space, so the line
+            counts as a different one. A run may be of any length, and a tab is white space too.""", quotes=counted,
+            shows=counts("duplicates", *map(_repeated_if, OTHER_SPACES))),
         mistake("two ways to write an accent", RIGHT.without(FORM), DATA,
             """One and the same letter with an accent can be one character or two, and looks alike. Your comparison
             takes them for different lines. Bring every line to Unicode form NFC first.""", quotes=counted),
@@ -300,7 +389,9 @@ EXERCISE = Exercise(
                   whole = [(normal(a), normal(b)) for a, b in pairs]
                   distinct = {tuple(sorted(pair)) for pair in whole}""").but("len(train) -", "len(whole) -"), DATA,
             """Pairs of validation and test were counted as duplicates too. Duplicates are those of training; what is
-            known from training is the overlap.""", quotes=counted),
+            known from training is the overlap.""", quotes=counted,
+            shows=counts("duplicates", lambda splits: _repeated(_sound(all_pairs(splits))),
+                         lambda splits: sum(_repeated(_sound(split)) for split in splits.values()))),
         mistake("overlap of whole pairs", RIGHT.but(OVERLAP, """
                   both = {tuple(sorted(pair)) for pair in train}
                   overlap = sum(tuple(sorted((normal(a), normal(b)))) in both for a, b in others)"""), DATA,
@@ -312,7 +403,8 @@ EXERCISE = Exercise(
                   sources, targets = {a for a, b in train}, {b for a, b in train}
                   overlap = sum(normal(a) in sources or normal(b) in targets for a, b in others)"""), DATA,
             """A test source was looked for among the sources of training only. In a corpus of both directions it may
-            be among the targets: look on either side.""", quotes=counted),
+            be among the targets: look on either side.""", quotes=counted,
+            shows=counts("overlap", _known_on_its_side, _among_sources)),
         mistake("sources of the test only", RIGHT.but("normal(a) in known or normal(b) in known", "normal(a) in known"),
                 DATA,
             "Only the sources were looked for. A target that was learned is known as well.", quotes=counted),
@@ -332,7 +424,9 @@ EXERCISE = Exercise(
             "You returned the number of distinct pairs. The duplicates are all the other pairs.",
             quotes=counted),
         mistake("the first split taken for training", RIGHT.but('splits["train"]', "next(iter(splits.values()))"), DATA,
-            'The split that comes first was taken for training. It is the one called "train", wherever it is.'),
+            """Your counts are wrong where "train" is not the first of the splits. Was the split that comes first taken
+            for training, or was another one compared before the lines of training were known? The splits come in any
+            order, and training is the one called "train".""", shows=train_comes_later),
         mistake("test lines searched without their form",
                 RIGHT.but("normal(a) in known or normal(b) in known", "a in known or b in known"), DATA,
             """The lines of training were normalized and those of the test were not, so a capital hides a leak. Both
@@ -354,7 +448,7 @@ EXERCISE = Exercise(
         mistake("only splits of known names", RIGHT.but(OTHERS, 'if name in ("validation", "test") for pair in split'),
                 DATA,
             """The overlap of a split was not counted because of its name. Apart from "train" the names are free: treat
-            every other split in the same way, whatever it is called."""),
+            every other split in the same way, whatever it is called.""", shows=by_name),
         mistake("every split against those before", RIGHT.but(OVERLAP, """
                   overlap = 0
                   for a, b in others:
@@ -372,7 +466,8 @@ EXERCISE = Exercise(
         mistake("empty lines counted",
                 RIGHT.but("sum(is_empty(pair) for pair in pairs)",
                           "sum(not line.strip() for pair in pairs for line in pair)"), DATA,
-            "A pair of two empty lines counted twice. Pairs are counted, not lines.", quotes=counted),
+            "A pair of two empty lines counted twice. Pairs are counted, not lines.", quotes=counted,
+            shows=counts("empty", lambda splits: sum(not line.split() for pair in all_pairs(splits) for line in pair))),
         mistake("empty sources only", RIGHT.but(EMPTY, "not pair[0].strip()"), DATA,
             "Only the sources were checked. A pair whose target is empty teaches a model to output nothing.",
             quotes=counted),
@@ -421,7 +516,9 @@ EXERCISE = Exercise(
         mistake("long lines counted",
                 RIGHT.but("sum(is_long(pair) for pair in pairs)",
                           "sum(len(line.split()) > 50 for pair in pairs for line in pair)"), DATA,
-            "A pair with two long lines was counted twice. Pairs are counted, not lines."),
+            "A pair with two long lines was counted twice. Pairs are counted, not lines.",
+            shows=counts("too_long", lambda splits: _are_long(_sound(all_pairs(splits))),
+                         lambda splits: _are_long(all_pairs(splits)))),
         mistake("too long in training only", RIGHT.but("sum(is_long(pair) for pair in pairs)",
                   'sum(is_long(pair) for pair in splits["train"] if not is_empty(pair))'), DATA,
             "Long pairs of validation and test were not counted. The limit holds for every split."),

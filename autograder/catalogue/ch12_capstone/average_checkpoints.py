@@ -1,12 +1,15 @@
 """12.4: the mean of the last few weights."""
 
+from typing import Any
+
 import torch
 from torch import Tensor
 
 from autograder.catalogue import families
 from autograder.catalogue.ch12_capstone.shared import sections
-from autograder.catalogue.exercise import Case, Evidence, Exercise
+from autograder.catalogue.exercise import Case, Evidence, Exercise, Remark
 from autograder.catalogue.known_answers import answer, correct, mistake
+from autograder.catalogue.normal_forms import of_same_form
 from autograder.catalogue.numbers import number
 from autograder.catalogue.probes import FAR, UNTOUCHED, hidden, normal, second_call, visible
 
@@ -28,6 +31,89 @@ def average_checkpoints(states: list[State], k: int) -> State:
         else tensor.clone()
         for name, tensor in newest.items()
     }
+
+
+ROUNDING = {torch.float64: 0.0, torch.float32: 1e-5, torch.float16: 2e-3}  # of a result, relative
+NEAR, DIFFERENT = 1e-3, 0.01  # how close a sum has to come; by how much a factor has to differ from the correct one
+
+
+class Factors(Remark):
+    """The factors by which the states went into a result, in words. Two are equal if all factors are."""
+
+    factors: Tensor
+
+    def __new__(cls, remark: str, factors: Tensor | None = None) -> "Factors":
+        made = super().__new__(cls, remark)
+        made.factors = torch.zeros(0) if factors is None else factors
+        return made
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, Factors)
+            and self.factors.shape == other.factors.shape
+            and torch.allclose(self.factors, other.factors, rtol=0.0, atol=DIFFERENT)
+        )
+
+    def __ne__(self, other: object) -> bool:  # a text has its own
+        return not self == other
+
+    def __hash__(self) -> int:
+        return hash(Factors)
+
+
+@of_same_form
+def by_factors(case: Case, result: Any) -> Any:
+    """Of a result that is right in everything but the weights, and whose weights are a sum of the states, each times
+    some factor: the factors, in words. Any other result is left as it is."""
+    states, k = case.arguments
+    if not 1 <= k <= len(states) or not isinstance(result, dict):
+        return result
+    newest, last = states[-1], states[-k:]
+    floats = [name for name, tensor in newest.items() if tensor.is_floating_point()]
+    if not all(_fits(state, newest) for state in [*states, result]) or not floats:
+        return result
+    if any(not torch.equal(result[name], newest[name]) for name in newest.keys() - set(floats)):
+        return result
+    if len({newest[name].dtype for name in floats}) > 1 or newest[floats[0]].dtype not in ROUNDING:
+        return result
+    rows = torch.stack([torch.cat([state[name].double().flatten() for name in floats]) for state in states], dim=1)
+    sums = torch.cat([result[name].double().flatten() for name in floats])
+    if len(rows) < len(states) + 2 or not bool(sums.isfinite().all()):
+        return result
+    factors = _factors(rows, sums, ROUNDING[newest[floats[0]].dtype])
+    correct_ones = torch.tensor([0.0] * (len(states) - k) + [1 / k] * len(last), dtype=torch.float64)
+    if factors is None or bool(((factors - correct_ones).abs() < DIFFERENT).all()) or not bool(factors.any()):
+        return result
+    return Factors(_in_words(factors, k, newest[floats[0]].dtype), factors)
+
+
+def _fits(state: Any, newest: State) -> bool:
+    """Whether a state has the names, shapes and dtypes of the newest."""
+    return state.keys() == newest.keys() and all(
+        isinstance(tensor, Tensor) and (tensor.shape, tensor.dtype) == (newest[name].shape, newest[name].dtype)
+        for name, tensor in state.items()
+    )
+
+
+def _factors(rows: Tensor, sums: Tensor, rounding: float) -> Tensor | None:
+    """The factors that make the sums of the rows, (numbers, states); None if there are none, or more than one set."""
+    exact = (sums.abs() * rounding + NEAR)[:, None]
+    found = torch.linalg.lstsq(rows / exact, sums[:, None] / exact, driver="gelsd")
+    if int(found.rank) < rows.shape[1]:
+        return None
+    factors = found.solution[:, 0]
+    if not bool(((rows @ factors - sums).abs() <= exact[:, 0]).all()):
+        return None
+    return factors.where(factors.abs() >= DIFFERENT, 0.0)
+
+
+def _in_words(factors: Tensor, k: int, dtype: torch.dtype) -> str:
+    n = len(factors)
+    each = [f"{number(factor)} times states[{place}]" for place, factor in enumerate(factors) if factor]
+    kind = "" if dtype == torch.float32 else f" of {dtype}"
+    window = f"states[{n - k}] to states[{n - 1}]" if k > 1 else f"states[{n - 1}]"
+    wanted = f"{number(torch.tensor(1 / k))} times each of {window}" if k > 1 else f"1 times {window}"
+    return f"your weights{kind} are {' plus '.join(each)}; they should be {wanted}"
 
 
 def by_hand(values: list[float], k: int) -> Case:
@@ -100,7 +186,7 @@ def misfit(g: torch.Generator, kind: str) -> Case:
 
 
 def first_number(evidence: Evidence) -> str:
-    """The first weight and the counter, and the correct ones."""
+    """The first weight and the counter, and the correct ones; "" where the report gives the factors."""
     if not isinstance(evidence.got, dict) or not isinstance(evidence.expected, dict):
         return ""
     name = next(iter(evidence.expected))
@@ -141,7 +227,8 @@ RIGHT = answer("""
 LAST, TOTAL = "last = states[-k:]", "total = sum(state[name].double() for state in last)"
 DIVIDED = "mean[name] = (total / k).to(tensor.dtype)"
 NAMES, SHAPES = (
-    "if state.keys() != newest.keys():", "if any(state[name].shape != newest[name].shape for name in newest):"
+    "if state.keys() != newest.keys():",
+    "if any(state[name].shape != newest[name].shape for name in newest):",
 )
 KEPT = "mean[name] = tensor.clone()"
 BELOW_1 = """A k of 0 or less gave a result, but the last 0 states have no mean. Written as a slice from -0 they are
@@ -152,7 +239,7 @@ OTHER_NAMES = RIGHT.but(NAMES, "if False:").but("in newest):", "in newest.keys()
 
 EXERCISE = Exercise(
     id="average-checkpoints", number="12.4", difficulty=1, minutes=40, visible_points=1, hidden_points=4,
-    reference=average_checkpoints, section=AVERAGE,
+    reference=average_checkpoints, normalize=by_factors, section=AVERAGE,
     probes=(
         visible("by hand: the last two of 1, 4, 10", by_hand([1.0, 4.0, 10.0], 2)),
         visible("six states, the last three", inputs, 6, 3),

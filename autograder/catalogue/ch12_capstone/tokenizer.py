@@ -280,6 +280,57 @@ def unseen_are_missing(evidence: Evidence) -> bool:
     )
 
 
+def broken(evidence: Evidence) -> list[tuple[int, str]] | None:
+    """The step and the promise of everything that is wrong; None where a text came back wrong too."""
+    wrongly = [name for name, wanted in evidence.expected.items() if evidence.got[name] != wanted]
+    if any(name.endswith(TEXT) for name in wrongly):
+        return None
+    return [(int(number), promise) for number, _, promise in (name.partition(", ") for name in wrongly)]
+
+
+def some_are_spelled(evidence: Evidence) -> bool | None:
+    """Whether some of the lines that fit has seen have too many ids, and others have not; None where there is only one
+    such line."""
+    found = broken(evidence)
+    if not found or any(promise != HALF for _, promise in found):
+        return False
+    lines = [name for name in evidence.expected if name.endswith(HALF)]
+    return len(found) < len(lines) or (None if len(lines) == 1 else False)
+
+
+def unseen_differ(evidence: Evidence) -> bool:
+    """Whether nothing is wrong but the ids that a second tokenizer of the same text gives to lines with words that fit
+    has not seen, though one and the same tokenizer always gives the same ids."""
+    found, steps = broken(evidence), evidence.arguments[0]
+    if not found or any(promise != SAME for _, promise in found):
+        return False
+    fits = {each["by"]: each["with"][0] for each in steps if each["method"] == "fit"}
+    first: dict[str, str] = {}
+    for each in steps:
+        if each["method"] == "encode":
+            first.setdefault(each["with"][0], each["by"])
+    each_of = [(steps[number]["by"], steps[number]["with"][0]) for number, _ in found]
+    return all(
+        by != first[text]
+        and fits.get(by) == fits.get(first[text])
+        and not set(text.split()) <= {word for line in fits.get(by, ()) for word in line.split()}
+        for by, text in each_of
+    )
+
+
+def begins_at_0(evidence: Evidence) -> bool:
+    """Whether the byte 0 has the id 0, or the special ids that were put around a text came back as the bytes 0 to 3."""
+    steps, got = evidence.arguments[0], evidence.got
+    numbers = {int(name.partition(", ")[0]) for name, wanted in evidence.expected.items() if got[name] != wanted}
+    out = {int(name.partition(", ")[0]) for name in got if name.endswith(RANGE) and got[name] is not True}
+    if out:
+        zero = all("\0" in steps[number]["with"][0] for number in out)
+        return zero and all(" the id 0;" in got[f"{number}, {RANGE}"] for number in out)
+    around = all(steps[number]["method"] == "decode" and any(steps[number]["around"]) for number in numbers)
+    texts_of = [got[f"{number}, {TEXT}"] for number in numbers] if around else []
+    return bool(texts_of) and all(isinstance(each, OtherText) and each.text.startswith("\1") for each in texts_of)
+
+
 def after_another(evidence: Evidence) -> bool:
     """Whether nothing is wrong but the first tokenizer's ids, once another one was fitted."""
     steps, wrongly = evidence.arguments[0], [name for name,
@@ -440,14 +491,14 @@ EXERCISE = Exercise(
                   self.ids[word] = 260 + len(self.words)
                   self.words = [*self.words, word]
                   ids.append(self.ids[word])"""), TOKENS,
-            """encode gave a new id to a word that fit has not seen: it learns from whatever it reads, the test among
+            """encode gave a new id to something that fit has not seen: it learns from whatever it reads, the test among
             it. A second tokenizer of the same text gives different ids then, and the model has no row for them. Only
-            fit may learn."""),
+            fit may learn.""", shows=unseen_differ),
         mistake("ids of the special tokens", RIGHT.but("260 + place", "256 + place").but("4 + byte", "byte").but(
                   "number >= 260", "number >= 256").but("self.words[number - 260]", "self.words[number - 256]").but(
                   "elif number >= 4", "elif number >= 0").but("number - 4", "number"), TOKENS,
             """Your ids begin at 0, which are the numbers of the special tokens: a piece of text that looks like padding
-            is masked, and one that looks like <eos> ends the sentence. Text begins at 4."""),
+            is masked, and one that looks like <eos> ends the sentence. Text begins at 4.""", shows=begins_at_0),
         mistake("words from id 0", RIGHT.but("260 + place", "place").but("if number >= 260", "if number < 9000").but(
                   "self.words[number - 260]", "self.words[number]").but("4 + byte", "9000 + byte").but(
                   "elif number >= 4:", "else:").but("number - 4", "number - 9000").but("if number == 2:", "if False:"),
@@ -527,7 +578,8 @@ EXERCISE = Exercise(
                   from collections import Counter
                   self.words = [word for word, _ in Counter(words).most_common(500)]"""), TOKENS,
             """Only some of fit's words got an id, and all others are spelled, so a line of rare words has more ids than
-            it may. fit sees at most 9,000 different words, and there are enough ids for all of them."""),
+            it may. fit sees at most 9,000 different words, and there are enough ids for all of them.""",
+            shows=some_are_spelled),
         mistake("spaces by a rule", RIGHT.but(SEEN, r'words += re.findall(r"\w+|[^\w\s]", line)').but(
                   KNOWN, r'for word in re.findall(r"\w+|[^\w\s]", line):').but(
                   END, r'return re.sub(r" ([.,!?;:])", r"\1", text.decode("utf-8").strip())').but(

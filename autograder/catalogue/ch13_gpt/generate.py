@@ -24,9 +24,11 @@ ONE, TWO = "fraction of each next token, after the first prompt", "after the sec
 PAIRS = "fraction of each pair of next tokens, after the first prompt"
 COMMON = 0.01  # of 2,500 rows, such a share is met by all but one answer in 10 to the 10
 NEVER = "likely tokens that never came"
+OTHER_TAUS = (1.0, 0.5, 0.1, 0.05, 0.01, 0.005, 0.001, 0.0001)  # with which a code may draw where tau is 0
 LEFT = Remark("the model was left in a different mode than it came in")
 TWO_SOURCES = Remark(
-    "the global random numbers were used too, or seeded with a number from g; tokens are drawn only with g"
+    "not all tokens are drawn with g itself: torch's global random numbers are used too, perhaps seeded with a number "
+    "from g. Pass g to everything that draws"
 )
 WORDS, SOURCE = "in words", "random numbers drawn from"
 
@@ -180,6 +182,20 @@ def lacking(evidence: Evidence) -> bool:
     return isinstance(got, dict) and isinstance(got[NEVER], InWords) and float(got[ONE].max()) < 0.95
 
 
+def drawn_at_0(evidence: Evidence) -> bool:
+    """Whether the ids for tau = 0 are those that are drawn with another temperature."""
+    given, prompt, n, context, tau, g = evidence.arguments
+    if tau or not isinstance(evidence.got, Tensor):
+        return False
+    model = CosineModel(*(given[name] for name in ("vocabulary", "context", "sharp", "seed"))).eval()
+    for other in OTHER_TAUS:
+        again = torch.Generator()
+        again.set_state(g.get_state())
+        if torch.equal(gpt.generate(model, prompt, n, context, other, again), evidence.got):
+            return True
+    return False
+
+
 def always_one(evidence: Evidence) -> bool:
     """Whether one token took everything, in every kind of row."""
     shares = [share for name, share in evidence.got.items() if name in (ONE, TWO)] if isinstance(evidence.got,
@@ -247,7 +263,7 @@ EXERCISE = Exercise(
         mistake("the context not cropped", RIGHT.but(SEEN, "seen = ids"), WINDOW,
             """Your code shows the model more than `context` tokens (all that has been written, or some other number of
             them), and it may have no position left for them. Show it only the last `context` tokens; the text itself
-            keeps growing."""),
+            keeps growing. If you do cut: do you cut the tokens, axis 1, or the rows of the batch?"""),
         mistake("the first tokens shown", RIGHT.but("ids[:, -context:]", "ids[:, :context]"), WINDOW,
             """The model is shown the *first* tokens of the text, again and again, so from some position on it repeats
             itself. It continues from the end: the last `context` tokens."""),
@@ -395,8 +411,9 @@ EXERCISE = Exercise(
             "Two things came back. Return only the ids."),
         mistake("drawn whatever tau is", RIGHT.but("tau == 0", "False").but("logits / tau", "logits / (tau or 1)"),
                 GENERATE,
-            "With tau = 0 you draw as with tau = 1 (`tau or 1` takes 0 for nothing). 0 is a temperature: the "
-            "likeliest token takes everything."),
+            """With tau = 0 you draw, with some other temperature: with 1 (`tau or 1` takes 0 for nothing), or with a
+            small one, which still picks a less likely token now and then. With tau = 0 nothing is drawn: the likeliest
+            token takes everything.""", shows=drawn_at_0),
         mistake("stops at an end", RIGHT.after(GROWN, "if bool((new == 2).all()):\n    break"), GENERATE,
             """Your text ended before n tokens were written: when all rows had written some token, you stopped. No token
             of this vocabulary means the end: write n tokens in any case."""),

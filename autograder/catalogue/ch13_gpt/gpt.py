@@ -1,5 +1,6 @@
 """13.3: a whole GPT, from ids to the scores of what comes next."""
 
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -83,7 +84,7 @@ def what_counts(case: Case, result: Any) -> Any:
     the bends."""
     ids, made = case.arguments[0], case.construct
     if ids.shape != (60, 60) or not isinstance(result, Tensor) or result.shape != (*ids.shape, made[0]):
-        return of_any_bend(case, result)
+        return by_last_positions(case, of_any_bend(case, result))
     values, kinds = result[..., 0].double().round(decimals=2).unique(return_inverse=True)
     if len(values) == 1:
         return Remark("all first logits are equal, though half of the embedded features should be dropped")
@@ -119,9 +120,30 @@ def of_any_bend(case: Case, result: Any) -> Any:
     return wanted[0] if any(torch.allclose(result, one, rtol=1e-4, atol=1e-5) for one in wanted) else result
 
 
+def by_last_positions(case: Case, result: Any) -> Any:
+    """In words, a result for which the last rows of the table of positions were used; any other as it is."""
+    T, weights = case.arguments[0].shape[-1], case.weights or {}
+    first = case.construct[5] - T  # the row that the first token gets then
+    rows = weights.get("position table.rows")
+    if not 0 < first < 16 or T > 16 or rows is None or not isinstance(result, Tensor):
+        return result
+    shape = (*case.arguments[0].shape, case.construct[0])
+    if result.shape != shape or result.dtype != rows.dtype:
+        return result
+    other = replace(case, weights={**weights, "position table.rows": rows.roll(-first, 0)})
+    right, wrong = (_computed(each, "gelu", rows.dtype) for each in (case, other))
+    if torch.allclose(result, right, rtol=1e-3, atol=1e-3) or not torch.allclose(result, wrong, rtol=1e-4, atol=1e-5):
+        return result
+    return Remark(
+        f"the first of {T} tokens got row {first} of the table of positions, and the last token its last row; the "
+        "first token is at position 0"
+    )
+
+
 def _computed(case: Case, bend: str, dtype: torch.dtype) -> Tensor:
-    """What a model with this bend makes of a case."""
-    model, weights = gpt.GPT(*case.construct).to(dtype), case.weights or {}
+    """What a model with this bend makes of a case, in evaluation."""
+    with torch.random.fork_rng(devices=[]):
+        model, weights = gpt.GPT(*case.construct).to(dtype).eval(), case.weights or {}
     with torch.no_grad():
         model.embedding.weight.copy_(weights["token table.rows"])
         model.positions.table.copy_(weights["position table.rows"])

@@ -25,6 +25,13 @@ STEPS = "how far the next row's window begins from this one's"
 ARE_WINDOWS, ARE_LATER = "windows of the text", "each token 1 position after that of x"
 ELSEWHERE = "tokens of other positions in most rows"
 OTHERS = "other tokens"
+BY_TOKEN = (
+    "after each token one that follows this token somewhere in the text, but not always at this position: y has to be "
+    "taken by position, not by token"
+)
+FOREIGN = "numbers that do not occur in the text"
+FILLED = "the next tokens, and at the end of each row a number that does not occur in the text"
+FILLED_SOMETIMES = "the next tokens, but at the end of some rows a number that does not occur in the text"
 AFTER_THE_END = "the next tokens, except after the last one of the text"
 
 
@@ -71,22 +78,46 @@ def what_they_are(case: Case, result: Any) -> Any:
         stand = _stands(ids, x).any(1)  # (batch,)
         found = ARE_WINDOWS if bool(stand.all()) else _but_one_row(stand)
         return {X: found or "no windows of the text",
-                Y: ARE_LATER if bool(fits.any(1).all()) else OTHERS}  # fmt: skip
+                Y: ARE_LATER if bool(fits.any(1).all()) else BY_TOKEN if _follow(ids, x, y) else OTHERS}  # fmt: skip
     if not bool(torch.isin(x, ids).all() and torch.isin(y, ids).all()):
-        return {X: "numbers that do not occur in the text" if not bool(torch.isin(x, ids).all()) else ARE_WINDOWS,
-                Y: "numbers that do not occur in the text"}  # fmt: skip
+        return _of_foreign(ids, T, x, y)
     at, y_at = _places(ids, x), _places(ids, y)
     told = {X: _of_x(at, len(ids)), Y: _of_y(y_at - at, len(ids), at[:, -1] == len(ids) - 1)}
     if B >= 1_000:
-        starts = at[:, 0]
-        told[PLACES] = torch.bincount(starts, minlength=len(ids)).double() / B
-        told[STEPS] = torch.bincount((starts[1:] - starts[:-1]) % (len(ids) - T), minlength=len(ids)).double() / (B - 1)
+        told |= _starts(at, len(ids), T)
     return told
 
 
 def _stands(ids: Tensor, rows: Tensor) -> Tensor:
     """Whether a row occurs in the text at a position: (batch, places)."""
     return (ids.unfold(0, rows.shape[1], 1)[None] == rows[:, None]).all(-1)
+
+
+def _follow(ids: Tensor, x: Tensor, y: Tensor) -> bool:
+    """Whether every token of y follows that of x somewhere in the text."""
+    pairs = torch.stack([ids[:-1], ids[1:]], dim=1)
+    return bool((torch.stack([x, y], dim=-1)[..., None, :] == pairs).all(-1).any(-1).all())
+
+
+def _of_foreign(ids: Tensor, T: int, x: Tensor, y: Tensor) -> dict[str, Any]:
+    """What x and y are where one of them holds numbers that do not occur in the text."""
+    foreign = ~torch.isin(y, ids)
+    if not bool(torch.isin(x, ids).all()):
+        return {X: FOREIGN, Y: FOREIGN}
+    at, last = _places(ids, x), foreign[:, -1]
+    told = {X: _of_x(at, len(ids)), Y: FOREIGN}
+    if T > 1 and torch.equal(y[:, :-1], x[:, 1:]) and not bool(foreign[:, :-1].any()):
+        told[Y] = FILLED if bool(last.all()) else FILLED_SOMETIMES
+    return told | (_starts(at, len(ids), T) if len(x) >= 1_000 else {})
+
+
+def _starts(at: Tensor, n: int, T: int) -> dict[str, Tensor]:
+    """How often a row begins at each position of the text, and how far from the row before. at: as of `_of_x`."""
+    starts = at[:, 0]
+    return {
+        PLACES: torch.bincount(starts, minlength=n).double() / len(at),
+        STEPS: torch.bincount((starts[1:] - starts[:-1]) % (n - T), minlength=n).double() / (len(at) - 1),
+    }
 
 
 def _places(ids: Tensor, tokens: Tensor) -> Tensor:
@@ -196,7 +227,7 @@ def _steps(evidence: Evidence) -> list[float]:
 def unlike_x(evidence: Evidence) -> bool | None:
     """Whether x is right and y is neither x nor x moved on by as many places in every row; None where tokens come
     again, so that y could be taken from the first place of each."""
-    if isinstance(evidence.got, dict) and evidence.got[Y] == OTHERS:
+    if isinstance(evidence.got, dict) and evidence.got[Y] in (OTHERS, BY_TOKEN):
         return None
     if isinstance(evidence.got, dict):
         return evidence.got[X] == ARE_WINDOWS and evidence.got[Y] == ELSEWHERE
@@ -230,7 +261,7 @@ def moved_by(places: int) -> Callable[[Evidence], bool | None]:
         if isinstance(got, dict):
             each = " ".join([str(places)] * evidence.arguments[1])
             told = f"positions of the tokens, counted from those of x: {each}"
-            return None if got[Y] == "other tokens" else got[X] == ARE_WINDOWS and got[Y] == told
+            return None if got[Y] in (OTHERS, BY_TOKEN) else got[X] == ARE_WINDOWS and got[Y] == told
         x, y = got
         if not torch.equal(x, evidence.expected[0]) or y.shape != x.shape or not bool(torch.isin(y, ids).all()):
             return False
@@ -272,6 +303,37 @@ def some_are_missing(evidence: Evidence) -> bool:
     ids, T = evidence.arguments[:2]
     found = shares(evidence)[: len(ids) - T]
     return bool(found) and min(found) == 0 and max(found) < 0.6 and sum(map(bool, found)) > 1
+
+
+def made_up(evidence: Evidence) -> bool | None:
+    """Whether windows begin at N - T, one too late, and their y ends in a token that does not come after the text; None
+    where no window was drawn there, or where it cannot be seen."""
+    ids, T = evidence.arguments[:2]
+    if isinstance(evidence.got, dict):
+        if not shares(evidence):
+            return None if evidence.got[X] == ARE_WINDOWS else False
+        late = shares(evidence)[len(ids) - T] > 0
+        return late and evidence.got[Y] in (AFTER_THE_END, FILLED, FILLED_SOMETIMES)
+    x, y = evidence.got
+    if x.shape != evidence.expected[0].shape or y.shape != x.shape or x.dtype != ids.dtype:
+        return False
+    late = (x == ids[1:]).all(1)
+    rolled = bool((y == ids.roll(-1)[1:]).all(1)[late].any())
+    if not bool((late | (x == ids[:-1]).all(1)).all()) or rolled or not torch.equal(y[late, :-1], x[late, 1:]):
+        return False
+    return bool(y[late, -1].any()) if bool(late.any()) else None  # a mistake of its own ends in zeros
+
+
+def in_rounds(evidence: Evidence) -> bool:
+    """Whether no window comes again before all others came: there are fewer rows than B, all different, or of many rows
+    the numbers of all windows are equal, and hardly one is the same as the row before."""
+    ids, T, _, B = evidence.arguments
+    if isinstance(evidence.got, dict):
+        found = shares(evidence)[: len(ids) - T]
+        return bool(found) and (max(found) - min(found)) * B < 1.5 and _steps(evidence)[0] < 0.3 / len(found)
+    x, y = evidence.got
+    fewer = x.shape == y.shape == (min(len(ids) - T, B), T) != (B, T)
+    return fewer and len(x.unique(dim=0)) == len(x) and bool((_stands(ids[:-1], x) & _stands(ids[1:], y)).any(1).all())
 
 
 def in_order(evidence: Evidence) -> bool:
@@ -390,8 +452,9 @@ EXERCISE = Exercise(
             """The positions were sorted after they were drawn: the first row is always near the beginning of the text.
             Each row's window is drawn independently and stays in its row.""", quotes=None, shows=in_order),
         mistake("without replacement", RIGHT.but(DRAW, "starts = torch.randperm(last, generator=g)[:B]"), BATCH,
-            """No window came twice, so there were not enough for B rows. Every row draws among all windows, also those
-            that others have drawn: that is *with replacement*."""),
+            """No window comes again before all the others have come, so each row depends on those before it. (If each
+            comes only once, there are not enough for a large B.) Every row draws among all windows, also those that
+            others have drawn: that is *with replacement*.""", quotes=None, shows=in_rounds),
         mistake("the last window never comes", RIGHT.but(LAST, "last = len(ids) - T - 1"), BATCH,
             """The last window never comes. With N tokens a window may begin at 0, 1 and so on up to N - T - 1: N - T
             positions, since y reaches one token further than x. An upper end such as that of range or torch.randint is
@@ -418,7 +481,7 @@ EXERCISE = Exercise(
         ONE_WINDOW_TOO_MANY(SLICES.but("len(ids) - T, ", "len(ids) - T + 1, "),
             BATCH, name="one window too many, in slices"),
         AN_END_MADE_UP(RIGHT.but(LAST, "last = len(ids) - T + 1").but(
-                  LATER, "y = ids[(places + 1).clamp(max=len(ids) - 1)]"), BATCH),
+                  LATER, "y = ids[(places + 1).clamp(max=len(ids) - 1)]"), BATCH, shows=made_up),
         AN_END_MADE_UP(RIGHT.but(LAST, "last = len(ids) - T + 1").but(LATER, "y = F.pad(ids, (0, 1))[places + 1]"),
             BATCH, name="one window too many, its end a 0"),
         BEGINNING_ANYWHERE(RIGHT.but(LAST, "last = len(ids)"), BATCH),
@@ -446,7 +509,8 @@ EXERCISE = Exercise(
                 RIGHT.but(DRAW, "starts = (torch.rand(B, generator=g) * torch.rand(B, generator=g) * last).long()"),
                 BATCH,
             """Some positions come more often than others. Each of the N - T positions at which a window may begin has
-            to come equally often.""",
+            to come equally often: draw among these only. If you draw among more and then move what is too late, as a
+            clamp or a remainder does, the positions to which it is moved come too often.""",
             quotes=counted, shows=unequal),
         mistake("the tokens' places instead of the tokens",
                 RIGHT.but("x = ids[places]", "x = places").but(LATER, "y = places + 1"), BATCH,

@@ -89,6 +89,18 @@ def entries(evidence: Evidence) -> str:
     return ""
 
 
+def without_the_end(evidence: Evidence) -> bool:
+    """Whether the last entry is missing and the others are right; of a list with at least three, whether it ends too
+    early."""
+    got, wanted = evidence.got, evidence.expected
+    if not isinstance(got, list) or not len(wanted) > len(got) >= min(len(wanted) - 1, 3):
+        return False
+    return all(
+        isinstance(one, Tensor) and one.shape == other.shape and torch.allclose(one.to(other), other, 1e-4, 1e-5)
+        for one, other in zip(got, wanted, strict=False)
+    )
+
+
 def scores(evidence: Evidence) -> bool:
     """Whether an entry has as many numbers a token as the vocabulary has tokens."""
     got, V = evidence.got, evidence.arguments[0]["vocabulary"]
@@ -139,8 +151,9 @@ EXERCISE = Exercise(
             0. (Hooks on the blocks' results do not see it.)"""),
         mistake("the last block's entry missing",
                 RIGHT.but(FIRST, "trace = []").but(f"{STEP}\n        {KEPT}", f"{KEPT}\n        {STEP}"), STREAM,
-            """The end is missing: what the last block returns. Perhaps the last block was not called, or you stored
-            what each block *reads* and not what the last one returns."""),
+            """The end is missing: what the last block returns. Perhaps the last block was not called, as where the
+            number of blocks is written into the code, or you stored what each block *reads* and not what the last one
+            returns.""", shows=without_the_end),
         mistake("a normed entry more", RIGHT.but("return trace", "trace.append(model.norm(x))\n    return trace"),
                 STREAM,
             "You appended the output of the last norm. It is not part of the stream: only the head reads it."),

@@ -65,6 +65,41 @@ def looks(evidence: Evidence) -> str:
     )
 
 
+def off_center(evidence: Evidence) -> bool:
+    """Whether all heads look as if a cell that is not the middle one were on the pixel itself."""
+    return _cell_on_the_pixel(evidence) is not None
+
+
+def cell_on_the_pixel(evidence: Evidence) -> str:
+    """Which cell is on the pixel itself, and which should be."""
+    k, cell = evidence.arguments[1].shape[-1], _cell_on_the_pixel(evidence)
+    if cell is None or not 0 <= cell < k:
+        return f"With k = {k} no cell of your kernel is on the pixel itself; cell ({k // 2}, {k // 2}) should be."
+    return f"With k = {k} cell ({cell}, {cell}) of your kernel is on the pixel itself; ({k // 2}, {k // 2}) should be."
+
+
+def _cell_on_the_pixel(evidence: Evidence) -> int | None:
+    """The row, and column, of the cell that is on the pixel itself; None if it is the middle one, or none explains
+    the weights."""
+    x, kernel = evidence.arguments
+    (H, W), k, got = x.shape[-2:], kernel.shape[-1], evidence.got[1]
+    if got.shape != evidence.expected[1].shape:
+        return None
+    cells = [cell for cell in range(-1, k + 2) if cell != k // 2]
+    return next((cell for cell in cells if torch.equal(got.double(), _weights(H, W, k, cell))), None)
+
+
+def _weights(H: int, W: int, k: int, cell: int) -> Tensor:
+    """The weights of all heads if this cell, of as many rows as columns, is on the pixel itself."""
+    weights = torch.zeros(k * k, H * W, H * W, dtype=torch.float64)
+    for head in range(k * k):
+        for pixel in range(H * W):
+            row, column = pixel // W + head // k - cell, pixel % W + head % k - cell
+            if 0 <= row < H and 0 <= column < W:
+                weights[head, pixel, row * W + column] = 1
+    return weights
+
+
 def _places(row: Tensor) -> str:
     places = row.nonzero().flatten().tolist()
     if not places:
@@ -168,8 +203,8 @@ EXERCISE = Exercise(
             the same. Head 0 belongs to the kernel's upper left cell; rows belong to the pixels that look, columns to
             those looked at."""),
         mistake("not centered", RIGHT.but("r = k // 2", "r = 0"), SHIFTS,
-            """Your heads look from the pixel itself down and right: cell (0, 0) is on the pixel. The kernel's *middle*
-            cell should be, so half of them look up or left."""),
+            """Your heads are not centered on the pixel that looks: the kernel's *middle* cell should be on it, whatever
+            k is, so that half of the heads look up or left.""", quotes=cell_on_the_pixel, shows=off_center),
         mistake("round the border", RIGHT.but(INSIDE, "row, column = row % H, column % W\n            " + ANYWHERE),
                 BORDERS,
             """Beyond the border your heads look at the other side of the image, as torch.roll does. Outside there is

@@ -375,8 +375,8 @@ EXERCISE = Exercise(
         mistake("dropout before the positions", RIGHT.but(ADD, "x = self.drop(x) + self.positions").without(DROP), VIT,
             "In training the tokens are dropped and their positions are not. Dropout acts on their sum."),
         mistake("dropout before the head", RIGHT.but(LAST, "return self.head(self.drop(x[:, 0]))"), VIT,
-            "There is one dropout too many, before the head. It acts on the sum of tokens and positions, and in the "
-            "layers on the output of each sub-layer."),
+            "There is a dropout before the head, where none belongs. Dropout acts on the sum of tokens and positions "
+            "(is it there, or did it get into the wrong place?), and in the layers on the output of each sub-layer."),
         mistake("no dropout in the layers",
                 RIGHT.but("[Layer(d_model, h, d_ff, dropout)", "[Layer(d_model, h, d_ff, 0.0)"), VIT,
             "In training nothing is dropped in the layers. Pass `dropout` to them."),

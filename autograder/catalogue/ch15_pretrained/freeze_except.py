@@ -62,6 +62,7 @@ def _in_words(case: Case, judged: dict[str, Any]) -> str:
         ("{}: requires_grad is False, but should be True", beyond(named, learns)),
         ("the next step of an optimizer still moved {}", beyond(moved, named)),
         ("the next step of an optimizer did not move {}", beyond(named, moved)),
+        ("a new parameter has taken the place of {}", beyond(_own_names(case), there)),
         ("your function changed the values of {}", changed),
         ("no longer in the mode in which the model came: {}", modes),
         ("the list that came back holds {}; it should hold the full names of what learns", beyond(names, named)),
@@ -71,13 +72,27 @@ def _in_words(case: Case, judged: dict[str, Any]) -> str:
     return next((InWords(told.format(listed(found))) for told, found in faults if found), "as expected")
 
 
-ENCODER = [
-    f"encoder.layers.{n}.{part}.{kind}"
-    for n in range(2)
-    for part in ("norm1", "query", "key", "value", "output", "norm2", "wide", "narrow")
-    for kind in ("weight", "bias")
-]  # of the model with two layers, for cases that come frozen
-BODY = ("encoder.words.weight", "encoder.places.weight", *ENCODER, "encoder.norm.weight", "encoder.norm.bias")
+def _own_names(case: Case) -> list[str]:
+    """The names of a small classifier's parameters; none of a plain stack's."""
+    layers = case.arguments[0]["layers"]
+    return [*PARTS[:2], *encoder_names(layers), *PARTS[2:]] if layers else []
+
+
+def encoder_names(layers: int) -> list[str]:
+    """The names of the parameters in the encoder's layers."""
+    return [
+        f"encoder.layers.{n}.{part}.{kind}"
+        for n in range(layers)
+        for part in ("norm1", "query", "key", "value", "output", "norm2", "wide", "narrow")
+        for kind in ("weight", "bias")
+    ]
+
+
+PARTS = (
+    "encoder.words.weight", "encoder.places.weight", "encoder.norm.weight", "encoder.norm.bias",
+    "head_norm.weight", "head_norm.bias", "head.weight", "head.bias",
+)  # fmt: skip
+BODY = (*PARTS[:2], *encoder_names(2), *PARTS[2:4])  # of the model with two layers, for cases that come frozen
 
 
 def names_of(evidence: Evidence, what: str) -> tuple[list[str], list[str]]:
@@ -284,7 +299,7 @@ EXERCISE = Exercise(
             unfreezes. Afterwards exactly what is named is trainable, whatever was trainable
             before.""", shows=stays_frozen),
         mistake("names without a dot alone",
-                RIGHT.but(CHOSEN, 'return full.split(".")[0] in names').but(KNOWN, "if False:"), FREEZE,
+                RIGHT.but(CHOSEN, 'return full.split(".")[0] in names'), FREEZE,
             """Only the parts that the model itself has, up to the first dot, were compared with the names, so
             `encoder.layers.1` found nothing. A name may have dots of its own."""),
         # by what is visible, other ways to miss names with dots look alike, such as to compare up to the last dot

@@ -72,20 +72,39 @@ def held(case: Case, result: Any) -> Any:
 def _in_words(case: Case, weights: dict[str, Tensor]) -> str:
     sd, given = case.arguments
     dtype = DTYPES[given["dtype"]]
+    right: dict[str, Tensor] = {}
     for theirs, value in sd.items():
-        if theirs.startswith("head.") or theirs.endswith(".attn.mask"):
-            continue
-        for name, wanted in _translated(theirs, value.to(dtype)).items():
-            got = weights.get(name)
-            if not isinstance(got, Tensor) or got.shape != wanted.shape:
-                return InWords(f"the model has no parameter {name} of shape {tuple(wanted.shape)} any more")
-            if got.dtype != dtype:
-                return InWords(f"{name} has dtype {str(got.dtype)[6:]} now, where the model's is {given['dtype']}")
-            if not torch.allclose(got, wanted, rtol=0.0 if dtype == torch.float64 else 1e-4, atol=1e-5):
-                at = torch.unravel_index((got - wanted).abs().argmax(), wanted.shape)
-                place = tuple(int(each) for each in at)
-                return InWords(f"{name} holds {got[at]:.6g} at index {place}, where {wanted[at]:.6g} is expected")
+        if not theirs.startswith("head.") and not theirs.endswith(".attn.mask"):
+            right |= _translated(theirs, value.to(dtype))
+    for name, wanted in right.items():
+        got = weights.get(name)
+        if not isinstance(got, Tensor) or got.shape != wanted.shape:
+            return InWords(f"the model has no parameter {name} of shape {tuple(wanted.shape)} any more")
+        if got.dtype != dtype:
+            return InWords(f"{name} has dtype {str(got.dtype)[6:]} now, where the model's is {given['dtype']}")
+        if not _equal(got, wanted):
+            return InWords(_what_it_holds(name, got, right, given["start"]))
     return "as expected"
+
+
+def _what_it_holds(name: str, got: Tensor, right: dict[str, Tensor], start: float) -> str:
+    """What a wrong parameter holds: what it held before, the right values transposed, another parameter's, or other
+    values, of which the one that is farthest off is named."""
+    wanted = right[name]
+    if bool((got == start).all()):
+        return f"{name} was not written: it still holds what it held before"
+    if wanted.ndim == 2 and got.mT.shape == wanted.shape and _equal(got.mT, wanted):
+        return f"{name} holds the transpose of what is expected"
+    for other, values in right.items():
+        if values.shape == got.shape and _equal(got, values):
+            return f"{name} holds what is expected in {other}"
+    at = torch.unravel_index((got - wanted).abs().argmax(), wanted.shape)
+    place = tuple(int(each) for each in at)
+    return f"{name} holds {got[at]:.6g} at index {place}, where {wanted[at]:.6g} is expected"
+
+
+def _equal(got: Tensor, wanted: Tensor) -> bool:
+    return torch.allclose(got, wanted, rtol=0.0 if wanted.dtype == torch.float64 else 1e-4, atol=1e-5)
 
 
 RIGHT = answer("""
@@ -281,9 +300,10 @@ EXERCISE = Exercise(
         ONE_DIGIT(RIGHT.before(SKIP, """
                   if name.startswith("encoder.block.") and name[15] != ".":
                       raise KeyError(name)"""), MAP, name="one digit for the layer, and the rest not found"),
-        mistake("the prefix stripped letter by letter", RIGHT.but("for name, value in sd.items():", """
-                  for name, value in sd.items():
-                      name = "encoder." + name.lstrip("encoder.")"""), MAP,
+        # what is not in its table goes on to load_state_dict under its own name, as in a chain of replacements
+        mistake("the prefix stripped letter by letter", RIGHT.before(
+                  TURNED, 'name = "encoder." + name.lstrip("encoder.")').but(
+                  UNKNOWN, 'ours[name.removeprefix("encoder.")] = value'), MAP,
             """The prefix was taken off letter by letter: lstrip("encoder.") removes any of these letters from the
             front, also those of the name that follows, and `embed` lost its e. removeprefix takes off a text."""),
         mistake("the prefix left on", RIGHT.but(
@@ -428,9 +448,10 @@ EXERCISE = Exercise(
         mistake("what does not fit goes by", HAND.but("if set(parameters) != set(ours):", "if False:").but(
                   "if parameter.shape != ours[name].shape:", "if False:").but(UNKNOWN, "continue").but(COPIED,
                   "parameter.copy_(ours.get(name, parameter))"), STRICT,
-            """A file that does not fit was loaded without an error. Three things make a file unfit: an entry that is
-            missing and one that is in no line of the table, both of which strict=False accepts; and one of a different
-            shape, which copy_ may repeat until it fits. Refuse each, and leave out only what the table leaves out.""",
+            """A file that does not fit was loaded without an error. Three things make a file unfit. Two of them
+            strict=False accepts without an error, so do not use it: an entry that is missing, and one that is in no
+            line of the table. The third, an entry of a different shape, copy_ may repeat until it fits. Refuse each,
+            and leave out only what the table leaves out.""",
             quotes=what_got_through,
             shows=lambda evidence: evidence.got.get(REFUSED) == LOADED),
     ),

@@ -22,6 +22,7 @@ ROWS, LENGTH = 400, 50
 CHANCE = 0.045  # at least five times as much as such a share differs by chance
 SMALL = 1_000  # with fewer tokens, only what chance has no part in is looked at
 MANY_ROWS = 300  # from so many sentences on, chance alone never makes their shares as alike as a fixed number does
+CERTAIN = 20  # an id that should have that many labels does not lack all of them by chance
 FORM, RIGHT_FORM = "what came back", "two tables, both (B, T) and long"
 COVERED, STAYED, OTHER = (
     "share of the chosen that becomes the mask", "share of the chosen that stays",
@@ -98,11 +99,11 @@ def what_happened(case: Case, result: Any) -> Any:
         enough = len(came) > 15 * V
         found[WORDS] = len(set(range(V)) - {mask_id, *specials} - set(came.tolist())) if enough else 0
     told = {"inputs": inputs, "labels": labels} if form == RIGHT_FORM else {}
-    return JudgedParts({"in words": _in_words(case, found)} | found, told)
+    return JudgedParts({"in words": _in_words(case, found, _never_chosen(case, asked))} | found, told)
 
 
-def _in_words(case: Case, found: dict[str, Any]) -> str:
-    """The first of what was found that is wrong, in words."""
+def _in_words(case: Case, found: dict[str, Any], never_chosen: str) -> str:
+    """The first of what was found that is wrong, in words. never_chosen: what to add where the share is wrong."""
     ids, p, _, mask_id, V, _ = case.arguments
     far = CLOSE if p == 1 and ids.numel() > ROWS * LENGTH else CHANCE
     fates = {COVERED: ("became the mask", 0.8 + 0.1 / V), OTHER: ("became a different id", 0.1 - 0.2 / V),
@@ -126,7 +127,7 @@ def _in_words(case: Case, found: dict[str, Any]) -> str:
         elif what == NONE and not value and p == 0:
             told = "p = 0, but words have labels"
         elif what == CHOSEN and abs(float(value) - p) > far:
-            told = f"{value:.1%} of the words have a label, where p = {p:g}"
+            told = f"{value:.1%} of the words have a label, where p = {p:g}{never_chosen}"
         elif what in fates and abs(value - fates[what][1]) > far:
             told = f"{value:.1%} of the chosen words {fates[what][0]}, where about {fates[what][1]:.0%} are expected"
         elif what == TWINS and value > 2 / V + far:
@@ -136,6 +137,18 @@ def _in_words(case: Case, found: dict[str, Any]) -> str:
         if told:
             return InWords(told)
     return "as expected"
+
+
+def _never_chosen(case: Case, asked: Tensor) -> str:
+    """The ids that are not special and never have a label although they occur often, as the end of a sentence."""
+    ids, p, _, _, _, specials = case.arguments
+    occur, labeled = (ids[kept].bincount() for kept in (ids >= 0, asked))
+    enough = [int(token) for token in (p * occur > CERTAIN).nonzero()[:, 0]]
+    never = [token for token in enough if token not in specials and not labeled[token : token + 1].any()]
+    if not never:
+        return ""
+    ids_named = f"the id{'s' if len(never) > 1 else ''} {listed(map(str, never))}"
+    return f"; words with {ids_named} never have one, and specials = {specials}"
 
 
 def _form(result: Any, ids: Tensor) -> str:

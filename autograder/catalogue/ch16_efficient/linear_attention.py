@@ -64,13 +64,32 @@ def how_it_grows(case: Case, result: Any) -> Any:
     """Of a long sentence: the result, and whether twice the words make twice the work or four times as much."""
     if case.arguments[1].shape[-2] < Growth.LONG or not isinstance(result, dict) or set(result) != {"result",
         "numbers"}:
-        return result
+        return _without_its_axis(case, result)
     half, whole = result["numbers"]
     if whole < SEEN * sum(given.numel() for given in case.arguments[:3]):
         grows = UNSEEN
     else:
         grows = AS_N if whole < LINEAR * half else AS_SQUARE
     return JudgedParts({"result": result["result"], "work": grows}, {"numbers": (half, whole)})
+
+
+def _without_its_axis(case: Case, result: Any) -> Any:
+    """A remark instead of what comes out where the sums that are divided by lost their last axis and met the wrong
+    one; else the result."""
+    Q, K, V, causal = case.arguments
+    if not isinstance(result, Tensor) or result.shape == (*Q.shape[:2], V.shape[2]) or len(Q) > 1:
+        return result
+    table = (torch.nn.functional.elu(Q) + 1) @ (torch.nn.functional.elu(K) + 1).mT
+    table = table.tril() if causal else table
+    sums, mixed = table.sum(dim=-1), table @ V
+    if mixed.shape[-1] not in (1, sums.shape[-1]) or result.shape != torch.broadcast_shapes(mixed.shape, sums.shape):
+        return result
+    if not _near(result, mixed / sums):
+        return result
+    return Remark(
+        f"shape {tuple(mixed.shape)} is expected, and {tuple(result.shape)} came back: the sums that you divide by "
+        f"have the shape {tuple(sums.shape)}, without an axis for the values"
+    )
 
 
 def square(evidence: Evidence) -> bool:
@@ -107,6 +126,52 @@ def rows(evidence: Evidence) -> str:
     queries, keys = (given.shape[-2] for given in evidence.arguments[:2])
     said = wrong_row(evidence, "word", most=5)
     return f"With {queries} queries and {keys} keys {said[0].lower()}{said[1:]}"
+
+
+def matches(evidence: Evidence, *results: Tensor) -> bool:
+    """Whether the result is one of these, and not the correct one."""
+    got, wanted = (each["result"] if isinstance(each, dict) else each for each in (evidence.got, evidence.expected))
+    if not isinstance(got, Tensor) or got.shape != wanted.shape or _near(got, wanted):
+        return False
+    return any(_near(got, each) for each in results)
+
+
+def _near(one: Tensor, other: Tensor) -> bool:
+    return torch.allclose(one.double(), other.double(), rtol=1e-3, atol=1e-4)
+
+
+def of_two_softmaxes(evidence: Evidence) -> bool:
+    """Whether there is a softmax of the queries along the features and one of the keys along the words, divided by the
+    sum of the weights so far or not."""
+    Q, K, V, causal = evidence.arguments
+    q, k = Q.softmax(dim=-1), K.softmax(dim=-2)
+    if not causal:
+        return matches(evidence, q @ (k.mT @ V))
+    table = (q @ k.mT).tril()
+    return matches(evidence, table @ V, table @ V / table.sum(dim=-1, keepdim=True))
+
+
+def own_key_alone(evidence: Evidence) -> bool:
+    """Whether both sums, or one of them, hold only the key of the word itself, where causal is True."""
+    return bool(evidence.arguments[3]) and matches(evidence, *_with_its_own_key(evidence))
+
+
+def whose_key(evidence: Evidence) -> str:
+    """Which of the two sums holds only the key of the word itself."""
+    both, state, total = (matches(evidence, each) for each in _with_its_own_key(evidence))
+    if both:
+        return "With causal = True each word gets its own value back: both sums hold only its own key."
+    if state:
+        return "With causal = True the sum of phi(k) times v holds only the word's own key; the other sum is right."
+    return "With causal = True the sum of phi(k) holds only the word's own key; the other sum is right." * total
+
+
+def _with_its_own_key(evidence: Evidence) -> tuple[Tensor, Tensor, Tensor]:
+    """The results with only its own key in both sums, in the sum of values, and in the sum that is divided by."""
+    Q, K, V, _ = evidence.arguments
+    asked, keys = (torch.nn.functional.elu(each) + 1 for each in (Q, K))
+    own, table = (asked * keys).sum(dim=-1, keepdim=True), (asked @ keys.mT).tril()
+    return V, own * V / table.sum(dim=-1, keepdim=True), table @ V / own
 
 
 # phi: queries (1, 1), (2, 1), (1, 2); keys (1, 2), (2, 1), (3, 1) with values 1, 3, 5. The state is (22, 10), the sum
@@ -250,7 +315,7 @@ EXERCISE = Exercise(
                   "keepdim=True)\n    return mixed / shares", "keepdim=True)\n    return mixed"), PHI,
             """There is a softmax of the queries along the features and one of the keys along the words instead of phi.
             That is linear attention of another paper (Shen et al. 2018). Here phi looks at each number by itself: elu +
-            1."""),
+            1.""", shows=of_two_softmaxes),
         mistake("phi of the scores", TABLE.but(ASKED, "asked = Q").but(KEYS, "keys = K").but(
                   "table = asked @ keys.transpose(-2, -1)", "table = F.elu(asked @ keys.transpose(-2, -1)) + 1"),
                   BRACKETS,
@@ -343,8 +408,9 @@ EXERCISE = Exercise(
             "Both sums end at word i."),
         mistake("a running sum along the features", RIGHT.but(STATE_SO_FAR, "state = torch.cumsum(pairs, dim=-2)").but(
                   TOTAL_SO_FAR, "total = torch.cumsum(keys, dim=-1)"), STEPS,
-            """Where causal is True each word gets its own value back: only its own key was used. Either the sums are
-            not carried over from word to word, or they run along the features; words are the axis before."""),
+            """Where causal is True a sum goes on from word to word. Yours is not carried over, as where a new key is
+            written over what was there, or it runs along the features; words are the axis before.""",
+            quotes=whose_key, shows=own_key_alone),
         mistake("sums over the batch",
                 RIGHT.but(STATE, "state = (keys.transpose(-2, -1) @ V).sum(dim=0, keepdim=True)").but(
                   TOTAL, "total = keys.sum(dim=(0, -2), keepdim=True)"), BRACKETS,

@@ -137,6 +137,48 @@ def read_outside(evidence: Evidence) -> bool:
     return right_otherwise(evidence) and evidence.got["each block is read"] == READ_OUTSIDE
 
 
+def under_a_first_maximum(evidence: Evidence) -> bool:
+    """Whether the maximum of a first block is subtracted throughout: each query's first that is a number, or that of
+    the first block, and 0 where it hides all its keys from a query."""
+    return any(_is_as(evidence, each_query) for each_query in (True, False))
+
+
+def whose_first_maximum(evidence: Evidence) -> str:
+    """The first query that differs, and why, if its scores are far below 0 and its first block is hidden."""
+    wanted, got = _results(evidence)
+    said = rows(Evidence(evidence.arguments, wanted, got))
+    if _is_as(evidence, True):
+        return said
+    return f"{said} Where the first block hides all its keys from a query, nothing is subtracted from its later scores."
+
+
+def _results(evidence: Evidence) -> tuple[Any, Any]:
+    """The correct result and the one that came back, of many blocks too."""
+    wanted, got = (each["result"] if isinstance(each, dict) else each for each in (evidence.expected, evidence.got))
+    return wanted, got
+
+
+def _is_as(evidence: Evidence, each_query: bool) -> bool:
+    """Whether the result is that of the first maximum throughout. each_query: of the first block in which that query
+    sees a key, not of the first in which any does."""
+    wanted, got = _results(evidence)
+    blocks = evidence.arguments[0]
+    tops = [scores.amax(dim=-1, keepdim=True) for scores, _ in blocks]
+    seen = [top > -torch.inf for top in tops]
+    first = tops[next((n for n, each in enumerate(seen) if bool(each.any())), 0)]
+    if each_query:
+        first = torch.full_like(tops[0], -torch.inf)
+        for top in reversed(tops):
+            first = torch.where(top > -torch.inf, top, first)
+    first = first.masked_fill(first == -torch.inf, 0.0)
+    shares = [torch.exp(scores - first) for scores, _ in blocks]
+    total = sum(each.sum(dim=-1, keepdim=True) for each in shares)
+    mixed = sum(each @ values for each, (_, values) in zip(shares, blocks, strict=True))
+    result = torch.where(total > 0, mixed / total, 0.0)
+    alike = isinstance(got, Tensor) and got.shape == wanted.shape and not torch.allclose(got, wanted, 1e-3, 1e-4)
+    return alike and torch.allclose(got.double(), result.double(), 1e-3, 1e-4, equal_nan=True)
+
+
 def largest(evidence: Evidence) -> str:
     """The largest tensor that was made, compared with the largest block."""
     blocks = evidence.arguments[0]
@@ -354,7 +396,8 @@ EXERCISE = Exercise(
         mistake("the first block's maximum throughout", RIGHT.but(
                   NEW, "new = torch.where(largest == -torch.inf, scores.amax(dim=-1, keepdim=True), largest)"), RESCALE,
             """A score of a later block that is larger by 100 has an infinite exponential with you. Subtract the largest
-            score *so far*: the maximum of the first block is not yet that."""),
+            score *so far*: the maximum of the first block is not yet that.""",
+            quotes=whose_first_maximum, shows=under_a_first_maximum),
         mistake("the new block under its own maximum", RIGHT.but(SHARES, """
                   own = scores.amax(dim=-1, keepdim=True)
                   shares = torch.exp(scores - own.masked_fill(own == -torch.inf, 0.0))"""), RESCALE,

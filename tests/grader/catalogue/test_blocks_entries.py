@@ -9,6 +9,7 @@ from autograder.catalogue.ch09_blocks.shared import RATE, dropped_by_element
 from autograder.catalogue.exercise import Case
 from autograder.diagnosis.explain import judge_and_explain
 from autograder.diagnosis.known_mistakes import namespace_of
+from autograder.feedback.report import as_text
 from autograder.judging.judge import draw_key
 from autograder.judging.observe import LocalEndpoint
 from autograder.judging.verdict import Verdict
@@ -95,6 +96,11 @@ def test_a_relu_with_an_upper_end_fails(exercise, source, probe):
         ("param-count", param_count.RIGHT.but("last = 2 * norm",
                                               "last = (cfg.encoder_layers + cfg.decoder_layers) * norm"),
          "one more norm was counted for every layer"),
+        ("param-count", param_count.RIGHT.but("feed_forward + 2 * norm", "feed_forward + norm").but(
+            "feed_forward + 3 * norm", "feed_forward + norm"), "Each sub-layer has its own"),
+        ("layer-norm", "def layer_norm(x, g, b, eps):\n    variance = x.var(-1, keepdim=True, unbiased=False)\n"
+                       "    return g * x - x.mean(-1, keepdim=True) / torch.sqrt(variance + eps) + b\n",
+         "the difference has no brackets"),
     ],
 )  # fmt: skip
 def test_the_report_says_what_is_wrong(exercise, source, words):
@@ -123,9 +129,31 @@ def test_the_model_is_called_with_the_names_of_the_notebook():
     assert names[1:3] == ("src", "tgt_in")
 
 
+LIBRARY = next(each.source for each in catalogue.find("encoder-layer").correct if "library's attention" in each.name)
+
+
+def test_a_mask_of_four_axes_for_the_librarys_attention_is_said_to_need_converting():
+    unconverted = LIBRARY.but("mask = ~mask.expand(B, self.h, T, T).reshape(B * self.h, T, T)", "pass")
+    assert "takes a mask of two axes" in as_text(verdict_on("encoder-layer", unconverted))
+
+
+def test_dropout_on_one_of_two_sums_is_said_to_drop_x():
+    one = ENCODER.but(encoder_layer.PRE_1, "x = self.drop(x + self.attention(seen, seen, mask))").but(
+        encoder_layer.POST_1, "x = self.norm1(self.drop(x + self.attention(x, x, mask)))"
+    )
+    assert "In training x itself is dropped" in message(verdict_on("encoder-layer", one))
+
+
 def test_a_norm_that_is_not_used_in_pre_norm_is_not_said_to_be_missing():
     unused = DECODER.but(decoder_layer.SEEN[1], "seen = y")
     verdict = verdict_on("decoder-layer", unused)
     assert "nothing is added, pre-norm" in failed(verdict)
     assert "There are two norms" not in message(verdict)
-    assert "no sub-layer reads y as it is" in message(verdict)
+    assert "In pre-norm each sub-layer reads y through its own norm" in message(verdict)
+
+
+def test_a_norm_that_is_not_used_in_post_norm_is_not_explained_by_pre_norm_alone():
+    unused = DECODER.but(decoder_layer.POST[1], f"y = y + self.drop({decoder_layer.POST_SAID[1]})")
+    verdict = verdict_on("decoder-layer", unused)
+    assert "Only two norms are used" in message(verdict)
+    assert "in post-norm each sum goes through its own" in message(verdict)

@@ -4,6 +4,7 @@ import dataclasses
 import json
 
 import pytest
+import torch
 
 from autograder import catalogue
 from autograder.catalogue.ch12_capstone import audit, average_checkpoints, export_attention, symptoms, tokenizer
@@ -70,6 +71,59 @@ def test_an_audit_that_overlooks_a_split_or_a_kind_of_white_space_loses_points(s
     ],
 )
 def test_an_overlap_of_the_wrong_splits_is_described_as_what_it_is(source, told):
+    assert told in said("audit", source)
+
+
+@pytest.mark.parametrize(
+    ("source", "told"),
+    [
+        (
+            audit.RIGHT.but(audit.SPACES, 'return line.strip().replace("  ", " ")'),
+            "not every run of white space inside a line becomes one space",
+        ),
+        (
+            audit.RIGHT.but(
+                audit.DUPLICATES,
+                """
+                duplicates = 0
+                for split in splits.values():
+                    whole = [(normal(a), normal(b)) for a, b in split if not is_empty((a, b))]
+                    duplicates += len(whole) - len({tuple(sorted(pair)) for pair in whole})""",
+            ),
+            "Pairs of validation and test were counted as duplicates too",
+        ),
+        (
+            audit.RIGHT.but(
+                audit.OVERLAP,
+                """
+                known, overlap = set(), 0
+                for name, split in splits.items():
+                    whole = [(normal(a), normal(b)) for a, b in split if not is_empty((a, b))]
+                    if name == "train":
+                        known = {line for pair in whole for line in pair}
+                    overlap += 0 if name == "train" else sum(a in known or b in known for a, b in whole)""",
+            ),
+            'Your counts are wrong where "train" is not the first of the splits.',
+        ),
+        (
+            audit.RIGHT.before(
+                "pairs = [pair for split in splits.values() for pair in split]",
+                'splits = {name: splits.get(name, []) for name in ("train", "validation", "test")}',
+            ),
+            "was not counted because of its name",
+        ),
+        (
+            audit.RIGHT.but("known = {line for pair in train for line in pair}", "known = {pair[0] for pair in train}"),
+            "looked for among the sources of training only",
+        ),
+        (
+            audit.RIGHT.but("sum(is_empty(pair) for", "sum((not pair[0].strip()) + (not pair[1].strip()) for")
+            .but("sum(is_long(pair) for", "sum(len(pair[0].split()) // 51 + len(pair[1].split()) // 51 for"),
+            "Pairs are counted, not lines.",
+        ),
+    ],
+)  # fmt: skip
+def test_a_wrong_count_is_described_whatever_the_code_that_gives_it(source, told):
     assert told in said("audit", source)
 
 
@@ -141,6 +195,74 @@ def test_the_common_slips_of_a_tokenizer_are_described(source, told):
 def test_what_a_tokenizer_does_wrong_is_said_in_words(source, told):
     report = said("tokenizer", source)
     assert told in report and "at key" not in report
+
+
+@pytest.mark.parametrize(
+    ("source", "told"),
+    [
+        (
+            tokenizer.RIGHT.but("260 + place", "256 + place").but("number >= 260", "number >= 256")
+            .but("number - 260", "number - 256").but("4 + byte", "byte").but("[number - 4]", "[number]"),
+            "Your ids begin at 0",
+        ),
+        (
+            tokenizer.RIGHT.but("sorted(set(words))[:9000]", "sorted(w for w in set(words) if words.count(w) > 1)"),
+            "Only some of fit's words got an id",
+        ),
+        (
+            tokenizer.RIGHT.but("if word in self.ids:", """
+                if " " in line and line not in self.ids and not {*line.split()} <= {*self.ids}:
+                    self.ids[line] = 260 + len(self.words)
+                    self.words.append(line)
+                if line in self.ids:
+                    return [self.ids[line]]
+                if word in self.ids:"""),
+            "encode gave a new id to something that fit has not seen",
+        ),
+    ],
+)  # fmt: skip
+def test_a_broken_promise_about_ids_is_traced_to_its_cause(source, told):
+    assert told in said("tokenizer", source)
+
+
+STATES = average_checkpoints.inputs(torch.Generator().manual_seed(7), 6, 3).arguments[0]
+
+
+def factors_of(source, k=3, states=STATES):
+    result = namespace_of(source)["average_checkpoints"](states, k)
+    return average_checkpoints.by_factors(average_checkpoints.Case((states, k)), result)
+
+
+def test_a_sum_of_states_with_other_factors_is_described_by_its_factors():
+    ends = average_checkpoints.RIGHT.but("in last)", "in (last[0], last[-1]))").but("total / k", "total / 2")
+    told = "your weights are 0.500 times states[3] plus 0.500 times states[5]; they should be 0.333 times each of"
+    assert told in said("average-checkpoints", ends)
+    newest = average_checkpoints.RIGHT.but("(total / k).to(tensor.dtype)", "tensor.clone()")
+    wide = average_checkpoints.inputs(torch.Generator().manual_seed(7), 4, 3, 5, torch.float64, 1e8).arguments[0]
+    assert factors_of(newest, 3, wide).startswith("your weights of torch.float64 are 1.000 times states[3]; they")
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        average_checkpoints.RIGHT,
+        average_checkpoints.RIGHT.but("if tensor.is_floating_point():", "if True:"),
+        average_checkpoints.RIGHT.but(average_checkpoints.KEPT, "continue"),
+        average_checkpoints.RIGHT.but("total / k", "total ** 2"),
+        average_checkpoints.RIGHT.but("(total / k).to(tensor.dtype)", "tensor.sum()"),
+        average_checkpoints.RIGHT.but("total / k", "total / 0"),
+        average_checkpoints.RIGHT.but("return mean", "return list(mean.values())"),
+        average_checkpoints.RIGHT.but("return mean", "return {name: [1.0] for name in mean}"),
+        average_checkpoints.RIGHT.but("return mean", "return None"),
+    ],
+)
+def test_any_other_result_than_a_sum_with_other_factors_is_left_as_it_is(source):
+    assert not isinstance(factors_of(source), average_checkpoints.Factors)
+
+
+def test_a_result_of_another_type_is_not_called_unreadable():
+    report = said("average-checkpoints", average_checkpoints.RIGHT.but("return mean", "return mean, k"))
+    assert "expected a dictionary, got a tuple" in report and "can read nothing" not in report
 
 
 def test_a_sum_written_into_the_newest_state_costs_more_than_one_check():

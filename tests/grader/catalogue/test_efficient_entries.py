@@ -326,3 +326,52 @@ def test_the_usual_wrong_roots_and_the_operator_of_xor_are_named():
         assert f"divided by the root of {words}" in " ".join(report_on("grouped-query", source).split())
     source = right("attention-flops").but("return h * (scores + mixing)", "return 4 * n ^ 2 * d")
     assert "^ is XOR" in " ".join(report_on("attention-flops", source).split())
+
+
+def test_two_softmaxes_are_found_whether_the_causal_half_is_divided_or_not():
+    source = """
+        def linear_attention(Q, K, V, causal):
+            q, k = Q.softmax(dim=-1), K.softmax(dim=1)
+            if causal:
+                return (q[..., None] * (k[..., None] * V[:, :, None]).cumsum(1)).sum(2)
+            return q @ (k.transpose(1, 2) @ V)
+    """
+    said = " ".join(as_text(verdict_on("linear-attention", source)).split())
+    assert "a softmax of the queries along the features" in said
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ([("torch.cumsum(pairs, dim=-3)", "pairs")], "the sum of phi(k) times v holds only the word's own key"),
+        ([("torch.cumsum(keys, dim=-2)", "keys")], "the sum of phi(k) holds only the word's own key"),
+    ],
+    ids=["the values", "the divisor"],
+)
+def test_one_sum_of_two_that_is_written_over_is_named(changes, words):
+    source = right("linear-attention")
+    for old, new in changes:
+        source = source.but(old, new)
+    assert words in report_on("linear-attention", source) and "gets its own value back" not in words
+
+
+def test_a_first_maximum_is_found_where_the_first_block_is_hidden_from_a_query():
+    source = ONE_WALK.replace(
+        "torch.maximum(m, s.max(dim=1, keepdim=True).values)",
+        "s.max(dim=1, keepdim=True).values if l.sum() == 0 else m",
+    )
+    said = " ".join(as_text(verdict_on("online-softmax", source)).split())
+    assert "Where the first block hides all its keys from a query, nothing is subtracted" in said
+    assert "Subtract the largest score *so far*" in said
+
+
+def test_sums_that_lost_their_axis_are_named():
+    last = "shares = (asked * total).sum(dim=-1, keepdim=True)\n    return mixed / shares\n"
+    source = right("linear-attention")
+    assert source.endswith(last)
+    source = source.removesuffix(last) + last.replace(", keepdim=True", "")
+    report = report_on("linear-attention", source)
+    assert (
+        "shape (1, 3, 1) is expected, and (1, 3, 3) came back: the sums that you divide by have the shape (1, 3)"
+        in report
+    )

@@ -38,6 +38,58 @@ def linear_weights(x):
         raise ValueError("sum is 0")
     return x / total
 """
+ONE_TABLE_SQUARED = """
+def cosine(A, B):
+    return A @ B.T / A.pow(2).sum(dim=1, keepdim=True)
+"""
+SHORT_VECTORS_RAISED = """
+def nearest(word, vocab, W, k):
+    near = W @ W[vocab[word]] / W.norm(dim=1).clamp(min=0.5)
+    return sorted((w for w in vocab if w != word), key=lambda w: -near[vocab[w]])[:k]
+"""
+BOTH_REASONS_AT_ONCE = """
+def linear_weights(x):
+    if (x < 0).any() and x.sum() == 0:
+        raise ValueError("bad")
+    return x / x.sum()
+"""
+BEST_FROM_500_ON = """
+def soft_lookup(q, keys, values, beta):
+    scores = keys @ q
+    if beta > 500:
+        return values[scores.argmax()]
+    return torch.softmax(beta * scores, 0) @ values
+"""
+EVERY_SENTENCE_WITH_EVERY = """
+def attend(W, V):
+    return torch.tensordot(W, V, dims=([2], [1]))
+"""
+KEYS_TIMES_QUERIES = """
+class SelfAttention(nn.Module):
+    def __init__(self, d_model, d_k, d_v):
+        super().__init__()
+        self.W_q, self.W_k, self.W_v = (nn.Linear(d_model, d) for d in (d_k, d_k, d_v))
+
+    def forward(self, x):
+        q, k, v = self.W_q(x), self.W_k(x), self.W_v(x)
+        weights = torch.softmax(k @ q.mT / math.sqrt(k.shape[-1]), dim=-1)
+        return weights @ v, weights
+"""
+SQUARES_OFF_THE_DIAGONAL = """
+def softmax_jacobian(p):
+    J = -(p**2)[:, None].repeat(1, len(p))
+    return J + torch.diag(p)
+"""
+POSITIONS_OF_ALL_ROWS = """
+def temperature(x, tau):
+    if tau < 0:
+        raise ValueError
+    if tau == 0:
+        out = torch.zeros_like(x)
+        out[..., x.argmax(-1)] = 1
+        return out
+    return torch.softmax(x / tau, -1)
+"""
 POWER_OF_TAU = """
 def temperature(x, tau):
     if tau < 0:
@@ -170,8 +222,10 @@ def equivariance_gap(f, x, perm):
         ("cosine", COSINES_CLAMPED),
         ("nearest", COSINES_ROUNDED),
         ("nearest", TEN_WORDS),
+        ("nearest", SHORT_VECTORS_RAISED),
         ("log-softmax", LOGARITHMS_CLAMPED),
         ("attention-weights", WEIGHTS_TOO_SMALL),
+        ("soft-lookup", BEST_FROM_500_ON),
         ("project", PROJECTED_AND_CLAMPED),
         ("equivariance-gap", SMALL_GAPS_AS_0),
     ],
@@ -284,20 +338,36 @@ def attention_weights(Q, K):
 
 
 @pytest.mark.parametrize(
-    ("source", "words"),
+    ("exercise", "source", "words"),
     [
-        (DIVIDED_TWICE, "or twice by its root, as when both Q and K are divided by it"),
-        (NO_DIM, "F.softmax without a dim chooses an axis itself"),
+        ("attention-weights", DIVIDED_TWICE, "or twice by its root, as when both Q and K are divided by it"),
+        ("attention-weights", NO_DIM, "F.softmax without a dim chooses an axis itself"),
+        ("linear-weights", BOTH_REASONS_AT_ONCE, "does one of them suffice in your code, or does it need both?"),
+        ("self-attention", KEYS_TIMES_QUERIES, "Either the product is that of the keys with the queries"),
     ],
 )
-def test_the_message_covers_both_ways_to_the_mistake(source, words):
-    assert words in " ".join(as_text(verdict_on("attention-weights", source)).split())
+def test_the_message_covers_both_ways_to_the_mistake(exercise, source, words):
+    assert words in " ".join(as_text(verdict_on(exercise, source)).split())
+
+
+def test_a_sum_over_the_sentences_is_not_claimed_where_every_sentence_met_every_other():
+    told = " ".join(as_text(verdict_on("attend", EVERY_SENTENCE_WITH_EVERY)).split())
+    assert "one too many" in told and "added up before" not in told, told
+
+
+def test_a_change_of_the_callers_tensor_sends_to_the_small_print():
+    told = catalogue.find("cosine").mistakes
+    assert {
+        each.reread.chapter for each in told if each.name in ("A changed in place", "cut off from the gradient")
+    } == {"00"}
 
 
 @pytest.mark.parametrize(
     ("exercise", "source", "name"),
     [
         ("cosine", NAN_REPLACED, "NaN replaced in the result"),
+        ("cosine", ONE_TABLE_SQUARED, "divided by the squared lengths of B alone"),
+        ("soft-lookup", BEST_FROM_500_ON, "a dictionary from some beta on"),
         ("linear-weights", TOLERANCE, "compared with a tolerance"),
         ("temperature", POWER_OF_TAU, "exponential without care"),
         ("soft-lookup", POWER_OF_BETA, "exponential without care"),
@@ -313,6 +383,7 @@ def test_the_message_covers_both_ways_to_the_mistake(source, words):
         ("nearest", ROW_BY_POSITION, "the place in the dictionary, only for the word itself"),
         ("linear-weights", TINY_DENOMINATOR, "something small in the denominator"),
         ("softmax", DIVIDED_BY_THE_MAXIMUM, "largest score as the unit"),
+        ("softmax-jacobian", SQUARES_OFF_THE_DIAGONAL, "one factor missing off the diagonal"),
         ("softmax-jacobian", ONE_FACTOR, "one factor missing off the diagonal"),
         ("equivariance-gap", GAP_OF_THE_LARGEST, "difference of the largest"),
         ("equivariance-gap", GAP_WRITTEN_OVER, "only the last word compared"),
@@ -377,3 +448,7 @@ def test_rounding_is_expected_as_0():
     exercise = catalogue.find("equivariance-gap")
     _, expected, _ = question(exercise, exercise.probes[0], torch.Generator().manual_seed(0))
     assert expected.result == 0.0
+
+
+def test_ones_at_the_positions_of_all_rows_fail_in_a_batch_as_well():
+    assert "tau = 0 for every row of a batch" in failed(verdict_on("temperature", POSITIONS_OF_ALL_ROWS))

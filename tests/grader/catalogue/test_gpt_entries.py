@@ -343,3 +343,68 @@ def test_hooks_that_stay_are_not_called_a_text():
     known = next(each for each in catalogue.find("residual-trace").mistakes if each.name == "hooks left behind")
     report = said("residual-trace", known.source)
     assert "what is left on the model: hooks were left on the model" in report
+
+
+@pytest.mark.parametrize(
+    ("draw", "told"),
+    [
+        (
+            "last = len(ids) - T\n    starts = torch.randint(len(ids), (B,), generator=g).clamp(max=last - 1)",
+            "If you draw among more and then move what is too late",
+        ),
+        (
+            """last = len(ids) - T
+    starts = torch.cat([torch.randperm(last, generator=g) for _ in range(-(-B // last))])[:B]""",
+            "No window comes again before all the others have come",
+        ),
+    ],
+)
+def test_windows_that_do_not_come_equally_often_are_traced_to_their_draws(draw, told):
+    source = lm_batch.RIGHT.but(lm_batch.LAST, "pass").but(lm_batch.DRAW, draw)
+    assert told in said("lm-batch", source)
+
+
+def test_a_last_token_that_is_filled_in_after_a_late_start_is_described():
+    source = lm_batch.RIGHT.but(lm_batch.LAST, "last = len(ids) - T + 1")
+    source = source.but(lm_batch.LATER, "y = torch.full_like(x, -100)\n    y[:, :-1] = x[:, 1:]")
+    assert "so the last token of y is made up there" in said("lm-batch", source)
+
+
+@pytest.mark.parametrize(
+    ("y", "told"),
+    [([[7, 9, 5], [5, 7, 9]], lm_batch.BY_TOKEN), ([[7, 3, 3], [5, 7, 9]], lm_batch.OTHERS)],
+)
+def test_a_y_that_is_found_by_its_token_is_told_from_one_that_is_not(y, told):
+    text = torch.tensor([9, 3, 5, 7, 9, 5, 7, 3, 4])
+    case = Case((text, 3, generator(), 2))
+    assert lm_batch.what_they_are(case, (torch.tensor([[5, 7, 3], [3, 5, 7]]), torch.tensor(y)))["y"] == told
+
+
+def test_what_is_filled_in_at_the_end_of_y_is_named():
+    case = Case((torch.tensor([3, 5, 7, 9, 4]), 3, generator(), 2))
+    x = torch.tensor([[3, 5, 7], [5, 7, 9]])
+    for last, told in (((-100, -100), lm_batch.FILLED), ((9, -100), lm_batch.FILLED_SOMETIMES)):
+        y = torch.cat([x[:, 1:], torch.tensor(last)[:, None]], dim=1)
+        assert lm_batch.what_they_are(case, (x, y))["y"] == told
+    assert lm_batch.what_they_are(case, (x, torch.full_like(x, -100)))["y"] == lm_batch.FOREIGN
+
+
+def test_positions_from_the_end_of_the_table_are_described():
+    report = said("gpt", gpt_model.RIGHT.but("self.places(torch.arange(T))", "self.places.weight[-T:]"))
+    assert "the first of 5 tokens got row 4 of the table of positions" in report
+    assert "of the table of positions, and the last" not in said("gpt", gpt_model.RIGHT.without(gpt_model.NORMED))
+
+
+def test_a_small_tau_in_the_place_of_0_is_described():
+    source = generate.RIGHT.but("tau == 0", "False").but("logits / tau", "logits / max(tau, 0.05)")
+    assert "With tau = 0 you draw, with some other temperature" in said("generate", source)
+
+
+def test_rows_of_the_batch_that_are_cut_for_tokens_are_asked_for():
+    assert "or the rows of the batch?" in said("generate", generate.RIGHT.but("ids[:, -context:]", "ids[-context:]"))
+
+
+def test_a_number_of_blocks_that_is_written_into_the_code_is_asked_for():
+    right = catalogue.find("residual-trace").correct[0].source
+    report = said("residual-trace", right.but("in model.blocks:", "in (model.blocks[0], model.blocks[1]):"))
+    assert "the number of blocks is written into the code" in report

@@ -236,6 +236,12 @@ def test_the_mistake_is_identified(exercise, source, name):
     assert named(verdict) == name, failed(verdict)
 
 
+def test_a_forgotten_offset_and_a_changed_argument_are_identified_together():
+    source = "def add_positions(x, pe, offset=0):\n    x += pe[:x.shape[1]]\n    return x\n"
+    message = verdict_on("add-positions", source).misconception.message
+    assert "always begin at position 0" in message and "changed the caller's x" in message
+
+
 def test_halves_and_a_forgotten_k_are_identified_together():
     source = SHIFT.but(TOP, "j, half = i // 2, d // 2\n        M[j, j], M[j, half + j] = cos, -sin").but(
         BOTTOM, "M[half + j, j], M[half + j, half + j] = sin, cos").but(ANGLE, "1 / 10000 ** (i / d)")  # fmt: skip
@@ -243,8 +249,156 @@ def test_halves_and_a_forgotten_k_are_identified_together():
     assert "column i + d/2" in message and "that of one step" in message
 
 
+# --- Other spellings of a known mistake -------------------------------------------------------------------------------
+
+D_FIRST = """
+def check_criteria(fn):
+    table = fn(8, 50)
+    apart = (table[:, None] - table).abs().amax(-1) + torch.eye(8)
+    consistent = True
+    for gap in range(1, 8):
+        found = torch.cat([(fn(8, T)[gap:] - fn(8, T)[:-gap]).norm(dim=-1) for T in (5, 10, 20)])
+        consistent = consistent and bool(found.max() - found.min() < 1e-3)
+    return {"unique": bool((apart > 1e-6).all()), "consistent": consistent,
+            "bounded": bool(fn(8, 10000).abs().max() <= 3 * fn(8, 10).abs().max()),
+            "deterministic": torch.equal(table, fn(8, 50))}
+"""
+NEVER_NEARER = CRITERIA.but(
+    CONSISTENT, f"{CONSISTENT} and all(min(seen[g]) >= min(seen[g - 1]) - 1e-3 for g in range(2, 20))"
+)
+BLOCKS = """
+def shift_matrix(k, d):
+    angle = k / 10000 ** (torch.arange(0, d, 2) / d)
+    sine, cosine = angle.sin(), angle.cos()
+    blocks = torch.stack([torch.stack([cosine, -sine], -1), torch.stack([sine, cosine], -1)], -2)
+    return {returned}
+"""
+OUTER = """
+def shift_matrix(k, d):
+    speed = 10000 ** (-torch.arange(0, d, 2) / d)
+    first, later = (torch.stack([(t * speed).sin(), (t * speed).cos()], -1).flatten() for t in (0, k))
+    return torch.outer(first, later)
+"""
+ROWS = """
+def add_positions(x, pe, offset=0):
+    B, T, _ = x.shape
+    return x + {rows}
+"""
+TABLE = """
+def sinusoidal_pe(T, d):
+    pos, table = torch.arange(T)[:, None], torch.zeros(T, d)
+    for j in range(0, {end}, 2):
+        angle = pos[:, 0] / {divisor} / 10000 ** (j / d)
+        table[:, j] = angle.sin()
+        if j + 1 < d:
+            table[:, j + 1] = angle.cos()
+    return table
+"""
+STATS = """
+def head_stats(A):
+    T = A.shape[-1]
+    position = torch.arange(T)
+    apart = (position[:, None] - position).abs()
+    entropy, distance = torch.special.entr(A).sum(-1), (A * apart).sum(-1)
+    result = {{"entropy": entropy.mean(-1), "mean_distance": distance.mean(-1),
+               "diagonal_share": A.diagonal(dim1=-2, dim2=-1).mean(-1)}}
+    return result | {{{changed}}}
+"""
+HEADS = """
+def split_heads(x, h):
+    B, T, D = x.shape
+    if D % h:
+        raise ValueError("D")
+    heads = x.reshape(B, T, h, D // h).transpose(1, 2)
+    return {returned}
+"""
+MERGED = """
+def merge_heads(z):
+    B, h, T, d_k = z.shape
+    return z.transpose(0, 1).transpose(1, 2).reshape(B, T, h * d_k)
+"""
+
+
+@pytest.mark.parametrize(
+    ("exercise", "source", "name"),
+    [
+        ("check-criteria", D_FIRST, "bounded at other lengths"),
+        ("check-criteria", NEVER_NEARER, "growing with the gap"),
+        ("check-criteria", CRITERIA.but(".norm())", ".norm()) ** 2"), "growing with the gap"),
+        ("check-criteria", CRITERIA.but("bool(torch.allclose(table, again))", "table is again").but(
+            " & ~torch.eye(50, dtype=torch.bool)", ""), "deterministic and random exchanged"),
+        ("check-criteria", CRITERIA.but(CONSISTENT, f"True if {CONSISTENT} else None"),
+         "numbers instead of yes and no"),
+        ("check-criteria", CRITERIA.but("not bool(same.any())", "not bool(same[:20, :20].any())"),
+         "neighbors compared for uniqueness"),
+        ("check-criteria", CRITERIA.but("not bool(same.any())", "len(table.norm(dim=-1).unique()) == 50"),
+         "unique by the sum"),
+        ("check-criteria", CRITERIA.but("bool(torch.allclose(table, again))", "table == again"),
+         "numbers instead of yes and no"),
+        ("check-criteria", CRITERIA.but("not bool(same.any())", "'no' if same.any() else 'yes'"),
+         "numbers instead of yes and no"),
+        ("check-criteria", CRITERIA.but("'bounded':", "'Bounded':"), "another name"),
+        ("shift-matrix", BLOCKS.format(returned="blocks[0]"), "only the first pair"),
+        ("shift-matrix", BLOCKS.format(returned="blocks"), "blocks that overlap"),
+        ("shift-matrix", BLOCKS.format(returned="blocks.flatten(0, 1)"), "blocks that overlap"),
+        ("shift-matrix", OUTER, "fitted to one place"),
+        ("add-positions", ROWS.format(rows="(pe[-T:] if offset else pe[:T])"), "the last rows"),
+        ("add-positions", ROWS.format(rows="torch.stack([pe[offset + b:offset + b + T] for b in range(B)])"),
+         "indexed by the sentence"),
+        ("add-positions", ROWS.format(rows="F.pad(pe[:T], (0, 0, offset, 0))[:T]"), "rolled the wrong way"),
+        ("add-positions", CAPPED_OFFSET, "offset twice"),
+        ("sinusoidal-pe", TABLE.format(end="d", divisor="T"), "position over the length"),
+        ("sinusoidal-pe", TABLE.format(end="d - 1", divisor="1"), "odd d loses a column"),
+        ("mha-params", "def mha_params(d, h, bias):\n    return 4 * d * d + 4 * d if bias else 4 * d",
+         "the condition for the whole sum"),
+        ("head-stats", STATS.format(changed='"mean_distance": (A * (T - 1 - position)).sum(-1).mean(-1)'),
+         "distance 0 everywhere"),
+        ("head-stats", STATS.format(changed='"mean_distance": (A * (position - position[:, None])).sum(-1).mean(-1)'),
+         "signed distance"),
+        ("head-stats", STATS.format(changed='"mean_distance": distance.mean(-1) / max(T - 1, 1)'),
+         "distance averaged over the keys too"),
+        ("head-stats", STATS.format(changed='"entropy": entropy.amax(-1)'), "entropy summed over the queries"),
+        ("head-stats", STATS.format(changed='"entropy": torch.distributions.Categorical(logits=A).entropy().mean(-1)'),
+         "exponential of the entropy"),
+        ("head-stats", STATS.format(changed='"diagonal_share": result["diagonal_share"] / A.shape[1]'),
+         "diagonal divided by all cells"),
+        ("split-heads", HEADS.format(returned="heads.flatten(1, 2)"), "batch and heads in one axis"),
+        ("split-heads", HEADS.format(returned="heads[:, -1]"), "first head only"),
+        ("split-heads", HEADS.format(returned="x.reshape(B, h, D // h, T).transpose(2, 3)"),
+         "features turned forward, then cut"),
+        ("merge-heads", MERGED, "words and sentences mixed"),
+    ],
+    ids=short,
+)  # fmt: skip
+def test_another_spelling_of_the_mistake_is_identified(exercise, source, name):
+    verdict = verdict_on(exercise, source)
+    assert named(verdict) == name, failed(verdict)
+
+
+@pytest.mark.parametrize(
+    ("exercise", "source", "name"),
+    [
+        ("check-criteria", CRITERIA.but("not bool(same.any())", "True"), "growing with the gap"),
+        ("add-positions", ROWS.format(rows="pe.flip(0)[offset:offset + T]"), "offset twice"),
+        ("head-stats", f"{STATS.format(changed='')}\nstats = head_stats\ndef head_stats(A):\n"
+         "    return stats(torch.softmax(A, dim=-1))\n", "exponential of the entropy"),
+        ("shift-matrix", SHIFT.but("return M", "return M + 0.01"), "fitted to one place"),
+        ("split-heads", HEADS.format(returned="heads.flip(-1)"), "features turned forward, then cut"),
+        ("split-heads", HEADS.format(returned="heads.squeeze(1)"), "first head only"),
+        ("merge-heads", "def merge_heads(z):\n    return z.transpose(1, 2).flatten(2).flip(-1)",
+         "words and sentences mixed"),
+    ],
+    ids=short,
+)  # fmt: skip
+def test_a_different_mistake_is_not_taken_for_this_one(exercise, source, name):
+    verdict = verdict_on(exercise, source)
+    assert not verdict.passed
+    assert named(verdict) != name
+
+
 # --- What the messages say --------------------------------------------------------------------------------------------
 
+COUNT = "def mha_params(d, h, bias):\n    return {weights} + (4 * d if bias else 0)"
 NO_AXIS = """
 def check_criteria(fn):
     def alike(gap):
@@ -268,6 +422,7 @@ def check_criteria(fn):
         ("check-criteria", NO_AXIS, "from all pairs of a gap at once"),
         ("check-criteria", CRITERIA.but("fn(10000, 8).abs().max() <= 3 * fn(10, 8)",
                                         "fn(8, 10000).abs().max() <= 3 * fn(8, 10)"), "the *first* argument"),
+        ("mha-params", COUNT.format(weights="4 * d * d").replace("if bias", "if bias == 'True'"), "not a text"),
         ("multi-head-attention", ATTENTION.but("self.last_weights = weights", "self.weights = weights"),
          "exactly this name"),
         ("multi-head-attention", ATTENTION.but(SOFTMAX, SOFTMAX.replace("(scores", "(scores.clamp(-50, 50)")),
@@ -277,6 +432,25 @@ def check_criteria(fn):
 )  # fmt: skip
 def test_the_message_names_this_cause_too(exercise, source, words):
     assert words in verdict_on(exercise, source).misconception.message
+
+
+@pytest.mark.parametrize(
+    ("exercise", "source", "words"),
+    [
+        ("check-criteria", D_FIRST, "calls with d first, such as fn(8, 50)"),
+        ("check-criteria", CRITERIA.but("<= 3 * fn", "> 3 * fn"), "is 1 at T = 10 and 1 at T = 10,000"),
+        ("check-criteria", CRITERIA.but("not bool(same.any())", "bool((apart > 1e-6).any()) or len(table) == 50"),
+         "rows 0 and 1 agree"),
+        ("check-criteria", CRITERIA.but("(5, 10, 20, 40)", "(40,)"), "two rows 1 apart can have the distance 0.07252"),
+        ("shift-matrix", BLOCKS.format(returned="blocks"), "where (4, 4) was expected"),
+        ("add-positions", ROWS.format(rows="pe[2 * offset:][:T]"), "With offset = 2 your rows begin at row 4"),
+        ("mha-params", COUNT.format(weights="3 * d * d - 3 * d * bool(bias)"), "That is 3 · d · d and 512 more."),
+    ],
+    ids=short,
+)  # fmt: skip
+def test_the_message_begins_with_what_the_check_saw(exercise, source, words):
+    known, evidence = verdict_on(exercise, source).diagnosis
+    assert words in known.explain(evidence)
 
 
 def test_a_matrix_in_half_precision_was_not_fitted():
@@ -302,7 +476,6 @@ UNIQUE_OVERWRITTEN = CRITERIA.but(
 SIGN_KEPT = CRITERIA.but("max(found) - min(found)", "max(found) - found[0]")
 STEPS_UP = CRITERIA.but(CONSISTENT, "all(b - a < 1e-3 for found in seen.values() for a, b in zip(found, found[1:]))")
 SMALL_GAPS_MIXED = CRITERIA.but("range(i + 1, T)", "range(i + 1, min(i + 5, T))").but("(j - i, [])", "(0, [])")
-COUNT = "def mha_params(d, h, bias):\n    return {weights} + (4 * d if bias else 0)"
 ANY_EQUAL = CRITERIA.but("bool(torch.allclose(table, again))", "bool((table == again).any())")
 
 

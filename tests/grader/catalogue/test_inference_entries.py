@@ -245,3 +245,55 @@ def test_new_words_that_are_appended_nowhere_are_a_mistake_by_itself():
 def test_a_bleu_of_nearly_zero_is_not_zero():
     source = catalogue.find("corpus-bleu").correct[0].source.but("return 0.0", "return 1e-6")
     assert not explained("corpus-bleu", source).passed
+
+
+FLAT = next(each.source for each in catalogue.find("beam-search").correct if each.name == "tensors")
+SAMPLE, GREEDY, BLEU = (catalogue.find(name).correct[0].source for name in ("sample", "greedy-decode", "corpus-bleu"))
+NUCLEUS = "before >= top_p"
+OF_THE_BATCH = SAMPLE.but("values[:, -1:]", "values[:, -1:].min()")
+STOPS_EARLY = GREEDY.but(
+    "out = torch.cat([out, chosen[:, None]], dim=1)\n    ", "grown = torch.cat([out, chosen[:, None]], dim=1)\n    "
+).but("break\n", "break\n        out = grown\n")
+
+
+@pytest.mark.parametrize(
+    ("exercise", "source", "words"),
+    [
+        ("beam-search", FLAT.but("seqs[index // V], (index % V)", "seqs[index % len(seqs)], (index // len(seqs))"),
+         "an index is taken apart the wrong way"),
+        ("beam-search", FLAT.but("seqs[index // V]", "seqs[index % len(seqs)]"), "taken apart the wrong way"),
+        ("beam-search", catalogue.find("beam-search").correct[0].source.but(
+            "finished else live", "finished else [(ids + [eos], total) for ids, total in live]"),
+         "with an eos behind it"),
+        ("sample", SAMPLE.but(NUCLEUS, "ordered < top_p * ordered[:, :1]"), "That rule is called min-p"),
+        ("sample", SAMPLE.but("if top_p is not None:", "if top_p is not None and top_k is None:"),
+         "did top_p choose among them?"),
+        ("sample", OF_THE_BATCH, "does each row have a threshold of its own?"),
+        ("greedy-decode", STOPS_EARLY, "did the loop stop before that was appended?"),
+        ("greedy-decode", GREEDY.but("return out", "out[~done, -1] = eos\n    return out"),
+         "A row that max_len cuts ends without one"),
+        ("corpus-bleu", BLEU.but("math.log(m / t)", "math.log((m + 1) / (t + 1))"), "One was added to every count"),
+        ("corpus-bleu", BLEU.but("if 0 in matches:", "if False:").but(
+            "log_mean = sum(math.log(m / t) for m, t in zip(matches, totals)) / 4",
+            "logs = [math.log(m / t) for m, t in zip(matches, totals) if m]\n    log_mean = sum(logs) / len(logs)"),
+         "that length was left out"),
+    ],
+)  # fmt: skip
+def test_the_report_says_what_is_wrong(exercise, source, words):
+    report = " ".join(as_text(own_report(exercise, source)).split())
+    assert words in report
+
+
+def own_report(exercise_id, source):
+    """The verdict as a learner's own check gives it, which may show hidden inputs."""
+    return judge_and_explain(catalogue.find(exercise_id), LocalEndpoint(namespace_of(source)), KEY, disclosed=True)
+
+
+def test_a_token_more_than_top_p_is_not_called_min_p():
+    assert "min-p" not in report_on("sample", SAMPLE.but(NUCLEUS, "before >= top_p + 0.2"))
+
+
+def test_a_search_without_competition_is_not_said_to_take_an_index_apart():
+    growing = next(each for each in catalogue.find("beam-search").mistakes if "of each hypothesis" in each.name)
+    told = explained("beam-search", growing.source.but("scored[:k]", "scored"))
+    assert "taken apart" not in " ".join(as_text(told).split())

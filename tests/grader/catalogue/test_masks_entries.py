@@ -5,6 +5,7 @@ import pytest
 from autograder import catalogue
 from autograder.diagnosis.explain import judge_and_explain
 from autograder.diagnosis.known_mistakes import namespace_of
+from autograder.feedback.report import as_text
 from autograder.judging.judge import draw_key
 from autograder.judging.observe import LocalEndpoint
 from autograder.judging.verdict import Verdict
@@ -129,6 +130,32 @@ def leaks(model, ids, t):
     model.train(mode)
     return bool(gap > 1e-3)
 """
+DRAWN_GLOBALLY = """
+def leaks(model, ids, t):
+    mode = model.training
+    model.eval()
+    torch.manual_seed(0)
+    other, before = ids.clone(), model(ids)
+    other[:, t:] = torch.randint(0, before.shape[-1], other[:, t:].shape)
+    gap = (before - model(other))[:, :t].abs().max()
+    model.train(mode)
+    return bool(gap > 1e-3)
+"""
+RENORMALIZED = """
+def masked_attention(Q, K, V, mask):
+    w = torch.softmax(Q @ K.transpose(-2, -1) / math.sqrt(Q.shape[-1]), dim=-1)
+    if mask is not None:
+        w = (w * mask / (w * mask).sum(-1, keepdim=True)).nan_to_num()
+    return w @ V, w
+"""
+LOOP_TO_TQ = """
+def causal_mask(Tq, offset=0):
+    mask = torch.ones(Tq, offset + Tq, dtype=torch.bool)
+    for i in range(Tq):
+        for j in range(i + 1, Tq):
+            mask[i, j] = False
+    return mask
+"""
 IDS_WRITTEN = """
 def decoder_mask(ids, pad):
     T = ids.shape[1]
@@ -181,9 +208,12 @@ def test_tokens_changed_one_after_another_miss_a_leak():
         ("masked-attention", V_WRITTEN, "That may be an argument"),
         ("masked-attention", UNIFORM, "a NaN is replaced by 1 / Tk"),
         ("masked-attention", MAXIMUM_OF_ALL, "The largest *allowed* score"),
-        ("masked-attention", NO_MAXIMUM, "Without any subtraction"),
+        ("masked-attention", NO_MAXIMUM, "with no maximum subtracted"),
         ("masked-attention", LOW_CONSTANT.replace("CONSTANT", "-1e4"), "nothing is left"),
-        ("masked-attention", LOW_CONSTANT.replace("CONSTANT", "-60000.0"), "a constant in its place"),
+        ("masked-attention", LOW_CONSTANT.replace("CONSTANT", "-60000.0"), "A constant for the hidden scores"),
+        ("masked-attention", RENORMALIZED, "whose weights are then set to 0"),
+        ("causal-mask", LOOP_TO_TQ, "does the loop reach all offset + Tq of them"),
+        ("leaks", DRAWN_GLOBALLY, "Are yours drawn at random?"),
         ("leaks", leaks("(ids[:, t:] + 1) % ids.max()"), "not the largest id of this batch"),
         ("leaks", leaks("(ids[:, t:] + 1) % a.shape[1]"), "the length of the sentence"),
         ("leaks", leaks(leaking="gap > 1e-3"), "a truth value for every logit"),
@@ -221,6 +251,12 @@ def test_a_mask_that_writes_into_the_ids_fails():
 
 def test_a_mask_of_the_future_is_said_to_show_it():
     assert "Words see what comes after them" in message(verdict_on("decoder-mask", FUTURE_ONLY))
+
+
+def test_a_mask_of_the_diagonal_alone_is_not_said_to_be_filled_above_it():
+    window = "torch.tril(torch.ones(Tq, offset + Tq), offset) * torch.triu(torch.ones(Tq, offset + Tq))"
+    told = as_text(verdict_on("causal-mask", f"def causal_mask(Tq, offset=0):\n    return ({window}).bool()\n"))
+    assert "above it are filled" not in told and "Below the diagonal you have only 0 or False" in told
 
 
 def test_a_mask_cut_from_a_constant_table_loses_points():

@@ -325,3 +325,85 @@ def test_what_came_of_a_call_is_said_in_words(exercise_id, old, new, told):
 def test_a_word_that_begins_with_the_letter_of_one_of_the_three_is_refused():
     source = catalogue.find("pool").correct[0].source.but('how == "cls"', 'how.startswith("c")')
     assert not verdict_on("pool", source).passed
+
+
+def test_a_name_that_is_accepted_is_said_to_raise_no_error():
+    freeze = catalogue.find("freeze-except").correct[0].source
+    said = said_of("freeze-except", freeze.replace("if not any(", "if False and not any("))
+    assert "a name that the model does not have: expected ValueError to be raised, got a result" in said
+    assert "a dictionary of" not in said
+
+
+def test_ids_that_are_never_chosen_are_named():
+    left_out = "special = special | (ids == s)"
+    endpoint = LocalEndpoint(namespace_of(MLM.but(left_out, "special = ids <= max(specials)")))
+    said = as_text(judge_and_explain(catalogue.find("mlm-mask"), endpoint, KEY, disclosed=True))
+    said = " ".join(said.split())
+    assert "0.0% of the words have a label, where p = 0.5; words with the ids 0, 1, 2 and" in said
+    assert "never have one, and specials = [5, 11, 43]" in said
+
+
+def test_a_new_parameter_is_named_and_a_name_compared_up_to_its_first_dot():
+    freeze = catalogue.find("freeze-except").correct[0].source
+    exchanged = """
+        home, _, last = full.rpartition(".")
+        setattr(model.get_submodule(home), last, nn.Parameter(parameter.detach().clone(), False))"""
+    said = said_of("freeze-except", freeze.but("parameter.grad = None", exchanged))
+    assert "a new parameter has taken the place of encoder.words.weight" in said and "at [" not in said
+    up_to_a_dot = freeze.but(
+        'return any(full == name or full.startswith(name + ".") for name in names)',
+        'return full.split(".")[0] in names',
+    )
+    assert "up to the first dot, were compared with the names" in said_of("freeze-except", up_to_a_dot)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ("queries = queries", "queries = queries.t() if queries.ndim == 2 else queries",
+         "layers.0.query.weight holds the transpose of what is expected"),
+        ("keys = keys", "keys = queries", "layers.0.key.weight holds what is expected in layers.0.query.weight"),
+    ],
+    ids=["transposed", "another's"],
+)  # fmt: skip
+def test_what_a_wrong_parameter_holds_is_said(old, new, told):
+    thirds = "keys, queries, values = value.chunk(3, dim=0)"
+    load = catalogue.find("load-mapped").correct[0].source
+    same = load.after(thirds, "keys = keys\nqueries = queries")
+    assert verdict_on("load-mapped", same).passed
+    assert told in said_of("load-mapped", same.but(f"{old}\n", f"{new}\n"))
+
+
+def test_a_parameter_that_is_not_written_is_said_to_hold_what_it_held():
+    load = catalogue.find("load-mapped").correct[0].source
+    source = load.but("model.load_state_dict(ours, strict=True)", """
+        ours.pop("norm.bias")
+        model.load_state_dict(ours, strict=False)""")  # fmt: skip
+    assert "norm.bias was not written: it still holds what it held before" in said_of("load-mapped", source)
+
+
+CHAIN = """
+    def load_mapped(sd, model):
+        new = {}
+        for name, tensor in sd.items():
+            if name.startswith("head.") or name.endswith(".attn.mask"):
+                continue
+            name = name.lstrip("encoder.")
+            for old, ours in (("block.", "layers."), ("embed.", "words."), ("positions.", "places."),
+                              ("ln_last.", "norm."), ("ln_1.", "norm1."), ("ln_2.", "norm2."), ("scale", "weight"),
+                              ("shift", "bias"), ("attn.out.", "output."), ("mlp.up.", "wide."),
+                              ("mlp.down.", "narrow.")):
+                name = name.replace(old, ours)
+            tensor = tensor.T if tensor.ndim == 2 and "layers" in name else tensor
+            if "attn.kqv." in name:
+                for part, third in zip(("key.", "query.", "value."), tensor.chunk(3)):
+                    new[name.replace("attn.kqv.", part)] = third
+            else:
+                new[name] = tensor
+        model.load_state_dict(new)
+"""
+
+
+def test_a_prefix_stripped_letter_by_letter_is_found_in_a_chain_of_replacements():
+    assert verdict_on("load-mapped", CHAIN.replace("lstrip", "removeprefix")).passed
+    assert "The prefix was taken off letter by letter" in said_of("load-mapped", CHAIN)

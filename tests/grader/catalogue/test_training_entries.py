@@ -191,3 +191,51 @@ def test_a_rate_that_is_rounded_to_12_decimals_loses_points():
         "    return round(d ** -0.5 * min(step ** -0.5, step * warmup ** -1.5), 12)\n"
     )
     assert verdict_on("noam-lr", source).points < 4
+
+
+OF_THE_SENTENCE = """
+def smooth_targets(labels, V, eps, pad):
+    targets = torch.full((*labels.shape, V), eps / (V - 2))
+    for b, sentence in enumerate(labels):
+        targets[b, :, sentence] = 1 - eps
+    targets[..., pad] = 0
+    targets[labels == pad] = 0
+    return targets
+"""
+CLIP = "nn.utils.clip_grad_norm_(model.parameters(), clip)"
+SUM_OF_NORMS = """norm = sum(p.grad.norm() for p in model.parameters())
+    for p in model.parameters():
+        p.grad.mul_(min(1.0, clip / norm))"""
+
+
+def rate(formula):
+    return f"def noam_lr(step, d, warmup):\n    if step < 1:\n        raise ValueError\n    return {formula}\n"
+
+
+@pytest.mark.parametrize(
+    ("exercise", "source", "words"),
+    [
+        ("smooth-targets", OF_THE_SENTENCE, "at labels of *other* positions too"),
+        ("noam-lr", rate("min(d ** -0.5 * step ** -0.5, step * warmup ** -1.5)"), "divides only one of the two"),
+        ("noam-lr", rate("min(step ** -0.5, d ** -0.5 * step * warmup ** -1.5)"), "divides only one of the two"),
+        ("noam-lr", rate("d ** (-1 // 2) * min(step ** (-1 // 2), step * warmup ** (-3 // 2))"), "// rounds down"),
+        ("noam-lr", rate("d ** 0.5 * min(step ** 0.5, step * warmup ** 1.5)"), "lacks its minus sign"),
+        ("noam-lr", rate("d ** -1 / 2 * min(step ** -0.5, step * warmup ** -1.5)"), "has no brackets"),
+        ("train-step", correct("train-step").but(CLIP, SUM_OF_NORMS), "or the norms of the matrices"),
+        ("train-step", correct("train-step").but(CLIP, CLIP.replace("clip)", "clip, 1.0)")), "numbers were added up"),
+        ("token-batches", correct("token-batches").but("batch.append(item)", "batch.append(lengths.index(longest))"),
+         "finds only the first of equal ones"),
+    ],
+)  # fmt: skip
+def test_the_report_says_what_is_wrong(exercise, source, words):
+    assert words in report_on(exercise, source)
+
+
+def test_a_rate_that_no_slip_in_a_power_gives_is_not_explained_by_one():
+    assert "what comes out if" not in report_on("noam-lr", rate("d ** -0.5 * min(step ** -0.4, step / warmup)"))
+    assert "what comes out if" not in report_on("noam-lr", rate("torch.tensor(0.5)"))
+
+
+def test_gradients_that_are_too_short_for_a_different_reason_are_not_said_to_have_their_norms_added():
+    said = report_on("train-step", correct("train-step").but(CLIP, CLIP.replace("clip)", "clip / 2)")))
+    assert "norms of the matrices" not in said

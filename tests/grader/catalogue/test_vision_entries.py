@@ -142,3 +142,18 @@ def test_a_large_patch_with_many_channels_is_not_refused():
     patchify_ = catalogue.find("patchify").correct[0].source
     source = patchify_.but("if H % p != 0 or W % p != 0:", "if H % p != 0 or W % p != 0 or p > 8 or C > 4:")
     assert judge_and_explain(catalogue.find("patchify"), LocalEndpoint(namespace_of(source)), KEY).points < 5
+
+
+def test_the_cell_that_is_on_the_pixel_itself_is_named():
+    right = catalogue.find("conv-as-attention").correct[0].source
+    fixed = said_of("conv-as-attention", right.but("r = k // 2", "r = 1"))
+    assert "With k = 5 cell (1, 1) of your kernel is on the pixel itself; (2, 2) should be" in fixed
+    late = said_of("conv-as-attention", right.but("r = k // 2", "r = k // 2 + 1"))
+    assert "With k = 3 cell (2, 2) of your kernel is on the pixel itself; (1, 1) should be" in late
+
+
+def test_a_dropout_in_the_wrong_place_is_not_called_one_too_many():
+    right = catalogue.find("vit").correct[0].source
+    moved = right.without("x = self.drop(x)").but("self.head(x[:, 0])", "self.head(self.drop(x[:, 0]))")
+    assert "is it there, or did it get into the wrong place?" in said_of("vit", moved)
+    assert not any("one dropout too many" in known.message for known in catalogue.find("vit").mistakes)
